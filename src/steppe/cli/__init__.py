@@ -1,0 +1,5 @@
+"""The `steppe` command: one file a sub-command, no logic."""
+
+
+def main() -> None:
+    """Runs the command line."""

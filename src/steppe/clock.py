@@ -1,0 +1,86 @@
+"""What time is: a start, a step and a calendar; an index counts the steps from the start."""
+
+from dataclasses import dataclass
+from datetime import date as Date
+from datetime import timedelta
+from typing import NamedTuple
+
+import cftime
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import RunFileError
+
+CALENDARS = ("standard", "proleptic_gregorian", "noleap", "360_day")
+EPOCH = "days since 1850-01-01"  # of every time axis that Steppe writes
+
+
+class CalendarFields(NamedTuple):
+    """Calendar position of some steps: int64 arrays (steps,). day_of_year counts from 1."""
+
+    day_of_year: NDArray[np.int64]
+    month: NDArray[np.int64]
+    year: NDArray[np.int64]
+
+
+def parse_date(value: str | Date | cftime.datetime, calendar: str = "standard") -> cftime.datetime:
+    """A date of `calendar` from ISO text ("1990-01-31"), a Python date or a cftime date.
+
+    Raises
+    ------
+    RunFileError
+        The text is no date, or the calendar has no such day (29 February in "noleap").
+    """
+    if calendar not in CALENDARS:
+        raise RunFileError(f'Calendar "{calendar}" is not known. Use one of {", ".join(CALENDARS)}.')
+    text = value.isoformat() if isinstance(value, cftime.datetime | Date) else value
+    try:
+        year, month, day = (int(part) for part in text[:10].split("-"))
+        return cftime.datetime(year, month, day, calendar=calendar)
+    except ValueError as error:
+        raise RunFileError(f'"{text}" is not a date of the {calendar} calendar ({error}). Write it as 1990-01-31.') from None
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Steps of one length from a start, in a calendar. step None: the model iterates without time, an index is all there is."""
+
+    start: cftime.datetime
+    step: timedelta | None = timedelta(days=1)
+    calendar: str = "standard"
+
+    @classmethod
+    def daily(cls, start: str | Date | cftime.datetime, calendar: str = "standard") -> "Clock":
+        """A clock of one-day steps."""
+        return cls(parse_date(start, calendar), timedelta(days=1), calendar)
+
+    def date(self, index: int) -> cftime.datetime:
+        """The date at which step `index` begins."""
+        if self.step is None:
+            raise RunFileError("This model iterates without time; it has no dates.")
+        return self.start + index * self.step
+
+    def index(self, date: str | Date | cftime.datetime) -> int:
+        """The step that begins at `date`.
+
+        Raises
+        ------
+        RunFileError
+            The date lies between two steps or is no date of the calendar.
+        """
+        if self.step is None:
+            raise RunFileError("This model iterates without time; it has no dates.")
+        whole, rest = divmod(parse_date(date, self.calendar) - self.start, self.step)
+        if rest:
+            raise RunFileError(f"{date} lies between two steps of {self.step} from {self.start.isoformat()}.")
+        return int(whole)
+
+    def fields(self, steps: range) -> CalendarFields:
+        """Day of year, month and year of each step."""
+        dates = [self.date(index) for index in steps]
+        columns = ([d.dayofyr for d in dates], [d.month for d in dates], [d.year for d in dates])
+        return CalendarFields(*(np.array(column, dtype=np.int64) for column in columns))
+
+    def days_since_epoch(self, index: int) -> float:
+        """The beginning of a step on the time axis of the files ("days since 1850-01-01" in this calendar)."""
+        return float(cftime.date2num(self.date(index), EPOCH, calendar=self.calendar))

@@ -1,0 +1,91 @@
+"""Reductions over time, taken in the model's loop. What is unfinished is part of the checkpoint."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.models import Records
+
+OPERATION = {"mean": "sum", "sum": "sum", "min": "min", "max": "max", "last": "last"}
+START = {"sum": 0.0, "min": np.inf, "max": -np.inf, "last": np.nan}
+
+Deliver = Callable[[int, NDArray[np.float64]], None]
+
+
+@dataclass
+class Reduction:
+    """One variable reduced by one method over intervals of the run; `deliver(record, values (cells,))` takes each whole interval.
+
+    edges: first step of each interval and the end of the last. carried: what the unfinished interval holds so far.
+    """
+
+    variable: str
+    method: str
+    edges: NDArray[np.int64]
+    deliver: list[Deliver] = field(default_factory=list)
+    carried: NDArray[np.float64] | None = None
+
+    def slots(self, steps: range) -> NDArray[np.int64]:
+        """The interval of each step."""
+        return np.searchsorted(self.edges, np.arange(steps.start, steps.stop), side="right") - 1
+
+
+class Recorder:
+    """The reductions of a run, for the cells of one share."""
+
+    def __init__(self, n_cells: int) -> None:
+        self._cells = n_cells
+        self._reductions: list[Reduction] = []
+        self._open: list[tuple[Reduction, int, Records]] = []
+
+    def want(self, variable: str, method: str, edges: NDArray[np.int64], deliver: Deliver) -> None:
+        """Asks for a reduction; equal ones are computed once."""
+        for reduction in self._reductions:
+            if (reduction.variable, reduction.method) == (variable, method) and np.array_equal(reduction.edges, edges):
+                reduction.deliver.append(deliver)
+                return
+        self._reductions.append(Reduction(variable, method, edges, [deliver]))
+
+    def records(self, steps: range) -> list[Records]:
+        """Slots and accumulators of `steps` for every reduction; those of an interval begun earlier hold what it has so far."""
+        self._open = []
+        for reduction in self._reductions:
+            intervals = reduction.slots(steps)
+            first, operation = int(intervals[0]), OPERATION[reduction.method]
+            values = np.full((int(intervals[-1]) - first + 1, self._cells), START[operation])
+            if reduction.carried is not None:
+                values[0] = reduction.carried
+            record = Records(reduction.variable, operation, (intervals - first).astype(np.int32), values)
+            self._open.append((reduction, first, record))
+        return [record for _, _, record in self._open]
+
+    def finish(self, steps: range) -> None:
+        """Hands on the intervals that end within `steps` and keeps the last one when it goes on."""
+        for reduction, first, record in self._open:
+            reduction.carried = None
+            for slot, values in enumerate(record.values):
+                begin, end = reduction.edges[first + slot : first + slot + 2]
+                if end > steps.stop:
+                    reduction.carried = values.copy()
+                    continue
+                result = values / (end - begin) if reduction.method == "mean" else values
+                for deliver in reduction.deliver:
+                    deliver(first + slot, result)
+        self._open = []
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the accumulators that are carried from one piece to the next."""
+        return len(self._reductions) * self._cells * 8
+
+    def state(self) -> dict[str, NDArray[np.float64]]:
+        """Accumulators of unfinished intervals, for a checkpoint."""
+        return {f"{i}": r.carried for i, r in enumerate(self._reductions) if r.carried is not None}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Takes the accumulators of a checkpoint."""
+        for i, reduction in enumerate(self._reductions):
+            reduction.carried = state.get(f"{i}")

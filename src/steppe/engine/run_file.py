@@ -1,0 +1,214 @@
+"""The run file: one TOML text says everything about a run. Unknown keys are errors with the nearest known one."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date as Date
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from steppe.errors import RunFileError, nearest
+
+Reduction = Literal["mean", "sum", "min", "max", "last"]
+Interval = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (day|month|year)s?$")]
+Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
+Region = str | dict[str, Any]
+
+
+class Every(NamedTuple):
+    """An interval of the calendar: count and unit ("day", "month", "year")."""
+
+    count: int
+    unit: str
+
+
+def every(text: str) -> Every:
+    """The interval of a text such as "1 month"."""
+    count, unit = text.split()
+    return Every(int(count), unit.rstrip("s"))
+
+
+class Section(BaseModel):
+    """A table of the run file: no unknown keys, no silent conversions."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TimeSection(Section):
+    """First and last simulated day, both inclusive."""
+
+    start: Date
+    end: Date
+
+
+class GridSection(Section):
+    """Where: a built-in region, a CF raster with a mask, or a list of points."""
+
+    region: str | None = None
+    file: Path | None = Field(None, strict=False)
+    points: Path | None = Field(None, strict=False)
+
+    @model_validator(mode="after")
+    def _one(self) -> "GridSection":
+        if sum(value is not None for value in (self.region, self.file, self.points)) != 1:
+            raise ValueError('give exactly one of "region", "file" and "points"')
+        return self
+
+
+class ForcingSection(Section):
+    """The weather: a forcing store, or a folder of station files for a grid of points."""
+
+    store: Path | None = Field(None, strict=False)
+    stations: Path | None = Field(None, strict=False)
+    cadence: dict[str, Cadence] = {}
+
+    @model_validator(mode="after")
+    def _one(self) -> "ForcingSection":
+        if (self.store is None) == (self.stations is None):
+            raise ValueError('give exactly one of "store" and "stations"')
+        return self
+
+
+class EventSection(Section):
+    """A change of states, parameters or event inputs at the start of a day."""
+
+    date: Date
+    set: dict[str, float]
+    region: Region = "all"
+
+
+class SeriesSection(Section):
+    """Area means of regions over time."""
+
+    name: str
+    variables: list[str]
+    every: Interval = "1 day"
+    reduce: Reduction = "mean"
+    region: Region | list[str] = "all"
+
+
+class OutputSection(Section):
+    """What is kept of the run and where."""
+
+    path: Path = Field(strict=False)
+    variables: list[str] = []
+    every: Interval = "1 month"
+    reduce: Reduction = "mean"
+    precision: Literal["exact", "12 bits"] = "exact"
+    series: list[SeriesSection] = []
+
+
+class EngineSection(Section):
+    """How it is computed. Nothing here changes a result except `dtype`."""
+
+    threads: int | None = Field(None, ge=1)
+    dtype: Literal["float32", "float64"] = "float32"
+    checkpoint: Annotated[str, StringConstraints(pattern=r"^(auto|none|[1-9]\d* days?)$")] = "auto"
+    on_bad_cell: Literal["stop", "freeze"] = "stop"
+
+
+class RunFile(Section):
+    """A whole run file. Paths are absolute once it is read."""
+
+    model: str
+    time: TimeSection
+    grid: GridSection
+    forcing: ForcingSection | None = None
+    parameters: dict[str, Any] = {}
+    land_type: list[dict[str, Any]] = []
+    initial: dict[str, Any] = {}
+    event: list[EventSection] = []
+    output: OutputSection
+    engine: EngineSection = EngineSection()
+
+    @model_validator(mode="after")
+    def _ends_after_its_start(self) -> "RunFile":
+        if self.time.end < self.time.start:
+            raise ValueError(f"time.end {self.time.end} is before time.start {self.time.start}")
+        return self
+
+
+def read_run_file(path: Path | str, changes: Mapping[str, str] | None = None) -> RunFile:
+    """Reads and checks a run file. changes: dotted key -> TOML value, as given by `--set`.
+
+    Raises
+    ------
+    RunFileError
+        The file cannot be read, is no TOML, or has an unknown key or a value of the wrong kind.
+    """
+    path = Path(path)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunFileError(f'Run file "{path}" cannot be read: {error.strerror}. `steppe new run` writes one.') from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RunFileError(f'Run file "{path}" is not valid TOML: {error}.') from None
+    for key, text in (changes or {}).items():
+        _change(table, key, text)
+    try:
+        run = RunFile.model_validate(table)
+    except ValidationError as error:
+        raise RunFileError(f'Run file "{path}": ' + " ".join(_sentence(item, table) for item in error.errors())) from None
+    return _with_absolute_paths(run, path.parent.absolute())
+
+
+def _change(table: dict[str, Any], key: str, text: str) -> None:
+    *parents, last = key.split(".")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    for parent in parents:
+        table = table.setdefault(parent, {})
+        if not isinstance(table, dict):
+            raise RunFileError(f'--set {key}: "{parent}" is not a table of the run file.')
+    table[last] = value
+
+
+def _known_keys(location: tuple[str | int, ...]) -> list[str]:
+    """The keys that the table at `location` may have."""
+    section: Any = RunFile
+    for part in location:
+        if isinstance(part, str) and hasattr(section, "model_fields") and part in section.model_fields:
+            found = re.findall(r"(\w+Section)", str(section.model_fields[part].annotation))
+            section = globals()[found[0]] if found else None
+    return list(section.model_fields) if section is not None else []
+
+
+def _sentence(item: Any, table: Mapping[str, Any]) -> str:
+    location = tuple(part for part in item["loc"] if not str(part).startswith(("function-", "union")))
+    key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+    if item["type"] == "extra_forbidden":
+        return f'Key "{key}" is not known.{nearest(str(location[-1]), _known_keys(location[:-1]))}'
+    if item["type"] == "missing":
+        return f'Key "{key}" is missing.'
+    if item["type"] == "value_error":
+        return f'{f"Table [{key}]: " if key else ""}{item["ctx"]["error"]}.'
+    wanted = {
+        "string_pattern_mismatch": "is not of the form that is expected here, such as "
+        + ('"auto", "none" or "90 days"' if key.endswith("checkpoint") else '"1 month" or "10 days"'),
+        "date_type": "is not a date; write it bare, as 1990-01-31",
+    }.get(item["type"], "does not fit: " + item["msg"][0].lower() + item["msg"][1:])
+    return f'Key "{key}" = {item["input"]!r} {wanted}.'
+
+
+def _with_absolute_paths(run: RunFile, folder: Path) -> RunFile:
+    def absolute(value: Any) -> Any:
+        if isinstance(value, Path):
+            return folder / value.expanduser()
+        if isinstance(value, BaseModel):
+            return value.model_copy(update={name: absolute(getattr(value, name)) for name in type(value).model_fields})
+        if isinstance(value, dict) and "store" in value:
+            return {**value, "store": str(folder / value["store"])}
+        if isinstance(value, dict):
+            return {key: absolute(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [absolute(item) for item in value]
+        return value
+
+    whole: RunFile = absolute(run)
+    if whole.model.endswith(".py"):
+        whole = whole.model_copy(update={"model": str(folder / whole.model)})
+    return whole

@@ -1,0 +1,115 @@
+"""Everything that can go wrong, in one tree, and the exit code each kind ends with.
+
+    SteppeError
+    ├── Mistake               exit 2: the user's, found before the first step
+    │   ├── RunFileError      a key, a value or a date of the run file
+    │   ├── GridError         cells, masks, coordinates, regions
+    │   ├── ForcingError      what a forcing store or a station file holds: units, calendar, days, values
+    │   ├── ModelError        a model's declaration, parameter, option or variable
+    │   └── FolderError       the run folder belongs to something else
+    ├── Failure               exit 1: from outside, or a defect
+    │   ├── DamagedError      a file is not what was written
+    │   ├── NoSpaceError      the disk is full
+    │   └── BadCellError      a cell left its limits in mid-run
+    └── Stopped               exit 75: on request, with a checkpoint; the same command goes on
+
+First sentence: what is wrong, with the value and what was expected; second: what to do.
+"""
+
+import difflib
+from collections.abc import Iterable
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """The exit codes of every command."""
+
+    DONE = 0
+    FAILURE = 1
+    MISTAKE = 2
+    STOPPED = 75
+    INTERRUPTED = 130
+
+
+class SteppeError(Exception):
+    """What Steppe raises on purpose. `code` names the kind for programs, `exit_code` ends a command."""
+
+    code = "steppe"
+    exit_code = Exit.FAILURE
+
+
+class Mistake(SteppeError):
+    """Something the user can put right; raised before the first step."""
+
+    code = "mistake"
+    exit_code = Exit.MISTAKE
+
+
+class RunFileError(Mistake):
+    """A key, a value or a date of the run file."""
+
+    code = "run-file"
+
+
+class GridError(Mistake):
+    """Cells, masks, coordinates, regions."""
+
+    code = "grid"
+
+
+class ForcingError(Mistake):
+    """Units, calendar, days or values of a forcing store or a station file."""
+
+    code = "forcing"
+
+
+class ModelError(Mistake):
+    """A model's declaration, parameter, option or variable."""
+
+    code = "model"
+
+
+class FolderError(Mistake):
+    """The run folder belongs to something else or is in use."""
+
+    code = "folder"
+
+
+class Failure(SteppeError):
+    """Something from outside went wrong, or Steppe has a defect."""
+
+    code = "failure"
+
+
+class DamagedError(Failure):
+    """A file is not what was written: cut short, changed, or a part is missing."""
+
+    code = "damaged"
+
+
+class NoSpaceError(Failure):
+    """The disk is full or a quota is reached; what was committed is safe."""
+
+    code = "no-space"
+
+
+class BadCellError(Failure):
+    """A cell met a forcing value outside its limits, or its state is no longer finite."""
+
+    code = "bad-cell"
+
+
+class Stopped(SteppeError):
+    """The run was asked to stop, wrote a checkpoint and can go on."""
+
+    code = "stopped"
+    exit_code = Exit.STOPPED
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """' Did you mean "x"?' for a misspelt name, or the list of what is known when nothing is near."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f' Did you mean "{close[0]}"?'
+    return f" Known: {', '.join(names)}." if names else ""

@@ -1,0 +1,175 @@
+"""What a model is, and what it is handed. A model knows only its own physics: no ranks, files, clients or other models."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.clock import Clock
+from steppe.variable import Variable
+
+Array = NDArray[Any]
+
+
+class Packed(NamedTuple):
+    """Forcing of some cells over some steps as it lies in the store.
+
+    value of variable k at step j = rows[row_of[k, j]] * scale[k] + offset[k], computed in the model's precision;
+    rows that are integers hold `MISSING` where there is no value, rows that are floats NaN.
+    rows (rows, cells): int16, float32 or float64. row_of (variables, steps): int32. scale, offset (variables,): float64.
+    """
+
+    rows: Array
+    row_of: NDArray[np.int32]
+    scale: NDArray[np.float64]
+    offset: NDArray[np.float64]
+
+
+MISSING = -32768  # int16 fill value of a forcing store
+
+
+class Inputs(Protocol):
+    """Forcing for a share of the cells, tile by tile."""
+
+    names: tuple[str, ...]
+    tiles: Sequence[range]  # the cells of each tile, as positions in the share; together they are the whole share
+
+    def pieces(self, steps: range) -> list[range]:
+        """`steps` cut where one slab of the store ends and the next begins."""
+        ...
+
+    def slab(self, steps: range, tile: int) -> Packed:
+        """The forcing of one piece for one tile. The arrays are valid until a later piece is asked for. Thread-safe.
+
+        Raises `DamagedError` naming file, variable and day.
+        """
+        ...
+
+
+class Records(NamedTuple):
+    """Where the values of one variable go in a range of steps: slots[j] is the slot of step j, values (slots, cells) float64.
+
+    operation: "sum", "min", "max" or "last"; a slot starts with the value that belongs to it (0, inf, -inf, NaN) or with what
+    earlier steps left there.
+    """
+
+    name: str
+    operation: str
+    slots: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+
+class Recorder(Protocol):
+    """Reductions over time, in the loop. Its accumulators are checkpointed like state."""
+
+    def records(self, steps: range) -> list[Records]:
+        """What is wanted of `steps` (one piece), empty when nobody wants anything. Values are filled by the model."""
+        ...
+
+    def finish(self, steps: range) -> None:
+        """All cells of `steps` are in: whole intervals are handed on, unfinished ones kept."""
+        ...
+
+
+class Reach(Protocol):
+    """What a model with neighbours is handed instead of ranks; serial or parallel alike."""
+
+    def exchange(self, arrays: Sequence[Array]) -> "Exchange":
+        """Starts filling the halos of `arrays` (the last dims are the box with halos)."""
+        ...
+
+    def total(self, x: Array) -> float:
+        """Sum over all cells of all ranks; the same bits for any number and order of them."""
+        ...
+
+    def largest(self, x: Array) -> float:
+        """Greatest value over all cells of all ranks."""
+        ...
+
+
+class Exchange(Protocol):
+    """A halo exchange under way."""
+
+    def finish(self) -> None:
+        """The halos are filled."""
+        ...
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a model asks of its surroundings.
+
+    unit: "cells" (packed, no neighbours) or "boxes" (halo cells per dim in `halo`). cost: relative time of a cell.
+    """
+
+    unit: str = "cells"
+    halo: Mapping[str, int] | None = None
+    cost: float = 1.0
+
+
+class Increment(NamedTuple):
+    """What a `set` did: sums over the cells set, in the variable's unit."""
+
+    name: str
+    cells: int
+    before: float
+    after: float
+
+
+class Status(NamedTuple):
+    """Whether all cells are good: count 0. Otherwise the first bad cell (position in the share), step, variable, value, limits."""
+
+    count: int = 0
+    cell: int = -1
+    step: int = -1
+    variable: str = ""
+    value: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+
+
+class Model(Protocol):
+    """Physics only. Everything that changes in `advance` is in `state`."""
+
+    name: str
+    version: str
+    digest: str  # of the source of the equations and the declarations
+    variables: Mapping[str, Variable]
+    needs: Needs
+
+    def initialise(
+        self, share: Any, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
+    ) -> None:
+        """Allocates. parameters: name -> number for all or array (cells,); state: the same, None or missing names = declared initial."""
+        ...
+
+    def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
+        """All steps, no observer inside. The same bits for any split of `steps`."""
+        ...
+
+    @property
+    def state(self) -> Mapping[str, Array]:
+        """Views of the own part without halo, in declaration order."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, Array]:
+        """Current parameters: 0-d arrays where one number holds for all cells, (cells,) otherwise. float64."""
+        ...
+
+    def export(self, name: str, index: Array | None = None) -> Array:
+        """Any variable at the last step; diagnostics are recomputed from the state before it."""
+        ...
+
+    def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
+        """Sets a state, a parameter or an event input (of the next step) for all or some cells, checked against its limits.
+
+        Raises `ModelError` for an unknown name, a value outside the limits, or a quantity that is computed (naming what to set).
+        """
+        ...
+
+    def status(self) -> Status:
+        """count, first bad cell, step, variable, value and limits; ok when count is 0."""
+        ...

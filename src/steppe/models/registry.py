@@ -1,0 +1,49 @@
+"""Models by name: Steppe's own, those of other packages (entry point group `steppe.models`), or a Python file."""
+
+import importlib
+import importlib.util
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from steppe.errors import ModelError, nearest
+
+OWN = {"pasture": "steppe.models.pasture"}
+
+
+def find_model(name: str) -> ModuleType:
+    """The module of a model: one with a `step` function (a cell model), or with a class `Model` (a field model).
+
+    Raises
+    ------
+    ModelError
+        There is no such model, or the module has neither.
+    """
+    if name.endswith(".py"):
+        module = _from_file(Path(name))
+    elif name in OWN:
+        module = importlib.import_module(OWN[name])
+    else:
+        others = {entry.name: entry for entry in entry_points(group="steppe.models")}
+        if name not in others:
+            raise ModelError(f'There is no model "{name}".{nearest(name, {*OWN, *others})} A path that ends in .py works too.')
+        module = others[name].load()
+    if not hasattr(module, "step") and not hasattr(module, "Model"):
+        raise ModelError(f'"{name}" is no model: it has neither a function `step` (a cell model) nor a class `Model` (a field model).')
+    return module
+
+
+def _from_file(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise ModelError(f'There is no model file "{path}".')
+    loaded = sys.modules.get(path.stem)
+    if loaded is not None and Path(getattr(loaded, "__file__", "") or "") == path:
+        return loaded
+    if loaded is not None:
+        raise ModelError(f'Model file "{path}" has the name of a module that is in use, "{path.stem}". Give it another name.')
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module

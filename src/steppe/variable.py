@@ -1,0 +1,118 @@
+"""What a variable is: name, unit, meaning, limits. Files, checkpoints, help, plots and documents all read it here.
+
+A modeller writes `Annotated[float, Var(units, long_name, ...)]` in a NamedTuple; `declared(group, role)` makes `Variable`s of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from math import inf
+from typing import Any, get_args, get_type_hints
+
+from steppe.errors import ModelError
+
+
+class Role(Enum):
+    """What a variable is for."""
+
+    STATE = "state"
+    FORCING = "forcing"
+    PARAMETER = "parameter"
+    DERIVED = "derived"
+    DIAGNOSTIC = "diagnostic"
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """What a modeller says of one number.
+
+    units: UDUNITS text. long_name: one line for people. standard_name: the CF name where one exists with this unit.
+    low, high: values outside are bad input. initial: state at a cold start, default of a parameter, value of a forcing that is
+    not given (a forcing without one must be in the store). source: paper, table or file of the value. settable_by: for a quantity
+    that is computed, the variables to set instead. mean_of: CF cell_methods of the value of one step.
+    """
+
+    units: str
+    long_name: str
+    standard_name: str = ""
+    low: float = -inf
+    high: float = inf
+    initial: float | None = None
+    source: str = ""
+    settable_by: tuple[str, ...] = ()
+    cell_methods: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One quantity of a model. dims: names of spaces, e.g. ("cell",) or ("y", "x"); () for a scalar of the run.
+
+    parity -1: changes sign across a pole or a mirror (a velocity component). The rest as in `Var`.
+    """
+
+    name: str
+    dims: tuple[str, ...]
+    units: str
+    dtype: str
+    role: Role
+    long_name: str
+    standard_name: str = ""
+    low: float = -inf
+    high: float = inf
+    initial: float | None = None
+    source: str = ""
+    cell_methods: str = ""
+    parity: int = 1
+    settable_by: tuple[str, ...] = ()
+
+    def attributes(self) -> dict[str, Any]:
+        """The CF attributes that Zarr, NetCDF and xarray carry for this variable."""
+        found: dict[str, Any] = {"units": self.units, "long_name": self.long_name}
+        if self.standard_name:
+            found["standard_name"] = self.standard_name
+        if self.low > -inf:
+            found["valid_min"] = self.low
+        if self.high < inf:
+            found["valid_max"] = self.high
+        return found
+
+
+def declared(group: type, role: Role, dtype: str = "float32", dims: tuple[str, ...] = ("cell",)) -> dict[str, Variable]:
+    """Field name -> Variable of a NamedTuple of `Annotated[float, Var(...)]`, in order of declaration.
+
+    Raises
+    ------
+    ModelError
+        A field is not declared that way, or has no unit or meaning.
+    """
+    found: dict[str, Variable] = {}
+    for name, hint in get_type_hints(group, include_extras=True).items():
+        notes = [note for note in get_args(hint)[1:] if isinstance(note, Var)]
+        if len(notes) != 1 or get_args(hint)[0] is not float:
+            raise ModelError(
+                f"{group.__module__}.{group.__qualname__}.{name} must be Annotated[float, Var(units, long_name)], it is {hint!r}."
+            )
+        var = notes[0]
+        if not var.units or not var.long_name:
+            raise ModelError(f'{group.__module__}.{group.__qualname__}.{name} needs a unit ("1" when it has none) and a long name.')
+        found[name] = Variable(
+            name,
+            dims,
+            var.units,
+            dtype,
+            role,
+            var.long_name,
+            var.standard_name,
+            var.low,
+            var.high,
+            var.initial,
+            var.source,
+            var.cell_methods,
+            settable_by=var.settable_by,
+        )
+    return found
+
+
+def initial_values(variables: Mapping[str, Variable]) -> dict[str, float]:
+    """Name -> declared initial value, where one is declared."""
+    return {name: variable.initial for name, variable in variables.items() if variable.initial is not None}
