@@ -1,5 +1,56 @@
-"""The `steppe` command: one file a sub-command, no logic."""
+"""The `steppe` command: one file a sub-command, no logic. Commands are imported when they are called."""
+
+import os
+import sys
+from typing import NoReturn
+
+from steppe.cli.commands import overview
+from steppe.errors import Exit, SteppeError
 
 
-def main() -> None:
-    """Runs the command line."""
+def main() -> NoReturn:
+    """Runs the command line and ends with one of the codes of `steppe.errors.Exit`."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: list[str]) -> Exit:
+    """Runs one command; errors become one sentence on standard error, `--debug` shows where they come from."""
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        return _call(arguments)
+    except SteppeError as error:
+        if debug:
+            raise
+        _say(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FAILURE
+    except Exception as error:
+        if debug:
+            raise
+        _say(f"{type(error).__name__}: {error}. This is a defect of Steppe; the same command with --debug shows where.")
+        return Exit.FAILURE
+
+
+def _call(arguments: list[str]) -> Exit:
+    if not arguments or arguments[0] in ("--help", "-h"):
+        sys.stdout.write(overview())
+        return Exit.DONE
+    from cyclopts import CycloptsError
+
+    from steppe.cli.app import app
+
+    try:
+        result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        _say(f"{error} `steppe --help` shows the commands.")
+        return Exit.MISTAKE
+    return result if isinstance(result, Exit) else Exit.DONE
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"steppe: {text}\n")

@@ -1,1 +1,7 @@
-"""The room `comm`."""
+"""Ranks and the messages between them. It knows buffers and requests, not what they hold."""
+
+from steppe.comm.reach import BoxExchange, BoxReach
+from steppe.comm.serial import Serial
+from steppe.comm.world import Operation, Request, World
+
+__all__ = ["BoxExchange", "BoxReach", "Operation", "Request", "Serial", "World"]

@@ -17,17 +17,17 @@ def edges(every: Every, clock: Clock, steps: int) -> NDArray[np.int64]:
     Months and years begin with the calendar's; the first and the last interval may be cut by the run. Days are counted from the start.
     """
     if clock.step is None:
-        return np.append(np.arange(0, steps, every.count), steps)
+        return np.append(np.arange(0, steps, every.number), steps)
     if every.unit == "day":
-        length, rest = divmod(timedelta(days=every.count), clock.step)
+        length, rest = divmod(timedelta(days=every.number), clock.step)
         if rest or not length:
-            raise RunFileError(f"An interval of {every.count} days is no whole number of steps of {clock.step}.")
+            raise RunFileError(f"An interval of {every.number} days is no whole number of steps of {clock.step}.")
         return np.append(np.arange(0, steps, length), steps)
     found = [0]
     start = clock.date(0)
     month = 1 if every.unit == "year" else start.month
     begin = cftime.datetime(start.year, month, 1, calendar=clock.calendar)
-    months = every.count * (12 if every.unit == "year" else 1)
+    months = every.number * (12 if every.unit == "year" else 1)
     while True:
         year, month0 = divmod(begin.year * 12 + begin.month - 1 + months, 12)
         begin = cftime.datetime(year, month0 + 1, 1, calendar=clock.calendar)

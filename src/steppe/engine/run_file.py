@@ -18,16 +18,16 @@ Region = str | dict[str, Any]
 
 
 class Every(NamedTuple):
-    """An interval of the calendar: count and unit ("day", "month", "year")."""
+    """An interval of the calendar: a number of units ("day", "month", "year")."""
 
-    count: int
+    number: int
     unit: str
 
 
 def every(text: str) -> Every:
     """The interval of a text such as "1 month"."""
-    count, unit = text.split()
-    return Every(int(count), unit.rstrip("s"))
+    number, unit = text.split()
+    return Every(int(number), unit.rstrip("s"))
 
 
 class Section(BaseModel):
@@ -103,7 +103,7 @@ class OutputSection(Section):
 class EngineSection(Section):
     """How it is computed. Nothing here changes a result except `dtype`."""
 
-    threads: int | None = Field(None, ge=1)
+    threads: Annotated[int, Field(ge=1)] | None = None
     dtype: Literal["float32", "float64"] = "float32"
     checkpoint: Annotated[str, StringConstraints(pattern=r"^(auto|none|[1-9]\d* days?)$")] = "auto"
     on_bad_cell: Literal["stop", "freeze"] = "stop"
@@ -128,6 +128,20 @@ class RunFile(Section):
         if self.time.end < self.time.start:
             raise ValueError(f"time.end {self.time.end} is before time.start {self.time.start}")
         return self
+
+    def as_toml(self) -> str:
+        """The whole run file with every default, as TOML text."""
+        import tomli_w
+
+        return tomli_w.dumps(_plain(self.model_dump(exclude_none=True)))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def read_run_file(path: Path | str, changes: Mapping[str, str] | None = None) -> RunFile:
@@ -185,7 +199,7 @@ def _sentence(item: Any, table: Mapping[str, Any]) -> str:
     if item["type"] == "missing":
         return f'Key "{key}" is missing.'
     if item["type"] == "value_error":
-        return f'{f"Table [{key}]: " if key else ""}{item["ctx"]["error"]}.'
+        return f"{f'Table [{key}]: ' if key else ''}{item['ctx']['error']}."
     wanted = {
         "string_pattern_mismatch": "is not of the form that is expected here, such as "
         + ('"auto", "none" or "90 days"' if key.endswith("checkpoint") else '"1 month" or "10 days"'),

@@ -1,1 +1,30 @@
-"""The room `grid`."""
+"""What exists where: rasters, points, regions, and which rank computes or stores which cells. Pure data, no messages."""
+
+from steppe.grid.box import Box, Edge, Mirror, Piece
+from steppe.grid.builtin import BUILTIN, builtin_grid
+from steppe.grid.grid import Grid
+from steppe.grid.partition import Partition, Share, tile_size, tiles
+from steppe.grid.points import Points
+from steppe.grid.raster import Raster
+from steppe.grid.read import read_grid
+from steppe.grid.region import Region, RegionLike, region_names
+
+__all__ = [
+    "BUILTIN",
+    "Box",
+    "Edge",
+    "Grid",
+    "Mirror",
+    "Partition",
+    "Piece",
+    "Points",
+    "Raster",
+    "Region",
+    "RegionLike",
+    "Share",
+    "builtin_grid",
+    "read_grid",
+    "region_names",
+    "tile_size",
+    "tiles",
+]

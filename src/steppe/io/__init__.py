@@ -1,1 +1,30 @@
-"""The room `io`."""
+"""Files: forcing read ahead, results written behind, checkpoints, folders. All is written whole or not at all, and verified when read."""
+
+from steppe.io.axis import Axis
+from steppe.io.checkpoint import Checkpoint
+from steppe.io.folder import Progress, RunFolder
+from steppe.io.forcing_reader import ForcingReader, ReadCounters
+from steppe.io.forcing_scan import Problem, scan
+from steppe.io.forcing_store import ForcingStore, read_static
+from steppe.io.output import Group, Output, create_store
+from steppe.io.output_writer import OutputWriter
+from steppe.io.results import open_results, unpack
+
+__all__ = [
+    "Axis",
+    "Checkpoint",
+    "ForcingReader",
+    "ForcingStore",
+    "Group",
+    "Output",
+    "OutputWriter",
+    "Problem",
+    "Progress",
+    "ReadCounters",
+    "RunFolder",
+    "create_store",
+    "open_results",
+    "read_static",
+    "scan",
+    "unpack",
+]

@@ -1,1 +1,27 @@
-"""The room `kernels`."""
+"""Numbers only: mathematics with the same bits everywhere, and the loop that makes a cell model's step fast.
+
+    vecmath   exp, log, power, ... for steps           primitives, intrinsics   what they are made of, in Python and compiled
+    cell_loop what the loop is, as text                source, compiling        from functions to machine code
+    cache     machine code on disk                     cell_kernel              all of it: a model's loop, ready to run
+    sums      sums that do not depend on order
+
+Importing this room imports neither Numba nor LLVM: a kernel that is in the cache needs no Numba at all.
+"""
+
+from steppe.kernels.cell_kernel import CellKernel, Record, Rows, Window
+from steppe.kernels.cell_loop import BLOCK, OPERATIONS, STATE_NOT_FINITE, TODAY, CellStep
+from steppe.kernels.source import attributes, fingerprint
+
+__all__ = [
+    "BLOCK",
+    "OPERATIONS",
+    "STATE_NOT_FINITE",
+    "TODAY",
+    "CellKernel",
+    "CellStep",
+    "Record",
+    "Rows",
+    "Window",
+    "attributes",
+    "fingerprint",
+]

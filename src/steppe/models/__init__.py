@@ -1,1 +1,46 @@
-"""The room `models`."""
+"""Physics: models that know their equations and their variables, and nothing of ranks, files, clients or each other.
+
+A model is a module with a scalar `step` (a cell model, run by `CellModel`) or a class that does all that `Model` asks.
+"""
+
+from steppe.models.cell_model import CellModel
+from steppe.models.declare import Choice
+from steppe.models.model import (
+    MISSING,
+    Array,
+    Exchange,
+    Increment,
+    Inputs,
+    Model,
+    Needs,
+    Packed,
+    Reach,
+    Recorder,
+    Records,
+    Status,
+)
+from steppe.models.registry import find_model
+from steppe.variable import Role, Var, Variable, declared, initial_values
+
+__all__ = [
+    "MISSING",
+    "Array",
+    "CellModel",
+    "Choice",
+    "Exchange",
+    "Increment",
+    "Inputs",
+    "Model",
+    "Needs",
+    "Packed",
+    "Reach",
+    "Recorder",
+    "Records",
+    "Role",
+    "Status",
+    "Var",
+    "Variable",
+    "declared",
+    "find_model",
+    "initial_values",
+]

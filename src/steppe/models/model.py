@@ -118,7 +118,8 @@ class Increment(NamedTuple):
     after: float
 
 
-class Status(NamedTuple):
+@dataclass(frozen=True)
+class Status:
     """Whether all cells are good: count 0. Otherwise the first bad cell (position in the share), step, variable, value, limits."""
 
     count: int = 0

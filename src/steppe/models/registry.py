@@ -13,7 +13,7 @@ OWN = {"pasture": "steppe.models.pasture"}
 
 
 def find_model(name: str) -> ModuleType:
-    """The module of a model: one with a `step` function (a cell model), or with a class `Model` (a field model).
+    """The module of a model: one with a `step` function (a cell model), or with `MODEL`, a class (a field model).
 
     Raises
     ------
@@ -29,8 +29,8 @@ def find_model(name: str) -> ModuleType:
         if name not in others:
             raise ModelError(f'There is no model "{name}".{nearest(name, {*OWN, *others})} A path that ends in .py works too.')
         module = others[name].load()
-    if not hasattr(module, "step") and not hasattr(module, "Model"):
-        raise ModelError(f'"{name}" is no model: it has neither a function `step` (a cell model) nor a class `Model` (a field model).')
+    if not hasattr(module, "step") and not hasattr(module, "MODEL"):
+        raise ModelError(f'"{name}" is no model: it has neither a function `step` (a cell model) nor `MODEL`, a class (a field model).')
     return module
 
 

@@ -1,1 +1,6 @@
-"""The room `view`."""
+"""Pictures of arrays: arrays go in, image files come out. It does not know where the arrays come from."""
+
+from steppe.view.colour import Colours, choose_colours
+from steppe.view.plot import Map, Series, draw_run
+
+__all__ = ["Colours", "Map", "Series", "choose_colours", "draw_run"]

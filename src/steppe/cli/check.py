@@ -1,0 +1,47 @@
+"""`steppe check`: everything that can be wrong, before anything is computed."""
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from steppe.errors import Exit
+
+
+def check(
+    run_file: Path,
+    /,
+    *,
+    set: Annotated[list[str] | None, Parameter(negative=())] = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> Exit:
+    """Read all that a run would read, find all that can be wrong, say what the run costs.
+
+    Nothing is written. Exit code 2 when there is something wrong, 0 otherwise.
+
+    Examples: steppe check queensland.toml; steppe check queensland.toml --json
+
+    Parameters
+    ----------
+    run_file
+        The run file (TOML).
+    set
+        KEY=VALUE: another value for a key of the run file, with dots for tables. May be given several times.
+    json
+        As JSON.
+    """
+    from steppe.cli.run import changes_of
+    from steppe.engine import Plan, estimate, problems
+
+    plan = Plan.of(run_file, changes_of(set))
+    found = [str(problem) for problem in problems(plan)]
+    cost = None if found else estimate(plan)  # what cannot run costs nothing
+    if json:
+        sys.stdout.write(json_format.dumps({"problems": found, "cost": cost._asdict() if cost else None}, indent=2) + "\n")
+    else:
+        for text in found:
+            sys.stderr.write(f"steppe: {text}\n")
+        sys.stdout.write(f"{cost.as_text()}Nothing is wrong.\n" if cost else f"Problems: {len(found)}.\n")
+    return Exit.MISTAKE if found else Exit.DONE

@@ -1,0 +1,40 @@
+"""The commands and what they do. `steppe --help` is printed from here and imports nothing, so that it is there at once."""
+
+COMMANDS = {
+    "new": "Write a commented run file.",
+    "ingest": "Make a forcing store: from station records, or generated.",
+    "check": "Read all that a run would read, find all that can be wrong, say what it costs.",
+    "run": "Run a run file, or go on with it.",
+    "describe": "Show a model: variables, units, parameters, sources.",
+    "info": "Show what a run folder or a store holds.",
+    "plot": "Draw maps and series of a run (PNG).",
+}
+INGEST = {
+    "stations": "From daily station records, spread by the anomaly method.",
+    "generate": "From a weather generator; needs nothing.",
+    "land": "Land types and soil water capacity of each cell.",
+}
+
+
+def overview() -> str:
+    """The text of `steppe --help`."""
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+    return f"""Usage: steppe COMMAND [OPTIONS]
+
+Run gridded environmental models in parallel; see what they do.
+
+Commands (steppe COMMAND --help shows one, with examples):
+{commands}
+
+Options: --help, --version, --debug (show where an error comes from)
+
+Start:
+  steppe new run                # writes run.toml, with comments
+  steppe check run.toml
+  steppe run run.toml           # Ctrl-C stops it with a checkpoint; the same command goes on
+  steppe plot RUN_FOLDER
+
+Exit codes: 0 done; 1 damage or failure from outside, or a defect; 2 a mistake found before the first step;
+75 stopped on request with a checkpoint (the same command goes on); 130 second Ctrl-C.
+"""

@@ -1,0 +1,63 @@
+"""`steppe describe`: what a model is made of."""
+
+import json as json_format
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+ORDER = ("state", "diagnostic", "forcing", "parameter", "derived")
+
+
+def describe(model: str, /, *, json: Annotated[bool, Parameter(negative=())] = False) -> None:
+    """Show a model: its variables with units, limits and sources, its options, and its named parameter sets.
+
+    Examples: steppe describe pasture; steppe describe examples/bucket.py --json
+
+    Parameters
+    ----------
+    model
+        Name of a model, or a Python file that holds one.
+    json
+        As JSON.
+    """
+    from steppe.engine import make_model
+    from steppe.models import find_model
+
+    module = find_model(model)
+    made = make_model(module)
+    options = {name: list(choice.words) for name, choice in getattr(made, "choices", {}).items()}
+    sets = {kind: list(names) for kind, names in module.sets().items()} if hasattr(module, "sets") else {}
+    if json:
+        variables = [{**asdict(variable), "role": variable.role.value} for variable in made.variables.values()]
+        content = {"name": made.name, "version": made.version, "variables": variables, "options": options, "sets": sets}
+        sys.stdout.write(json_format.dumps(_finite(content), indent=2) + "\n")
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    console.print(f"[bold]{made.name}[/bold] {made.version}: {(module.__doc__ or '').strip().splitlines()[0]}\n")
+    for role in ORDER:
+        found = [variable for variable in made.variables.values() if variable.role.value == role]
+        if not found:
+            continue
+        table = Table("name", "unit", "meaning", "default", "limits", "source", title=role, title_justify="left", box=None)
+        for v in found:
+            limits = "" if v.low == -float("inf") and v.high == float("inf") else f"{v.low:g} to {v.high:g}"
+            table.add_row(v.name, v.units, v.long_name, "" if v.initial is None else f"{v.initial:g}", limits, v.source)
+        console.print(table, "")
+    for name, words in options.items():
+        console.print(f"option {name}: {', '.join(words)}")
+    for kind, names in sets.items():
+        console.print(f"{kind} sets: {', '.join(names)}")
+
+
+def _finite(value: Any) -> Any:
+    """The same without infinities, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and value in (float("inf"), -float("inf")) else value

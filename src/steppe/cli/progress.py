@@ -1,0 +1,115 @@
+"""How far a run is: a bar on a terminal, a line every ten seconds elsewhere."""
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from steppe.engine import Event
+
+Tell = Callable[[Event], None]
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Silent(AbstractContextManager[Tell]):
+    """Says nothing but warnings."""
+
+    def __enter__(self) -> Tell:
+        return lambda event: _warn(event)
+
+    def __exit__(self, *exception: object) -> None:
+        return None
+
+
+class Lines(AbstractContextManager[Tell]):
+    """One line every ten seconds: date, rate, time left."""
+
+    def __init__(self, n_cells: int) -> None:
+        self._rate = Rate(n_cells)
+        self._said = time.monotonic()
+
+    def __enter__(self) -> Tell:
+        return self._tell
+
+    def __exit__(self, *exception: object) -> None:
+        return None
+
+    def _tell(self, event: Event) -> None:
+        _warn(event)
+        self._rate.note(event)
+        if event.kind == "resumed":
+            sys.stderr.write(f"Goes on at {event.date}.\n")
+        if event.kind == "progress" and time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
+            self._said = time.monotonic()
+            sys.stderr.write(f"{event.date}  {100 * event.step / event.steps:3.0f} %  {self._rate}\n")
+
+
+class Rate:
+    """Cell-days a second since the run was opened, and the time that is left at that rate."""
+
+    def __init__(self, n_cells: int) -> None:
+        self._cells = n_cells
+        self._begin: tuple[float, int] | None = None
+        self.per_second = 0.0
+        self.left = 0.0
+
+    def note(self, event: Event) -> None:
+        """Takes the step and the time of an event."""
+        now = time.monotonic()
+        if self._begin is None:
+            self._begin = now, event.step
+            return
+        seconds, steps = now - self._begin[0], event.step - self._begin[1]
+        if steps > 0 and seconds > 0:
+            self.per_second = steps * self._cells / seconds
+            self.left = (event.steps - event.step) * seconds / steps
+
+    def __str__(self) -> str:
+        return f"{self.per_second / 1e6:.1f} M cell-days/s, {_clock(self.left)} left" if self.per_second else "starting"
+
+
+class Bar(AbstractContextManager[Tell]):
+    """A progress bar with date, rate and time left."""
+
+    def __init__(self, n_cells: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        columns = (TextColumn("{task.fields[date]}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
+        self._progress = Progress(*columns, console=Console(stderr=True))
+        self._rate = Rate(n_cells)
+        self._task: Any = None
+
+    def __enter__(self) -> Tell:
+        self._progress.start()
+        return self._tell
+
+    def __exit__(self, *exception: object) -> None:
+        self._progress.stop()
+
+    def _tell(self, event: Event) -> None:
+        self._rate.note(event)
+        if event.kind == "warning":
+            self._progress.console.print(event.text)
+        if event.kind == "resumed":
+            self._progress.console.print(f"Goes on at {event.date}.")
+        if self._task is None:
+            self._task = self._progress.add_task("", total=event.steps, date=event.date, rate="starting")
+        self._progress.update(self._task, completed=event.step, date=event.date, rate=str(self._rate))
+
+
+def progress(n_cells: int) -> AbstractContextManager[Tell]:
+    """What suits the standard error stream."""
+    return Bar(n_cells) if sys.stderr.isatty() else Lines(n_cells)
+
+
+def _warn(event: Event) -> None:
+    if event.kind == "warning":
+        sys.stderr.write(event.text + "\n")
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

@@ -1,0 +1,128 @@
+"""`steppe run`: the main job."""
+
+import json as json_format
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from steppe.errors import Exit, RunFileError
+
+
+def run(
+    run_file: Path,
+    /,
+    *,
+    until: str | None = None,
+    output: Path | None = None,
+    set: Annotated[list[str] | None, Parameter(negative=())] = None,
+    threads: int | None = None,
+    fresh: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    show_config: Annotated[bool, Parameter(negative=())] = False,
+) -> Exit:
+    """Run a run file, or go on with it.
+
+    An unfinished run in the run folder goes on from its newest checkpoint; a finished one prints its summary.
+    Ctrl-C finishes the block of days in work, writes a checkpoint and leaves; the same command goes on.
+
+    Examples: steppe run queensland.toml; steppe run queensland.toml --until 1995-12-31;
+    steppe run queensland.toml --set parameters.stocking_rate=0.2 --output runs/more-stock
+
+    Parameters
+    ----------
+    run_file
+        The run file (TOML).
+    until
+        Last day to compute in this call, as 1995-12-31.
+    output
+        The run folder, instead of the run file's.
+    set
+        KEY=VALUE: another value for a key of the run file, with dots for tables. May be given several times.
+    threads
+        Threads of this process, instead of the run file's or all cores.
+    fresh
+        Throw away what the run folder holds of this or another run, and start anew.
+    quiet
+        No progress, no summary.
+    json
+        The summary as JSON on standard output.
+    show_config
+        Print the run file with every default, and stop.
+    """
+    changes = changes_of(set)
+    if output is not None:
+        changes["output.path"] = f'"{output.absolute()}"'
+    if threads is not None:
+        changes["engine.threads"] = str(threads)
+    from steppe.engine import Plan, Simulation, read_run_file, summary
+
+    whole = read_run_file(run_file, changes)
+    if show_config:
+        sys.stdout.write(whole.as_toml())
+        return Exit.DONE
+    plan = Plan.of(whole)
+    if until is not None:
+        plan.step_after(until)  # a mistake in it is found before the folder is touched
+    with _Stop() as stop, _progress(plan, quiet or json) as tell, Simulation(plan, fresh=fresh, on_event=tell) as simulation:
+        was_complete = simulation.finished
+        if not was_complete:
+            simulation.run(until, stop)
+    if not quiet:
+        _report(summary(simulation), json)
+    if stop.asked and not simulation.finished:
+        sys.stderr.write(f"Stopped before {simulation.date} with a checkpoint. The same command goes on.\n")
+        return Exit.STOPPED
+    if was_complete and not quiet:
+        sys.stderr.write("The run is complete; --fresh runs it again.\n")
+    return Exit.DONE
+
+
+class _Stop:
+    """The first SIGINT, SIGTERM or SIGUSR1 asks for a stop; a second SIGINT interrupts."""
+
+    asked = False
+
+    def __enter__(self) -> "_Stop":
+        self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: Any) -> None:
+        if self.asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def __call__(self) -> bool:
+        return self.asked
+
+
+def changes_of(texts: list[str] | None) -> dict[str, str]:
+    """Dotted key -> value of `--set` options."""
+    return dict(_change(text) for text in texts or [])
+
+
+def _change(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise RunFileError(f'--set "{text}" must be KEY=VALUE, such as parameters.stocking_rate=0.2.')
+    return key, value
+
+
+def _progress(plan: Any, quiet: bool) -> Any:
+    from steppe.cli.progress import Silent, progress
+
+    return Silent() if quiet else progress(plan.grid.n_cells)
+
+
+def _report(found: Any, json: bool) -> None:
+    if json:
+        sys.stdout.write(json_format.dumps(found.as_dict(), indent=2) + "\n")
+    else:
+        sys.stdout.write(found.as_text())

@@ -1,0 +1,97 @@
+"""The world of ranks: the only place that knows how many there are and how they speak.
+
+Buffers only: C-contiguous arrays whose dtype and shape both sides know; no pickles, no wildcards. `send` and `receive` both start and
+return a request; what is sent may be changed as soon as `send` returns, what is received is there after `wait`.
+Floats are never summed by messages, since their sum depends on the order: `reduce` sums integers only (see `steppe.kernels.sums`).
+"""
+
+from typing import Any, Literal, NoReturn, Protocol
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Operation = Literal["sum", "min", "max"]
+
+EXCHANGE_TAG = 100  # tags 0-99 belong to the engine, 100-199 to exchanges of halos, 200-299 to the store, 300-399 to balancing
+
+
+class Request(Protocol):
+    """A message under way."""
+
+    def test(self) -> bool:
+        """True when `wait` would return at once."""
+        ...
+
+    def wait(self) -> None:
+        """Returns when the buffer has been sent or filled.
+
+        Raises
+        ------
+        Failure
+            The message has another length or dtype than the buffer, or can never come.
+        """
+        ...
+
+
+class World(Protocol):
+    """All ranks of a run, as one of them sees them. Every method but send and receive is called by all ranks alike."""
+
+    @property
+    def rank(self) -> int:
+        """Who I am: 0 .. size - 1."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        ...
+
+    def send(self, array: Array, to: int, tag: int = 0) -> Request:
+        """Starts to send a copy of `array`. Messages of one tag between two ranks arrive in the order they were sent.
+
+        Raises
+        ------
+        Failure
+            There is no such rank.
+        """
+        ...
+
+    def receive(self, into: Array, source: int, tag: int = 0) -> Request:
+        """Starts to fill `into` with the next message of that source and tag, of exactly its shape and dtype.
+
+        Raises
+        ------
+        Failure
+            There is no such rank.
+        """
+        ...
+
+    def broadcast(self, array: Array, root: int = 0) -> None:
+        """Fills `array` on every rank with that of `root`."""
+        ...
+
+    def gather(self, array: Array, root: int = 0) -> list[Array] | None:
+        """Copies of the arrays of all ranks in order of rank, on `root`; None elsewhere. Lengths may differ."""
+        ...
+
+    def reduce(self, array: Array, operation: Operation) -> Array:
+        """Sum, least or greatest of the arrays of all ranks, element by element, on every rank. Nothing may be NaN.
+
+        Raises
+        ------
+        Failure
+            A sum of numbers that are no integers is asked for.
+        """
+        ...
+
+    def barrier(self) -> None:
+        """Returns when every rank has called it."""
+        ...
+
+    def agree(self, ok: bool) -> bool:
+        """True on every rank when `ok` is true on all of them: asked before every commit."""
+        ...
+
+    def abort(self, message: str) -> NoReturn:
+        """Ends all ranks with `message`; does not return."""
+        ...

@@ -1,0 +1,50 @@
+"""Actions on a calendar: states, parameters and event inputs that are set at the start of a day."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from steppe.clock import Clock
+from steppe.engine.run_file import EventSection
+from steppe.errors import RunFileError, nearest
+from steppe.grid import Grid
+from steppe.variable import Role, Variable
+
+
+class Action(NamedTuple):
+    """What is set before step `step`: name -> value, for the packed `cells`."""
+
+    step: int
+    values: dict[str, float]
+    cells: NDArray[Any]
+
+
+def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: Grid, variables: Mapping[str, Variable]) -> list[Action]:
+    """The events of a run file in order of their dates.
+
+    Raises
+    ------
+    RunFileError
+        A date outside the run, or a name that cannot be set.
+    """
+    actions = []
+    for section in sections:
+        step = clock.index(section.date)
+        if not 0 <= step < steps:
+            raise RunFileError(
+                f"[[event]] date {section.date} is outside the run, {clock.date(0):%Y-%m-%d} to {clock.date(steps - 1):%Y-%m-%d}."
+            )
+        for name, value in section.set.items():
+            settable = {
+                n
+                for n, v in variables.items()
+                if v.role in (Role.STATE, Role.PARAMETER) or (v.role is Role.FORCING and v.initial is not None)
+            }
+            if name not in settable:
+                raise RunFileError(f'[[event]] of {section.date} sets "{name}", which cannot be set.{nearest(name, settable)}')
+            low, high = variables[name].low, variables[name].high
+            if not low <= value <= high:
+                raise RunFileError(f'[[event]] of {section.date} sets "{name}" to {value:g}; it must lie between {low:g} and {high:g}.')
+        actions.append(Action(step, section.set, grid.select(section.region)))
+    return sorted(actions, key=lambda action: action.step)

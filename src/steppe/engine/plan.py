@@ -1,0 +1,228 @@
+"""Everything that a run file means, read and checked before anything is computed or written."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from steppe.clock import Clock, parse_date
+from steppe.comm import BoxReach, Serial
+from steppe.engine.events import Action, calendar
+from steppe.engine.initial import initial_state
+from steppe.engine.parameters import Chosen, choose
+from steppe.engine.run_file import RunFile, SeriesSection, read_run_file
+from steppe.errors import ForcingError, ModelError, RunFileError, nearest
+from steppe.grid import Grid, Partition, Raster, Region, read_grid
+from steppe.io import ForcingReader, ForcingStore, read_static
+from steppe.kernels.sums import total
+from steppe.models import CellModel, Choice, Model, Reach, find_model
+from steppe.variable import Role, Variable
+
+
+def usable_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1) -> Model:
+    """A cell model around a module's `step`, or a module's own field model."""
+    model: Model = CellModel(module, dtype, threads) if hasattr(module, "step") else module.MODEL()
+    return model
+
+
+@dataclass
+class Plan:
+    """A run, ready to start: nothing computed, nothing written.
+
+    Raises the `Mistake` that a run file, a store or a parameter deserves when it is made.
+    """
+
+    run: RunFile
+    grid: Grid
+    forcing: ForcingStore | None
+    clock: Clock
+    steps: int
+    model: Model
+    chosen: Chosen
+    initial: Mapping[str, Any]
+    actions: list[Action]
+
+    @classmethod
+    def of(cls, run: RunFile | Path | str, changes: Mapping[str, str] | None = None) -> "Plan":
+        """Reads all that a run file names."""
+        run = run if isinstance(run, RunFile) else read_run_file(run, changes)
+        module = find_model(run.model)
+        grid = read_grid(region=run.grid.region, file=run.grid.file, points=run.grid.points)
+        forcing = _forcing(run, grid)
+        clock = Clock.daily(run.time.start, forcing.calendar if forcing else "standard")
+        steps = clock.index(parse_date(run.time.end, clock.calendar)) + 1
+        threads = run.engine.threads or usable_cores()
+        model = make_model(module, run.engine.dtype, threads)
+        parameters = {name: v for name, v in model.variables.items() if v.role is Role.PARAMETER}
+        chosen = choose(
+            module,
+            getattr(model, "choices", {}),
+            parameters,
+            run.parameters,
+            run.land_type,
+            lambda store, name: read_static(Path(store), name, grid),
+        )
+        if hasattr(module, "choose") and forcing:
+            chosen = chosen._replace(options=module.choose(chosen.options, set(forcing.variables)))
+        plan = cls(run, grid, forcing, clock, steps, model, chosen, {}, calendar(run.event, clock, steps, grid, model.variables))
+        plan.initial = initial_state(run.initial, model.variables, grid)
+        plan.check_forcing(module)
+        plan.check_outputs()
+        return plan
+
+    def check_forcing(self, module: ModuleType) -> None:
+        """Raises `RunFileError` when the model needs weather and there is none, `ForcingError` when the store lacks some."""
+        if hasattr(module, "requirements"):
+            choices: Mapping[str, Choice] = getattr(self.model, "choices", {})
+            words = {name: choices[name].index(word) for name, word in self.chosen.options.items()}
+            needed = tuple(module.requirements(module.Options(**words)))
+        else:
+            needed = tuple(name for name, v in self.model.variables.items() if v.role is Role.FORCING and v.initial is None)
+        if needed and self.forcing is None:
+            raise RunFileError(f'Model "{self.model.name}" needs weather ({", ".join(needed)}). Give a [forcing] table.')
+        for name in needed:
+            if self.forcing and name not in self.forcing.variables:
+                held = ", ".join(self.forcing.variables)
+                raise ForcingError(
+                    f'"{self.forcing.path}" has no variable "{name}", which model "{self.model.name}" needs; it holds {held}.'
+                )
+
+    def reader(self) -> ForcingReader | None:
+        """The weather of all cells, read ahead; None for a model without.
+
+        Raises
+        ------
+        ForcingError
+            Store and run do not fit: units, calendar, cells, days.
+        """
+        if self.forcing is None:
+            return None
+        wanted = {name: v for name, v in self.model.variables.items() if v.role is Role.FORCING and name in self.forcing.variables}
+        cadence = self.run.forcing.cadence if self.run.forcing else {}
+        cells, steps = range(self.grid.n_cells), range(self.steps)
+        return ForcingReader(self.forcing.path, cells, tuple(wanted), self.clock, cadence, variables=wanted, grid=self.grid, steps=steps)
+
+    def check_outputs(self) -> None:
+        """Raises `RunFileError` for an output variable or a region that does not exist."""
+        output = self.run.output
+        names = set()
+        wanted = [("[output]", output.variables), *((f'[[output.series]] "{s.name}"', s.variables) for s in output.series)]
+        for where, variables in wanted:
+            for name in variables:
+                self.recordable(name, where)
+        for series in output.series:
+            if series.name in names:
+                raise RunFileError(f'Two [[output.series]] have the name "{series.name}". Give each its own.')
+            names.add(series.name)
+            for region in regions_of(series).values():
+                self.grid.select(region)
+
+    def recordable(self, name: str, where: str) -> Variable:
+        """The variable of this name, when it can be recorded."""
+        known = {n: v for n, v in self.model.variables.items() if v.role in (Role.STATE, Role.DIAGNOSTIC, Role.FORCING)}
+        if name not in known:
+            raise RunFileError(f'{where}: there is no variable "{name}" to record.{nearest(name, known)}')
+        return known[name]
+
+    def step_after(self, day: str) -> int:
+        """The step after a day of the run.
+
+        Raises
+        ------
+        RunFileError
+            The day is outside the run.
+        """
+        step = self.clock.index(parse_date(day, self.clock.calendar)) + 1
+        if not 0 < step <= self.steps:
+            first, last = (f"{self.clock.date(index):%Y-%m-%d}" for index in (0, self.steps - 1))
+            raise RunFileError(f"--until {day} is outside the run, {first} to {last}.")
+        return step
+
+    def surroundings(self) -> tuple[Any, Reach]:
+        """The part of the grid that this process computes, and what it is handed instead of ranks."""
+        needs, world = self.model.needs, Serial()
+        if needs.unit == "cells":
+            return Partition.cells(self.grid, 1).owned(0), BoxReach(world, [()], total)
+        if not isinstance(self.grid, Raster):
+            raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
+        boxes = Partition.boxes(self.grid, 1, needs.halo or {})
+        return boxes[0], BoxReach(world, [box.pieces for box in boxes], total)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Attributes of the output store: what made it, of what."""
+        weather = dict(self.forcing.attributes) if self.forcing else {}
+        generated = " (generated weather)" if weather.get("weather") == "generated" else ""
+        return {
+            "title": f"{self.model.name} over {self.run.grid.region or self.run.grid.file or self.run.grid.points}{generated}",
+            "source": f"Steppe {version('steppe')}, model {self.model.name} {self.model.version}",
+            "weather": str(weather.get("weather", "none")),
+            "weather_description": str(weather.get("description", "")),
+            "steppe_identity": self.identity,
+        }
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """What decides the results, in words with digests: two runs with the same are the same run."""
+        run = self.run
+        return {
+            "model": f"{self.model.name} {self.model.version} {self.model.digest[:16]}",
+            "grid": self.grid.digest[:16],
+            "forcing": _forcing_digest(self.forcing.path) if self.forcing else "none",
+            "time": f"{run.time.start} to {run.time.end} {self.clock.calendar}",
+            "parameters": _digest(_hashable(self.chosen.values)),
+            "options": " ".join(f"{name}={word}" for name, word in sorted(self.chosen.options.items())) or "none",
+            "cadence": _digest(run.forcing.cadence if run.forcing else {}),
+            "initial": _digest(_hashable(self.initial)),
+            "events": _digest([section.model_dump(mode="json") for section in run.event]),
+            "output": _digest(run.output.model_dump(mode="json", exclude={"path"})),
+            "dtype": run.engine.dtype,
+            "on_bad_cell": run.engine.on_bad_cell,
+        }
+
+
+def regions_of(series: SeriesSection) -> dict[str, str | dict[str, Any]]:
+    """Label -> region of a series."""
+    regions = series.region if isinstance(series.region, list) else [series.region]
+    return {region if isinstance(region, str) else str(Region.of(region)): region for region in regions}
+
+
+def _hashable(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers as they are, arrays as their digest."""
+    return {name: hashlib.sha256(value).hexdigest() if isinstance(value, np.ndarray) else float(value) for name, value in values.items()}
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _forcing(run: RunFile, grid: Grid) -> ForcingStore | None:
+    if run.forcing is None:
+        return None
+    if run.forcing.store is not None:
+        return ForcingStore.open(run.forcing.store)
+    raise RunFileError("not yet")
+
+
+def _forcing_digest(path: Path) -> str:
+    """A digest of all descriptions and of the name, size and last 20 bytes (end and checksum of the index) of every shard."""
+    digest = hashlib.sha256()
+    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+        size = file.stat().st_size
+        with file.open("rb") as content:
+            content.seek(0 if file.name == "zarr.json" else max(0, size - 20))
+            digest.update(f"{file.relative_to(path)} {size} ".encode() + content.read())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,178 @@
+"""What happened, for people: a table of years, a picture, and what a folder holds."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steppe.errors import RunFileError, nearest
+from steppe.io import ForcingStore, Progress, open_results, unpack
+from steppe.view import Map, Series, choose_colours, draw_run
+
+if TYPE_CHECKING:
+    import xarray
+
+    from steppe.engine.simulation import Simulation
+
+GENERATED = "The weather is generated: no day, year or place of it is real."
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A finished or stopped run: facts by name, and one row a year of area means."""
+
+    facts: dict[str, str]
+    columns: list[str]
+    years: dict[int, list[float]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**self.facts, "columns": self.columns, "years": {str(year): row for year, row in self.years.items()}}
+
+    def as_text(self) -> str:
+        """For a terminal."""
+        lines = [f"{name}: {text}" for name, text in self.facts.items()]
+        if self.years:
+            width = [max(len(column), 9) for column in self.columns]
+            lines.append("year  " + "  ".join(f"{column:>{w}}" for column, w in zip(self.columns, width, strict=True)))
+            for year, row in self.years.items():
+                lines.append(f"{year}  " + "  ".join(f"{value:>{w}.1f}" for value, w in zip(row, width, strict=True)))
+        return "\n".join(lines) + "\n"
+
+
+def summary(simulation: "Simulation") -> Summary:
+    """The facts of a run, and the years of its first series: totals of rates, means of the rest."""
+    plan = simulation.plan
+    facts = {
+        "run": str(simulation.folder.path),
+        "model": f"{simulation.model.name} {simulation.model.version}",
+        "cells": f"{simulation.grid.n_cells:,}",
+        "days": f"{simulation.step_index:,} of {simulation.steps:,}",
+    }
+    if plan.provenance["weather"] == "generated":
+        facts["weather"] = GENERATED
+    if not plan.run.output.series or not simulation.step_index:
+        return Summary(facts, [], {})
+    series = plan.run.output.series[0]
+    with open_results(simulation.folder.path, series.name) as dataset:
+        region = str(dataset["region"].values[0])
+        columns, years = _years(dataset.isel(region=0).load(), series.variables)
+    facts["years"] = f'area means of series "{series.name}", region "{region}"'
+    return Summary(facts, columns, years)
+
+
+def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict[int, list[float]]]:
+    bounds = dataset["time_bnds"].values
+    days = (bounds[:, 1] - bounds[:, 0]).astype("timedelta64[D]").astype(np.float64)
+    year = dataset["time"].dt.year.values
+    columns: list[str] = []
+    rows: dict[int, list[float]] = {int(number): [] for number in np.unique(year)}
+    for name in names:
+        units = str(dataset[name].attrs["units"])
+        is_rate = units.endswith(" d-1")
+        columns.append(f"{name} [{units.removesuffix(' d-1') if is_rate else units}]")
+        for number in rows:
+            here = year == number
+            total = float(np.sum(dataset[name].values[here] * days[here]))
+            rows[number].append(total if is_rate else total / float(days[here].sum()))
+    return columns, rows
+
+
+def draw(path: Path, output: Path, variables: list[str] | None = None, date: str | None = None) -> Path:
+    """Draws maps (means over what was computed, or the interval that holds `date`) and series of a run as one PNG; gives its path.
+
+    Raises
+    ------
+    RunFileError
+        The run has no such variable or no such day.
+    FolderError, DamagedError
+        There is no run, or a file of it is damaged.
+    """
+    dataset = open_results(path)
+    held = [str(name) for name in dataset.data_vars]
+    for name in variables or []:
+        if name not in held:
+            raise RunFileError(f'The run "{path}" has no map of "{name}".{nearest(name, held)}')
+    if not dataset.sizes.get("time", 0):
+        raise RunFileError(f'The run "{path}" has no results yet.')
+    first, last = (str(dataset["time_bnds"].values[i, j])[:10] for i, j in ((0, 0), (-1, 1)))
+    when = f"{first} to {last} (exclusive)"
+    chosen = dataset[variables or held]
+    if date is not None:
+        try:
+            chosen = chosen.sel(time=[date], method="ffill")
+        except KeyError:
+            raise RunFileError(f'--date {date} is not in the run "{path}", which holds {when}.') from None
+        when = date
+    maps = [_map(chosen[name]) for name in chosen.data_vars]
+    attributes = dataset.attrs
+    notes = [f"{attributes.get('source', '')}. Maps: {'interval of ' if date else 'means, '}{when}."]
+    if attributes.get("weather") == "generated":
+        notes.append(GENERATED)
+    draw_run(output, str(attributes.get("title", path.name)), maps, _series(path), notes)
+    return output
+
+
+def _map(array: "xarray.DataArray") -> Map:
+    mean = array.mean("time", keep_attrs=True)
+    attributes = array.attrs
+    title, units = str(attributes.get("long_name", array.name)), str(attributes.get("units", "1"))
+    on_raster = array["cell"].attrs.get("compress") == "lat lon"
+    drawn = unpack(mean) if on_raster else mean
+    lat, lon = (drawn["lat"], drawn["lon"]) if on_raster else (drawn["cell_lat"], drawn["cell_lon"])
+    colours = choose_colours(drawn.values, str(array.name), units, str(attributes.get("standard_name", "")), title)
+    return Map(title, drawn.values, units, lat.values, lon.values, colours)
+
+
+def _series(path: Path) -> list[Series]:
+    """Every series of a run as means of months, which a page can show."""
+    found = []
+    folder = path / "output.zarr" / "series"
+    for group in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if not (group / "zarr.json").is_file():
+            continue
+        dataset = open_results(path, group.name).load()
+        if not dataset.sizes["time"]:
+            continue
+        monthly = dataset.drop_vars("time_bnds", errors="ignore").resample(time="MS").mean(keep_attrs=True)
+        for name, array in monthly.data_vars.items():
+            for region in array["region"].values:
+                title = f"{array.attrs.get('long_name', name)}, {group.name}"
+                values = array.sel(region=region)
+                found.append(Series(title, list(values["time"].values), values.values, str(array.attrs["units"]), str(region)))
+    return found
+
+
+def overview(path: Path) -> dict[str, Any]:
+    """What a run folder or a store holds, as plain words and numbers.
+
+    Raises
+    ------
+    FolderError
+        There is neither.
+    DamagedError
+        It cannot be read.
+    """
+    dataset = open_results(path)
+    attributes = {key: value for key, value in dataset.attrs.items() if isinstance(value, str | int | float)}
+    found: dict[str, Any] = {"path": str(path), "dimensions": dict(dataset.sizes), "attributes": attributes}
+    if dataset.sizes.get("time", 0):
+        found["time"] = f"{str(dataset['time'].values[0])[:10]} to {str(dataset['time'].values[-1])[:10]}"
+    found["variables"] = {
+        str(
+            name
+        ): f"{array.attrs.get('units', '')}, {array.attrs.get('long_name', '')}, {array.attrs.get('cell_methods', '')}, {array.dims}"
+        for name, array in dataset.data_vars.items()
+    }
+    progress = Progress.read(path)
+    if progress:
+        found["progress"] = {"state": progress.state, "steps": progress.step, "next day": progress.date}
+        found["identity"] = json.loads((path / "identity.json").read_text())
+    else:
+        store = ForcingStore.open(path)
+        found["source"] = [
+            f"{source['name']}, {source['size']:,} bytes, xxh3 {source['xxh3']}" for source in store.attributes.get("source", [])
+        ]
+    return found

@@ -1,0 +1,327 @@
+"""One run in one process: initialise, step, look, change, checkpoint, branch. It never prints; `on_event` tells what happens."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.clock import parse_date
+from steppe.engine.outputs import Outputs
+from steppe.engine.plan import Plan
+from steppe.engine.run_file import RunFile
+from steppe.errors import BadCellError, ModelError, RunFileError, nearest
+from steppe.grid import RegionLike
+from steppe.io import Checkpoint, Progress, RunFolder
+from steppe.models import Increment, Inputs
+from steppe.variable import Variable
+
+if TYPE_CHECKING:
+    import xarray
+
+SECONDS_BETWEEN_CHECKPOINTS = 10.0  # of checkpoint = "auto", and at least 50 times what the last one cost
+PIECE = 64  # steps between two looks at the stop signal for a model without forcing
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened. kind: "started", "resumed", "progress", "checkpoint", "warning", "finished"."""
+
+    kind: str
+    text: str
+    step: int
+    steps: int
+    date: str
+
+
+class Simulation:
+    """A run that people can step, look at, change and branch.
+
+    Everything that a run file can get wrong is raised as a `Mistake` before anything is written. A run folder with an unfinished run
+    is continued from its newest checkpoint. What is set by hand is in the next checkpoint; a process that dies before it loses it.
+    """
+
+    def __init__(
+        self,
+        run: RunFile | Plan | Path | str,
+        path: Path | str | None = None,
+        *,
+        fresh: bool = False,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        """Opens the run folder `path` (default: that of the run file) and goes on where it stands.
+
+        Raises
+        ------
+        Mistake
+            Anything wrong in the run file or the data that it names.
+        FolderError
+            The folder holds another run, foreign files, or is in use.
+        DamagedError
+            A checkpoint or a store is damaged and no older one is good.
+        """
+        self.plan = run if isinstance(run, Plan) else Plan.of(run)
+        self.grid, self.clock, self.steps, self.model = self.plan.grid, self.plan.clock, self.plan.steps, self.plan.model
+        self.version = 0
+        self.step_index = 0
+        self._on_event = on_event or (lambda event: None)
+        self._kept: dict[str, tuple[int, NDArray[Any]]] = {}
+        self._checkpoint_cost = 0.0
+        self._closing = ExitStack()
+        with ExitStack() as opening:  # undone when something below fails
+            self._reader = self.plan.reader()
+            if self._reader:
+                opening.callback(self._reader.close)
+            self.folder = RunFolder(Path(path or self.plan.run.output.path), self.plan.identity, fresh)
+            opening.callback(self.folder.close)
+            self.outputs = Outputs(self.plan)
+            checkpoint = Checkpoint.newest(self.folder.checkpoints, self.plan.identity, lambda text: self._tell("warning", text))
+            if checkpoint is None:
+                self._create()
+            else:
+                self._go_on_from(checkpoint)
+            opening.callback(self.outputs.close)
+            self._closing = opening.pop_all()
+        self._checkpoint_time = time.monotonic()
+        self._tell("resumed" if checkpoint else "started", f"at {self.date}")
+
+    # ---- time -----------------------------------------------------------------------------------------------------------------------
+    @property
+    def date(self) -> str:
+        """The day that the next step will compute, ISO text."""
+        return f"{self.clock.date(self.step_index):%Y-%m-%d}"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last step of the run file is done."""
+        return self.step_index >= self.steps
+
+    def step(self, n: int = 1) -> None:
+        """Computes `n` steps, fewer when the run ends before.
+
+        Raises
+        ------
+        BadCellError
+            A cell met forcing outside its limits or its state is no longer finite (on_bad_cell = "stop").
+        DamagedError
+            The forcing is damaged; the error comes before the step that needs it.
+        """
+        self._advance(min(self.step_index + n, self.steps), lambda: False)
+
+    def run(self, until: str | None = None, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Computes up to and with the day `until` (default: the end); True when that was reached.
+
+        `stop` is asked between pieces of at most 64 days; when it says yes, a checkpoint is written and the run can be continued.
+        Checkpoints are written as the run file says, and at the end.
+
+        Raises
+        ------
+        RunFileError
+            `until` is outside the run.
+        """
+        end = self.steps if until is None else self.plan.step_after(until)
+        reached = self._advance(end, stop)
+        self.checkpoint()
+        self._tell("finished" if self.finished else "stopped", f"at {self.date}")
+        return reached
+
+    def _advance(self, end: int, stop: Callable[[], bool]) -> bool:
+        while self.step_index < end:
+            if stop():
+                return False
+            self._act()
+            steps = range(self.step_index, min(end, self._next_border()))
+            self.model.advance(steps, cast(Inputs, self._reader), self.clock, self.outputs.recorder)
+            self.step_index = steps.stop
+            self.version += 1
+            self._check_cells()
+            self._tell("progress", self.date)
+            if self.step_index < self.steps and self._checkpoint_is_due():
+                self.checkpoint()
+        return True
+
+    def _act(self) -> None:
+        for action in self.plan.actions:
+            if action.step == self.step_index:
+                for name, value in action.values.items():
+                    self.model.set(name, value, action.cells)
+
+    def _next_border(self) -> int:
+        """The next step before which something other than computing may have to happen."""
+        borders = [action.step for action in self.plan.actions if action.step > self.step_index]
+        days = self._checkpoint_days
+        if days:
+            borders.append((self.step_index // days + 1) * days)
+        piece = self._reader.pieces(range(self.step_index, self.steps))[0].stop if self._reader else self.step_index + PIECE
+        return min([piece, *borders])
+
+    # ---- looking and changing ---------------------------------------------------------------------------------------------------------
+    def __getitem__(self, name: str) -> xarray.DataArray:
+        """Any variable at the last step, on the grid: state, diagnostic, forcing or parameter. Computed when first asked for."""
+        import xarray
+
+        variable = self._variable(name)
+        coordinates = self.grid.coordinates()
+        dims = tuple(self.grid.shape)
+        labels: dict[str, Any] = {
+            label: (dims[-1] if label.startswith("cell_") else label, values)
+            for label, values in coordinates.items()
+            if label in dims or (len(dims) == 1 and label.startswith("cell_"))
+        }
+        labels["time"] = self.clock.date(max(self.step_index - 1, 0))
+        return xarray.DataArray(self.grid.unpack(self.get(name)), labels, dims, name, variable.attributes())
+
+    def get(self, name: str, region: RegionLike = "all") -> NDArray[Any]:
+        """Values of the packed cells of a region, (cells,), in the variable's unit."""
+        self._variable(name)
+        version, values = self._kept.get(name, (-1, np.empty(0)))
+        if version != self.version:
+            values = self._packed(self.model.export(name))
+            self._kept[name] = (self.version, values)
+        return values if region == "all" else values[self.grid.select(region)]
+
+    def set(self, name: str, value: float | NDArray[Any], region: RegionLike = "all") -> Increment:
+        """Sets a state, a parameter or an event input (of the next step) in a region from now on.
+
+        Raises
+        ------
+        ModelError
+            The name is unknown, the quantity is computed, or the value is outside its limits.
+        GridError
+            The region is unknown or empty.
+        """
+        self._variable(name)
+        increment = self.model.set(name, value, None if region == "all" else self.grid.select(region))
+        self.version += 1
+        self.folder.log({"event": "set", "step": self.step_index, "region": str(region), **increment._asdict()})
+        return increment
+
+    def _variable(self, name: str) -> Variable:
+        if name not in self.model.variables:
+            raise ModelError(f'There is no variable "{name}".{nearest(name, self.model.variables)}')
+        return self.model.variables[name]
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------------------------
+    def checkpoint(self) -> Path:
+        """Writes a checkpoint, durable when this returns, and gives its folder."""
+        begin = time.monotonic()
+        complete = self.finished and self.outputs.complete
+        records = self.outputs.writer.finish() if complete else self.outputs.writer.commit()
+        arrays = {
+            **{f"state/{name}": values for name, values in self.model.state.items()},
+            **{f"parameter/{name}": values for name, values in self.model.parameters.items()},
+            **{f"recorder/{name}": values for name, values in self.outputs.recorder.state().items()},
+        }
+        manifest = {"date": self.date, "calendar": self.clock.calendar, "records": records}
+        path = Checkpoint.write(self.folder.checkpoints, self.step_index, arrays, manifest, self.plan.identity)
+        Progress("finished" if complete else "running", self.step_index, self.date, records).write(self.folder.path)
+        self._checkpoint_cost = time.monotonic() - begin
+        self._checkpoint_time = time.monotonic()
+        self._tell("checkpoint", str(path))
+        return path
+
+    def branch(self, name: str = "") -> Simulation:
+        """A run of its own that starts from here: it shares what is committed and is free to differ from now on.
+
+        name: of its folder in `branches/` of this run; without it a number.
+
+        Raises
+        ------
+        FolderError
+            There is a branch of this name.
+        """
+        checkpoint = Checkpoint.open(self.checkpoint(), self.plan.identity)
+        branches = self.folder.path / "branches"
+        number = 1 + len(list(branches.iterdir())) if branches.is_dir() else 1
+        folder = self.folder.branch(name or str(number), checkpoint)
+        return Simulation(Plan.of(self.plan.run), folder, on_event=self._on_event)
+
+    def close(self) -> None:
+        """Ends reading and writing and frees the folder. What is not in a checkpoint is lost."""
+        self._closing.close()
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # ---- inside -----------------------------------------------------------------------------------------------------------------------
+    def _create(self) -> None:
+        if self.folder.output.exists():  # of a start that was killed before its first checkpoint
+            shutil.rmtree(self.folder.output)
+        self.folder.write_run(self.plan.run.as_toml())
+        self._initialise(self.plan.chosen.values, self.plan.initial)
+        self.outputs.open(self.folder.output, None, self.plan.provenance)
+        Progress("running", 0, self.date).write(self.folder.path)
+
+    def _go_on_from(self, checkpoint: Checkpoint) -> None:
+        groups: dict[str, dict[str, NDArray[Any]]] = {"state": {}, "parameter": {}, "recorder": {}}
+        for full in checkpoint.arrays:
+            group, _, name = full.partition("/")
+            groups[group][name] = checkpoint.read(full)
+        self.step_index = checkpoint.step
+        self._initialise(groups["parameter"], groups["state"])
+        records = checkpoint.manifest["records"]
+        if not self.finished:  # readers must not look for what is removed next
+            Progress("running", self.step_index, self.date, records).write(self.folder.path)
+        self.outputs.open(self.folder.output, records, {})
+        self.outputs.recorder.restore(groups["recorder"])
+        if self._reader and not self.finished:
+            self._reader.seek(self.step_index)
+
+    def _initialise(self, parameters: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        share, reach = self.plan.surroundings()
+        self.model.initialise(share, parameters, state, self.plan.chosen.options, reach)
+        self.version += 1
+
+    def _packed(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values if values.ndim == 1 else values.ravel()[self.grid.order]
+
+    @property
+    def _checkpoint_days(self) -> int:
+        text = self.plan.run.engine.checkpoint
+        return 0 if text in ("auto", "none") else int(text.split()[0])
+
+    def _checkpoint_is_due(self) -> bool:
+        if self._checkpoint_days:
+            return self.step_index % self._checkpoint_days == 0
+        waited = time.monotonic() - self._checkpoint_time
+        return self.plan.run.engine.checkpoint == "auto" and waited > max(SECONDS_BETWEEN_CHECKPOINTS, 50 * self._checkpoint_cost)
+
+    def _check_cells(self) -> None:
+        status = self.model.status()
+        if not status.count or self.plan.run.engine.on_bad_cell == "freeze":
+            return
+        place = f"cell {status.cell:,} (longitude {self.grid.cell_lon[status.cell]:g}, latitude {self.grid.cell_lat[status.cell]:g})"
+        when = f"{self.clock.date(status.step):%Y-%m-%d}"
+        if status.variable in self.model.variables and np.isfinite(status.low):
+            what = f'"{status.variable}" is {status.value:g}, outside {status.low:g} to {status.high:g}'
+        else:
+            what = f'"{status.variable}" is {status.value:g}'
+        others = f" and {status.count - 1:,} more cells are bad" if status.count > 1 else ""
+        raise BadCellError(
+            f'On {when} in {place} {what}{others}. Results up to the last checkpoint are safe; `steppe check` finds bad forcing, on_bad_cell = "freeze" runs on.'
+        )
+
+    def _tell(self, kind: str, text: str) -> None:
+        step = getattr(self, "step_index", 0)
+        self._on_event(Event(kind, text, step, self.steps, f"{self.clock.date(step):%Y-%m-%d}"))
+
+
+def run(run_file: RunFile | Path | str, path: Path | str | None = None, *, fresh: bool = False) -> Path:
+    """Runs a run file to its end, or goes on with it, and gives the run folder; `steppe.open` opens it.
+
+    Raises what `Simulation` and its `run` raise.
+    """
+    with Simulation(run_file, path, fresh=fresh) as simulation:
+        if not simulation.finished:
+            simulation.run()
+        return simulation.folder.path

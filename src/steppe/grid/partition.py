@@ -1,0 +1,162 @@
+"""Who computes which cells, and how cells are stored: two different cuts of the same packed order.
+
+    packed cells   0 ......................................................... n_cells
+    tiles          |  2048  |  2048  |  2048  | ...   of storage, from the number of cells alone
+    shares         |     rank 0      |    rank 1     |   rank 2   |   of work, cut at any cell by weight
+
+Files never depend on the number of ranks because tiles do not; work is even because shares need not respect tiles.
+Pure functions of numbers that every rank has: no messages.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steppe.errors import GridError
+from steppe.grid.box import Box, Edge
+from steppe.grid.grid import Grid
+from steppe.grid.raster import Raster
+
+LARGEST_TILE = 4096  # cells; 64 steps of them in int16 make half a megabyte, a good chunk to compress and read
+SMALLEST_TILE = 256
+
+
+def tile_size(n_cells: int) -> int:
+    """Cells of a tile of storage: about an eighth of the cells, as a power of two from 256 to 4,096.
+
+    >>> [tile_size(n) for n in (1, 2_048, 15_195, 16_384, 278_349)]
+    [256, 256, 2048, 4096, 4096]
+    """
+    if n_cells >= 4 * LARGEST_TILE:
+        return LARGEST_TILE
+    eighth = -(-n_cells // 8)
+    return max(SMALLEST_TILE, 1 << (eighth - 1).bit_length())
+
+
+def tiles(n_cells: int) -> list[range]:
+    """The packed cells of each tile of storage, in order; the last one may be short."""
+    size = tile_size(n_cells)
+    return [range(first, min(first + size, n_cells)) for first in range(0, n_cells, size)]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The packed cells that one rank computes: a contiguous range, empty when there are more ranks than cells."""
+
+    rank: int
+    cells: range
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells of the share."""
+        return len(self.cells)
+
+    def tiles(self, n_cells: int) -> Iterator[range]:
+        """The parts of the storage tiles of a grid of `n_cells` that lie in the share, as packed cells of the grid."""
+        for tile in tiles(n_cells):
+            part = range(max(tile.start, self.cells.start), min(tile.stop, self.cells.stop))
+            if part:
+                yield part
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Contiguous shares of the packed cells; rank r owns bounds[r] .. bounds[r + 1] - 1."""
+
+    bounds: tuple[int, ...]
+
+    @classmethod
+    def cells(cls, grid: Grid | int, ranks: int, weights: ArrayLike | None = None) -> "Partition":
+        """Shares of as equal weight as cuts between cells allow: the heaviest is as light as it can be.
+
+        Parameters
+        ----------
+        grid
+            A grid, or its number of cells.
+        ranks
+            How many shares.
+        weights
+            Cost of each cell, (cells,), whole numbers from 0 (nanoseconds, say), so that sums are exact; None: all the same.
+
+        Raises
+        ------
+        GridError
+            There are no ranks, or the weights are not one whole number >= 0 a cell.
+        """
+        n_cells = grid if isinstance(grid, int) else grid.n_cells
+        if ranks < 1:
+            raise GridError(f"A grid is cut for one rank or more, not {ranks}.")
+        if weights is None:
+            return cls(tuple(n_cells * rank // ranks for rank in range(ranks + 1)))
+        cost = np.asarray(weights)
+        if cost.shape != (n_cells,) or not np.issubdtype(cost.dtype, np.integer) or (cost < 0).any():
+            raise GridError(f"Weights must be {n_cells} whole numbers of 0 or more, they are {cost.dtype} of shape {cost.shape}.")
+        summed = np.concatenate([[0], np.cumsum(cost, dtype=np.int64)])
+        low, high = max(-(-int(summed[-1]) // ranks), int(cost.max(initial=0))), int(summed[-1])
+        while low < high:
+            middle = (low + high) // 2
+            if _fill(summed, ranks, middle)[-1] == n_cells:
+                high = middle
+            else:
+                low = middle + 1
+        return cls(_fill(summed, ranks, low))
+
+    @staticmethod
+    def boxes(grid: Raster, ranks: int, halo: Mapping[str, int], edges: Mapping[str, Edge] | None = None) -> tuple[Box, ...]:
+        """The box with halos that each rank computes of a raster whose cells are all active: one box, for one rank.
+
+        Parameters
+        ----------
+        grid
+            Its rows and columns are the axes, in the order of `halo`.
+        ranks
+            1.
+        halo
+            Name of each axis -> width of its halo in cells, e.g. {"y": 1, "x": 1}.
+        edges
+            Name of an axis -> "wall" or "periodic". Default: walls, but periodic columns when they go round the Earth.
+
+        Raises
+        ------
+        GridError
+            There is more than one rank, a cell is not active, or an axis is not known or shorter than its halo.
+        """
+        if ranks != 1:
+            raise GridError(f"A box is computed by one rank, {ranks} were asked for. Start the run with one rank.")
+        if not grid.active.all():
+            raise GridError(f"A box has no holes, but only {grid.n_cells} of {grid.active.size} cells are active. Use a full mask.")
+        if len(halo) != 2:
+            raise GridError(f"A raster has two axes, the halo names {len(halo)}: {', '.join(halo)}. Name the rows first, then the columns.")
+        rows, columns = halo
+        around = round(grid.nlon * grid.dlon, 6) == 360.0
+        chosen: dict[str, Edge] = {rows: "wall", columns: "periodic" if around else "wall"}
+        return (Box.whole(dict(zip(halo, grid.active.shape, strict=True)), halo, {**chosen, **(edges or {})}, grid.order),)
+
+    @property
+    def ranks(self) -> int:
+        """How many shares there are."""
+        return len(self.bounds) - 1
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are."""
+        return self.bounds[-1]
+
+    def owned(self, rank: int) -> Share:
+        """The share of a rank."""
+        return Share(rank, range(self.bounds[rank], self.bounds[rank + 1]))
+
+    def tile_owner(self, tile: int) -> int:
+        """The rank that writes a tile: the one that owns its first cell."""
+        first = tile * tile_size(self.n_cells)
+        return int(np.searchsorted(self.bounds, first, side="right")) - 1
+
+
+def _fill(summed: NDArray[np.int64], ranks: int, limit: int) -> tuple[int, ...]:
+    """Bounds when each rank in turn takes as many cells as weigh `limit` at most; the last bound is short when they do not suffice."""
+    bounds = [0]
+    for _ in range(ranks):
+        bounds.append(int(np.searchsorted(summed, summed[bounds[-1]] + limit, side="right")) - 1)
+    return tuple(bounds)

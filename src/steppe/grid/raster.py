@@ -1,0 +1,209 @@
+"""A regular raster of latitude and longitude of which some cells take part."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import GridError
+from steppe.grid.earth import band_areas, distances
+from steppe.grid.grid import Array
+from steppe.grid.region import Region, RegionLike
+
+STRIP = 64  # columns of a strip of the order of cells
+DIGITS = 10  # decimals of a degree that count: 0.01 mm; takes the noise of repeated addition out of coordinates
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Raster:
+    """Cells of one size in degrees; row 0 is the northernmost.
+
+    lat0, lon0: centre of the north-western cell [degrees]. dlat < 0, dlon > 0: from one centre to the next [degrees].
+    active (nlat, nlon): True where a cell takes part; at least one.
+
+    Raises
+    ------
+    GridError
+        A cell would reach over a pole, the columns more than once round, the spacing has the wrong sign, or no cell is active.
+    """
+
+    lat0: float
+    dlat: float
+    lon0: float
+    dlon: float
+    active: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        active = np.array(self.active)
+        if active.ndim != 2 or active.dtype != np.bool_:
+            raise GridError(f"The mask of a raster must be boolean (lat, lon), it is {active.dtype} of shape {active.shape}.")
+        active.flags.writeable = False
+        object.__setattr__(self, "active", active)
+        if not (self.dlat < 0 < self.dlon):
+            raise GridError(f"A raster needs dlat < 0 (row 0 in the north) and dlon > 0, it has {self.dlat:g} and {self.dlon:g}.")
+        if np.abs(self.lat_bnds).max() > 90.0 or round(self.nlon * self.dlon, DIGITS) > 360.0:
+            raise GridError(
+                f"A raster of {self.nlat} x {self.nlon} cells of {-self.dlat:g} x {self.dlon:g} degrees from latitude {self.lat0:g} "
+                "reaches over a pole or more than once round. Check the first centre and the spacing."
+            )
+        if not active.any():
+            raise GridError("No cell of the raster is active. Check the mask.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Raster) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @property
+    def nlat(self) -> int:
+        """Number of rows."""
+        return int(self.active.shape[0])
+
+    @property
+    def nlon(self) -> int:
+        """Number of columns."""
+        return int(self.active.shape[1])
+
+    @property
+    def shape(self) -> Mapping[str, int]:
+        """Rows and columns, as {"lat": nlat, "lon": nlon}."""
+        return MappingProxyType({"lat": self.nlat, "lon": self.nlon})
+
+    @cached_property
+    def lat(self) -> NDArray[np.float64]:
+        """Latitude of the centres of the rows, (nlat,) [degrees_north], falling."""
+        return _centres(self.lat0, self.dlat, self.nlat)
+
+    @cached_property
+    def lon(self) -> NDArray[np.float64]:
+        """Longitude of the centres of the columns, (nlon,) [degrees_east], rising."""
+        return _centres(self.lon0, self.dlon, self.nlon)
+
+    @cached_property
+    def lat_bnds(self) -> NDArray[np.float64]:
+        """Northern and southern edge of each row, (nlat, 2) [degrees_north]."""
+        return _edges(self.lat0, self.dlat, self.nlat)
+
+    @cached_property
+    def lon_bnds(self) -> NDArray[np.float64]:
+        """Western and eastern edge of each column, (nlon, 2) [degrees_east]."""
+        return _edges(self.lon0, self.dlon, self.nlon)
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Row-major index of each packed cell, (cells,): strips of 64 columns from the west, within a strip row by row.
+
+        Packed cell i - 64 is the northern neighbour of cell i inland, and near it at a coast.
+        """
+        strips = []
+        for west in range(0, self.nlon, STRIP):
+            row, column = np.nonzero(self.active[:, west : west + STRIP])
+            strips.append(row * self.nlon + column + west)
+        return _read_only(np.concatenate(strips).astype(np.int64))
+
+    @property
+    def n_cells(self) -> int:
+        """Number of active cells."""
+        return int(self.order.size)
+
+    @cached_property
+    def cell_lat(self) -> NDArray[np.float64]:
+        """Latitude of the centre of each packed cell, (cells,) [degrees_north]."""
+        return _read_only(self.lat[self.order // self.nlon])
+
+    @cached_property
+    def cell_lon(self) -> NDArray[np.float64]:
+        """Longitude of the centre of each packed cell, (cells,) [degrees_east]."""
+        return _read_only(self.lon[self.order % self.nlon])
+
+    @cached_property
+    def cell_area(self) -> NDArray[np.float64]:
+        """Area of each packed cell on the WGS 84 ellipsoid, (cells,) [m2]."""
+        return _read_only((band_areas(self.lat_bnds) * self.dlon)[self.order // self.nlon])
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of kind, geometry and mask."""
+        numbers = (round(number, DIGITS) for number in (self.lat0, self.dlat, self.lon0, self.dlon))
+        text = " ".join(["raster", *(f"{number:.{DIGITS}f}" for number in numbers), str(self.nlat), str(self.nlon)])
+        return hashlib.sha256(text.encode() + np.packbits(self.active).tobytes()).hexdigest()
+
+    def coordinates(self) -> Mapping[str, Array]:
+        """Name -> array of the CF coordinate variables: axes with bounds, and centres and areas [m2] of the packed cells."""
+        names = ("lat", "lon", "lat_bnds", "lon_bnds", "cell_lat", "cell_lon", "cell_area")
+        return {name: getattr(self, name) for name in names}
+
+    def locate(self, longitude: float, latitude: float) -> int:
+        """The packed position of the cell that holds a place; a place on an edge belongs to the cell south or east of it.
+
+        Raises
+        ------
+        GridError
+            No active cell is there; the message names the nearest one with its coordinates and distance.
+        """
+        row = int(np.floor(round((latitude - self.lat_bnds[0, 0]) / self.dlat, DIGITS)))
+        column = int(np.floor(round(round(longitude - self.lon_bnds[0, 0], DIGITS) % 360.0 / self.dlon, DIGITS)))
+        on_raster = 0 <= row < self.nlat and 0 <= column < self.nlon
+        if on_raster and self.active[row, column]:
+            return int(np.flatnonzero(self.order == row * self.nlon + column)[0])
+        metres = distances(longitude, latitude, self.cell_lon, self.cell_lat)
+        near = int(np.argmin(metres))
+        where = "in the sea or outside the mask" if on_raster else "outside the grid"
+        raise GridError(
+            f"The cell at longitude {longitude:g}, latitude {latitude:g} is {where}. The nearest active cell is at longitude "
+            f"{self.cell_lon[near]:g}, latitude {self.cell_lat[near]:g}, {metres[near] / 1000:.0f} km away."
+        )
+
+    def select(self, region: RegionLike) -> NDArray[np.int64]:
+        """The packed positions of the cells whose centres lie in a region, ascending.
+
+        Raises
+        ------
+        GridError
+            The region is malformed, unknown, or holds no active cell.
+        """
+        region = Region.of(region)
+        if region.kind == "all":
+            return np.arange(self.n_cells)
+        if region.kind == "cell":
+            return np.array([self.locate(*region.places[0])])
+        found = np.flatnonzero(region.contains(self.cell_lon, self.cell_lat))
+        if not found.size:
+            south, north, west, east = self.lat_bnds.min(), self.lat_bnds.max(), self.lon_bnds.min(), self.lon_bnds.max()
+            raise GridError(
+                f"Region {region} holds the centre of no active cell. The grid spans longitude {west:g} to {east:g} "
+                f"and latitude {south:g} to {north:g}."
+            )
+        return found
+
+    def unpack(self, values: Array, fill: float = np.nan) -> Array:
+        """Packed values (..., cells) as maps (..., nlat, nlon), `fill` where no cell is active.
+
+        Keeps the dtype where it can hold `fill`: float32 stays, integers become float64 for NaN.
+        """
+        values = np.asarray(values)
+        maps = np.full((*values.shape[:-1], self.active.size), fill, dtype=np.result_type(values.dtype, fill))
+        maps[..., self.order] = values
+        return maps.reshape(*values.shape[:-1], self.nlat, self.nlon)
+
+
+def _centres(first: float, spacing: float, count: int) -> NDArray[np.float64]:
+    return _read_only(np.round(first + spacing * np.arange(count), DIGITS))
+
+
+def _edges(first: float, spacing: float, count: int) -> NDArray[np.float64]:
+    edges = np.round(first + spacing * (np.arange(count + 1) - 0.5), DIGITS)
+    return _read_only(np.stack([edges[:-1], edges[1:]], axis=1))
+
+
+def _read_only(values: NDArray[Number]) -> NDArray[Number]:
+    values.flags.writeable = False
+    return values

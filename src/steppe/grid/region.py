@@ -1,0 +1,145 @@
+"""Regions as people write them: "all", a name, a box, a polygon or one cell."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import GridError, nearest
+
+Kind = Literal["all", "name", "box", "polygon", "cell"]
+Places = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a grid.
+
+    places (longitude, latitude) in degrees: south-western and north-eastern corner of a box, corners of a polygon in turn (closed by
+    itself), one place of a cell; none for "all" and names.
+    """
+
+    kind: Kind
+    name: str = ""
+    places: Places = ()
+
+    @classmethod
+    def of(cls, value: "RegionLike") -> "Region":
+        """The region that a run file or a request says.
+
+        `"all"`, `"west"` (a name), `{"box": [west, south, east, north]}`, `{"polygon": [[lon, lat], ...]}` or `{"cell": [lon, lat]}`.
+
+        Raises
+        ------
+        GridError
+            The value has none of these forms, or coordinates that cannot be.
+        """
+        if isinstance(value, Region):
+            return value
+        if isinstance(value, str):
+            return cls("all") if value == "all" else cls("name", value)
+        if not isinstance(value, Mapping) or len(value) != 1:
+            raise GridError(f"A region must be a name or one of box, polygon, cell, it is {value!r}. {_FORMS}")
+        ((key, content),) = value.items()
+        if key == "box":
+            west, south, east, north = _numbers(value, content, 4)
+            if not (west < east and south < north):
+                raise GridError(f"Region {dict(value)!r} is empty: west must be less than east and south less than north. {_FORMS}")
+            return cls("box", "", (_place(value, west, south), _place(value, east, north)))
+        if key == "cell":
+            return cls("cell", "", (_place(value, *_numbers(value, content, 2)),))
+        if key == "polygon":
+            if not isinstance(content, Sequence) or isinstance(content, str) or len(content) < 3:
+                raise GridError(f"Region {dict(value)!r} needs three corners or more. {_FORMS}")
+            return cls("polygon", "", tuple(_place(value, *_numbers(value, corner, 2)) for corner in content))
+        raise GridError(f'A region cannot be given by "{key}".{nearest(str(key), ("box", "polygon", "cell"))} {_FORMS}')
+
+    def contains(self, longitudes: NDArray[np.float64], latitudes: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which of some places lie inside a box or polygon, edges of a box included; longitudes may be any turn of the circle.
+
+        A named region is the box of that name.
+
+        Raises
+        ------
+        GridError
+            The name is not known, or the region is "all" or a cell, which only a grid can resolve.
+        """
+        if self.kind == "name":
+            return named_region(self.name).contains(longitudes, latitudes)
+        if self.kind not in ("box", "polygon"):
+            raise GridError(f'Region "{self.kind}" has no outline. Ask the grid to select it.')
+        corners = np.array(self.places)
+        west = corners[:, 0].min()
+        turned = west + np.mod(longitudes - west, 360.0)
+        if self.kind == "box":
+            within: NDArray[np.bool_] = (turned <= corners[1, 0]) & (latitudes >= corners[0, 1]) & (latitudes <= corners[1, 1])
+            return within
+        inside: NDArray[np.bool_] = np.zeros(np.shape(latitudes), dtype=bool)
+        for (x0, y0), (x1, y1) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+            if y0 != y1:  # a ray to the east crosses this side when its ends lie on both sides of the ray
+                crosses = ((y0 > latitudes) != (y1 > latitudes)) & (turned < x0 + (latitudes - y0) * (x1 - x0) / (y1 - y0))
+                inside ^= crosses
+        return inside
+
+    def __str__(self) -> str:
+        """The region as the user would write it."""
+        if self.kind in ("all", "name"):
+            return f'"{self.name or self.kind}"'
+        places = [f"{longitude:g}, {latitude:g}" for longitude, latitude in self.places]
+        if self.kind == "polygon":
+            places = [f"[{place}]" for place in places]
+        return f"{{ {self.kind} = [{', '.join(places)}] }}"
+
+
+RegionLike = Region | str | Mapping[str, object]
+
+_FORMS = 'Write "all", a name, { box = [west, south, east, north] }, { polygon = [[lon, lat], ...] } or { cell = [lon, lat] }.'
+
+
+@cache
+def region_names() -> dict[str, str]:
+    """Name -> meaning of the named regions, in the order of the file."""
+    return {name: str(entry["meaning"]) for name, entry in _table().items()}
+
+
+def named_region(name: str) -> Region:
+    """The box behind a name.
+
+    Raises
+    ------
+    GridError
+        There is no region of this name.
+    """
+    table = _table()
+    if name not in table:
+        raise GridError(f'Region "{name}" is not known.{nearest(name, ("all", *table))} {_FORMS}')
+    return Region.of({"box": table[name]["box"]})
+
+
+@cache
+def _table() -> dict[str, dict[str, object]]:
+    return tomllib.loads((files("steppe.grid") / "regions" / "queensland.toml").read_text())
+
+
+def _numbers(value: Mapping[str, object], content: object, count: int) -> list[float]:
+    if (
+        not isinstance(content, Sequence | np.ndarray)
+        or len(content) != count
+        or not all(isinstance(number, int | float | np.number) and np.isfinite(number) for number in content)
+    ):
+        raise GridError(f"Region {dict(value)!r} needs {count} numbers, it has {content!r}. {_FORMS}")
+    return [float(number) for number in content]
+
+
+def _place(value: Mapping[str, object], longitude: float, latitude: float) -> tuple[float, float]:
+    if not (-180.0 <= longitude <= 360.0 and -90.0 <= latitude <= 90.0):
+        raise GridError(
+            f"Region {dict(value)!r} holds longitude {longitude:g}, latitude {latitude:g}, which is no place. "
+            "Give longitude (-180 to 360) before latitude (-90 to 90)."
+        )
+    return longitude, latitude

@@ -1,0 +1,56 @@
+"""Coordinates of packed cells and of time in a store, as CF readers expect them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steppe.clock import EPOCH
+from steppe.grid import Grid, Raster
+from steppe.io.axis import Axis
+from steppe.io.shard import write_durable, write_small
+
+ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
+    "lat": {"units": "degrees_north", "standard_name": "latitude", "long_name": "latitude of rows", "axis": "Y", "bounds": "lat_bnds"},
+    "lon": {"units": "degrees_east", "standard_name": "longitude", "long_name": "longitude of columns", "axis": "X", "bounds": "lon_bnds"},
+    "cell_lat": {"units": "degrees_north", "standard_name": "latitude", "long_name": "latitude of the cell"},
+    "cell_lon": {"units": "degrees_east", "standard_name": "longitude", "long_name": "longitude of the cell"},
+    "cell_area": {"units": "m2", "standard_name": "cell_area", "long_name": "area of the cell"},
+    "cell_id": {"cf_role": "timeseries_id", "long_name": "name of the place"},
+}
+DIMENSIONS = {"lat": ("lat",), "lon": ("lon",), "lat_bnds": ("lat", "bnds"), "lon_bnds": ("lon", "bnds")}
+WGS84 = {
+    "grid_mapping_name": "latitude_longitude",
+    "semi_major_axis": 6378137.0,
+    "inverse_flattening": 298.257223563,
+    "longitude_of_prime_meridian": 0.0,
+    "crs_wkt": 'GEOGCRS["WGS 84",DATUM["World Geodetic System 1984",ELLIPSOID["WGS 84",6378137,298.257223563]],CS[ellipsoidal,2],'
+    'AXIS["latitude",north],AXIS["longitude",east],UNIT["degree",0.0174532925199433],ID["EPSG",4326]]',
+}
+
+
+def write_coordinates(group: Path, grid: Grid) -> None:
+    """Writes where the cells are: `cell` (CF compression by gathering on a raster), centres, axes with bounds, and `crs`."""
+    compress = {"compress": " ".join(grid.shape)} if isinstance(grid, Raster) else {}
+    write_small(group, "cell", grid.order.astype(np.int32), {"long_name": "cell", **compress}, ("cell",))
+    for name, values in grid.coordinates().items():
+        write_small(group, name, values, ATTRIBUTES.get(name, {}), DIMENSIONS.get(name, ("cell",)))
+    write_small(group, "crs", np.int32(0), WGS84, ())
+
+
+def write_axis(group: Path, axis: Axis) -> None:
+    """Writes a time axis and its bounds, int32 days since 1850-01-01: one chunk, at full length."""
+    bounds = f"{axis.name}_bnds"
+    units = {"units": EPOCH, "calendar": axis.calendar}
+    names = {"standard_name": "time", "long_name": "first day", "axis": "T", "bounds": bounds}
+    write_small(group, axis.name, axis.starts.astype(np.int32), {**units, **names}, (axis.name,))
+    both = np.stack([axis.starts, axis.stops], axis=1).astype(np.int32)
+    write_small(group, bounds, both, units, (axis.name, "bnds"))
+
+
+def write_group(group: Path, attributes: Mapping[str, Any]) -> None:
+    """Writes the description of a Zarr version 3 group: last, for it makes the group visible."""
+    described = {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
+    write_durable(group / "zarr.json", json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False).encode())

@@ -1,0 +1,230 @@
+"""The forcing store: weather of the cells of a grid, a Zarr version 3 group that any CF reader opens.
+
+    weather.zarr/
+      zarr.json                     grid, its digest, order of cells, where the weather came from, what it is worth
+      time  time_bnds               int32 days since 1850-01-01; other axes (time_weekly ...) beside it
+      cell  cell_lat  cell_lon ...  coordinates of the packed cells
+      rain  tmin  tmax ...          (time, cell) integers with scale_factor and add_offset, or floats; no value is ever missing
+      distance_to_nearest_donor     (cell,) static
+
+`ForcingStore.open` reads what is said about the values; `ForcingWriter` makes a store, `ForcingReader` feeds a run from it.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import DamagedError, ForcingError, nearest
+from steppe.grid import Grid
+from steppe.io.axis import Axis, day_name
+from steppe.io.shard import Layout, layout_of, read_chunk
+
+FORMAT = 1  # of forcing stores; a reader refuses a greater one
+MISSING = np.iinfo(np.int16).min  # of packed integers, and the fill value
+
+
+class Stored(NamedTuple):
+    """What a store says of one variable that changes in time: value = raw x scale + offset [units]."""
+
+    name: str
+    units: str
+    layout: Layout
+    axis: Axis
+    scale: float
+    offset: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class ForcingStore:
+    """An open store: what it holds, not the values. attributes: those of the group. static: names of variables without time."""
+
+    path: Path
+    attributes: Mapping[str, Any]
+    variables: Mapping[str, Stored]
+    static: tuple[str, ...]
+    cell_lat: NDArray[np.float64]
+    cell_lon: NDArray[np.float64]
+
+    @classmethod
+    def open(cls, path: Path) -> "ForcingStore":
+        """Reads the descriptions and coordinates of a store.
+
+        Raises
+        ------
+        ForcingError
+            There is no store, it is not a forcing store, or a newer Steppe made it.
+        DamagedError
+            A part of it cannot be read.
+        """
+        attributes = _group_attributes(path)
+        names = sorted(folder.name for folder in path.iterdir() if (folder / "zarr.json").is_file())
+        described = {name: json.loads((path / name / "zarr.json").read_bytes()) for name in names}
+        data = {name: what for name, what in described.items() if what["attributes"].get("steppe_role") == "forcing"}
+        calendar = attributes["calendar"]
+        axes = {name: _axis(path, name, calendar) for name in {what["dimension_names"][0] for what in data.values()} - {"cell"}}
+        variables = {
+            name: _stored(path, name, what["attributes"], axes[what["dimension_names"][0]])
+            for name, what in data.items()
+            if what["dimension_names"] != ["cell"]
+        }
+        static = tuple(name for name in data if name not in variables)
+        return cls(path, attributes, variables, static, read_small(path, "cell_lat"), read_small(path, "cell_lon"))
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self.cell_lat)
+
+    @property
+    def calendar(self) -> str:
+        """Calendar of all its time axes."""
+        return str(self.attributes["calendar"])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all descriptions and the names and sizes of all shards: tells whether a run resumes with the same forcing.
+
+        The descriptions name size and xxh3 of every source file. What changes neither is damage, which reading finds.
+        """
+        found = hashlib.sha256()
+        for file in sorted(path for path in self.path.rglob("*") if path.is_file()):
+            found.update(f"{file.relative_to(self.path).as_posix()} {file.stat().st_size}\n".encode())
+            if file.name == "zarr.json":
+                found.update(file.read_bytes())
+        return found.hexdigest()
+
+    def __getitem__(self, name: str) -> Stored:
+        """What is said of a variable that changes in time.
+
+        Raises
+        ------
+        ForcingError
+            There is no such variable.
+        """
+        if name not in self.variables:
+            raise ForcingError(f'"{self.path}" has no variable "{name}" that changes in time.{nearest(name, self.variables)}')
+        return self.variables[name]
+
+    def check_grid(self, grid: Grid) -> None:
+        """Nothing, when the store is for exactly the cells of `grid`.
+
+        Raises
+        ------
+        ForcingError
+            It is for other cells; the message says how they differ.
+        """
+        if self.attributes["grid_digest"] == grid.digest:
+            return
+        here = set(zip(np.round(self.cell_lat, 6), np.round(self.cell_lon, 6), strict=True))
+        there = set(zip(np.round(grid.cell_lat, 6), np.round(grid.cell_lon, 6), strict=True))
+        lacking = there - here
+        if lacking:
+            latitude, longitude = sorted(lacking)[0]
+            raise ForcingError(
+                f'"{self.path}" is for another grid of {self.n_cells} cells: {len(lacking)} of the {grid.n_cells} cells of this run '
+                f"have no weather in it, the first at latitude {latitude:g}, longitude {longitude:g}. Make a store for this grid."
+            )
+        raise ForcingError(
+            f'"{self.path}" is for a grid of {self.n_cells} cells in another order or mask than the {grid.n_cells} of this run. '
+            "Make a store for this grid."
+        )
+
+    def chunk(self, name: str, index: tuple[int, int], out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Raw values of one chunk of a variable, counted along (time, cell); whole, also where the array ends inside it.
+
+        Raises
+        ------
+        DamagedError
+            The file is missing or not what was written; the message names file, variable and days.
+        """
+        stored = self.variables[name]
+        try:
+            return read_chunk(self.path, name, index, stored.layout, out)
+        except DamagedError as error:
+            first = index[0] * stored.layout.chunk[0]
+            last = min(first + stored.layout.chunk[0], stored.axis.rows) - 1
+            days = (day_name(int(stored.axis.starts[first]), self.calendar), day_name(int(stored.axis.stops[last]) - 1, self.calendar))
+            raise DamagedError(f'Variable "{name}", days {days[0]} to {days[1]}: {error}') from None
+
+    def rows(self, name: str, rows: range, column: int) -> NDArray[Any]:
+        """Raw values of some rows of one column of chunks, (rows, chunk's cells)."""
+        stored = self.variables[name]
+        length = stored.layout.chunk[0]
+        out = np.empty((len(rows), stored.layout.chunk[1]), stored.layout.dtype)
+        for k in range(rows.start // length, -(-rows.stop // length)):
+            start, stop = max(rows.start, k * length), min(rows.stop, (k + 1) * length)
+            out[start - rows.start : stop - rows.start] = self.chunk(name, (k, column))[start - k * length : stop - k * length]
+        return out
+
+
+def read_small(path: Path, name: str) -> NDArray[Any]:
+    """All values of a coordinate or a static variable.
+
+    Raises
+    ------
+    DamagedError
+        It is missing or cannot be read.
+    """
+    import zarr
+
+    try:
+        values: NDArray[Any] = np.asarray(zarr.open_array(path / name, mode="r")[...])
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DamagedError(f'"{path / name}" cannot be read ({error}). Restore the store, or make it again.') from None
+    return values
+
+
+def read_static(path: Path, variable: str, grid: Grid) -> NDArray[np.float64]:
+    """A variable without time from a store for `grid`, float64 (cells,).
+
+    Raises
+    ------
+    ForcingError
+        There is no such store or variable, or the store is for another grid.
+    DamagedError
+        The values cannot be read.
+    """
+    store = ForcingStore.open(path)
+    if variable not in store.static:
+        raise ForcingError(f'"{path}" has no variable "{variable}" without time.{nearest(variable, store.static)}')
+    store.check_grid(grid)
+    return read_small(path, variable).astype(np.float64)
+
+
+def _group_attributes(path: Path) -> Mapping[str, Any]:
+    try:
+        attributes = json.loads((path / "zarr.json").read_bytes())["attributes"]
+    except (FileNotFoundError, NotADirectoryError):
+        raise ForcingError(f'There is no forcing store "{path}". Make one with `steppe ingest`.') from None
+    except (ValueError, KeyError) as error:
+        raise DamagedError(f'"{path}/zarr.json" cannot be read ({error}). Restore the store, or make it again.') from None
+    if attributes.get("steppe_kind") != "forcing":
+        raise ForcingError(f'"{path}" is not a forcing store of Steppe. Make one with `steppe ingest`.')
+    found = attributes.get("steppe_format")
+    if not isinstance(found, int) or found > FORMAT:
+        raise ForcingError(f'"{path}" has steppe_format {found}, this Steppe reads up to {FORMAT}. Install a newer Steppe.')
+    return dict(attributes)
+
+
+def _axis(path: Path, name: str, calendar: str) -> Axis:
+    bounds = read_small(path, f"{name}_bnds").astype(np.int64)
+    axis = Axis(name, bounds[:, 0], bounds[:, 1], calendar)
+    wrong = np.flatnonzero((axis.stops[:-1] != axis.starts[1:]) | (axis.stops[:-1] <= axis.starts[:-1]))
+    if wrong.size:
+        day = day_name(int(axis.starts[wrong[0]]), calendar)
+        raise ForcingError(f'"{path}": {name}_bnds has a gap or an overlap after {day}. Make the store again.')
+    return axis
+
+
+def _stored(path: Path, name: str, attributes: Mapping[str, Any], axis: Axis) -> Stored:
+    scale, offset = float(attributes.get("scale_factor", 1.0)), float(attributes.get("add_offset", 0.0))
+    low, high = float(attributes.get("valid_min", -np.inf)), float(attributes.get("valid_max", np.inf))
+    return Stored(name, attributes["units"], layout_of(path, name), axis, scale, offset, low, high)

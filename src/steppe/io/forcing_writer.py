@@ -1,0 +1,241 @@
+"""Making a forcing store: block by block, so that memory stays bounded, and completely or not at all.
+
+    with ForcingWriter(path, grid, [Written(WEATHER["rain"], axis)], about) as writer:
+        for block in writer.blocks("rain"):
+            writer.write("rain", block, values)       # (len(block.steps), len(block.cells)) in the variable's unit
+
+The store is built in a folder beside its place and renamed when every block is in; without that nothing is left behind.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import Failure, ForcingError
+from steppe.grid import Grid, Raster, tile_size
+from steppe.io.axis import Axis, day_name
+from steppe.io.coordinates import write_axis, write_coordinates, write_group
+from steppe.io.forcing_store import FORMAT, MISSING
+from steppe.io.shard import Layout, create_array, sync_folder, write_shard, write_small
+from steppe.variable import Variable
+
+CHUNK_STEPS, SHARD_STEPS = 64, 384  # of a large grid; measured best of ten shapes for scan, series and map together
+CHUNK_BYTES = 262_144  # a chunk of a small grid is made longer until it has these
+SHARD_TILES = 5
+
+
+class Written(NamedTuple):
+    """How one variable is stored. dtype "int16" packs to `scale` and `offset`; a float dtype keeps the values as they are.
+
+    axis None: without time. day_shift: days by which the stamps of the source were moved. attributes: what else is worth saying.
+    """
+
+    variable: Variable
+    axis: Axis | None
+    dtype: str = "int16"
+    scale: float = 0.1
+    offset: float = 0.0
+    day_shift: int = 0
+    attributes: Mapping[str, Any] = {}
+
+
+class About(NamedTuple):
+    """What is said of a store. weather: "stations", "generated" or a product's name, when it is weather. source: size and xxh3 of files."""
+
+    title: str
+    summary: str
+    history: str
+    weather: str = ""
+    licence: str = ""
+    source: Sequence[Mapping[str, Any]] = ()
+    attributes: Mapping[str, Any] = {}
+
+
+class Block(NamedTuple):
+    """Rows of a variable's axis and packed cells: one shard."""
+
+    steps: range
+    cells: range
+
+
+def chunk_layout(n_cells: int, rows: int, dtype: str) -> Layout:
+    """How a (rows, cells) variable is cut: a tile of cells wide, 64 rows long or longer until a chunk has a quarter of a megabyte."""
+    width = min(tile_size(n_cells), n_cells)
+    length = CHUNK_STEPS
+    while length * width * np.dtype(dtype).itemsize < CHUNK_BYTES and length < rows:
+        length *= 2
+    tiles = -(-n_cells // width)
+    shard = (length * -(-SHARD_STEPS // length), width * min(SHARD_TILES, tiles))
+    return Layout((length, width), shard, dtype, "shuffle")
+
+
+class ForcingWriter:
+    """A store being made. Use it in a `with` statement; leaving it without an exception puts the store in its place.
+
+    Raises
+    ------
+    ForcingError
+        There is something at `path` already.
+    """
+
+    def __init__(self, path: Path, grid: Grid, variables: Sequence[Written], about: About, calendar: str = "standard") -> None:
+        if path.exists():
+            raise ForcingError(f'"{path}" exists already. Remove it, or choose another path.')
+        self.path = path
+        self._grid = grid
+        self._aside = path.with_name(path.name + ".partial")
+        self._variables = {written.variable.name: written for written in variables}
+        self._layouts = {
+            name: chunk_layout(grid.n_cells, written.axis.rows, written.dtype) for name, written in self._variables.items() if written.axis
+        }
+        self._left = {(name, block) for name in self._layouts for block in self.blocks(name)} | {
+            (name, None) for name, written in self._variables.items() if written.axis is None
+        }
+        self._about = about
+        self._calendar = calendar
+
+    def __enter__(self) -> "ForcingWriter":
+        shutil.rmtree(self._aside, ignore_errors=True)  # of an earlier attempt that was killed
+        try:
+            self._create()
+        except BaseException:
+            shutil.rmtree(self._aside, ignore_errors=True)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is not None:
+            shutil.rmtree(self._aside, ignore_errors=True)
+            return
+        if self._left:
+            shutil.rmtree(self._aside, ignore_errors=True)
+            raise Failure(f'"{self.path}" was to be finished with {len(self._left)} blocks lacking. This is a defect.')
+        os.rename(self._aside, self.path)
+        sync_folder(self.path.parent)
+
+    def blocks(self, name: str) -> list[Block]:
+        """The blocks in which a variable is written, all rows of some cells before the next cells."""
+        written, layout = self._variables[name], self._layouts[name]
+        rows = written.axis.rows if written.axis else 0
+        return [
+            Block(range(row, min(row + layout.shard[0], rows)), range(cell, min(cell + layout.shard[1], self._grid.n_cells)))
+            for cell in range(0, self._grid.n_cells, layout.shard[1])
+            for row in range(0, rows, layout.shard[0])
+        ]
+
+    def write(self, name: str, block: Block, values: NDArray[Any]) -> None:
+        """Writes one block, (steps, cells) in the variable's unit.
+
+        Raises
+        ------
+        ForcingError
+            A value is missing, outside the variable's limits, or too great for the packed integers.
+        NoSpaceError
+            The disk is full.
+        """
+        written, layout = self._variables[name], self._layouts[name]
+        if values.shape != (len(block.steps), len(block.cells)):
+            expected = (len(block.steps), len(block.cells))
+            raise Failure(f'A block of "{name}" was given {values.shape}, expected {expected}. This is a defect.')
+        self._check(written, block, values)
+        index = (block.steps.start // layout.shard[0], block.cells.start // layout.shard[1])
+        write_shard(self._aside, name, index, self._pack(written, block, values), layout)
+        self._left.discard((name, block))
+
+    def write_static(self, name: str, values: NDArray[Any]) -> None:
+        """Writes a variable without time, (cells,).
+
+        Raises
+        ------
+        ForcingError
+            A value is missing or outside the variable's limits.
+        """
+        written = self._variables[name]
+        self._check(written, Block(range(1), range(self._grid.n_cells)), values[None])
+        write_small(self._aside, name, values.astype(written.dtype), self._attributes(written), ("cell",))
+        self._left.discard((name, None))
+
+    def _check(self, written: Written, block: Block, values: NDArray[Any]) -> None:
+        variable = written.variable
+        wrong = ~((values >= variable.low) & (values <= variable.high))
+        if wrong.any():
+            raise ForcingError(
+                f"{self._first(written, block, values, wrong)}, expected {variable.low:g} to {variable.high:g} {variable.units} "
+                f"({int(wrong.sum())} such values in this block). Correct the source."
+            )
+
+    def _pack(self, written: Written, block: Block, values: NDArray[Any]) -> NDArray[Any]:
+        if written.dtype != "int16":
+            return values.astype(written.dtype)
+        packed = np.rint((values - written.offset) / written.scale)
+        wrong = np.abs(packed) > -MISSING - 1
+        if wrong.any():
+            raise ForcingError(
+                f"{self._first(written, block, values, wrong)}, too great for int16 at scale {written.scale:g}. "
+                f"Take a scale of {np.abs(packed).max() * written.scale / (-MISSING - 1):.2g} or more."
+            )
+        return packed.astype(np.int16)
+
+    def _first(self, written: Written, block: Block, values: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+        """Names the first wrong value of a block."""
+        step, cell = (int(i) for i in np.argwhere(wrong)[0])
+        day = "" if written.axis is None else f"{day_name(int(written.axis.starts[block.steps[step]]), self._calendar)}, "
+        at = block.cells[cell]
+        return (
+            f'"{self.path}", {day}cell {at} (latitude {self._grid.cell_lat[at]:g}, longitude {self._grid.cell_lon[at]:g}): '
+            f"{written.variable.name} is {values[step, cell]:g}"
+        )
+
+    def _create(self) -> None:
+        """Writes the descriptions of the group, the coordinates and the arrays."""
+        grid, about = self._grid, self._about
+        kind: dict[str, Any] = {"kind": "points", "n": grid.n_cells}
+        if isinstance(grid, Raster):
+            kind = {"kind": "regular_lat_lon", "nlat": grid.nlat, "nlon": grid.nlon, "lat0": grid.lat0, "dlat": grid.dlat}
+            kind |= {"lon0": grid.lon0, "dlon": grid.dlon, "crs": "EPSG:4326"}
+        attributes = {
+            "Conventions": "CF-1.11",
+            "title": about.title,
+            "summary": about.summary,
+            "steppe_kind": "forcing",
+            "steppe_format": FORMAT,
+            "steppe_version": version("steppe"),
+            "calendar": self._calendar,
+            "grid": kind,
+            "grid_digest": grid.digest,
+            "cell_order": "strip64" if isinstance(grid, Raster) else "list",
+            "tile": tile_size(grid.n_cells),
+            "source": [dict(file) for file in about.source],
+            "history": about.history,
+            "licence": about.licence,
+            **({"weather": about.weather} if about.weather else {}),
+            **about.attributes,
+        }
+        self._aside.parent.mkdir(parents=True, exist_ok=True)
+        write_coordinates(self._aside, grid)
+        for axis in {written.axis.name: written.axis for written in self._variables.values() if written.axis}.values():
+            write_axis(self._aside, axis)
+        for name, written in self._variables.items():
+            if written.axis is not None:
+                shape, dimensions = (written.axis.rows, grid.n_cells), (written.axis.name, "cell")
+                fill = float(MISSING) if written.dtype == "int16" else float("nan")
+                create_array(self._aside, name, shape, self._layouts[name], fill, self._attributes(written), dimensions)
+        write_group(self._aside, attributes)
+
+    def _attributes(self, written: Written) -> dict[str, Any]:
+        variable = written.variable
+        attributes = {**variable.attributes(), "steppe_role": "forcing", "grid_mapping": "crs", "coordinates": "cell_lat cell_lon"}
+        if variable.cell_methods:
+            attributes["cell_methods"] = variable.cell_methods
+        if written.axis is not None:
+            attributes["day_shift"] = written.day_shift
+        if written.dtype == "int16":
+            attributes |= {"scale_factor": written.scale, "add_offset": written.offset, "_FillValue": int(MISSING)}
+        return {**attributes, **written.attributes}

@@ -1,0 +1,25 @@
+"""What a run must agree in to go on from what an earlier one left: model, parameters, grid, forcing, each with its digest."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from steppe.errors import FolderError
+
+Identity = Mapping[str, str]  # name in words -> digest or version
+
+
+def check_identity(path: Path, found: Identity, expected: Identity) -> None:
+    """Nothing, when what lies at `path` was written by the run that `expected` describes.
+
+    Raises
+    ------
+    FolderError
+        It was not; the message names all that differs, and the first with both digests.
+    """
+    differing = [name for name in dict.fromkeys((*expected, *found)) if found.get(name) != expected.get(name)]
+    if differing:
+        name = differing[0]
+        raise FolderError(
+            f'"{path}" belongs to a run with other {", ".join(differing)}: {name} is "{found.get(name)}" there and '
+            f'"{expected.get(name)}" in this run. Put it back as it was, choose another folder, or start with --fresh.'
+        )

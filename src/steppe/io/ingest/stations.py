@@ -1,0 +1,61 @@
+"""`steppe ingest stations`: daily station records become a forcing store.
+
+A raster gets the stations' weather spread by the anomaly method; a grid of points gets its own stations' records unchanged.
+"""
+
+from collections.abc import Callable
+from datetime import date as Date
+from pathlib import Path
+
+from steppe.clock import parse_date
+from steppe.errors import ForcingError
+from steppe.grid import Grid, Points
+from steppe.io.axis import Axis, day_number
+from steppe.io.ingest.report import Report
+from steppe.io.ingest.station_points import keep_stations
+from steppe.io.ingest.station_raster import spread_stations
+
+NORMALS = Path("normals") / "queensland_climatology_0p1deg.npz"  # beside the folder of the stations
+TERMS = "The terms of the station records and of the normals apply."
+
+
+def ingest_stations(
+    folder: Path,
+    path: Path,
+    grid: Grid,
+    start: str | Date,
+    end: str | Date,
+    *,
+    normals: Path | None = None,
+    variance: bool = True,
+    licence: str = TERMS,
+    progress: Callable[[float], None] | None = None,
+) -> Report:
+    """Makes a forcing store at `path` for `grid` from the station files of `folder`, from `start` to `end` inclusive.
+
+    Parameters
+    ----------
+    normals
+        File of monthly normals for a raster; default: queensland_climatology_0p1deg.npz in the folder `normals` beside `folder`.
+    variance
+        Whether the year-to-year variance that averaging takes away is restored.
+    licence
+        What the store says of its terms of use.
+    progress
+        Called with the part done, 0 to 1.
+
+    Raises
+    ------
+    ForcingError
+        A file is wrong or lacks days, no station covers a month, a cell is beyond the normals, or there is something at `path`.
+    RunFileError
+        A date is none.
+    """
+    first = day_number(parse_date(start))
+    axis = Axis.daily(first, day_number(parse_date(end)) - first + 1)
+    if axis.rows < 1:
+        raise ForcingError(f"The period from {start} to {end} holds no day. The end is the last day, inclusive.")
+    say = progress or (lambda part: None)
+    if isinstance(grid, Points):
+        return keep_stations(folder, path, grid, axis, licence, say)
+    return spread_stations(folder, path, grid, axis, normals or folder.parent / NORMALS, variance, licence, say)

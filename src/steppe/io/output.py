@@ -1,0 +1,178 @@
+"""What the output store of a run holds, and how it is laid out; readable by any Zarr reader at any moment.
+
+    output.zarr/                    maps: variables (time, cell) float32, one time axis
+      zarr.json                     provenance; steppe_progress "running" or "complete"
+      time  time_bnds  cell  lat  lon  cell_lat ...
+      growth  soil_water_index ...
+      series/<name>/                series: variables (time, region) float64, a time axis of their own
+        time  time_bnds  region  growth ...
+
+Maps and series are *groups* and written alike, by `OutputWriter`. Arrays have their full length from the start and are NaN where
+nothing is written yet, so nobody ever sees one grow. A shard holds the records of one commit interval of 384 days for one tile of cells.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steppe.errors import DamagedError, Failure, FolderError
+from steppe.grid import Grid, tile_size
+from steppe.io.axis import Axis
+from steppe.io.coordinates import write_axis, write_coordinates, write_group
+from steppe.io.shard import Layout, create_array, sync_folder, write_durable, write_small
+from steppe.variable import Variable
+
+FORMAT = 1  # of output stores
+COMMIT_DAYS = 384  # of a shard: six chunks of 64 days; measured best of ten shapes for scan, series and map together
+CHUNK_BYTES = 1 << 20  # of a chunk, at most
+PRECISIONS = {"exact": None, "12 bits": 12}  # kept bits of the 23 of the mantissa; 12: relative error 1.2e-4
+METHODS = {
+    "mean": "time: mean",
+    "sum": "time: sum",
+    "min": "time: minimum",
+    "max": "time: maximum",
+    "last": "time: point (end of the interval)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One variable to be written. method: reduction over time, of `METHODS`. area: CF method over a region ("mean"), for series."""
+
+    variable: Variable
+    method: str = "mean"
+    precision: str = "exact"
+    area: str = ""
+
+    def attributes(self) -> dict[str, Any]:
+        """CF attributes of the array."""
+        found = self.variable.attributes()
+        if self.method == "sum":  # the limits are those of one step
+            found = {name: value for name, value in found.items() if name not in ("valid_min", "valid_max")}
+        found["cell_methods"] = f"area: {self.area} {METHODS[self.method]}" if self.area else METHODS[self.method]
+        bits = PRECISIONS[self.precision]
+        return found | ({"quantization": "bitround", "quantization_nsb": bits} if bits else {})
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Variables on one time axis. columns: the grid of maps, or the names of the regions of series.
+
+    name: "" for the maps at the root, "series/<name>" otherwise. The axis is called "time".
+    """
+
+    axis: Axis
+    columns: Grid | tuple[str, ...]
+    outputs: tuple[Output, ...]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, tuple) and any(output.precision != "exact" for output in self.outputs):
+            raise Failure(f'Series "{self.name}" is to be rounded; series are written exactly. This is a defect of Steppe.')
+
+    @property
+    def n_columns(self) -> int:
+        """Number of cells or regions."""
+        return len(self.columns) if isinstance(self.columns, tuple) else self.columns.n_cells
+
+    def layout(self, output: Output) -> Layout:
+        """How the array of an output is cut."""
+        dtype = "float64" if isinstance(self.columns, tuple) else "float32"
+        width = min(tile_size(self.n_columns), self.n_columns)
+        interval = max(1, COMMIT_DAYS // int((self.axis.stops - self.axis.starts).max()))
+        fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * np.dtype(dtype).itemsize <= CHUNK_BYTES]
+        rows = min(max(fitting), self.axis.rows)
+        shard = rows * -(-min(interval, self.axis.rows) // rows)
+        return Layout((rows, width), (shard, width), dtype, "bitshuffle" if PRECISIONS[output.precision] else "shuffle")
+
+
+def create_store(path: Path, groups: Sequence[Group], attributes: Mapping[str, Any]) -> None:
+    """Makes a store complete with coordinates, without values, at one stroke. attributes: provenance, for the root.
+
+    Raises
+    ------
+    FolderError
+        There is something at `path` already.
+    NoSpaceError
+        The disk is full.
+    """
+    if path.exists():
+        raise FolderError(f'"{path}" exists already. Choose another folder, or start with --fresh.')
+    aside = path.with_name(path.name + ".tmp")
+    shutil.rmtree(aside, ignore_errors=True)  # of an earlier attempt that was killed
+    described = {"Conventions": "CF-1.11", "steppe_kind": "output", "steppe_format": FORMAT, "steppe_progress": "running"}
+    write_group(aside, {**described, **attributes})
+    for group in groups:
+        _create_group(aside, group)
+    for name in dict.fromkeys(("", *(group.name for group in groups))):  # the root first: its copies are of descriptions alone
+        _consolidate(aside / name)
+    os.rename(aside, path)
+    sync_folder(path.parent)
+
+
+def group_attributes(path: Path) -> dict[str, Any]:
+    """The attributes of a Zarr group.
+
+    Raises
+    ------
+    DamagedError
+        Its description cannot be read.
+    """
+    return dict(_described(path)["attributes"])
+
+
+def mark(path: Path, progress: str) -> None:
+    """Says in a store how far its run is: steppe_progress "running" or "complete"."""
+    described = _described(path)
+    if described["attributes"]["steppe_progress"] != progress:
+        described["attributes"]["steppe_progress"] = progress
+        _describe(path, described)
+
+
+def _described(path: Path) -> dict[str, Any]:
+    try:
+        described: dict[str, Any] = json.loads((path / "zarr.json").read_bytes())
+        described["attributes"] = described.get("attributes", {})
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise DamagedError(f'"{path}/zarr.json" cannot be read ({error}). Restore the store.') from None
+    return described
+
+
+def _describe(path: Path, described: Mapping[str, Any]) -> None:
+    write_durable(path / "zarr.json", json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False).encode())
+
+
+def _consolidate(path: Path) -> None:
+    """Copies the descriptions of all that a group holds into its own, where zarr-python and xarray look first."""
+    inside = sorted(file.parent for file in path.rglob("zarr.json") if file.parent != path)
+    metadata = {str(part.relative_to(path)): json.loads((part / "zarr.json").read_bytes()) for part in inside}
+    _describe(path, _described(path) | {"consolidated_metadata": {"kind": "inline", "must_understand": False, "metadata": metadata}})
+
+
+def _create_group(store: Path, group: Group) -> None:
+    folder = store / group.name
+    if group.name:
+        for parent in folder.relative_to(store).parents:
+            if parent.name:
+                write_group(store / parent, {})
+        write_group(folder, {"Conventions": "CF-1.11"})
+    if isinstance(group.columns, tuple):
+        dimension, refers = "region", {}
+        write_small(folder, "region", list(group.columns), {"long_name": "region"}, ("region",))
+    else:
+        dimension, names = "cell", group.columns.coordinates()
+        refers = {"grid_mapping": "crs", "coordinates": " ".join(name for name in names if name in ("cell_id", "cell_lat", "cell_lon"))}
+        if "cell_area" in names:
+            refers["cell_measures"] = "area: cell_area"
+        write_coordinates(folder, group.columns)
+    write_axis(folder, group.axis)
+    for output in group.outputs:
+        shape = (group.axis.rows, group.n_columns)
+        attributes = output.attributes() | refers
+        create_array(folder, output.variable.name, shape, group.layout(output), np.nan, attributes, ("time", dimension))

@@ -1,0 +1,133 @@
+"""Opening what a run wrote, or a forcing store, as an xarray Dataset.
+
+Values are read by zarr-python, which verifies the checksum of every chunk it reads (and of the index of its shard), but takes a file
+that is missing for fill values. Therefore the files are counted here when a store is opened, and the time axis is cut where the run
+has not been yet: what is NaN in the dataset was written as NaN.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import DamagedError, FolderError, GridError
+from steppe.io.folder import Progress
+from steppe.io.output import group_attributes
+from steppe.io.shard import layout_of
+
+if TYPE_CHECKING:
+    import xarray
+
+    Labelled = TypeVar("Labelled", xarray.Dataset, xarray.DataArray)
+
+
+def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
+    """The output of a run, up to the last commit, or a forcing store. Values are read when they are used.
+
+    Parameters
+    ----------
+    path
+        A run folder, a branch, or a store.
+    series
+        Name of a group of series; without it the maps, (time, cell). `unpack` makes (time, lat, lon) of them.
+
+    Returns
+    -------
+    xarray.Dataset
+        Coordinates and attributes decoded after CF; latitude, longitude and area of the cells, bounds and grid mapping as coordinates.
+        Times are dates of the standard calendar where that is one, cftime otherwise.
+
+    Raises
+    ------
+    FolderError
+        There is no store at `path`, or no such series.
+    DamagedError
+        A file is missing or cannot be read.
+    """
+    import xarray
+
+    path = Path(path)
+    store = path if (path / "zarr.json").is_file() else path / "output.zarr"
+    group = store / "series" / series if series else store
+    if not (group / "zarr.json").is_file():
+        kind = f'series "{series}"' if series else "run folder or store"
+        raise FolderError(f'There is no {kind} at "{path}". Give the folder that `[output] path` of the run file names.')
+    readable = _readable(store, f"series/{series}/" if series else "")
+    dataset: xarray.Dataset = xarray.open_zarr(group, chunks=None, consolidated=False, decode_coords="all")
+    arrays = [str(name) for name, array in dataset.variables.items() if array.ndim == 2 and name not in dataset.coords]
+    cut: dict[str, int] = {}
+    for name in arrays:
+        axis, records = str(dataset[name].dims[0]), dataset[name].shape[0]
+        if readable is not None:
+            records = readable.get(name, 0)
+            cut[axis] = min(cut.get(axis, records), records)
+        _check_files(group, name, records, dataset[name].shape[1])
+    readable_part = {axis: slice(0, records) for axis, records in cut.items()}
+    return dataset.isel(readable_part).set_coords(_coordinates(dataset))
+
+
+def unpack(packed: "Labelled", dataset: "xarray.Dataset | None" = None) -> "Labelled":
+    """Maps (..., lat, lon) of packed values (..., cell), NaN where no cell is active. Loads the values.
+
+    Parameters
+    ----------
+    packed
+        A dataset that `open_results` opened, or variables of one; any part of it in time or in cells.
+    dataset
+        The dataset that `packed` was taken from, when only some variables were: xarray leaves the axes lat and lon behind then.
+
+    Raises
+    ------
+    GridError
+        The cells are no part of a raster (points, say), or the dataset is needed and was not given.
+    """
+    import xarray
+
+    whole: xarray.Dataset | xarray.DataArray = packed if dataset is None else dataset
+    if "cell" not in packed.dims or packed["cell"].attrs.get("compress") != "lat lon":
+        raise GridError("These values are not packed cells of a raster: points and series have no maps. Use them as they are.")
+    if not {"lat", "lon"} <= set(whole.coords):
+        raise GridError('Single variables do not carry the axes of their raster. Write unpack(dataset["name"], dataset).')
+    axes = {str(name): value for name, value in whole.coords.items() if "lat" in value.dims or "lon" in value.dims}
+    places = {str(name): value for name, value in packed.coords.items() if "cell" not in value.dims} | axes
+    if isinstance(packed, xarray.DataArray):
+        return _spread(packed, places)
+    maps = {name: _spread(array, places) if "cell" in array.dims else array for name, array in packed.data_vars.items()}
+    return xarray.Dataset(maps, places, packed.attrs)
+
+
+def _spread(array: "xarray.DataArray", places: Mapping[str, "xarray.DataArray"]) -> "xarray.DataArray":
+    values: NDArray[Any] = array.transpose(..., "cell").to_numpy()
+    before, raster = values.shape[:-1], (len(places["lat"]), len(places["lon"]))
+    maps = np.full((*before, raster[0] * raster[1]), np.nan, np.result_type(values.dtype, np.float32))
+    maps[..., array["cell"].to_numpy()] = values
+    dims = (*(dim for dim in array.dims if dim != "cell"), "lat", "lon")
+    here = {name: value for name, value in places.items() if set(value.dims) <= set(dims)}
+    return type(array)(maps.reshape(*before, *raster), here, dims, array.name, array.attrs)
+
+
+def _readable(store: Path, prefix: str) -> Mapping[str, int] | None:
+    """Variable -> records that can be read; None: all."""
+    state = group_attributes(store).get("steppe_progress")
+    if state is None:
+        return None
+    progress = Progress.read(store.parent)
+    if progress is None:  # not begun, or a store that was taken out of its folder
+        return None if state == "complete" else {}
+    return {key.removeprefix(prefix): count for key, count in progress.records.items() if key.startswith(prefix)}
+
+
+def _check_files(group: Path, name: str, records: int, columns: int) -> None:
+    layout = layout_of(group, name)
+    for row in range(-(-records // layout.shard[0])):
+        for tile in range(-(-columns // layout.shard[1])):
+            path = group / name / "c" / str(row) / str(tile)
+            if not path.is_file():
+                raise DamagedError(f'"{path}" is missing. Restore the file, or make the store again.')
+
+
+def _coordinates(dataset: "xarray.Dataset") -> list[Any]:
+    """Data variables that say where and when, not what."""
+    return [name for name in dataset.data_vars if str(name).startswith("cell_") or str(name).endswith("_bnds") or name == "crs"]

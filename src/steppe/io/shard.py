@@ -1,0 +1,343 @@
+"""Shards: two-dimensional arrays (time, cell) in files that are whole or absent, checked at every read.
+
+One shard is one file of the Zarr version 3 array `<group>/<name>`, codec `sharding_indexed`; any Zarr reader opens it:
+
+    c/<i>/<j>   chunk 0,0 | chunk 0,1 | ... | chunk n,m | index: offset and length of each chunk, 16 bytes a chunk | CRC32C
+                    └ blosc(lz4) of the little-endian values, CRC32C
+
+A shard is written beside its place, synchronised and renamed, and never changed afterwards: a reader, or a run that was killed,
+finds all of it or nothing. The bytes depend on the values alone. Reading verifies both checksums; plain Zarr readers do so too
+when they read through zarr-python.
+"""
+
+import errno
+import json
+import os
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import google_crc32c
+import numpy as np
+from numcodecs import blosc
+from numpy.typing import NDArray
+
+from steppe.errors import DamagedError, Failure, Mistake, NoSpaceError
+
+Array = NDArray[Any]
+
+FILTERS = {"shuffle": blosc.SHUFFLE, "bitshuffle": blosc.BITSHUFFLE}
+LEVEL = 5
+ABSENT = 2**64 - 1  # offset and length of a chunk that was never written; Zarr specification ZEP 2
+RESIDUE = 0x48674BC7  # CRC32C of any bytes followed by their own little-endian CRC32C; RFC 3720 B.4 names the polynomial
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+# Blosc's own threads write the blocks of a chunk in the order in which they finish: other bytes each time. zarr-python sets this too.
+blosc.use_threads = False
+
+
+class Layout(NamedTuple):
+    """How an array is cut: chunk and shard as (steps, cells), a shard being a multiple of a chunk; shuffle "shuffle" or "bitshuffle"."""
+
+    chunk: tuple[int, int]
+    shard: tuple[int, int]
+    dtype: str
+    shuffle: str
+
+    @property
+    def chunks(self) -> tuple[int, int]:
+        """Chunks of a whole shard along each axis."""
+        return self.shard[0] // self.chunk[0], self.shard[1] // self.chunk[1]
+
+
+def create_array(
+    group_path: Path,
+    name: str,
+    shape: tuple[int, int],
+    layout: Layout,
+    fill: float,
+    attributes: Mapping[str, Any],
+    dimensions: Sequence[str],
+) -> None:
+    """Writes the description (zarr.json) of an array without any values.
+
+    shape (steps, cells). fill: what readers see where nothing was written. dimensions: their names.
+    """
+    from zarr import create_array as create
+    from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec
+
+    typesize = np.dtype(layout.dtype).itemsize
+    files: dict[str, Any] = {}
+    create(
+        _memory(files),
+        shape=shape,
+        chunks=layout.chunk,
+        shards=layout.shard,
+        dtype=layout.dtype,
+        serializer=BytesCodec(endian="little"),
+        compressors=[BloscCodec(cname="lz4", clevel=LEVEL, shuffle=_filter(layout), typesize=typesize), Crc32cCodec()],
+        fill_value=fill,
+        attributes=dict(attributes),
+        dimension_names=list(dimensions),
+    )
+    _write_all(group_path / name, files)
+
+
+def write_small(group_path: Path, name: str, values: Any, attributes: Mapping[str, Any], dimensions: Sequence[str]) -> None:
+    """Writes a whole array of any dimension as a single chunk: a coordinate, a grid mapping, names (a list of text)."""
+    from zarr import create_array as create
+    from zarr.codecs import ZstdCodec
+
+    array = np.asarray(values)
+    if array.dtype.kind == "U":
+        array = array.astype(np.dtypes.StringDType())
+    files: dict[str, Any] = {}
+    create(
+        _memory(files),
+        data=array,
+        chunks=tuple(max(length, 1) for length in array.shape),
+        compressors=[ZstdCodec(level=3, checksum=True)],
+        # An axis may hold its fill value (0, say); it must be written all the same.
+        config={"write_empty_chunks": True},
+        attributes=dict(attributes),
+        dimension_names=list(dimensions),
+    )
+    _write_all(group_path / name, files)
+
+
+def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Array, layout: Layout) -> None:
+    """Writes one shard, or replaces it.
+
+    Parameters
+    ----------
+    index
+        Of the shard along (time, cell).
+    values
+        (steps, cells) of `layout.dtype`; smaller than the shard only where the array ends.
+
+    Raises
+    ------
+    NoSpaceError
+        The disk is full; an earlier shard in this place is untouched.
+    """
+    if values.ndim != 2 or values.dtype != np.dtype(layout.dtype) or values.shape[0] > layout.shard[0] or values.shape[1] > layout.shard[1]:
+        raise Failure(
+            f'A shard of "{name}" was given {values.dtype} {values.shape}, expected {layout.dtype} of at most {layout.shard}. '
+            "This is a defect of Steppe."
+        )
+    rows, columns = layout.chunk
+    entries = np.full((*layout.chunks, 2), ABSENT, dtype="<u8")
+    parts: list[bytes] = []
+    position = 0
+    for i in range(-(-values.shape[0] // rows)):
+        for j in range(-(-values.shape[1] // columns)):
+            block = values[i * rows : (i + 1) * rows, j * columns : (j + 1) * columns]
+            coded = _encode(block, layout)
+            entries[i, j] = position, len(coded)
+            parts.append(coded)
+            position += len(coded)
+    parts.append(_sealed(entries.tobytes()))
+    write_durable(_shard_path(group_path, name, index), b"".join(parts))
+
+
+def read_chunk(
+    group_path: Path, name: str, index: tuple[int, int], layout: Layout, out: Array | None = None, missing: float | None = None
+) -> Array:
+    """One chunk of an array, both checksums verified.
+
+    Parameters
+    ----------
+    index
+        Of the chunk along (time, cell), counted through the whole array.
+    out
+        C-contiguous array of the chunk's shape and dtype to decode into; a new one without it.
+    missing
+        The value of a chunk that was never written; without it such a chunk is an error.
+
+    Returns
+    -------
+    Array
+        (steps, cells) of a whole chunk; what lies beyond the end of the array has no meaning.
+
+    Raises
+    ------
+    DamagedError
+        The file is absent, cut short or changed.
+    """
+    if out is None:
+        out = np.empty(layout.chunk, layout.dtype)
+    elif out.shape != layout.chunk or out.dtype != np.dtype(layout.dtype) or not out.flags.c_contiguous:
+        raise Failure(
+            f'A chunk of "{name}" is {layout.dtype} {layout.chunk}; it cannot be read into {out.dtype} {out.shape}. '
+            "This is a defect of Steppe."
+        )
+    (shard_i, i), (shard_j, j) = divmod(index[0], layout.chunks[0]), divmod(index[1], layout.chunks[1])
+    path = _shard_path(group_path, name, (shard_i, shard_j))
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        if missing is None:
+            raise DamagedError(f'"{path}" is missing. Restore the file, or make the store again.') from None
+        out.fill(missing)
+        return out
+    try:
+        offset, length = _entry(file, path, layout, i, j)
+        if offset == ABSENT and length == ABSENT and missing is not None:
+            out.fill(missing)
+            return out
+        if offset == ABSENT:
+            raise DamagedError(f'"{path}" has no chunk {i}, {j}. Restore the file, or make the store again.')
+        raw = os.pread(file, length, offset)
+    finally:
+        os.close(file)
+    if len(raw) != length or google_crc32c.value(raw) != RESIDUE:
+        raise DamagedError(f'"{path}" is damaged: chunk {i}, {j} has a wrong checksum. Restore the file, or make the store again.')
+    held = struct.unpack_from("<I", raw, 4)[0]  # blosc header, bytes 4-7: size of the values
+    if held != out.nbytes:
+        raise DamagedError(f'"{path}" holds chunks of {held} bytes, its zarr.json says {out.nbytes}. Restore the store.')
+    blosc.decompress(memoryview(raw)[:-4], out)
+    return out
+
+
+def layout_of(group_path: Path, name: str) -> Layout:
+    """The layout of an array, from its zarr.json.
+
+    Raises
+    ------
+    DamagedError
+        There is no such array, or its description cannot be read.
+    Mistake
+        The array has another shape or other codecs than Steppe writes.
+    """
+    path = group_path / name / "zarr.json"
+    try:
+        described = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise DamagedError(f'"{path}" cannot be read ({error}). Restore the store.') from None
+    try:
+        sharding = described["codecs"][0]["configuration"]
+        to_bytes, compressor, checksum = sharding["codecs"]
+        settings = compressor["configuration"]
+        chunk, shard = tuple(sharding["chunk_shape"]), tuple(described["chunk_grid"]["configuration"]["chunk_shape"])
+        chain = [codec["name"] for codec in (*described["codecs"], to_bytes, compressor, checksum, *sharding["index_codecs"])]
+        known = (
+            chain == ["sharding_indexed", "bytes", "blosc", "crc32c", "bytes", "crc32c"]
+            and sharding.get("index_location", "end") == "end"
+            and to_bytes["configuration"]["endian"] == "little"
+            and settings["shuffle"] in FILTERS
+            and len(shard) == 2
+        )
+    except (KeyError, IndexError, ValueError, TypeError):
+        known = False
+    if not known:
+        raise Mistake(f'"{path}" describes an array that Steppe did not write: its codecs differ. Make the store with `steppe ingest`.')
+    return Layout((chunk[0], chunk[1]), (shard[0], shard[1]), described["data_type"], settings["shuffle"])
+
+
+def write_durable(path: Path, data: bytes) -> None:
+    """Writes a file so that after a crash it holds the old bytes or the new ones, and makes its folders.
+
+    Raises
+    ------
+    NoSpaceError
+        The disk is full; the old file is untouched.
+    """
+    aside = path.with_name(path.name + ".tmp")
+    with writing(path):
+        _make_folder(path.parent)
+        try:
+            with open(aside, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(aside, path)
+        except OSError:
+            aside.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Says in Steppe's words what keeps a file from being written.
+
+    Raises
+    ------
+    NoSpaceError
+        The disk is full or a quota is reached.
+    Failure
+        The system refused for another reason.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            raise NoSpaceError(
+                f'"{path}" cannot be written: {error.strerror}. Free some space, then start the same command again.'
+            ) from error
+        raise Failure(f'"{path}" cannot be written: {error.strerror}. Check the disk and the permissions of the folder.') from error
+
+
+def sync_folder(path: Path) -> None:
+    """Makes what was created, renamed or removed in a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _make_folder(path: Path) -> None:
+    if path.is_dir():
+        return
+    _make_folder(path.parent)
+    path.mkdir(exist_ok=True)
+    sync_folder(path.parent)
+
+
+def _shard_path(group_path: Path, name: str, index: tuple[int, int]) -> Path:
+    return group_path / name / "c" / str(index[0]) / str(index[1])
+
+
+def _filter(layout: Layout) -> Any:
+    if layout.shuffle not in FILTERS or any(shard % chunk for shard, chunk in zip(layout.shard, layout.chunk, strict=True)):
+        raise Failure(
+            f"{layout} is no layout: a shard is a multiple of a chunk, shuffle one of {', '.join(FILTERS)}. This is a defect of Steppe."
+        )
+    return layout.shuffle
+
+
+def _encode(block: Array, layout: Layout) -> bytes:
+    if block.shape != layout.chunk:
+        whole = np.zeros(layout.chunk, block.dtype)
+        whole[: block.shape[0], : block.shape[1]] = block
+        block = whole
+    little = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("<"))
+    return _sealed(blosc.compress(little, b"lz4", LEVEL, FILTERS[layout.shuffle], 0, little.itemsize))
+
+
+def _sealed(data: bytes) -> bytes:
+    return data + struct.pack("<I", google_crc32c.value(data))
+
+
+def _entry(file: int, path: Path, layout: Layout, i: int, j: int) -> tuple[int, int]:
+    size = os.fstat(file).st_size
+    length = 16 * layout.chunks[0] * layout.chunks[1] + 4
+    raw = os.pread(file, length, max(size - length, 0))
+    if len(raw) != length or google_crc32c.value(raw) != RESIDUE:
+        raise DamagedError(f'"{path}" is damaged: its index has a wrong checksum. Restore the file, or make the store again.')
+    offset, count = struct.unpack_from("<QQ", raw, 16 * (i * layout.chunks[1] + j))
+    return offset, count
+
+
+def _memory(files: dict[str, Any]) -> Any:
+    from zarr.storage import MemoryStore
+
+    return MemoryStore(files)
+
+
+def _write_all(folder: Path, files: dict[str, Any]) -> None:
+    for key in sorted(files, key=lambda name: name == "zarr.json"):  # the description last: it makes the array visible
+        write_durable(folder / key, files[key].to_bytes())

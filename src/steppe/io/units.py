@@ -1,0 +1,60 @@
+"""Units of forcing: how people spell them, and the straight line that leads from one to another.
+
+A forcing value holds for one day, so an amount ("mm") and a rate per day ("mm d-1") are the same number, and 1 kg m-2 of water is 1 mm.
+"""
+
+from typing import NamedTuple
+
+from steppe.errors import ForcingError
+
+_DEGREES = ("degC", "deg C", "°C", "C", "celsius", "Celsius", "degrees_celsius", "degrees_Celsius", "degree_Celsius", "deg_C", "oC")
+_WATER = ("mm d-1", "mm", "mm/d", "mm/day", "mm day-1", "mm d**-1", "kg m-2", "kg/m2", "kg m**-2", "kg m-2 d-1", "kg m-2 day-1")
+_RADIATION = ("MJ m-2 d-1", "MJ m-2", "MJ/m2", "MJ/m^2", "MJ m**-2", "MJ/m2/d", "MJ/m2/day", "MJ m-2 day-1", "MJ m^-2")
+
+SPELLINGS = {
+    **dict.fromkeys(_DEGREES, "degC"),
+    **dict.fromkeys(("K", "kelvin", "Kelvin", "degK"), "K"),
+    **dict.fromkeys(_WATER, "mm d-1"),
+    **dict.fromkeys(("kg m-2 s-1", "kg/m2/s", "kg m**-2 s**-1", "mm s-1", "mm/s"), "mm s-1"),
+    **dict.fromkeys(_RADIATION, "MJ m-2 d-1"),
+    **dict.fromkeys(("J m-2", "J/m2", "J m**-2", "J m-2 d-1"), "J m-2 d-1"),
+    **dict.fromkeys(("W m-2", "W/m2", "W/m^2", "W m**-2", "W m^-2"), "W m-2"),
+    **dict.fromkeys(("hPa", "mb", "mbar", "millibar"), "hPa"),
+    **dict.fromkeys(("1", "-", "", "fraction"), "1"),
+}
+
+
+class Conversion(NamedTuple):
+    """wanted = found x factor + offset."""
+
+    factor: float
+    offset: float
+
+
+SAME = Conversion(1.0, 0.0)
+
+
+def conversion(found: str, wanted: str, where: str) -> Conversion:
+    """The straight line from unit `found` to unit `wanted`, both as people spell them. `where` names file and variable for the error.
+
+    Raises
+    ------
+    ForcingError
+        A unit is unknown, or the two measure different things.
+    """
+    source, target = (SPELLINGS.get(text.strip(), text.strip()) for text in (found, wanted))
+    if source == target:
+        return SAME
+    from cf_units import Unit  # takes half a second to load, and most stores never need it
+
+    try:
+        unit, into = Unit(source), Unit(target)
+        offset = float(unit.convert(0.0, into))
+        # the slope from a far point, where the rounding of the offset no longer shows in it
+        factor = (float(unit.convert(1000.0, into)) - offset) / 1000.0
+    except ValueError as error:
+        raise ForcingError(
+            f'{where} is in "{found}", expected "{wanted}" or something that converts to it ({error}). '
+            "Correct the units where the file is made; they are never guessed."
+        ) from None
+    return Conversion(factor, offset)

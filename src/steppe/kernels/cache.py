@@ -1,0 +1,108 @@
+"""Machine code on disk: a kernel is compiled once a machine, then loaded in milliseconds, without Numba.
+
+A file holds the object code of one function under a name that hashes everything it was made of, so a stale kernel cannot be loaded:
+
+    <folder>/<model>_<key>.kernel = SHA-256 of the rest (32 bytes) | symbol | newline | object file
+
+It is written beside and renamed: of many processes that compile at once each leaves a whole file, and all are equal.
+"""
+
+import ctypes
+import os
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from steppe.errors import FolderError
+
+
+def folder() -> Path:
+    """Where kernels are kept: $STEPPE_CACHE/kernels, else `steppe/kernels` in the user's cache folder."""
+    base = os.environ.get("STEPPE_CACHE")
+    return Path(base or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "steppe") / "kernels"
+
+
+def _llvm() -> Any:
+    """LLVM, ready for this machine; imported here, where it is needed, since that takes a tenth of a second."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name in ("memset", "memcpy", "memmove"):  # the only functions of a library that LLVM itself puts in
+        llvm.add_symbol(name, ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value)
+    return llvm
+
+
+def _processor() -> tuple[str, str]:
+    """Name and features of the processor to compile for; Numba's own variables choose another one, as they do for Numba."""
+    name = os.environ.get("NUMBA_CPU_NAME")
+    features = os.environ.get("NUMBA_CPU_FEATURES")
+    if name is None:
+        llvm = _llvm()
+        return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten() if features is None else features
+    return name, features or ""
+
+
+def target_machine() -> Any:
+    """LLVM's compiler for this processor."""
+    llvm = _llvm()
+    name, features = _processor()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(cpu=name, features=features, opt=3, reloc="default", codemodel="jitdefault", jit=True)
+
+
+def key(*parts: str) -> str:
+    """What names a kernel: a digest of everything it depends on, the processor and LLVM among it."""
+    return sha256("\0".join([*parts, *_processor(), version("llvmlite")]).encode()).hexdigest()[:24]
+
+
+def store(path: Path, symbol: str, object_file: bytes) -> None:
+    """Keeps a kernel.
+
+    Raises
+    ------
+    FolderError
+        The folder cannot be written.
+    """
+    content = symbol.encode() + b"\n" + object_file
+    beside = path.with_suffix(f".{os.getpid()}.{id(content)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(sha256(content).digest() + content)
+        beside.replace(path)
+    except OSError as error:
+        raise FolderError(f'The kernel cache "{path.parent}" cannot be written ({error}). Set STEPPE_CACHE to a folder that can.') from None
+
+
+def find(path: Path) -> tuple[str, bytes] | None:
+    """Symbol and object file of a kernel; None when there is none, or when the file is not what was written."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if sha256(content[32:]).digest() != content[:32]:
+        return None
+    symbol, _, object_file = content[32:].partition(b"\n")
+    return symbol.decode(), object_file
+
+
+class Linked:
+    """A function of machine code, ready to be called; ctypes lets go of the interpreter lock while it runs.
+
+    Its own first two arguments, where Numba's functions put a result and an exception, have no use here.
+    """
+
+    def __init__(self, symbol: str, object_file: bytes, argument_types: list[Any]) -> None:
+        llvm = _llvm()
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())  # owns the memory of the code
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_file))
+        self._engine.finalize_object()
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *argument_types)(
+            self._engine.get_function_address(symbol)
+        )
+
+    def __call__(self, *arguments: int) -> None:
+        """Runs it; pointers are addresses."""
+        unused = ctypes.c_void_p()
+        self._function(ctypes.addressof(unused), ctypes.addressof(unused), *arguments)

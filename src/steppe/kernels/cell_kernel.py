@@ -1,0 +1,166 @@
+"""A cell model's loop as machine code: found in the cache, or compiled and kept there."""
+
+import ctypes
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.kernels import cache
+from steppe.kernels.cell_loop import BLOCK, OPERATIONS, PARAMETERS, TODAY, CellStep, Rows, loop_text
+from steppe.kernels.primitives import where
+from steppe.kernels.source import fingerprint
+
+Array = NDArray[Any]
+KINDS = {"int16": 0, "float32": 1, "float64": 2}
+MISSING = -32768  # of integer forcing
+
+
+class Record(NamedTuple):
+    """A row of `work` to be reduced: slots (steps,) int32, values (slots, cells) float64; a slot below 0 takes nothing."""
+
+    row: int
+    operation: str
+    slots: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+
+class Window(NamedTuple):
+    """The forcing of some cells and steps as the loop reads it: rows (rows, columns), row_of (variables, steps) int32.
+
+    names: the variables in the order of row_of, scale and offset; column 0 holds the cell `first_cell`.
+    """
+
+    names: tuple[str, ...]
+    rows: Array
+    row_of: NDArray[np.int32]
+    scale: Array
+    offset: Array
+    first_cell: int
+
+
+class CellKernel:
+    """The compiled loop of one model for one precision and one choice of per-cell constants.
+
+    dtype: np.float32 or np.float64. per_cell: parameters and derived that differ from cell to cell, in the order of their rows.
+    diagnostics: whether all diagnostics are computed (they can then be recorded); otherwise they cost nothing.
+    block: cells in a block; results do not depend on it.
+
+    Raises
+    ------
+    ModelError
+        The step holds what cannot be compiled into a fast and exact loop; the message names the line.
+    FolderError
+        The kernel cache cannot be written.
+    """
+
+    def __init__(self, model: CellStep, dtype: Any, per_cell: tuple[str, ...] = (), diagnostics: bool = False, block: int = BLOCK) -> None:
+        self.rows = Rows(model, per_cell, diagnostics)
+        self.real = np.dtype(dtype).type
+        self.block = block
+        path = cache.folder() / f"{model.name}_{self._key(model, per_cell, diagnostics)}.kernel"
+        found = cache.find(path)
+        if found is None:
+            code = compile_loop(model, self.real, per_cell, diagnostics, block)
+            found = code.symbol, code.object_file
+            cache.store(path, *found)
+        pointers = [ctypes.c_int64 if to == "number" else ctypes.c_void_p for to in PARAMETERS.values()]
+        self._linked = cache.Linked(*found, pointers)
+
+    def _key(self, model: CellStep, per_cell: tuple[str, ...], diagnostics: bool) -> str:
+        text = loop_text(model, per_cell, diagnostics)
+        room = [path.read_text() for path in sorted(Path(__file__).parent.glob("*.py"))]  # any change of the compiler itself
+        return cache.key(text, fingerprint(model.step), f"{self.real.__name__} {self.block}", version("numba"), *room)
+
+    def run(
+        self,
+        state: Array,
+        codes: NDArray[np.int32],
+        bad_steps: NDArray[np.int32],
+        constants: Array,
+        uniform: Array,
+        today: Array,
+        steps: range,
+        cells: range,
+        forcing: Window,
+        records: list[Record],
+    ) -> None:
+        """Advances `cells` over `steps`. Threads may run it at once on different cells.
+
+        state (rows, cells): states and optional forcing, updated. codes, bad_steps (cells,): 0 and -1 while a cell is good.
+        constants (per-cell constants, cells); uniform (the other constants,); today (steps, 3) as `TODAY`; all C-contiguous and,
+        but for codes and steps, of the model's precision.
+        """
+        kind = KINDS[forcing.rows.dtype.name]
+        places = np.array([self.rows[name] for name in forcing.names], np.int32)
+        lines = np.array([record.row for record in records], np.int32)
+        operations = np.array([OPERATIONS.index(record.operation) for record in records], np.int32)
+        slots = np.array([record.slots for record in records], np.int32)
+        addresses = np.array([record.values.ctypes.data for record in records], np.int64)
+        work = _aligned(self.rows.count * self.block, self.real)
+        rows, row_of = forcing.rows, np.ascontiguousarray(forcing.row_of)
+        given: dict[str, Any] = {
+            "work": work,
+            "state": state,
+            "codes": codes,
+            "bad_steps": bad_steps,
+            "cells": state.shape[1],
+            "first": cells.start,
+            "last": cells.stop,
+            "carried_rows": state.shape[0],
+            "constants": constants,
+            "n_constants": constants.shape[0],
+            "uniform": uniform,
+            "today": today,
+            "steps": len(steps),
+            "step_0": steps.start,
+            "kind": kind,
+            "integers": rows,
+            "singles": rows,
+            "doubles": rows,
+            "columns": rows.shape[1],
+            "column_0": forcing.first_cell,
+            "n_forcing": len(forcing.names),
+            "row_of": row_of,
+            "place": places,
+            "scale": forcing.scale,
+            "offset": forcing.offset,
+            "n_records": len(records),
+            "record_rows": lines,
+            "record_operations": operations,
+            "record_slots": slots,
+            "record_values": addresses,
+        }
+        self._linked(*(given[name] if to == "number" else given[name].ctypes.data for name, to in PARAMETERS.items()))
+
+
+def _aligned(length: int, real: Any) -> Array:
+    """Scratch that begins at a cache line, so that no vector lies across two."""
+    size = np.dtype(real).itemsize
+    raw = np.empty(length * size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + length * size].view(real)
+
+
+def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), diagnostics: bool = False, block: int = BLOCK) -> Any:
+    """The `MachineCode` of a loop, compiled anew (imports Numba)."""
+    from numba import types as numba_types
+
+    from steppe.kernels.compiling import compiled, inline, machine_code
+    from steppe.kernels.intrinsics import INTRINSICS, float64_pointer
+
+    namespace: dict[str, Any] = {group: model.groups[group] for group in model.arguments if group != "Options"}
+    namespace |= {"Options": model.groups.get("Options"), "step": compiled(model.step, real), "inline": inline, "B": block, "Real": real}
+    namespace |= {"ZERO": real(0), "NAN": real("nan"), "MISSING": MISSING, "float64_pointer": float64_pointer, "where": INTRINSICS[where]}
+    namespace |= {"float64": np.float64, "int32": np.int32, "int64": np.int64}
+    namespace |= {operation.upper(): number for number, operation in enumerate(OPERATIONS)}
+    exec(compile(loop_text(model, per_cell, diagnostics), f"<loop of {model.name}>", "exec"), namespace)
+    types: Any = numba_types  # declared in part only
+    kinds = {name: types.CPointer(getattr(types, name)) for name in ("int16", "int32", "int64", "float32", "float64")}
+    kinds |= {"real": kinds[real.__name__], "number": types.int64}
+    return machine_code(namespace["kernel"], tuple(kinds[to] for to in PARAMETERS.values()))
+
+
+__all__ = ["BLOCK", "OPERATIONS", "TODAY", "CellKernel", "CellStep", "Record", "Rows", "Window", "compile_loop"]

@@ -1,0 +1,243 @@
+"""The loop around a cell model's step, written for one model as text: blocks of cells, in them days, in them cells.
+
+A block's numbers lie in one scratch array `work`, row r of `B` cells at work[r * B]. One base and constant distances prove to the
+compiler that nothing overlaps, and a block that is not full repeats its last cell, so the loop over cells has `B` turns always and
+becomes vector code without any test. Rows, top to bottom:
+
+    state | optional forcing | code of a bad cell, step of it | forcing | per-cell parameters and derived | diagnostics
+
+Optional forcing lies in the state array too: it is carried from step to step, and what it becomes after each is its default.
+A value kept for a bad cell is stored as `old + ZERO`: a plain select between a new value and what lies in its place becomes a masked
+store, which takes some twenty operations on AMD Zen (a frozen -0 so becomes 0).
+The loop over the rows of an array takes their number at run time: unrolled, it would be most of the program.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+BLOCK = 256  # cells
+STATE_NOT_FINITE = 100  # code of a bad cell; k is the k-th forcing, from 1, outside its limits or missing
+OPERATIONS = ("sum", "min", "max", "last")
+TODAY = ("day_of_year", "month", "year")
+
+
+@dataclass(frozen=True)
+class CellStep:
+    """The step of a cell model and what the loop must know of its numbers.
+
+    groups: "State", "Forcing", "Parameters", "Diagnostics" and, where the model has them, "Derived", "Today", "Options".
+    arguments: the groups in the order of the step's arguments. limits: forcing -> (low, high). defaults: optional forcing -> value.
+    options: the chosen indices, constants of the kernel.
+    """
+
+    name: str
+    step: Callable[..., Any]
+    groups: Mapping[str, type]
+    arguments: tuple[str, ...]
+    limits: Mapping[str, tuple[float, float]]
+    defaults: Mapping[str, float]
+    options: tuple[int, ...] = ()
+
+    def fields(self, group: str) -> tuple[str, ...]:
+        """The names in a group, in order of declaration; empty when the model has no such group."""
+        return tuple(getattr(self.groups.get(group), "_fields", ()))
+
+
+class Rows:
+    """Which row of `work` holds what. carried: rows of the state array; per_cell: rows of the array of per-cell constants."""
+
+    def __init__(self, model: CellStep, per_cell: tuple[str, ...], diagnostics: bool) -> None:
+        self.carried = (*model.fields("State"), *model.defaults)
+        self.code, self.step = len(self.carried), len(self.carried) + 1
+        self.forcing = tuple(name for name in model.fields("Forcing") if name not in model.defaults)
+        self.per_cell = per_cell
+        self.diagnostics = model.fields("Diagnostics") if diagnostics else ()
+        names = (*self.carried, "", "", *self.forcing, *(f"constant {name}" for name in per_cell), *self.diagnostics)
+        self.count = len(names)
+        self._row = {name: row for row, name in enumerate(names)}
+
+    def __getitem__(self, name: str) -> int:
+        return self._row[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._row
+
+
+_TEXT = '''
+@inline
+def load(array, stride, rows, at, n, work, to):
+    """Cells at..at+n of each row into `work`; the last cell again until the block is full."""
+    for k in range(rows):
+        source, target = k * stride + at, (to + k) * B
+        for i in range(n):
+            work[target + i] = Real(array[source + i])
+        for i in range(n, B):
+            work[target + i] = Real(array[source + n - 1])
+
+
+@inline
+def store(work, array, stride, rows, at, n):
+    for k in range(rows):
+        source, target = k * B, k * stride + at
+        for i in range(n):
+            array[target + i] = work[source + i]
+
+
+@inline
+def decode(array, at, n, scale, offset, work, to):
+    for i in range(n):
+        work[to + i] = Real(array[at + i]) * scale + offset
+    for i in range(n, B):
+        work[to + i] = work[to + n - 1]
+
+
+@inline
+def decode_integers(array, at, n, scale, offset, work, to):
+    for i in range(n):
+        value = Real(array[at + i]) * scale + offset
+        work[to + i] = NAN if array[at + i] == MISSING else value
+    for i in range(n, B):
+        work[to + i] = work[to + n - 1]
+
+
+@inline
+def record(work, source, n, operation, values, at):
+    """One row reduced into float64 `values`; a NaN stays."""
+    if operation == SUM:
+        for i in range(n):
+            values[at + i] += float64(work[source + i])
+    elif operation == MIN:
+        for i in range(n):
+            new, old = float64(work[source + i]), values[at + i]
+            values[at + i] = new if new < old or new != new else old
+    elif operation == MAX:
+        for i in range(n):
+            new, old = float64(work[source + i]), values[at + i]
+            values[at + i] = new if new > old or new != new else old
+    else:
+        for i in range(n):
+            values[at + i] = float64(work[source + i])
+
+
+def kernel({parameters}):
+{uniform}
+    for c in range(first, last, B):
+        n = min(B, last - c)
+        load(state, cells, carried_rows, c, n, work, 0)
+        load(codes, cells, 1, c, n, work, {code})
+        load(constants, cells, n_constants, c, n, work, {constants_row})
+        for j in range(steps):
+            for k in range(n_forcing):
+                at = row_of[k * steps + j] * columns + c - column_0
+                if kind == 0:
+                    decode_integers(integers, at, n, scale[k], offset[k], work, place[k] * B)
+                elif kind == 1:
+                    decode(singles, at, n, scale[k], offset[k], work, place[k] * B)
+                else:
+                    decode(doubles, at, n, scale[k], offset[k], work, place[k] * B)
+{today}
+            for i in range(B):
+{loads}
+                code = ZERO
+{checks}
+                new, diagnostic = step({arguments})
+                total = {total}
+                code = where(code != ZERO or total - total == ZERO, code, Real({not_finite}))
+                before = work[{code} * B + i]
+                good = code == ZERO and before == ZERO
+{stores}
+                work[{code} * B + i] = where(before == ZERO, code, before + ZERO)
+                work[{code_step} * B + i] = where(before == ZERO, Real(j), work[{code_step} * B + i] + ZERO)
+            for r in range(n_records):
+                slot = record_slots[r * steps + j]
+                if slot >= 0:
+                    record(work, record_rows[r] * B, n, record_operations[r], float64_pointer(record_values[r]), slot * cells + c)
+{defaults}
+        store(work, state, cells, carried_rows, c, n)
+        for i in range(n):
+            if codes[c + i] == 0 and work[{code} * B + i] != ZERO:
+                codes[c + i] = int32(work[{code} * B + i])
+                bad_steps[c + i] = int32(step_0 + int64(work[{code_step} * B + i]))
+'''
+
+# Arguments of the kernel: name -> what it points to ("real" in the model's precision) or "number".
+PARAMETERS = {
+    "work": "real",
+    "state": "real",  # (rows, cells)
+    "codes": "int32",  # (cells,)
+    "bad_steps": "int32",  # (cells,)
+    "cells": "number",
+    "first": "number",  # cells first..last are computed
+    "last": "number",
+    "carried_rows": "number",
+    "constants": "real",  # (n_constants, cells)
+    "n_constants": "number",
+    "uniform": "real",  # parameters and derived that are one number for all cells
+    "today": "real",  # (steps, 3): day of year, month, year
+    "steps": "number",
+    "step_0": "number",
+    "kind": "number",  # of the forcing rows: 0 integers, 1 singles, 2 doubles; the three pointers are one address
+    "integers": "int16",  # (rows, columns)
+    "singles": "float32",
+    "doubles": "float64",
+    "columns": "number",
+    "column_0": "number",  # the cell in column 0
+    "n_forcing": "number",
+    "row_of": "int32",  # (n_forcing, steps)
+    "place": "int32",  # rows of `work`
+    "scale": "real",
+    "offset": "real",
+    "n_records": "number",
+    "record_rows": "int32",
+    "record_operations": "int32",
+    "record_slots": "int32",  # (n_records, steps)
+    "record_values": "int64",  # addresses of float64 (slots, cells)
+}
+
+
+def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: bool) -> str:
+    """The source of `kernel` for one model and set of per-cell constants, with or without diagnostics, in any precision."""
+    rows = Rows(model, per_cell, diagnostics)
+    constants = (*model.fields("Parameters"), *model.fields("Derived"))
+    uniform = [name for name in constants if name not in per_cell]
+    inner = " " * 16
+
+    def at(name: str) -> str:
+        return f"work[{rows[name]} * B + i]"
+
+    def value(group: str, name: str) -> str:
+        if group == "Options":
+            return str(model.options[model.fields("Options").index(name)])
+        if group in ("Parameters", "Derived"):
+            return at(f"constant {name}") if name in per_cell else f"uniform_{name}"
+        return f"today_{name}" if group == "Today" else f"v_{name}"
+
+    def check(number: int, name: str) -> str:
+        low, high = model.limits.get(name, (-inf, inf))
+        tests = [f"v_{name} >= Real({low!r})"] * (low > -inf) + [f"v_{name} <= Real({high!r})"] * (high < inf)
+        return f"{inner}code = where({' and '.join(tests) or f'v_{name} == v_{name}'}, code, Real({number}))"
+
+    def group_text(group: str) -> str:
+        return f"{group}({', '.join(value(group, name) for name in model.fields(group))})"
+
+    stores = [f"{inner}{at(name)} = where(good, new.{name}, v_{name} + ZERO)" for name in model.fields("State")]
+    stores += [f"{inner}{at(name)} = where(good, diagnostic.{name}, NAN)" for name in rows.diagnostics]
+    return _TEXT.format(
+        parameters=", ".join(PARAMETERS),
+        uniform="\n".join(f"    uniform_{name} = uniform[{k}]" for k, name in enumerate(uniform)),
+        code=rows.code,
+        code_step=rows.step,
+        constants_row=rows.step + 1 + len(rows.forcing),
+        today="\n".join(f"            today_{name} = today[j * {len(TODAY)} + {TODAY.index(name)}]" for name in model.fields("Today")),
+        loads="\n".join(f"{inner}v_{name} = {at(name)}" for name in (*rows.carried, *rows.forcing)),
+        checks="\n".join(check(number, name) for number, name in reversed([*enumerate(model.fields("Forcing"), start=1)])),
+        arguments=", ".join(group_text(group) for group in model.arguments),
+        total=" + ".join(f"new.{name}" for name in model.fields("State")),
+        not_finite=STATE_NOT_FINITE,
+        stores="\n".join(stores),
+        defaults="\n".join(
+            f"            for i in range(B):\n{inner}{at(name)} = Real({default!r})" for name, default in model.defaults.items()
+        ),
+    )

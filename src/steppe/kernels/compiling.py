@@ -1,0 +1,185 @@
+"""From plain functions of numbers to machine code: helpers found, literals made weak, what would not be fast or exact refused.
+
+    function ──> compiled(): Numba functions, all to be inlined ──> machine_code(): object file and assembly
+
+A Python number in the source takes the precision of what it meets, as NumPy 2 has it, so the same function called with NumPy scalars
+has the same bits. Importing this imports Numba; a kernel that is in the cache is loaded without it.
+"""
+
+# Numba declares types for some of its functions only.
+# mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, attr-defined, call-arg, operator, misc"
+
+import operator
+from collections.abc import Callable
+from types import CellType, FunctionType
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+import numpy as np
+from numba import cfunc, njit, types
+from numba.core import compiler, ir
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.errors import NumbaError
+from numba.core.typed_passes import NopythonTypeInference
+from numba.core.untyped_passes import IRProcessing
+
+from steppe.errors import ModelError
+from steppe.kernels.cache import target_machine
+from steppe.kernels.intrinsics import CONSTANTS, INTRINSICS
+from steppe.kernels.source import check_names, named, place
+from steppe.kernels.vecmath import FORMULAS
+
+Function = Callable[..., Any]
+REFUSED = {
+    operator.pow: "x ** y is a call of the C library. Write x * x, or power(x, y) from steppe.kernels.vecmath",
+    operator.mod: "x % y is a call of the C library. Write x - y * n with a whole n that you know, or take it out of the step",
+    operator.floordiv: "x // y is not one instruction. Write x / y, or a comparison",
+}
+OPTIONS: dict[str, Any] = {"forceinline": True, "error_model": "numpy", "_nrt": False}  # no NRT: kernels allocate nothing
+inline = njit(**OPTIONS)  # for the functions of a loop
+
+
+def _passes(real: Any) -> Any:
+    """Numba's compiler with two passes more: weak literals, and one precision only."""
+
+    @register_pass(mutates_CFG=False, analysis_only=False)
+    class WeakLiterals(FunctionPass):
+        """Every Python float of the source and of its globals becomes a `real`."""
+
+        _name = f"weak_literals_{real.__name__}"
+
+        def __init__(self) -> None:
+            FunctionPass.__init__(self)
+
+        def run_pass(self, state: Any) -> bool:
+            for block in state.func_ir.blocks.values():
+                for statement in block.find_insts(ir.Assign):
+                    value = statement.value
+                    if isinstance(value, ir.Const | ir.Global | ir.FreeVar) and type(value.value) is float:
+                        statement.value = ir.Global("literal", real(value.value), value.loc)
+            return True
+
+    @register_pass(mutates_CFG=False, analysis_only=True)
+    class OnlyOnePrecision(FunctionPass):
+        """No value of another precision, no array, no slow operation, nothing raised."""
+
+        _name = f"only_{real.__name__}"
+
+        def __init__(self) -> None:
+            FunctionPass.__init__(self)
+
+        def run_pass(self, state: Any) -> bool:
+            wrong = types.float64 if real is np.float32 else types.float32
+            for block in state.func_ir.blocks.values():
+                for statement in block.body:
+                    problem = self._problem(statement, state.typemap, wrong)
+                    if problem:
+                        raise ModelError(f"{place(statement.loc.filename, statement.loc.line)}: {problem}.")
+            return False
+
+        def _problem(self, statement: Any, typemap: Any, wrong: Any) -> str:
+            if isinstance(statement, ir.Raise | ir.StaticRaise | ir.DynamicRaise | ir.TryRaise | ir.StaticTryRaise):
+                return "A step cannot raise. Give the forcing limits in its Var, or return a number that says so"
+            if not isinstance(statement, ir.Assign):
+                return ""
+            value, kind = statement.value, typemap.get(statement.target.name)
+            if isinstance(value, ir.Expr) and value.op in ("binop", "inplace_binop"):
+                done = value.fn if value.op == "binop" else value.immutable_fn
+                if done in REFUSED and not (isinstance(kind, types.Integer) and done is not operator.pow):
+                    return REFUSED[done]
+            if kind == wrong:
+                return f"This is computed in {wrong}, the model is {real.__name__}. Write 2.0, not 2; use no int() and no list of numbers"
+            if isinstance(kind, types.Buffer | types.List | types.Set):
+                return f"This makes a {type(kind).__name__.lower()}. A step holds numbers and tuples of them"
+            return ""
+
+    class KernelCompiler(compiler.CompilerBase):
+        def define_pipelines(self) -> list[Any]:
+            passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+            passes.add_pass_after(WeakLiterals, IRProcessing)
+            passes.add_pass_after(OnlyOnePrecision, NopythonTypeInference)
+            passes.finalize()
+            return [passes]
+
+    return KernelCompiler
+
+
+_COMPILERS = {real: _passes(real) for real in (np.float32, np.float64)}
+
+
+def compiled(function: Function, real: Any) -> Any:
+    """`function` and every function that it names, ready to be called from a kernel of precision `real` (np.float32 or np.float64).
+
+    Raises
+    ------
+    ModelError
+        It names what a kernel cannot hold. What is found only when types are known is raised when the kernel is compiled.
+    """
+    check_names(function)
+    done: dict[Any, Any] = {}
+
+    def translated(value: Any) -> Any:
+        if value in FORMULAS:
+            return visit(FORMULAS[value])
+        if value in INTRINSICS:
+            return INTRINSICS[value]
+        if value in CONSTANTS:
+            return CONSTANTS[value][real]
+        return visit(value)
+
+    def visit(f: Any) -> Any:
+        if f in done:
+            return done[f]
+        names: dict[str, Any] = {}
+        for name, value, _ in named(f):
+            if isinstance(value, FunctionType):
+                names[name] = translated(value)
+            elif isinstance(value, tuple):
+                names[name] = tuple(real(v) if type(v) is float else v for v in value)
+        cells = tuple(
+            CellType(names.get(name, cell.cell_contents)) for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)
+        )
+        copy = FunctionType(f.__code__, {**f.__globals__, **names}, f.__name__, f.__defaults__, cells)
+        copy.__module__, copy.__qualname__ = f.__module__, f.__qualname__
+        done[f] = njit(pipeline_class=_COMPILERS[real], **OPTIONS)(copy)
+        return done[f]
+
+    return visit(function)
+
+
+class MachineCode(NamedTuple):
+    """A compiled function. symbol: its name in the object file; assembly: the same code as text, for tests."""
+
+    symbol: str
+    object_file: bytes
+    assembly: str
+
+
+def machine_code(function: Function, argument_types: tuple[Any, ...]) -> MachineCode:
+    """Compiles a function of pointers and whole numbers that returns nothing, into code that needs nothing but itself.
+
+    What is called later is the function as Numba compiles it, (void **returned, void **exception, arguments...) -> int32. The wrapper
+    around it that Numba would have called needs Python and Numba, and is removed.
+
+    Raises
+    ------
+    ModelError
+        Numba cannot compile it (its message names the line), or it calls a function of a library.
+    """
+    try:
+        made = cfunc(types.void(*argument_types), error_model="numpy", _nrt=False)(function)
+    except NumbaError as error:
+        raise ModelError(f"The model cannot be compiled. {error}") from error
+    module = llvm.parse_assembly(made.inspect_llvm())
+    symbol = made.native_name.removeprefix("cfunc.")
+    for candidate in module.functions:
+        if not candidate.is_declaration and candidate.name != symbol:
+            candidate.linkage = "internal"
+    machine = target_machine()
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    called = sorted(f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm."))
+    if called:
+        raise ModelError(f"The compiled model calls {', '.join(called)}. Write it with the functions of steppe.kernels.vecmath.")
+    return MachineCode(symbol, machine.emit_object(module), machine.emit_assembly(module))

@@ -1,0 +1,120 @@
+"""The operations of `primitives.py` as LLVM instructions: what compiled code has in their place. Importing this imports Numba."""
+
+# Numba declares types for some of its functions only.
+# mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, attr-defined, call-arg, operator, misc"
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from steppe.kernels import primitives
+from steppe.kernels.vecmath import DOUBLE, SINGLE, constants
+
+OTHER = {types.float32: types.int32, types.float64: types.int64, types.int32: types.float32, types.int64: types.float64}
+
+
+@intrinsic
+def _fma(context: Any, a: Any, b: Any, c: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return (a(a, b, c), emit) if a == b == c and isinstance(a, types.Float) else None
+
+
+@intrinsic
+def _polynomial(context: Any, coefficients: Any, x: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        y = builder.extract_value(args[0], 0)
+        for k in range(1, len(coefficients)):
+            y = builder.fma(y, args[1], builder.extract_value(args[0], k))
+        return y
+
+    return (x(coefficients, x), emit) if coefficients.dtype == x else None
+
+
+@intrinsic
+def _where(context: Any, condition: Any, a: Any, b: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        chosen = args[0] if args[0].type.width == 1 else builder.trunc(args[0], ir.IntType(1))
+        return builder.select(chosen, args[1], args[2])
+
+    return (a(condition, a, b), emit) if a == b and isinstance(condition, types.Boolean) else None
+
+
+@intrinsic
+def _cast_bits(context: Any, x: Any) -> Any:
+    def emit(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], context.get_value_type(OTHER[x]))
+
+    return (OTHER[x](x), emit) if x in OTHER else None
+
+
+@intrinsic
+def _real(context: Any, i: Any) -> Any:
+    def emit(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.sitofp(args[0], context.get_value_type(OTHER[i]))
+
+    return (OTHER[i](i), emit) if isinstance(i, types.Integer) else None
+
+
+@intrinsic
+def _square_root(context: Any, x: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        function = builder.module.declare_intrinsic("llvm.sqrt", [args[0].type])
+        return builder.call(function, args)
+
+    return (x(x), emit) if isinstance(x, types.Float) else None
+
+
+def _of_whole_numbers(instruction: str) -> Callable[..., Any]:
+    """One integer instruction, without Numba's widening to 64 bits."""
+
+    @intrinsic
+    def operation(context: Any, i: Any, j: Any) -> Any:
+        def emit(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            return getattr(builder, instruction)(*args)
+
+        return (i(i, j), emit) if i == j and isinstance(i, types.Integer) else None
+
+    return operation
+
+
+@intrinsic
+def float64_pointer(context: Any, address: Any) -> Any:
+    """A pointer to float64 from an address that is an int64."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.float64)(address), emit
+
+
+@njit(forceinline=True)
+def _single(x: Any) -> Any:
+    return SINGLE
+
+
+@njit(forceinline=True)
+def _double(x: Any) -> Any:
+    return DOUBLE
+
+
+INTRINSICS: dict[Any, Any] = {
+    primitives.fma: _fma,
+    primitives.polynomial: _polynomial,
+    primitives.where: _where,
+    primitives.bits: _cast_bits,
+    primitives.number: _cast_bits,
+    primitives.plus: _of_whole_numbers("add"),
+    primitives.minus: _of_whole_numbers("sub"),
+    primitives.left: _of_whole_numbers("shl"),
+    primitives.right: _of_whole_numbers("ashr"),
+    primitives.either: _of_whole_numbers("xor"),
+    primitives.real: _real,
+    primitives.square_root: _square_root,
+}
+CONSTANTS = {constants: {np.float32: _single, np.float64: _double}}

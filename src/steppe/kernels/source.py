@@ -1,0 +1,94 @@
+"""What a function stands on: the functions and values that it names, and their text. Needs no compiler."""
+
+import builtins
+import dis
+import inspect
+import linecache
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType
+from typing import Any
+
+from steppe.errors import ModelError, nearest
+from steppe.kernels import primitives
+from steppe.kernels.vecmath import FORMULAS, constants
+
+PYTHONS_OWN = {abs, min, max, bool, range, len, zip, enumerate, tuple}  # functions of Python that compiled code has as well
+ADVICE = "exp, log, power, tanh, sin, cos, sqrt are in steppe.kernels.vecmath"
+GIVEN = {*FORMULAS, constants, *(f for f in vars(primitives).values() if isinstance(f, FunctionType))}
+
+
+def place(file: str, line: int) -> str:
+    """Where something stands, with the text of the line."""
+    return f'{file}, line {line} ("{linecache.getline(file, line).strip()}")'
+
+
+def named(function: Callable[..., Any]) -> Iterator[tuple[str, Any, str]]:
+    """Everything outside itself that a function uses, each once: name, value, place.
+
+    Raises
+    ------
+    ModelError
+        A name does not exist.
+    """
+    code = function.__code__
+    closed = {name: cell.cell_contents for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
+    known = {**vars(builtins), **function.__globals__, **closed}
+    seen, line = set(), code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        line = (instruction.positions and instruction.positions.lineno) or line
+        name = instruction.argval
+        if instruction.opname not in ("LOAD_GLOBAL", "LOAD_DEREF") or name in seen or name in code.co_cellvars:
+            continue
+        seen.add(name)
+        where = place(code.co_filename, line)
+        if name not in known:
+            raise ModelError(f'{where}: there is no "{name}".{nearest(name, function.__globals__)}')
+        yield name, known[name], where
+
+
+def functions(function: Callable[..., Any]) -> list[FunctionType]:
+    """A function and all functions of its author that it reaches, in the order in which they are named."""
+    found: list[FunctionType] = []
+
+    def visit(f: Any) -> None:
+        found.append(f)
+        for _, value, _ in named(f):
+            if isinstance(value, FunctionType) and value not in found and value not in GIVEN:
+                visit(value)
+
+    visit(function)
+    return found
+
+
+def check_names(function: Callable[..., Any]) -> None:
+    """Refuses what a kernel cannot hold.
+
+    Raises
+    ------
+    ModelError
+        The function or one that it reaches names a module (`np.exp`) or a library's function.
+    """
+    for f in functions(function):
+        for name, value, where in named(f):
+            if isinstance(value, ModuleType):
+                raise ModelError(f'{where}: a step cannot use the module "{name}". Import the function or the constant itself; {ADVICE}.')
+            if not isinstance(value, FunctionType) and callable(value) and not isinstance(value, type) and value not in PYTHONS_OWN:
+                raise ModelError(f'{where}: "{name}" cannot be compiled into a fast loop. Only plain functions can; {ADVICE}.')
+
+
+def attributes(function: Callable[..., Any]) -> set[str]:
+    """The names of all attributes that a function and those it reaches read: a field that is not among them is not used."""
+    return {i.argval for f in functions(function) for i in dis.get_instructions(f) if i.opname in ("LOAD_ATTR", "LOAD_METHOD")}
+
+
+def fingerprint(function: Callable[..., Any]) -> str:
+    """The text of a function and of all functions and constants that it names: what a kernel made of it depends on."""
+    parts: list[str] = []
+    for f in functions(function):
+        parts.append(inspect.getsource(f))
+        for name, value, _ in named(f):
+            if isinstance(value, int | float | str | tuple):
+                parts.append(f"{name} = {value!r}")
+            elif isinstance(value, type) and value.__module__ != "builtins":
+                parts.append(f"{name} = {value.__qualname__}{getattr(value, '_fields', '')}")
+    return "\n".join(parts)

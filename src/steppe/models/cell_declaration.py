@@ -1,0 +1,141 @@
+"""What a cell model's module declares: groups of variables, options, `step`, and what is computed before the first step.
+
+State, Forcing, Parameters, Diagnostics [, Derived, Today]   NamedTuples of Annotated[float, Var(...)]
+[Options]                                                    NamedTuple of Annotated[int, Choice(...)], each with its default
+step(s, f, p [, d] [, t] [, o]) -> (State, Diagnostics)      one step of one cell
+[derive(p [, o]) -> Derived]                                 in float64, of numbers or arrays (cells,)
+[start(p [, d] [, o]) -> {name: value}]                      initial state that follows from parameters
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from types import FunctionType
+from typing import Any, get_args, get_type_hints
+
+from steppe.errors import ModelError, nearest
+from steppe.kernels import TODAY, CellStep, fingerprint, vecmath
+from steppe.models.declare import Choice
+from steppe.variable import Role, Variable, declared
+
+GROUPS = {"s": "State", "f": "Forcing", "p": "Parameters", "d": "Derived", "t": "Today", "o": "Options"}
+ROLES = {
+    "State": Role.STATE,
+    "Forcing": Role.FORCING,
+    "Parameters": Role.PARAMETER,
+    "Derived": Role.DERIVED,
+    "Diagnostics": Role.DIAGNOSTIC,
+}
+CONSTANTS = ("Parameters", "Derived")  # computed in float64
+
+
+class CellDeclaration:
+    """A module read once and checked.
+
+    Raises
+    ------
+    ModelError
+        A part is missing, a name is declared twice, or `step` has an argument that is no group.
+    """
+
+    def __init__(self, module: Any, dtype: str = "float32") -> None:
+        self.module = module
+        self.name, self.version = (self._part(name) for name in ("NAME", "VERSION"))
+        self.groups = {group: getattr(module, group) for group in (*ROLES, "Today", "Options") if hasattr(module, group)}
+        for group in ("State", "Forcing", "Parameters", "Diagnostics"):
+            self._part(group)
+        self.variables: dict[str, Variable] = {}
+        for group, role in ROLES.items():
+            if group in self.groups:
+                found = declared(self.groups[group], role, "float64" if group in CONSTANTS else dtype)
+                for name in found.keys() & self.variables.keys():
+                    raise ModelError(
+                        f'"{name}" is declared twice in {self.name}, the second time in {group}. Give each variable its own name.'
+                    )
+                self.variables |= found
+        for name in self.fields("Today"):
+            if name not in TODAY:
+                raise ModelError(f'{self.name}: Today has no "{name}". Use some of {", ".join(TODAY)}.')
+        self.choices = self._choices()
+        self.arguments = self._arguments()
+
+    def _part(self, name: str) -> Any:
+        if not hasattr(self.module, name):
+            raise ModelError(f'Model "{getattr(self.module, "__name__", self.module)}" has no {name}. A cell model needs it.')
+        return getattr(self.module, name)
+
+    def _choices(self) -> dict[str, Choice]:
+        if "Options" not in self.groups:
+            return {}
+        found: dict[str, Choice] = {}
+        for name, hint in get_type_hints(self.groups["Options"], include_extras=True).items():
+            notes = [note for note in get_args(hint)[1:] if isinstance(note, Choice)]
+            if len(notes) != 1 or name not in self.groups["Options"]._field_defaults:
+                raise ModelError(f"{self.name}: option {name} must be Annotated[int, Choice(...)] = default, it is {hint!r}.")
+            found[name] = notes[0]
+        return found
+
+    def _arguments(self) -> tuple[str, ...]:
+        letters = tuple(inspect.signature(self._part("step")).parameters)
+        for letter in letters:
+            if letter not in GROUPS or GROUPS[letter] not in self.groups:
+                known = [f"{letter} ({group})" for letter, group in GROUPS.items() if group in self.groups]
+                raise ModelError(f'{self.name}: step has an argument "{letter}". Name its arguments {", ".join(known)}.')
+        return tuple(GROUPS[letter] for letter in letters)
+
+    def fields(self, group: str) -> tuple[str, ...]:
+        """The names in a group; empty when the model has no such group."""
+        return tuple(getattr(self.groups.get(group), "_fields", ()))
+
+    def of(self, role: Role) -> dict[str, Variable]:
+        """The variables of one role, in order of declaration."""
+        return {name: variable for name, variable in self.variables.items() if variable.role is role}
+
+    def optional(self) -> dict[str, float]:
+        """Forcing that need not be given, and its value then."""
+        return {name: variable.initial for name, variable in self.of(Role.FORCING).items() if variable.initial is not None}
+
+    def options(self, words: Mapping[str, str]) -> Any:
+        """`Options` with these words, the defaults where nothing is said; an empty tuple when the model has none.
+
+        Raises
+        ------
+        ModelError
+            An option or a word is not known.
+        """
+        for name in words:
+            if name not in self.choices:
+                raise ModelError(f'{self.name} has no option "{name}".{nearest(name, self.choices)}')
+        indices = {name: self.choices[name].index(word) for name, word in words.items()}
+        return self.groups["Options"](**indices) if "Options" in self.groups else ()
+
+    def derive(self, parameters: Mapping[str, Any], options: Any) -> tuple[Any, Any]:
+        """`Parameters` and `Derived` (an empty tuple when the model has none) of float64 numbers or arrays (cells,)."""
+        p = self.groups["Parameters"](**{name: values if values.ndim else values[()] for name, values in parameters.items()})
+        return p, self._call("derive", p=p, o=options) if "Derived" in self.groups else ()
+
+    def start(self, p: Any, d: Any, options: Any) -> Mapping[str, Any]:
+        """The initial values that follow from parameters."""
+        found: Mapping[str, Any] = self._call("start", p=p, d=d, o=options) if hasattr(self.module, "start") else {}
+        return found
+
+    def _call(self, name: str, **given: Any) -> Any:
+        function = self._part(name)
+        return function(**{letter: given[letter] for letter in inspect.signature(function).parameters})
+
+    def cell_step(self, options: Any) -> CellStep:
+        """What the loop needs to know."""
+        limits = {name: (variable.low, variable.high) for name, variable in self.of(Role.FORCING).items()}
+        return CellStep(self.name, self.module.step, self.groups, self.arguments, limits, self.optional(), tuple(options))
+
+    def digest(self) -> str:
+        """Of all that decides results: the text of the equations, the declarations, the options there are, and the mathematics."""
+        parts = [self.name, self.version, fingerprint(self.module.step), Path(vecmath.__file__).read_text()]
+        for name in ("derive", "start"):
+            function: Callable[..., Any] | None = getattr(self.module, name, None)
+            if isinstance(function, FunctionType):
+                parts.append(fingerprint(function))
+        parts += [repr(variable) for variable in self.variables.values()]
+        parts += [f"{name} {choice.words} {self.groups['Options']._field_defaults[name]}" for name, choice in self.choices.items()]
+        return sha256("\0".join(parts).encode()).hexdigest()

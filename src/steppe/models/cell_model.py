@@ -1,0 +1,417 @@
+"""Runs a cell model, a module with a `step` for one cell and one step, over all cells of a share: threads, records, exports, changes.
+
+    advance: piece of the inputs ─> a window a tile ─> threads over ranges of cells ─> the kernel: blocks, steps, cells
+                                                                 records reduced in the loop ┘
+
+Two kernels: one without diagnostics, and one with all of them, for the steps on which somebody records some and for `export`. Of the
+last step are kept its forcing and the state before it, so that diagnostics can be had of it later.
+"""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.clock import Clock
+from steppe.errors import ModelError, nearest
+from steppe.kernels import BLOCK, STATE_NOT_FINITE, TODAY, CellKernel, Record, Window, attributes
+from steppe.models.cell_declaration import CellDeclaration
+from steppe.models.cell_forcing import kept, part, unpacked, windows
+from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Records, Status
+from steppe.variable import Role, Variable
+
+BAD = {
+    "bad_code": Variable(
+        "bad_code", ("cell",), "1", "int32", Role.STATE, "What made a cell bad: 0 nothing, k the k-th forcing, 100 its state"
+    ),
+    "bad_step": Variable("bad_step", ("cell",), "1", "int32", Role.STATE, "Step from which a cell is frozen, -1 while it is good"),
+}
+
+
+class Constants(NamedTuple):
+    """What does not change in a run unless a parameter is set: replaced as a whole, never changed."""
+
+    p: Any  # float64, numbers or (cells,)
+    d: Any
+    per_cell: tuple[str, ...]  # parameters and derived that differ from cell to cell
+    rows: Array  # (per_cell, cells)
+    uniform: Array  # the others
+
+
+class LastStep(NamedTuple):
+    """What is needed to compute the last step again."""
+
+    steps: range  # of length 1
+    windows: list[Window]
+    today: Array
+    constants: Constants
+    state: Array  # before the step
+    codes: NDArray[np.int32]
+
+
+class CellModel:
+    """A cell model on a share of cells. module: see `cell_declaration`; dtype: "float32" or "float64"; threads: kernels at once.
+
+    Results do not depend on threads, tiles, or how the steps are split.
+
+    Raises
+    ------
+    ModelError
+        The module is not a whole cell model; the message says what is missing.
+    """
+
+    needs = Needs()
+
+    def __init__(self, module: Any, dtype: str = "float32", threads: int = 1) -> None:
+        if dtype not in ("float32", "float64"):
+            raise ModelError(f'A cell model cannot be computed in "{dtype}". Use float32 or float64.')
+        self._declaration = CellDeclaration(module, dtype)
+        self._real: Any = np.dtype(dtype).type
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, "cells") if threads > 1 else None
+        self._loader = ThreadPoolExecutor(1, "kernel")
+        self._kernels: dict[tuple[Any, ...], Future[CellKernel]] = {}
+        self.name: str = self._declaration.name
+        self.version: str = self._declaration.version
+        self.digest = self._declaration.digest()
+        self.variables: Mapping[str, Variable] = self._declaration.variables | BAD
+        self.choices = self._declaration.choices
+        self._used = attributes(module.step)
+
+    # --- start ----------------------------------------------------------------------------------------------------------------------
+    def initialise(
+        self,
+        share: Any,
+        parameters: Mapping[str, Any],
+        state: Mapping[str, Any] | None,
+        options: Mapping[str, str],
+        reach: Reach | None = None,
+    ) -> None:
+        """Allocates the state of the share's `n_cells` cells and begins to load the kernels.
+
+        parameters, state: name -> number or array (cells,). What is missing has its declared value; a state that `start` computes
+        goes before the declared one. options: name -> word.
+
+        Raises
+        ------
+        ModelError
+            An unknown name, a missing value, or one outside its limits.
+        """
+        declaration = self._declaration
+        self._cells: int = share.n_cells
+        self._options = declaration.options(options)
+        declared = declaration.of(Role.PARAMETER)
+        self._check_known(parameters, declared, "parameter")
+        given = {name: parameters.get(name, variable.initial) for name, variable in declared.items()}
+        self._parameters = {name: self._checked(declared[name], value) for name, value in given.items()}
+        self._constants = self._derived()
+        self._last: LastStep | None = None
+        self._diagnostics: dict[str, Array] = {}
+        self._first_bad = Status()
+        self._fill(state or {})
+        self._kernel(diagnostics=False)
+        self._kernel(diagnostics=True)
+
+    def _fill(self, given: Mapping[str, Any]) -> None:
+        declaration = self._declaration
+        self._rows = (*declaration.fields("State"), *declaration.optional())
+        self._check_known(given, {*self._rows, *BAD}, "state")
+        started = declaration.start(self._constants.p, self._constants.d, self._options)
+        self._check_known(started, declaration.fields("State"), "state")
+        self._state: Array = np.empty((len(self._rows), self._cells), self._real)
+        for row, name in zip(self._state, self._rows, strict=True):
+            variable = self.variables[name]
+            row[:] = self._checked(variable, given.get(name, started.get(name, variable.initial)))
+        self._codes = np.zeros(self._cells, np.int32)
+        self._bad_steps = np.full(self._cells, -1, np.int32)
+        self._codes[:] = given.get("bad_code", 0)
+        self._bad_steps[:] = given.get("bad_step", -1)
+
+    def _check_known(self, names: Iterable[str], known: Iterable[str], kind: str) -> None:
+        known = list(known)
+        for name in names:
+            if name not in known:
+                raise ModelError(f'{self.name} has no {kind} "{name}".{nearest(name, known)}')
+
+    def _checked(self, variable: Variable, value: Any, cells: int | None = None) -> NDArray[np.float64]:
+        """A value as float64, 0-d or (cells,), within the limits of its variable."""
+        if value is None:
+            raise ModelError(f'{self.name}: "{variable.name}" has no value. Give one; {variable.long_name} in {variable.units}.')
+        values = np.array(value, np.float64)
+        cells = self._cells if cells is None else cells
+        if values.shape not in ((), (cells,)):
+            raise ModelError(f'"{variable.name}" has the shape {values.shape}. Give one number or {cells} of them.')
+        wrong = ~((values >= variable.low) & (values <= variable.high) & np.isfinite(values))
+        if wrong.any():
+            where = f" in cell {np.argmax(wrong)}" if values.ndim else ""
+            raise ModelError(
+                f'"{variable.name}" is {values[wrong].flat[0]:g} {variable.units}{where}; it must lie between {variable.low:g} and '
+                f"{variable.high:g}. Correct the value."
+            )
+        return values
+
+    def _derived(self) -> Constants:
+        p, d = self._declaration.derive(self._parameters, self._options)
+        values = {
+            **dict(zip(self._declaration.fields("Parameters"), p, strict=True)),
+            **dict(zip(self._declaration.fields("Derived"), d, strict=True)),
+        }
+        used = {name: np.asarray(value, np.float64) if name in self._used else np.float64("nan") for name, value in values.items()}
+        per_cell = tuple(name for name, value in used.items() if value.ndim)
+        rows = np.array([used[name] for name in per_cell], self._real).reshape(len(per_cell), self._cells)
+        return Constants(p, d, per_cell, rows, np.array([value for value in used.values() if not value.ndim], self._real))
+
+    def _kernel(self, diagnostics: bool) -> Future[CellKernel]:
+        """Loaded in the background, once for each choice of per-cell constants."""
+        per_cell = self._constants.per_cell
+        key = (self._options, per_cell, diagnostics)
+        if key not in self._kernels:
+            step = self._declaration.cell_step(self._options)
+            self._kernels[key] = self._loader.submit(CellKernel, step, self._real, per_cell, diagnostics)
+        return self._kernels[key]
+
+    # --- steps ----------------------------------------------------------------------------------------------------------------------
+    def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
+        """All steps; what the recorder wants is reduced on the way.
+
+        Raises
+        ------
+        ModelError
+            The inputs lack a forcing variable, hold one that was also set, or a parameter is to be recorded.
+        """
+        wanted = self._wanted(inputs)
+        self._diagnostics = {}
+        for piece in inputs.pieces(steps):
+            slabs = windows(inputs, piece, wanted, self._real)
+            records = recorder.records(piece)
+            if piece.stop == steps.stop:
+                before, last = piece[:-1], piece[-1:]
+                if before:
+                    self._run(before, [part(slab, slice(None, -1)) for slab in slabs], clock, _of(records, slice(None, -1)))
+                lasts = [kept(slab, len(piece) - 1) for slab in slabs]
+                self._last = LastStep(last, lasts, self._today(last, clock), self._constants, self._state.copy(), self._codes.copy())
+                self._run(last, lasts, clock, _of(records, slice(-1, None)))
+            else:
+                self._run(piece, slabs, clock, records)
+            recorder.finish(piece)
+
+    def _wanted(self, inputs: Inputs) -> list[str]:
+        optional = self._declaration.optional()
+        for name in self._declaration.fields("Forcing"):
+            if name not in inputs.names and name not in optional:
+                raise ModelError(f'{self.name} needs the forcing "{name}"; the inputs hold {", ".join(inputs.names)}. Add it to the store.')
+            if name in inputs.names and name in optional and (self._row(name) != self._real(optional[name])).any():
+                raise ModelError(f'"{name}" was set for the next step, but the inputs hold it for every step. Change it there.')
+        return [name for name in self._declaration.fields("Forcing") if name in inputs.names]
+
+    def _today(self, steps: range, clock: Clock) -> Array:
+        if not self._declaration.fields("Today"):
+            return np.zeros((len(steps), len(TODAY)), self._real)
+        return np.stack(clock.fields(steps), axis=1).astype(self._real)
+
+    def _run(self, steps: range, slabs: list[Window], clock: Clock, records: list[Records]) -> None:
+        roles = {self._recordable(record.name).role for record in records}
+        kernel = self._kernel(Role.DIAGNOSTIC in roles).result()
+        listed = [Record(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
+        good = self._codes == 0
+        self._compute(kernel, steps, slabs, self._today(steps, clock), self._constants, (self._state, self._codes, self._bad_steps), listed)
+        new = np.flatnonzero(good & (self._codes != 0))
+        if new.size and not self._first_bad.count:
+            cell = int(new[np.argmin(self._bad_steps[new])])
+            self._first_bad = self._found_bad(cell, steps, slabs, clock)
+
+    def _recordable(self, name: str) -> Variable:
+        found = self.variables.get(name)
+        if found is None or name in BAD or found.role in (Role.PARAMETER, Role.DERIVED):
+            raise ModelError(f'"{name}" cannot be recorded: it is no state, forcing or diagnostic of {self.name}.')
+        return found
+
+    def _slots(self, record: Records) -> NDArray[np.float64]:
+        values = record.values
+        if values.dtype != np.float64 or not values.flags.c_contiguous or values.shape[1:] != (self._cells,):
+            raise ModelError(f'The record of "{record.name}" must be float64 (slots, {self._cells}), it is {values.dtype} {values.shape}.')
+        return values
+
+    def _compute(
+        self,
+        kernel: CellKernel,
+        steps: range,
+        slabs: list[Window],
+        today: Array,
+        constants: Constants,
+        arrays: tuple[Array, NDArray[np.int32], NDArray[np.int32]],
+        records: list[Record],
+    ) -> None:
+        """Runs a kernel on every cell, each thread a contiguous range that may begin and end within a tile."""
+
+        def on(cells: range) -> None:
+            for slab in slabs:
+                first, last = slab.first_cell, slab.first_cell + slab.rows.shape[1]
+                common = range(max(cells.start, first), min(cells.stop, last))
+                if common:
+                    kernel.run(*arrays, constants.rows, constants.uniform, today, steps, common, slab, records)
+
+        blocks = -(-self._cells // BLOCK)
+        cuts = [min(self._cells, BLOCK * (blocks * k // self._threads)) for k in range(self._threads + 1)]
+        shares = [range(low, high) for low, high in pairwise(cuts) if low < high]
+        if self._pool:
+            list(self._pool.map(on, shares))
+        else:
+            for cells in shares:
+                on(cells)
+
+    # --- what people see ------------------------------------------------------------------------------------------------------------
+    @property
+    def state(self) -> Mapping[str, Array]:
+        """Views (cells,): states, optional forcing as set for the next step, and which cells are bad since when."""
+        rows = dict(zip(self._rows, self._state, strict=True))
+        return {**rows, "bad_code": self._codes, "bad_step": self._bad_steps}
+
+    @property
+    def parameters(self) -> Mapping[str, Array]:
+        """float64: 0-d where one number holds for all cells, else (cells,)."""
+        return dict(self._parameters)
+
+    def _row(self, name: str) -> Array:
+        row: Array = self._state[self._rows.index(name)]
+        return row
+
+    def export(self, name: str, index: Array | None = None) -> Array:
+        """Any variable at the last step, a new array (cells,) or of the cells `index`.
+
+        Raises
+        ------
+        ModelError
+            An unknown name, or forcing or a diagnostic when no step has been made since the start or a restore.
+        """
+        self._check_known([name], self.variables, "variable")
+        role = self.variables[name].role
+        values: Array
+        if role is Role.STATE:
+            values = self.state[name]
+        elif role is Role.PARAMETER:
+            values = np.broadcast_to(self._parameters[name], (self._cells,))
+        elif role is Role.DERIVED:
+            values = np.broadcast_to(getattr(self._constants.d, name), (self._cells,))
+        elif self._last is None:
+            raise ModelError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
+        elif role is Role.FORCING:
+            values = self._forcing(self._last, name)
+        else:
+            values = self._diagnostic(self._last, name)
+        return np.array(values if index is None else values[index])
+
+    def _forcing(self, last: LastStep, name: str) -> Array:
+        if name not in last.windows[0].names:
+            row: Array = last.state[self._rows.index(name)]
+            return row
+        return np.concatenate([unpacked(slab, name) for slab in last.windows])
+
+    def _diagnostic(self, last: LastStep, name: str) -> Array:
+        """All of them are computed on the first request after a step; of a bad cell they are NaN."""
+        if not self._diagnostics:
+            step = self._declaration.cell_step(self._options)
+            names = self._declaration.fields("Diagnostics")
+            key = (self._options, last.constants.per_cell, True)
+            kernel = self._kernels[key].result() if key in self._kernels else CellKernel(step, self._real, last.constants.per_cell, True)
+            values = np.empty((len(names), 1, self._cells))
+            records = [Record(kernel.rows[n], "last", np.zeros(1, np.int32), v) for n, v in zip(names, values, strict=True)]
+            arrays = (last.state.copy(), last.codes.copy(), np.zeros(self._cells, np.int32))
+            self._compute(kernel, last.steps, last.windows, last.today, last.constants, arrays, records)
+            self._diagnostics = {n: v[0].astype(self._real) for n, v in zip(names, values, strict=True)}
+        return self._diagnostics[name]
+
+    def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
+        """Sets a state or a parameter from now on, or an optional forcing for the next step, for all cells or those of `index`.
+
+        Raises
+        ------
+        ModelError
+            An unknown name, a value outside its limits, or a quantity that cannot be set (what to set instead is named).
+        """
+        self._check_known([name], self.variables, "variable")
+        variable = self.variables[name]
+        settable = name in self._rows or variable.role is Role.PARAMETER
+        if not settable or variable.settable_by:
+            instead = f"Set {', '.join(variable.settable_by)} instead." if variable.settable_by else "Set states, parameters or events."
+            raise ModelError(f'"{name}" is {variable.role.value} and cannot be set. {instead}')
+        where = slice(None) if index is None else index
+        count = self._cells if index is None else int(np.arange(self._cells)[where].size)
+        new = self._checked(variable, value, count)
+        whole = np.array(np.broadcast_to(self._parameters[name], (self._cells,))) if variable.role is Role.PARAMETER else self._row(name)
+        before = float(whole[where].sum(dtype=np.float64))
+        whole[where] = new
+        if variable.role is Role.PARAMETER:
+            self._set_parameter(name, new if index is None else whole)
+        return Increment(name, count, before, float(whole[where].sum(dtype=np.float64)))
+
+    def _set_parameter(self, name: str, values: NDArray[np.float64]) -> None:
+        old = self._parameters
+        self._parameters = {**old, name: values}
+        try:
+            self._constants = self._derived()
+        except ModelError:
+            self._parameters = old
+            raise
+        self._kernel(diagnostics=False)
+        self._kernel(diagnostics=True)
+
+    # --- bad cells ------------------------------------------------------------------------------------------------------------------
+    def status(self) -> Status:
+        """How many cells are bad, and of the first one what it met. After a restore its value is not known any more (NaN)."""
+        count = int(np.count_nonzero(self._codes))
+        if not count:
+            return Status()
+        if self._first_bad.count:
+            return replace(self._first_bad, count=count)
+        bad = np.flatnonzero(self._codes)
+        cell = int(bad[np.argmin(self._bad_steps[bad])])
+        name = self._blamed(int(self._codes[cell]))
+        low, high = (self.variables[name].low, self.variables[name].high) if name in self.variables else (float("nan"), float("nan"))
+        return Status(count, cell, int(self._bad_steps[cell]), name, float("nan"), low, high)
+
+    def _blamed(self, code: int) -> str:
+        return "state" if code == STATE_NOT_FINITE else self._declaration.fields("Forcing")[code - 1]
+
+    def _found_bad(self, cell: int, steps: range, slabs: list[Window], clock: Clock) -> Status:
+        """The step of a bad cell once more, in Python: the cell is frozen as it was before."""
+        step = int(self._bad_steps[cell])
+        slab = next(slab for slab in slabs if slab.first_cell <= cell < slab.first_cell + slab.rows.shape[1])
+        at = {name: unpacked(slab, name, step - steps.start)[cell - slab.first_cell] for name in slab.names}
+        code = int(self._codes[cell])
+        name = self._blamed(code)
+        value = float(at.get(name, np.nan))
+        if code == STATE_NOT_FINITE:
+            new = self._step_in_python(cell, at, range(step, step + 1), clock)
+            name = next((n for n, v in new.items() if not np.isfinite(v)), max(new, key=lambda n: abs(new[n])))
+            value = float(new[name])
+        variable = self.variables[name]
+        return Status(1, cell, step, name, value, variable.low, variable.high)
+
+    def _step_in_python(self, cell: int, forcing: Mapping[str, Any], step: range, clock: Clock) -> dict[str, Any]:
+        declaration = self._declaration
+        real = self._real
+
+        def one(values: Iterable[Any]) -> list[Any]:
+            return [real(np.asarray(value)[cell] if np.ndim(value) else value) for value in values]
+
+        day = dict(zip(TODAY, self._today(step, clock)[0], strict=True))
+        groups = {
+            "State": one(self._row(name) for name in declaration.fields("State")),
+            "Forcing": [forcing.get(name, real(declaration.optional().get(name, 0))) for name in declaration.fields("Forcing")],
+            "Parameters": one(self._constants.p),
+            "Derived": one(self._constants.d),
+            "Today": [day[name] for name in declaration.fields("Today")],
+            "Options": list(self._options),
+        }
+        with np.errstate(all="ignore"):
+            new, _ = declaration.module.step(*(declaration.groups[group](*groups[group]) for group in declaration.arguments))
+        return dict(zip(declaration.fields("State"), new, strict=True))
+
+
+def _of(records: list[Records], steps: slice) -> list[Records]:
+    return [record._replace(slots=record.slots[steps]) for record in records]

@@ -1,0 +1,85 @@
+"""Which colours suit a quantity, and between which round numbers.
+
+Colour maps are Crameri's (2018, doi:10.5281/zenodo.1243862): evenly perceived, readable without colour vision and in grey.
+"""
+
+from dataclasses import dataclass
+from math import ceil, floor, log10
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+DIFFERENCE = "vik"
+PLAIN = "batlow"
+
+# The first line of which a word is in the standard name, long name or name decides; most special first.
+_MAPS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("temperature", "radiation", "insolation", "flux_in_air"), "lajolla_r"),
+    (("evapo", "transpiration", "vapour_pressure"), "nuuk_r"),
+    (("soil_water", "soil_moisture", "moisture", "wetness"), "davos_r"),
+    (("rain", "precipitation", "runoff", "drainage", "snow", "flow"), "oslo_r"),
+    (("biomass", "pasture", "grass", "leaf", "stem", "vegetation", "dry_matter", "growth", "cover", "root", "litter"), "bamako_r"),
+    (("burn", "fire", "erosion", "loss"), "bilbao_r"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """A colour map of cmcrameri and the values at its ends; `step` apart are round values for ticks."""
+
+    name: str
+    low: float
+    high: float
+    step: float
+
+    def ticks(self) -> list[float]:
+        """Round values from low to high."""
+        return [round(self.low + i * self.step, 12) for i in range(round((self.high - self.low) / self.step) + 1)]
+
+
+def choose_colours(
+    values: Array, name: str, units: str = "", standard_name: str = "", long_name: str = "", difference: bool = False
+) -> Colours:
+    """The colours of a map: by what the quantity is, between round numbers about its 2nd and 98th percentile.
+
+    Parameters
+    ----------
+    values
+        Any shape; what is not finite is passed over.
+    name, units, standard_name, long_name
+        As in the variable.
+    difference
+        The values are differences: a diverging map whose middle is 0.
+    """
+    finite = np.asarray(values, dtype=np.float64)
+    finite = finite[np.isfinite(finite)]
+    low, high = (float(end) for end in np.percentile(finite, (2, 98))) if finite.size else (0.0, 1.0)
+    if difference:
+        end = max(abs(low), abs(high)) or 1.0
+        step = _step(2 * end)
+        end = ceil(end / step - 1e-9) * step
+        return Colours(DIFFERENCE, -end, end, step)
+    if 0.0 <= low < 0.3 * high or (low == high == 0.0):
+        low = 0.0  # amounts are read against nothing
+    if high - low <= 1e-6 * abs(high):  # one value, give or take rounding
+        high = low + (abs(low) or 1.0) * 0.1
+    step = _step(high - low)
+    return Colours(_map_of(name, units, standard_name, long_name), floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step, step)
+
+
+def _map_of(name: str, units: str, standard_name: str, long_name: str) -> str:
+    text = " ".join((standard_name, long_name, name)).lower().replace(" ", "_")
+    for words, colours in _MAPS:
+        if any(word in text for word in words):
+            return colours
+    return "lajolla_r" if units in ("degC", "K", "celsius") else PLAIN
+
+
+def _step(span: float) -> float:
+    """The round number (1, 2, 5 x 10^n) that goes about 4 to 8 times into a span."""
+    rough = span / 8.0
+    unit = 10.0 ** floor(log10(rough))
+    return next(round(m * unit, 12) for m in (1, 2, 5, 10) if m * unit >= rough * (1 - 1e-9))

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steppe.engine.recorder import Recorder
+
+CELLS = 3
+METHODS = {"mean": np.mean, "sum": np.sum, "min": np.min, "max": np.max, "last": lambda values, axis: values[-1]}
+
+
+def feed(recorder: Recorder, values: np.ndarray, cuts: list[int]) -> None:
+    """What a model does: fills the slots of each piece, step by step."""
+    combine = {"sum": np.add, "min": np.minimum, "max": np.maximum, "last": lambda old, new: new}
+    for start, stop in zip(cuts, cuts[1:], strict=False):
+        for record in recorder.records(range(start, stop)):
+            for j, slot in enumerate(record.slots):
+                record.values[slot] = combine[record.operation](record.values[slot], values[start + j])
+        recorder.finish(range(start, stop))
+
+
+@given(st.data())
+def test_reductions_do_not_depend_on_how_the_steps_are_cut(data):
+    steps = data.draw(st.integers(1, 40))
+    values = np.random.default_rng(steps).normal(size=(steps, CELLS))
+    inner = st.lists(st.integers(1, max(steps - 1, 1)), unique=True, max_size=6)
+    edges = np.array(sorted({0, steps, *(e for e in data.draw(inner) if e < steps)}))
+    cuts = sorted({0, steps, *(c for c in data.draw(inner) if c < steps)})
+    for method, expected in METHODS.items():
+        found = {}
+        recorder = Recorder(CELLS)
+        recorder.want("x", method, edges, lambda record, values, found=found: found.__setitem__(record, values.copy()))
+        feed(recorder, values, cuts)
+        assert sorted(found) == list(range(len(edges) - 1))
+        for record, (a, b) in enumerate(zip(edges, edges[1:], strict=False)):
+            np.testing.assert_allclose(found[record], expected(values[a:b], axis=0), rtol=1e-13)
+
+
+def test_an_unfinished_interval_goes_on_from_its_checkpoint_to_the_bit():
+    values = np.random.default_rng(1).normal(size=(30, CELLS))
+    edges = np.array([0, 4, 17, 30])
+    whole, parts = {}, {}
+    recorder = Recorder(CELLS)
+    recorder.want("x", "mean", edges, whole.__setitem__)
+    feed(recorder, values, [0, 30])
+    first = Recorder(CELLS)
+    first.want("x", "mean", edges, parts.__setitem__)
+    feed(first, values, [0, 10])
+    second = Recorder(CELLS)
+    second.want("x", "mean", edges, parts.__setitem__)
+    second.restore(first.state())
+    feed(second, values, [10, 30])
+    for record in range(3):
+        assert whole[record].tobytes() == parts[record].tobytes()
+
+
+def test_equal_wishes_are_computed_once():
+    recorder = Recorder(CELLS)
+    found = []
+    for _ in range(2):
+        recorder.want("x", "sum", np.array([0, 2]), lambda record, values: found.append(values.tolist()))
+    assert len(recorder.records(range(0, 2))) == 1
+    feed(recorder, np.ones((2, CELLS)), [0, 2])
+    assert found == [[2.0] * CELLS] * 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_is_carried_over_a_border(method):
+    recorder = Recorder(CELLS)
+    recorder.want("x", method, np.array([0, 2, 4]), lambda record, values: None)
+    feed(recorder, np.ones((4, CELLS)), [0, 2])
+    assert recorder.state() == {}

@@ -1,0 +1,75 @@
+from pathlib import Path
+
+import pytest
+
+from steppe.engine import read_run_file
+from steppe.errors import RunFileError
+
+SMALLEST = """\
+model = "pasture"
+[time]
+start = 1990-01-01
+end = 1990-12-31
+[grid]
+region = "queensland"
+[output]
+path = "out"
+"""
+
+
+def read(folder: Path, text: str, changes: dict[str, str] | None = None):
+    path = folder / "run.toml"
+    path.write_text(text)
+    return read_run_file(path, changes)
+
+
+def test_paths_are_relative_to_the_file(tmp_path):
+    run = read(tmp_path, SMALLEST + '[forcing]\nstore = "w.zarr"\n[parameters]\ntrees = { store = "land.zarr", variable = "trees" }\n')
+    assert run.output.path == tmp_path / "out"
+    assert run.forcing.store == tmp_path / "w.zarr"
+    assert run.parameters["trees"]["store"] == str(tmp_path / "land.zarr")
+
+
+def test_a_model_in_a_file_is_found_from_the_run_file(tmp_path):
+    assert read(tmp_path, SMALLEST.replace("pasture", "mine.py")).model == str(tmp_path / "mine.py")
+
+
+def test_the_text_with_all_defaults_means_the_same(tmp_path):
+    run = read(
+        tmp_path, SMALLEST + "[[output.series]]\nname = 'a'\nvariables = ['growth']\n[[event]]\ndate = 1990-02-01\nset = { burn = 1.0 }\n"
+    )
+    assert read(tmp_path, run.as_toml()) == run
+
+
+def test_keys_can_be_changed_from_outside(tmp_path):
+    run = read(tmp_path, SMALLEST, {"engine.threads": "3", "output.every": "10 days", "parameters.plant": "mitchell"})
+    assert (run.engine.threads, run.output.every, run.parameters["plant"]) == (3, "10 days", "mitchell")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("start =", "strat =", 'Key "time.strat" is not known. Did you mean "start"?'),
+        ("end = 1990-12-31", "end = 1989-12-31", "time.end 1989-12-31 is before time.start 1990-01-01"),
+        ("end = 1990-12-31", 'end = "soon"', "Key \"time.end\" = 'soon' is not a date; write it bare, as 1990-01-31."),
+        (
+            'region = "queensland"',
+            'region = "queensland"\nfile = "a.zarr"',
+            'Table [grid]: give exactly one of "region", "file" and "points".',
+        ),
+        ('path = "out"', 'path = "out"\nevery = "1 moon"', "Key \"output.every\" = '1 moon' is not of the form"),
+        ('path = "out"', 'path = "out"\nprecision = "3 bits"', "Key \"output.precision\" = '3 bits' does not fit"),
+        ('path = "out"', "", 'Key "output.path" is missing.'),
+        ("[time]", "[time", "is not valid TOML"),
+    ],
+)
+def test_a_mistake_is_named_with_its_key(tmp_path, old, new, sentence):
+    with pytest.raises(RunFileError) as error:
+        read(tmp_path, SMALLEST.replace(old, new))
+    assert sentence in str(error.value)
+    assert str(tmp_path / "run.toml") in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(RunFileError, match="cannot be read"):
+        read_run_file(tmp_path / "none.toml")

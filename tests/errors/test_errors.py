@@ -1,0 +1,72 @@
+"""Every mistake of `cases.toml`: the right sentence, the right exit code, no traceback, nothing half-written."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steppe.cli import run_command
+from tests.errors import damage, scenario
+
+HERE = Path(__file__).parent
+CASES: list[dict[str, Any]] = tomllib.loads((HERE / "cases.toml").read_text())["case"]
+PAGE = HERE.parents[1] / "docs" / "errors.md"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("errors")
+    scenario.make(folder)
+    return folder
+
+
+def listed(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"].replace(" ", "-"))
+def test_the_mistake_is_named(case, made, tmp_path, monkeypatch, capfd):
+    folder = tmp_path / "run"
+    scenario.copy(made, folder)
+    text = (folder / "run.toml").read_text()
+    for old, new in case.get("change", {}).items():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "run.toml").write_text(text)
+    kept = getattr(damage, case["damage"])(folder) if "damage" in case else None
+    before = listed(folder)
+    monkeypatch.chdir(folder)
+    code = run_command(case.get("command", "check run.toml").split())
+    if kept is not None:
+        kept.stdout.close()
+        kept.kill()
+        kept.wait()
+    out, err = capfd.readouterr()
+    assert case["says"].replace("{}", str(folder)) in out + err
+    assert code == case["exit"], out + err
+    assert "Traceback" not in out + err
+    assert len(err.strip().splitlines()) <= 3, err
+    if case["exit"] == 2:
+        assert listed(folder) - before <= {"out/lock"}
+
+
+def page() -> str:
+    """The text of docs/errors.md."""
+    rows = [f"| {case['name']} | {case['says'].replace('{}/', '').replace('|', chr(92) + '|')} | {case['exit']} |" for case in CASES]
+    head = "# What can go wrong, and what Steppe says\n\nMade from `tests/errors/cases.toml`; each line is a test. Exit code 2: a mistake that was found before\n"
+    head += "anything was computed; 1: damage from outside, found before it could do harm. `...` stands for the rest of the message.\n\n"
+    return head + "| mistake | message | exit code |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def test_there_are_thirty_mistakes_and_more():
+    assert len(CASES) >= 30
+    assert len({case["name"] for case in CASES}) == len(CASES)
+
+
+def test_the_page_of_the_documents_is_made_of_the_cases():
+    assert PAGE.read_text() == page(), "write it anew: python -m tests.errors.test_errors"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

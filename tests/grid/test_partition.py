@@ -1,0 +1,96 @@
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steppe.errors import GridError
+from steppe.grid import Partition, Raster, builtin_grid, tile_size, tiles
+
+weights = st.lists(st.integers(0, 1_000), min_size=0, max_size=60)
+
+
+@pytest.mark.parametrize(
+    ("n_cells", "size"),
+    [(1, 256), (2_048, 256), (2_049, 512), (8_192, 1_024), (15_195, 2_048), (16_383, 2_048), (16_384, 4_096), (278_349, 4_096)],
+)
+def test_a_tile_is_about_an_eighth_of_a_small_grid_and_4096_cells_of_a_large_one(n_cells: int, size: int) -> None:
+    assert tile_size(n_cells) == size
+
+
+@given(st.integers(0, 100_000))
+def test_tiles_are_whole_and_in_order_but_for_the_last(n_cells: int) -> None:
+    found = tiles(n_cells)
+    assert [tile.start for tile in found] == list(range(0, n_cells, tile_size(n_cells)))
+    assert sum(map(len, found)) == n_cells
+    assert all(len(tile) == tile_size(n_cells) for tile in found[:-1])
+
+
+@given(st.integers(0, 5_000), st.integers(1, 70))
+def test_shares_without_weights_differ_by_one_cell_at_most(n_cells: int, ranks: int) -> None:
+    partition = Partition.cells(n_cells, ranks)
+    sizes = [partition.owned(rank).n_cells for rank in range(ranks)]
+    assert sum(sizes) == n_cells
+    assert max(sizes) - min(sizes) <= 1
+
+
+@given(weights, st.integers(1, 12))
+def test_every_cell_is_in_exactly_one_share_and_shares_are_in_order(cost: list[int], ranks: int) -> None:
+    partition = Partition.cells(len(cost), ranks, np.array(cost, dtype=np.int64))
+    assert (partition.ranks, partition.n_cells) == (ranks, len(cost))
+    assert [cell for rank in range(ranks) for cell in partition.owned(rank).cells] == list(range(len(cost)))
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=10), st.integers(1, 4))
+def test_no_other_cuts_have_a_lighter_heaviest_share(cost: list[int], ranks: int) -> None:
+    partition = Partition.cells(len(cost), ranks, np.array(cost))
+    heaviest = max(sum(cost[cell] for cell in partition.owned(rank).cells) for rank in range(ranks))
+    places = sorted(list(range(len(cost) + 1)) * ranks)
+    others = ((0, *cuts, len(cost)) for cuts in set(combinations(places, ranks - 1)))
+    assert heaviest == min(max(sum(cost[a:b]) for a, b in pairwise(cuts)) for cuts in others)
+
+
+@given(st.integers(1, 20_000), st.integers(1, 70))
+def test_each_tile_is_written_by_the_rank_that_owns_its_first_cell(n_cells: int, ranks: int) -> None:
+    partition = Partition.cells(n_cells, ranks)
+    for number, tile in enumerate(tiles(n_cells)):
+        assert tile.start in partition.owned(partition.tile_owner(number)).cells
+
+
+@given(st.integers(1, 20_000), st.integers(1, 9))
+def test_the_parts_of_tiles_in_all_shares_make_up_the_tiles(n_cells: int, ranks: int) -> None:
+    partition = Partition.cells(n_cells, ranks)
+    parts = [part for rank in range(ranks) for part in partition.owned(rank).tiles(n_cells)]
+    assert all(parts)
+    assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])]
+    assert parts[-1].stop == n_cells
+    assert {tile.start for tile in tiles(n_cells)} <= {part.start for part in parts}
+
+
+def test_queensland_is_cut_evenly_for_64_ranks() -> None:
+    grid = builtin_grid("queensland")
+    sizes = [Partition.cells(grid, 64).owned(rank).n_cells for rank in range(64)]
+    assert max(sizes) * 64 / grid.n_cells - 1.0 < 0.003
+
+
+@pytest.mark.parametrize("cost", [[1.5, 2.0], [1, -1], [1, 2, 3], [[1, 2]]])
+def test_weights_that_cannot_be_are_explained(cost: Any) -> None:
+    with pytest.raises(GridError, match="Weights must be 2 whole numbers"):
+        Partition.cells(2, 2, cost)
+
+
+def test_a_grid_is_not_cut_for_no_rank() -> None:
+    with pytest.raises(GridError, match="one rank or more, not 0"):
+        Partition.cells(10, 0)
+
+
+def test_a_box_needs_one_rank_and_a_full_raster_of_two_axes() -> None:
+    full = Raster(0.0, -1.0, 0.0, 1.0, np.ones((4, 5), dtype=bool))
+    with pytest.raises(GridError, match="computed by one rank, 2 were asked for"):
+        Partition.boxes(full, 2, {"y": 1, "x": 1})
+    with pytest.raises(GridError, match="has two axes"):
+        Partition.boxes(full, 1, {"x": 1})
+    with pytest.raises(GridError, match="no holes, but only 1 of 2"):
+        Partition.boxes(Raster(0.0, -1.0, 0.0, 1.0, np.array([[True, False]])), 1, {"y": 1, "x": 1})

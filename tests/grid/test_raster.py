@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from steppe.errors import GridError
+from steppe.grid import Raster
+
+masks = arrays(bool, st.tuples(st.integers(1, 9), st.integers(1, 150))).filter(np.any)
+
+
+def raster(mask: np.ndarray) -> Raster:
+    return Raster(-10.05, -0.1, 138.05, 0.1, mask)
+
+
+@given(masks)
+def test_the_order_visits_each_active_cell_once_strip_by_strip_and_row_by_row(mask: np.ndarray) -> None:
+    grid = raster(mask)
+    row, column = np.divmod(grid.order, grid.nlon)
+    assert sorted(grid.order.tolist()) == np.flatnonzero(mask).tolist()
+    keys = list(zip((column // 64).tolist(), row.tolist(), column.tolist(), strict=True))
+    assert keys == sorted(keys)
+
+
+@given(masks)
+def test_unpacking_puts_each_value_in_its_place(mask: np.ndarray) -> None:
+    grid = raster(mask)
+    maps = grid.unpack(np.stack([grid.cell_lat, grid.cell_lon]))
+    assert (np.isfinite(maps[0]) == mask).all()
+    assert (maps[0][mask] == np.broadcast_to(grid.lat[:, None], mask.shape)[mask]).all()
+    assert (maps[1][mask] == np.broadcast_to(grid.lon, mask.shape)[mask]).all()
+
+
+def test_unpacking_keeps_the_dtype_where_it_can_hold_the_fill_value() -> None:
+    grid = raster(np.array([[True, False]]))
+    assert grid.unpack(np.ones(1, dtype=np.float32)).dtype == np.float32
+    assert grid.unpack(np.ones(1, dtype=np.int16)).dtype == np.float64
+    packed = grid.unpack(np.ones((2, 1), dtype=np.int16), fill=-1)
+    assert packed.dtype == np.int16
+    assert packed.tolist() == [[[1, -1]], [[1, -1]]]
+
+
+@given(masks)
+def test_each_active_cell_is_found_from_its_centre_by_any_turn_of_the_circle(mask: np.ndarray) -> None:
+    grid = raster(mask)
+    for cell in {0, grid.n_cells // 2, grid.n_cells - 1}:
+        assert grid.locate(grid.cell_lon[cell], grid.cell_lat[cell]) == cell
+        assert grid.locate(grid.cell_lon[cell] - 360.0, grid.cell_lat[cell]) == cell
+
+
+def test_a_place_on_an_edge_belongs_to_the_cell_south_or_east_of_it() -> None:
+    grid = raster(np.ones((3, 3), dtype=bool))
+    assert grid.locate(138.1, -10.1) == 4
+    assert grid.locate(138.0, -10.0) == 0
+    with pytest.raises(GridError, match="outside the grid"):
+        grid.locate(138.3, -10.1)
+
+
+def test_a_place_without_a_cell_is_answered_with_the_nearest_one() -> None:
+    grid = raster(np.array([[True, False, False]]))
+    with pytest.raises(GridError) as error:
+        grid.locate(138.25, -10.05)
+    assert str(error.value) == (
+        "The cell at longitude 138.25, latitude -10.05 is in the sea or outside the mask. "
+        "The nearest active cell is at longitude 138.05, latitude -10.05, 22 km away."
+    )
+    with pytest.raises(GridError, match="is outside the grid"):
+        grid.locate(150.0, -50.0)
+
+
+def test_regions_select_packed_cells_by_their_centres() -> None:
+    grid = raster(np.ones((4, 70), dtype=bool))
+    assert grid.select("all").tolist() == list(range(280))
+    assert grid.select({"cell": [138.05, -10.15]}).tolist() == [64]
+    found = grid.select({"box": [144.4, -10.2, 144.7, -10.0]})
+    assert found.tolist() == [256, 257, 258, 262, 263, 264]
+    assert (grid.cell_lon[found] > 144.4).all()
+    with pytest.raises(GridError, match="holds the centre of no active cell"):
+        grid.select({"box": [0.0, 0.0, 1.0, 1.0]})
+
+
+def test_areas_add_up_to_the_area_of_the_box_on_the_ellipsoid() -> None:
+    one = Raster(-15.0, -10.0, 140.0, 10.0, np.ones((1, 1), dtype=bool))
+    many = Raster(-10.05, -0.1, 135.05, 0.1, np.ones((100, 100), dtype=bool))
+    assert many.cell_area.sum() == pytest.approx(one.cell_area.sum(), rel=1e-12)
+    assert many.cell_area[0] > many.cell_area[-1]
+
+
+def test_coordinates_are_free_of_the_noise_of_addition() -> None:
+    grid = raster(np.ones((186, 156), dtype=bool))
+    coordinates = grid.coordinates()
+    assert set(coordinates) == {"lat", "lon", "lat_bnds", "lon_bnds", "cell_lat", "cell_lon", "cell_area"}
+    assert (coordinates["lat"] == np.array([float(f"{-10.05 - 0.1 * i:.2f}") for i in range(186)])).all()
+    assert (coordinates["lon_bnds"][1:, 0] == coordinates["lon_bnds"][:-1, 1]).all()
+    assert (coordinates["lat_bnds"][:, 0] > coordinates["lat_bnds"][:, 1]).all()
+
+
+def test_the_digest_tells_mask_and_geometry_apart_and_nothing_else() -> None:
+    mask = np.array([[True, False], [True, True]])
+    same = Raster(-10.05 + 1e-13, -0.1, 138.05, 0.1, mask.copy())
+    assert same == raster(mask)
+    assert hash(same) == hash(raster(mask))
+    others = [raster(~mask), raster(mask.T), raster(mask.reshape(1, 4)), Raster(-10.05, -0.1, 138.15, 0.1, mask)]
+    assert len({grid.digest for grid in (same, *others)}) == 5
+
+
+def test_the_mask_cannot_be_changed_behind_the_grid() -> None:
+    mask = np.ones((2, 2), dtype=bool)
+    grid = raster(mask)
+    mask[0, 0] = False
+    assert grid.n_cells == 4
+    with pytest.raises(ValueError, match="read-only"):
+        grid.active[0, 0] = False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((-10.0, 0.1, 138.0, 0.1, np.ones((2, 2), bool)), "row 0 in the north"),
+        ((-89.0, -1.0, 138.0, 0.1, np.ones((3, 2), bool)), "over a pole"),
+        ((0.0, -1.0, 0.0, 1.0, np.ones((1, 361), bool)), "more than once round"),
+        ((0.0, -1.0, 0.0, 1.0, np.zeros((2, 2), bool)), "No cell"),
+        ((0.0, -1.0, 0.0, 1.0, np.ones((2, 2))), "must be boolean"),
+    ],
+)
+def test_a_raster_that_cannot_be_is_explained(arguments: tuple, words: str) -> None:
+    with pytest.raises(GridError, match=words):
+        Raster(*arguments)

@@ -1,0 +1,128 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from steppe.errors import GridError
+from steppe.grid import Points, Raster, builtin_grid, read_grid
+from steppe.grid.read import read_raster
+
+MASK = np.random.default_rng(5).random((20, 30)) < 0.6
+GRID = Raster(-10.05, -0.1, 138.05, 0.1, MASK)
+
+
+def store(path: Path, values: dict[str, Any] | None = None, lat: Any = GRID.lat, lon: Any = GRID.lon, **attributes: Any) -> Path:
+    data = {name: (("lat", "lon"), array) for name, array in (values or {"mask": MASK}).items()}
+    dataset = xr.Dataset(data, coords={"lat": ("lat", np.asarray(lat)), "lon": ("lon", np.asarray(lon))})
+    for name, attribute in attributes.items():
+        dataset[name].attrs.update(attribute)
+    dataset.to_zarr(path / "grid.zarr", consolidated=False)
+    return path / "grid.zarr"
+
+
+def read(path: Path) -> Raster:
+    grid = read_grid(file=path)
+    assert isinstance(grid, Raster)
+    return grid
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float32])
+def test_a_mask_makes_the_grid(tmp_path: Path, dtype: Any) -> None:
+    assert read(store(tmp_path, {"mask": MASK.astype(dtype)})) == GRID
+
+
+def test_any_other_variable_is_active_where_it_has_a_value(tmp_path: Path) -> None:
+    assert read(store(tmp_path, {"soil_depth": np.where(MASK, 0.0, np.nan)})) == GRID
+
+
+def test_rows_from_the_south_are_flipped(tmp_path: Path) -> None:
+    assert read(store(tmp_path, {"mask": MASK[::-1]}, lat=GRID.lat[::-1])) == GRID
+
+
+def test_axes_are_known_by_their_units_and_may_come_in_any_order(tmp_path: Path) -> None:
+    dataset = xr.Dataset({"mask": (("x", "y"), MASK.T)}, coords={"y": GRID.lat, "x": GRID.lon})
+    dataset["y"].attrs["units"] = "degrees_north"
+    dataset["x"].attrs["standard_name"] = "longitude"
+    dataset.to_zarr(tmp_path / "a.zarr", consolidated=False)
+    assert read(tmp_path / "a.zarr") == GRID
+
+
+def test_coordinates_in_single_precision_lose_their_noise(tmp_path: Path) -> None:
+    assert read(store(tmp_path, lat=GRID.lat.astype(np.float32), lon=GRID.lon.astype(np.float32))) == GRID
+
+
+def test_longitudes_from_0_to_360_become_those_from_180_west(tmp_path: Path) -> None:
+    mask = np.arange(4 * 36).reshape(4, 36) % 7 > 2
+    grid = read(store(tmp_path, {"mask": mask}, lat=[30.0, 20.0, 10.0, 0.0], lon=np.arange(36) * 10.0))
+    assert grid.lon.tolist() == [-180.0 + 10.0 * i for i in range(36)]
+    for column, longitude in enumerate(np.arange(36) * 10.0):
+        at = grid.lon.tolist().index(longitude if longitude < 180.0 else longitude - 360.0)
+        assert (grid.active[:, at] == mask[:, column]).all()
+
+
+@pytest.mark.parametrize(("lon", "first"), [([250.0, 251.0, 252.0], -110.0), ([179.0, -180.0, -179.0], 179.0), ([2.0, 1.0, 0.0], 0.0)])
+def test_a_part_of_the_circle_keeps_its_order_from_the_west(tmp_path: Path, lon: list[float], first: float) -> None:
+    mask = np.array([[True, False, False], [True, True, False]])
+    grid = read(store(tmp_path, {"mask": mask}, lat=[1.0, 0.0], lon=lon))
+    assert grid.lon.tolist() == [first, first + 1.0, first + 2.0]
+    assert grid.active[0].tolist() == ([False, False, True] if lon[0] > lon[1] > lon[2] else [True, False, False])
+
+
+def test_a_store_of_packed_cells_is_a_grid(tmp_path: Path) -> None:
+    packed = xr.Dataset(
+        {"rain": (("cell",), np.zeros(GRID.n_cells))},
+        coords={"lat": GRID.lat, "lon": GRID.lon, "cell": GRID.order, "cell_lat": ("cell", GRID.cell_lat)},
+    )
+    packed["cell"].attrs["compress"] = "lat lon"
+    packed["cell_lat"].attrs["standard_name"] = "latitude"
+    packed.to_zarr(tmp_path / "packed.zarr", consolidated=False)
+    assert read(tmp_path / "packed.zarr") == GRID
+
+
+def test_one_of_several_variables_is_chosen_by_name(tmp_path: Path) -> None:
+    path = store(tmp_path, {"soil": np.where(MASK, 1.0, np.nan), "trees": np.ones(MASK.shape)})
+    with pytest.raises(GridError, match=r"One variable of lat and lon is needed as mask, found soil, trees"):
+        read(path)
+    assert read_raster(path, "soil") == GRID
+    with pytest.raises(GridError, match='Did you mean "soil"'):
+        read_raster(path, "soils")
+
+
+def test_a_mask_is_preferred_to_data(tmp_path: Path) -> None:
+    path = store(tmp_path, {"land": MASK.astype(np.int8), "trees": np.ones(MASK.shape)}, land={"standard_name": "land_binary_mask"})
+    assert read(path) == GRID
+
+
+def test_uneven_spacing_is_shown(tmp_path: Path) -> None:
+    lat = GRID.lat.copy()
+    lat[7] -= 0.05
+    with pytest.raises(GridError, match=r"Latitude is not evenly spaced: around index 7 it is -10.65, -10.8, -10.85") as error:
+        read(store(tmp_path, lat=lat))
+    assert "grid.zarr" in str(error.value)
+
+
+def test_a_file_without_axes_or_with_one_row_is_explained(tmp_path: Path) -> None:
+    xr.Dataset({"a": (("y", "x"), np.ones((2, 2)))}).to_zarr(tmp_path / "a.zarr", consolidated=False)
+    with pytest.raises(GridError, match=r"No one-dimensional latitude was found among a\."):
+        read(tmp_path / "a.zarr")
+    with pytest.raises(GridError, match="Latitude has 1 value"):
+        read(store(tmp_path, {"mask": MASK[:1]}, lat=GRID.lat[:1]))
+
+
+def test_a_file_that_is_no_raster_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "mask.nc").write_bytes(b"CDF no")
+    for path in (tmp_path / "mask.nc", tmp_path / "none.zarr"):
+        with pytest.raises(GridError, match=f"{path.name}.*cannot be read as a raster"):
+            read(path)
+
+
+def test_exactly_one_source_makes_a_grid(tmp_path: Path) -> None:
+    (tmp_path / "points.csv").write_text("id,lat,lon\na,-27,150\n")
+    assert isinstance(read_grid(points=tmp_path / "points.csv"), Points)
+    assert read_grid(region="queensland") is builtin_grid("queensland")
+    with pytest.raises(GridError, match="exactly one of"):
+        read_grid()
+    with pytest.raises(GridError, match="exactly one of"):
+        read_grid(region="queensland", file=tmp_path)

@@ -1,0 +1,68 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steppe.errors import GridError
+from steppe.grid import Region, region_names
+
+
+def contains(region: Any, longitude: float, latitude: float) -> bool:
+    return bool(Region.of(region).contains(np.array([longitude]), np.array([latitude]))[0])
+
+
+def test_a_box_holds_its_edges_and_any_turn_of_the_circle() -> None:
+    box = {"box": [170.0, -20.0, 190.0, -10.0]}
+    assert contains(box, 170.0, -20.0)
+    assert contains(box, -175.0, -15.0)
+    assert not contains(box, -165.0, -15.0)
+    assert not contains(box, 180.0, -9.0)
+
+
+def test_a_polygon_with_a_bay_holds_what_an_independent_test_says() -> None:
+    from matplotlib.path import Path as Outline
+
+    corners = [[140.0, -20.0], [150.0, -20.0], [150.0, -10.0], [145.0, -17.0], [140.0, -10.0]]
+    places = np.random.default_rng(3).uniform((138.0, -22.0), (152.0, -8.0), (2_000, 2))
+    found = Region.of({"polygon": corners}).contains(places[:, 0], places[:, 1])
+    assert (found == Outline(corners).contains_points(places)).all()
+    assert 0 < found.sum() < found.size
+
+
+def test_a_name_is_the_box_behind_it() -> None:
+    assert "west" in region_names()
+    assert contains("west", 139.0, -20.0)
+    assert not contains("west", 142.0, -20.0)
+
+
+@pytest.mark.parametrize(
+    ("region", "words"),
+    [
+        ("wset", 'Did you mean "west"'),
+        ({"bix": [1, 2, 3, 4]}, 'Did you mean "box"'),
+        ({"box": [150.0, -20.0, 140.0, -10.0]}, "west must be less than east"),
+        ({"box": [140.0, -20.0, 150.0]}, "needs 4 numbers"),
+        ({"box": [140.0, -20.0, 150.0, float("nan")]}, "needs 4 numbers"),
+        ({"cell": ["a", "b"]}, "needs 2 numbers"),
+        ({"cell": [-27.0, 153.0]}, "longitude (-180 to 360) before latitude"),
+        ({"polygon": [[140.0, -20.0], [150.0, -20.0]]}, "three corners"),
+        ({"box": [0, 0, 1, 1], "cell": [0, 0]}, "a name or one of"),
+        (7, "a name or one of"),
+    ],
+)
+def test_a_region_that_cannot_be_is_explained(region: Any, words: str) -> None:
+    with pytest.raises(GridError) as error:
+        Region.of(region).contains(np.array([0.0]), np.array([0.0]))
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("region", ["all", {"cell": [141.0, -20.0]}])
+def test_what_has_no_outline_is_left_to_the_grid(region: Any) -> None:
+    with pytest.raises(GridError, match="no outline"):
+        Region.of(region).contains(np.array([0.0]), np.array([0.0]))
+
+
+def test_a_region_reads_as_it_was_written() -> None:
+    assert str(Region.of("west")) == '"west"'
+    assert str(Region.of({"box": [140, -20, 150.5, -10]})) == "{ box = [140, -20, 150.5, -10] }"
+    assert str(Region.of({"polygon": [[0, 0], [1, 0], [0, 1]]})) == "{ polygon = [[0, 0], [1, 0], [0, 1]] }"

@@ -1,0 +1,166 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steppe.errors import DamagedError, Failure, FolderError, NoSpaceError
+from steppe.io.checkpoint import Checkpoint
+from tests.io.test_shard import disk_of
+
+IDENTITY = {"model": "pasture 1.0", "parameters": "3f2a", "grid": "9c41"}
+ARRAYS = {
+    "state/green_leaf": np.linspace(0, 1, 300),
+    "state/soil_water": np.arange(900, dtype="float32").reshape(3, 300),
+    "parameter/stocking_rate": np.array(0.25),
+    "recorder/days": np.array([3, 7], "int32"),
+    "frozen": np.arange(300) % 7 == 0,
+    "events": np.empty((0, 4)),
+    "big_endian": np.arange(300, dtype=">f4"),
+}
+
+
+def write(folder: Path, step: int, **changes: object) -> Path:
+    return Checkpoint.write(folder, step, ARRAYS, {"date": "1990-02-01", "records": {"growth": step}} | changes, IDENTITY)
+
+
+def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+    said: list[str] = []
+    return Checkpoint.newest(folder, IDENTITY, said.append), said
+
+
+def test_a_checkpoint_gives_back_what_was_written(tmp_path: Path) -> None:
+    assert write(tmp_path / "checkpoints", 31) == tmp_path / "checkpoints/0000000031"
+    found, said = newest(tmp_path / "checkpoints")
+    assert found is not None
+    assert said == []
+    assert found.step == 31
+    assert found.manifest == {"date": "1990-02-01", "records": {"growth": 31}}
+    assert list(found.arrays) == list(ARRAYS)
+    for name, values in ARRAYS.items():
+        read = found.read(name)
+        np.testing.assert_array_equal(read, values)
+        assert read.dtype == values.dtype.newbyteorder("<")
+        assert read.flags.writeable
+
+
+def test_a_part_of_the_cells_is_read_alone(tmp_path: Path) -> None:
+    write(tmp_path, 31)
+    found, _ = newest(tmp_path)
+    assert found is not None
+    np.testing.assert_array_equal(found.read("state/soil_water", range(70, 90)), ARRAYS["state/soil_water"][:, 70:90])
+    with pytest.raises(DamagedError, match=r'no array "rain", only state/green_leaf'):
+        found.read("rain")
+
+
+def test_every_array_begins_at_a_multiple_of_64_bytes(tmp_path: Path) -> None:
+    write(tmp_path, 31)
+    found, _ = newest(tmp_path)
+    assert found is not None
+    assert [entry["offset"] % 64 for entry in found.arrays.values()] == [0] * len(ARRAYS)
+
+
+def test_the_bytes_are_the_same_again(tmp_path: Path) -> None:
+    first, second = write(tmp_path / "a", 31), write(tmp_path / "b", 31)
+    for name in ("arrays.bin", "manifest.json"):
+        assert (first / name).read_bytes() == (second / name).read_bytes()
+
+
+def test_there_may_be_none(tmp_path: Path) -> None:
+    assert newest(tmp_path / "nowhere") == (None, [])
+
+
+def test_the_newest_two_are_kept(tmp_path: Path) -> None:
+    for step in (10, 20, 30, 40):
+        write(tmp_path, step)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0000000030", "0000000040"]
+    found, _ = newest(tmp_path)
+    assert found is not None
+    assert found.step == 40
+
+
+def test_a_future_that_was_given_up_is_removed(tmp_path: Path) -> None:
+    for step in (10, 20, 15):
+        write(tmp_path, step)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0000000010", "0000000015"]
+
+
+def test_the_same_step_may_be_written_again(tmp_path: Path) -> None:
+    for number in range(4):
+        write(tmp_path, 10, number=number)
+        found, _ = newest(tmp_path)
+        assert found is not None
+        assert found.manifest["number"] == number
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("name", ["arrays.bin", "manifest.json"])
+def test_every_flipped_byte_is_detected(tmp_path: Path, name: str) -> None:
+    path = Checkpoint.write(tmp_path, 10, {"state": np.arange(9.0)}, {"date": "1990-01-11"}, {"model": "pasture"})
+    good = (path / name).read_bytes()
+    spaces = b" \n" if name == "manifest.json" else b""  # between the parts of the text, where they say nothing
+    for position in (i for i in range(len(good)) if good[i] not in spaces):
+        bad = bytearray(good)
+        bad[position] ^= 1
+        (path / name).write_bytes(bad)
+        with pytest.raises(DamagedError, match=name):
+            Checkpoint.open(path, {"model": "pasture"})
+
+
+def test_a_damaged_one_is_passed_over_and_named(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    arrays = write(tmp_path, 20) / "arrays.bin"
+    arrays.write_bytes(arrays.read_bytes()[:-1])
+    found, said = newest(tmp_path)
+    assert found is not None
+    assert found.step == 10
+    assert len(said) == 1
+    assert said[0].startswith(f'"{arrays}" has ')
+    assert said[0].endswith("The checkpoint before it is taken.")
+
+
+@pytest.mark.parametrize("name", ["arrays.bin", "manifest.json"])
+def test_a_missing_file_is_named_and_all_damaged_is_an_error(tmp_path: Path, name: str) -> None:
+    (write(tmp_path, 10) / name).unlink()
+    said: list[str] = []
+    with pytest.raises(DamagedError, match="None of the 1 checkpoints"):
+        Checkpoint.newest(tmp_path, IDENTITY, said.append)
+    assert f"0000000010/{name}" in said[0]
+
+
+def test_another_run_is_refused_with_both_digests(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    with pytest.raises(FolderError, match=r'other parameters: parameters is "3f2a" there and "77aa" in this run'):
+        Checkpoint.newest(tmp_path, {**IDENTITY, "parameters": "77aa"}, print)
+
+
+def test_a_newer_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steppe.io.checkpoint.FORMAT", 2)
+    write(tmp_path, 10)
+    monkeypatch.undo()
+    with pytest.raises(FolderError, match="format 2, this Steppe reads up to 1"):
+        newest(tmp_path)
+
+
+def test_left_overs_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    (tmp_path / "0000000020.tmp").mkdir()
+    (tmp_path / "0000000020.tmp/arrays.bin").write_bytes(b"half")
+    found, said = newest(tmp_path)
+    assert found is not None
+    assert (found.step, said) == (10, [])
+    assert [path.name for path in tmp_path.iterdir()] == ["0000000010"]
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    with disk_of(3000), pytest.raises(NoSpaceError, match=r"arrays\.bin. cannot be written"):
+        write(tmp_path, 20)
+    found, said = newest(tmp_path)
+    assert found is not None
+    assert (found.step, said) == (10, [])
+    assert [path.name for path in tmp_path.iterdir()] == ["0000000010"]
+
+
+def test_text_is_no_array(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match="a checkpoint holds numbers"):
+        Checkpoint.write(tmp_path, 1, {"names": np.array(["a"])}, {}, {})

@@ -1,0 +1,114 @@
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steppe.errors import ForcingError
+from steppe.io.ingest.station_file import Site, read_sites, read_station
+
+HEADER = "date,rain,tmin,tmax,radiation,vp,pan,src"
+GOOD = ["1990-01-01,0,20.5,33,25,18,8,222222", "1990-01-02,12.4,21,30.5,20,20,6.5,222222", "1990-01-03,0.2,19,31,24,19,7,222222"]
+SITE = Site("one", "One", -25.0, 150.0, "")
+
+
+def write(folder: Path, *lines: str) -> Path:
+    path = folder / "one.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_record_is_read_as_it_stands(tmp_path: Path) -> None:
+    write(tmp_path, HEADER, *GOOD)
+    station = read_station(tmp_path, SITE)
+    assert list(station.values) == ["rain", "tmin", "tmax", "radiation", "vp", "pan"]
+    assert station.values["rain"].tolist() == [0.0, 12.4, 0.2]
+    assert (str(station.first), str(station.last), station.days) == ("1990-01-01", "1990-01-03", 3)
+
+
+def test_a_compressed_record_is_the_same(tmp_path: Path) -> None:
+    write(tmp_path, HEADER, *GOOD)
+    plain = read_station(tmp_path, SITE)
+    (tmp_path / "one.csv.gz").write_bytes(gzip.compress((tmp_path / "one.csv").read_bytes()))
+    packed = read_station(tmp_path, SITE)
+    assert packed.file.suffix == ".gz"
+    np.testing.assert_array_equal(packed.values["tmax"], plain.values["tmax"])
+
+
+def test_a_column_empty_on_all_days_is_absent(tmp_path: Path) -> None:
+    write(tmp_path, "date,rain,tmin,vp", "1990-01-01,0,20,", "1990-01-02,1,21,")
+    assert list(read_station(tmp_path, SITE).values) == ["rain", "tmin"]
+
+
+def test_a_line_of_units_is_followed(tmp_path: Path) -> None:
+    write(tmp_path, "date,rain,tmin,radiation", "units,kg m-2,K,W m-2", "1990-01-01,3,293.15,250")
+    values = read_station(tmp_path, SITE).values
+    assert values["rain"][0] == 3.0
+    assert values["tmin"][0] == pytest.approx(20.0, abs=1e-12)
+    assert values["radiation"][0] == pytest.approx(21.6, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([HEADER], "holds no day"),
+        (["day,rain", "1990-01-01,0"], 'line 1: no column "date"'),
+        (["date,rain,rian", "1990-01-01,0,0"], 'line 1: column "rian" is not known. Did you mean "rain"'),
+        (["date,tmin", "1990-01-01,0"], "has no rain on any day"),
+        ([HEADER, GOOD[0], GOOD[2]], r"lacks days: 1990-01-02 to 1990-01-02 \(1 such gaps\)"),
+        ([HEADER, GOOD[0], GOOD[0], GOOD[1]], "line 3: 1990-01-01 comes twice"),
+        ([HEADER, GOOD[1], GOOD[0]], "line 3: 1990-01-01 comes after 1990-01-02"),
+        ([HEADER, GOOD[0], GOOD[1].replace("1990-01-02", "1990-01-32")], 'line 3: "1990-01-32" is not a date'),
+        ([HEADER, GOOD[0], GOOD[1].replace("12.4", "")], '1990-01-02: rain is "", expected a number'),
+        ([HEADER, GOOD[0], GOOD[1].replace("12.4", "nan")], '1990-01-02: rain is "nan", expected a number'),
+        ([HEADER, GOOD[0], GOOD[1].replace("12.4", "wet")], '1990-01-02: rain is "wet", expected a number'),
+        ([HEADER, GOOD[0], GOOD[1].replace("12.4", "-1")], "1990-01-02: rain is -1, expected 0 to 2000 mm d-1"),
+        ([HEADER, GOOD[0].replace("20.5", "33.5")], "1990-01-01: tmin 33.5 is above tmax 33 degC"),
+        ([HEADER, GOOD[0], "1990-01-02,1"], "line 3: 2 fields, expected 8"),
+        (["date,rain,tmin", "units,mm,furz", "1990-01-01,0,1"], 'column "tmin" is in "furz", expected "degC"'),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, lines: list[str], message: str) -> None:
+    path = write(tmp_path, *lines)
+    with pytest.raises(ForcingError, match=message) as error:
+        read_station(tmp_path, SITE)
+    assert str(path) in str(error.value)
+
+
+def test_a_compressed_file_cut_short_is_named(tmp_path: Path) -> None:
+    whole = gzip.compress("\n".join([HEADER, *GOOD * 50]).encode())
+    (tmp_path / "one.csv.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ForcingError, match=r'one.csv.gz" is cut short or changed'):
+        read_station(tmp_path, SITE)
+    (tmp_path / "one.csv.gz").write_bytes(b"no gzip at all")
+    with pytest.raises(ForcingError, match=r'one.csv.gz" is cut short or changed'):
+        read_station(tmp_path, SITE)
+
+
+def test_a_station_without_a_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ForcingError, match=r'no ".*one.csv.gz" for station "one"'):
+        read_station(tmp_path, SITE)
+
+
+def test_sites_without_a_place_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "stations.csv").write_text("id,name,lat,lon\na,Alpha,-25.5,150.25\nb,Beta,-26,\n")
+    assert read_sites(tmp_path) == {"a": Site("a", "Alpha", -25.5, 150.25, "")}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,lat\na,-25\n", "has no column lon"),
+        ("id,lat,lon\na,-25,150\na,-26,151\n", 'line 3: station "a" comes a second time'),
+        ("id,lat,lon\na,25S,150\n", 'line 2: lat "25S", lon "150" are no numbers'),
+    ],
+)
+def test_what_is_wrong_with_the_list_of_stations_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "stations.csv").write_text(text)
+    with pytest.raises(ForcingError, match=message):
+        read_sites(tmp_path)
+
+
+def test_a_folder_without_a_list_of_stations_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ForcingError, match=r'There is no ".*stations.csv"'):
+        read_sites(tmp_path)

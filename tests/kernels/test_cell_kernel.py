@@ -1,0 +1,113 @@
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from examples import bucket
+from examples.bucket import Diagnostics, Forcing, Parameters, State
+
+from steppe.errors import FolderError
+from steppe.kernels import CellKernel, Window, cache
+from steppe.kernels.vecmath import exp
+from steppe.models.cell_declaration import CellDeclaration
+from tests.kernels.assembly import assert_is_vector_code
+from tests.models import garden
+
+ROOT = Path(__file__).parents[2]
+RUN = """
+from types import SimpleNamespace
+import sys
+from examples import bucket
+from examples.bucket import Diagnostics, Forcing, Parameters, State
+from tests.models.cells import CLOCK, NOTHING, MemoryInputs, started, weather
+model = started(bucket, 300)
+model.advance(range(5), MemoryInputs(weather(300, 5)), CLOCK, NOTHING)
+print(model.state["water"].tobytes().hex(), "numba" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_loop_of_a_model_with_everything_is_vector_code(dtype: str) -> None:
+    assert_is_vector_code(garden, dtype, ("vigour",), response="curved")
+
+
+def test_blocks_of_any_size_give_the_same_bits() -> None:
+    declaration = CellDeclaration(bucket)
+    step = declaration.cell_step(())
+    rows = np.random.default_rng(3).uniform(0, 9, (12, 700)).astype(np.float32)
+    window = Window(("rain", "evaporation"), rows, np.arange(12, dtype=np.int32).reshape(2, 6), *np.array([[1, 1], [0, 0]], np.float32), 0)
+    found = []
+    for block, cuts in ((256, (0, 700)), (16, (0, 700)), (64, (0, 1, 300, 700))):
+        state = np.zeros((2, 700), np.float32)
+        codes, steps = np.zeros(700, np.int32), np.zeros(700, np.int32)
+        kernel = CellKernel(step, np.float32, block=block)
+        for low, high in pairwise(cuts):
+            constants = np.empty((0, 700), np.float32), np.array([100, 0.1], np.float32)
+            kernel.run(state, codes, steps, *constants, np.zeros((6, 3), np.float32), range(6), range(low, high), window, [])
+        found.append(state.tobytes())
+    assert found[0] == found[1] == found[2]
+
+
+def _run(folder: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "STEPPE_CACHE": str(folder), "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, "-c", RUN], env=environment, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+
+
+def test_two_processes_may_compile_at_once_and_a_third_needs_no_numba(tmp_path: Path) -> None:
+    answers = [process.communicate()[0].split() for process in [_run(tmp_path), _run(tmp_path)]]
+    assert answers[0][0] == answers[1][0]
+    assert _run(tmp_path).communicate()[0].split() == [answers[0][0], "False"]
+    assert {path.suffix for path in (tmp_path / "kernels").iterdir()} == {".kernel"}
+
+
+def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.kernel"
+    cache.store(path, "symbol", b"object")
+    assert cache.find(path) == ("symbol", b"object")
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert cache.find(path) is None
+    assert cache.find(tmp_path / "none.kernel") is None
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FolderError, match="Set STEPPE_CACHE"):
+        cache.store(tmp_path / "file" / "a.kernel", "symbol", b"object")
+
+
+def _fraction(x: float) -> float:
+    return x * exp(-0.5)
+
+
+def _other_fraction(x: float) -> float:
+    return x * exp(-0.25)
+
+
+def test_a_stale_kernel_is_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPPE_CACHE", str(tmp_path))
+    results = []
+    for helper in (_fraction, _other_fraction, _fraction):
+        monkeypatch.setitem(step_with_helper.__globals__, "helper", helper)
+        module = SimpleNamespace(**{**vars(bucket), "step": step_with_helper})
+        kernel = CellKernel(CellDeclaration(module).cell_step(()), np.float32)
+        state, codes, steps = np.full((2, 1), 10, np.float32), np.zeros(1, np.int32), np.zeros(1, np.int32)
+        window = Window(
+            ("rain", "evaporation"), np.zeros((2, 1), np.float32), np.array([[0], [1]], np.int32), *np.eye(2, dtype=np.float32), 0
+        )
+        constants = np.empty((0, 1), np.float32), np.array([100, 0.1], np.float32)
+        kernel.run(state, codes, steps, *constants, np.zeros((1, 3), np.float32), range(1), range(1), window, [])
+        results.append(float(state[0, 0]))
+    assert results[0] == results[2] != results[1]
+    assert len(list((tmp_path / "kernels").iterdir())) == 2
+
+
+def helper(x: float) -> float:
+    return x
+
+
+def step_with_helper(s: State, f: Forcing, p: Parameters) -> tuple[State, Diagnostics]:
+    return State(water=helper(s.water)), Diagnostics(runoff=0.0, actual_evaporation=0.0, drainage=0.0)

@@ -1,0 +1,131 @@
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from steppe.errors import Failure
+from steppe.kernels import sums
+from steppe.kernels.sums import Extreme, Limbs, fixed_sum, greatest, least, maximum, minimum, total
+
+LARGEST = 1e6
+untimed = settings(deadline=None)  # the first call compiles
+numbers = st.floats(-LARGEST, LARGEST)
+values = arrays(np.float64, st.integers(0, 60), elements=numbers)
+pairs = st.lists(st.tuples(st.floats(-1e3, 1e3, width=32), st.floats(-1e3, 1e3)), max_size=40)
+
+
+def alone(array: np.ndarray, operation: str) -> np.ndarray:
+    return array
+
+
+def exact(limbs: Limbs) -> Fraction:
+    return Fraction((limbs.high << 30) + limbs.low) * Fraction(2) ** (limbs.exponent - 60)
+
+
+@untimed
+@given(values, st.randoms(use_true_random=False), st.integers(1, 5))
+def test_any_order_and_any_split_give_the_same_bits(x: np.ndarray, random: Any, parts: int) -> None:
+    shuffled = x.copy()
+    random.shuffle(shuffled)
+    whole = fixed_sum(x, None, LARGEST)
+    split = Limbs(0, 0, 0, whole.exponent)
+    for part in np.array_split(shuffled, parts):
+        split = split + fixed_sum(part, None, LARGEST)
+    assert split.value().hex() == whole.value().hex()
+    assert whole.integers().sum() == split.integers().sum()
+
+
+@untimed
+@given(pairs)
+def test_the_sum_is_that_of_exact_fractions(rows: list[tuple[float, float]]) -> None:
+    x, weights = np.array([a for a, _ in rows], dtype=np.float32), np.array([b for _, b in rows])
+    found = fixed_sum(x, weights, LARGEST)
+    wanted = sum((Fraction(a * b) for a, b in rows), Fraction(0))
+    assert abs(exact(found) - wanted) <= len(rows) * Fraction(2) ** (found.exponent - 61)
+    assert found.bad == 0
+
+
+@untimed
+@given(values)
+def test_the_value_is_rounded_once(x: np.ndarray) -> None:
+    found = fixed_sum(x, None, LARGEST)
+    assert found.value() == float(exact(found))
+
+
+def test_weights_of_queensland_are_summed_to_21_digits() -> None:
+    rng = np.random.default_rng(0)
+    x, weights = (rng.random(15_195) * 3_000).astype(np.float32), rng.random(15_195)
+    wanted = sum(Fraction(float(a) * float(b)) for a, b in zip(x, weights, strict=True))
+    assert abs(exact(fixed_sum(x, weights, 3_000.0)) / wanted - 1) < Fraction(1, 10**20)
+
+
+def test_compiled_and_interpreted_sums_are_the_same() -> None:
+    x = np.random.default_rng(1).normal(size=500)
+    x[[3, 5, 7]] = np.nan, np.inf, 1e9
+    weights = np.linspace(-1.0, 2.0, 500)
+    interpreted = sums._fixed_sum(x, weights, 1e3, 10)
+    assert fixed_sum(x, weights, 1e3) == Limbs(*map(int, interpreted), 10)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 10.5, -10.5])
+def test_bad_values_are_counted_and_left_out_and_the_sum_is_no_number(bad: float) -> None:
+    found = fixed_sum(np.array([1.0, bad, 2.0, bad, 10.0, -10.0]), None, 10.0)
+    assert (found.bad, exact(found)) == (2, 3)
+    assert np.isnan(found.value())
+
+
+@pytest.mark.parametrize("size", [0.0, 5e-324, 1e-300, 1e-30, 1.0, 2.0, 1e30, 1.7e308])
+def test_every_size_of_number_can_be_summed(size: float) -> None:
+    found = total(np.array([size, -size / 2.0, size / 2.0, -size]), alone)
+    assert found == 0.0
+    assert total(np.array([size]), alone) == pytest.approx(size, rel=2.0**-52, abs=1e-289)
+
+
+def test_2_to_the_32_values_of_the_largest_size_fit() -> None:
+    one = fixed_sum(np.array([1.0]), None, 1.0)
+    many = Limbs(one.high << 32, one.low << 32, 0, one.exponent)
+    assert abs(many.integers()[0]) < 2**63
+    assert many.value() == 2.0**32
+
+
+def test_a_field_of_any_shape_and_stride_is_summed() -> None:
+    x = np.arange(24.0).reshape(4, 6)
+    assert fixed_sum(x[1:3, ::2], np.full((2, 3), 2.0), 100.0).value() == 2.0 * x[1:3, ::2].sum()
+
+
+def test_sums_made_for_different_sizes_cannot_be_added() -> None:
+    with pytest.raises(Failure, match="Use one largest value"):
+        fixed_sum(np.ones(1), None, 1.0) + fixed_sum(np.ones(1), None, 100.0)
+
+
+@pytest.mark.parametrize(("weights", "largest", "words"), [(np.ones(2), 1.0, "3 values were given 2 weights"), (None, np.inf, "finite")])
+def test_a_sum_that_cannot_be_made_is_explained(weights: np.ndarray | None, largest: float, words: str) -> None:
+    with pytest.raises(Failure, match=words):
+        fixed_sum(np.ones(3), weights, largest)
+
+
+@untimed
+@given(arrays(np.float64, st.integers(0, 30), elements=st.sampled_from([np.nan, -2.0, 0.0, 3.0])), st.integers(1, 4))
+def test_extremes_are_the_first_cell_that_has_them_for_any_split(x: np.ndarray, parts: int) -> None:
+    cuts = np.linspace(0, x.size, parts + 1).astype(int)
+    split = [(int(a), x[a:b]) for a, b in pairwise(cuts)]
+    for extreme, combine, wanted in ((minimum, least, np.fmin.reduce), (maximum, greatest, np.fmax.reduce)):
+        found = combine([extreme(part, first) for first, part in reversed(split)])
+        value = wanted(x, initial=np.nan)
+        if np.isnan(value):
+            assert found.cell == -1
+            assert np.isnan(found.value)
+        else:
+            assert found == Extreme(value, int(np.flatnonzero(x == value)[0]))
+
+
+def test_importing_sums_does_not_import_the_compiler() -> None:
+    code = "import sys, steppe.kernels.sums; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

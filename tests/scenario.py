@@ -1,0 +1,74 @@
+"""A small whole run for tests: a raster with holes, generated weather, the bucket model; seconds to make, milliseconds to run."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+
+from steppe.grid import read_grid
+from steppe.io.ingest import generate
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+RUN = """\
+model = "bucket.py"
+
+[time]
+start = 1990-01-10
+end = 1991-03-05
+
+[grid]
+file = "mask.zarr"
+
+[forcing]
+store = "weather.zarr"
+
+[parameters]
+capacity = 120.0
+
+[output]
+path = "out"
+variables = ["water", "runoff"]
+every = "1 month"
+
+[[output.series]]
+name = "means"
+variables = ["runoff", "water"]
+every = "1 day"
+region = ["all", { box = [144.0, -22.0, 145.0, -20.0] }]
+
+[engine]
+threads = 2
+"""
+
+
+def make_scenario(folder: Path) -> Path:
+    """Writes mask, weather of 500 days, model and run file into `folder`; gives the run file."""
+    mask = np.ones((14, 11), dtype=bool)
+    mask[3:6, 2:5] = mask[0, 0] = False
+    lat, lon = -20.0 - 0.25 * np.arange(14), 143.0 + 0.25 * np.arange(11)
+    described = {"lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"})}
+    xarray.Dataset({"land_mask": (("lat", "lon"), mask.astype("int8"))}, described).to_zarr(folder / "mask.zarr", consolidated=False)
+    generate(folder / "weather.zarr", read_grid(file=folder / "mask.zarr"), "1990-01-01", "1991-05-15")
+    shutil.copy(EXAMPLES / "bucket.py", folder / "bucket.py")
+    (folder / "run.toml").write_text(RUN)
+    return folder / "run.toml"
+
+
+def copied(run_file: Path, folder: Path) -> Path:
+    """The run file of a copy of the scenario."""
+    shutil.copytree(run_file.parent, folder, dirs_exist_ok=True)
+    return folder / run_file.name
+
+
+@pytest.fixture(scope="session")
+def made_scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scenario, made once; not to be changed."""
+    return make_scenario(tmp_path_factory.mktemp("scenario"))
+
+
+@pytest.fixture
+def scenario(made_scenario: Path, tmp_path: Path) -> Path:
+    """A run file of one's own."""
+    return copied(made_scenario, tmp_path / "scenario")

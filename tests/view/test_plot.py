@@ -1,0 +1,115 @@
+import subprocess
+import sys
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import cftime
+import numpy as np
+import pytest
+from PIL import Image
+
+from steppe.grid import builtin_grid
+from steppe.view import Colours, Map, Series, choose_colours, draw_run
+from steppe.view.plot import DOTS, NARROW, WIDTH, _moment, _readable
+
+PURE = Colours("oslo_r", 0.0, 1.0, 0.2)
+
+
+def queensland(value: float) -> Map:
+    grid = builtin_grid("queensland")
+    return Map("Rain", grid.unpack(np.full(grid.n_cells, value)), "mm", grid.lat, grid.lon, PURE)
+
+
+def points(count: int) -> Map:
+    values = np.linspace(0.0, 1.0, count)
+    return Map("Rain", values, "mm", -20.0 - values, 140.0 + values, choose_colours(values, "rain", "mm"))
+
+
+def line(label: str = "", start: Any = date(1990, 1, 1)) -> Series:
+    dates = [start + timedelta(days=10 * i) for i in range(50)]
+    return Series("Growth", dates, np.sin(np.arange(50.0)) + 2.0, "kg ha-1 d-1", label)
+
+
+def pixels(path: Path) -> np.ndarray:
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB")).astype(int)
+
+
+def share(picture: np.ndarray, colour: tuple[int, int, int]) -> float:
+    return float((np.abs(picture - np.array(colour)).max(axis=2) <= 2).mean())
+
+
+def test_land_has_the_colour_of_its_value_and_the_sea_is_grey(tmp_path: Path) -> None:
+    from cmcrameri import cm
+
+    draw_run(tmp_path / "a.png", "Run", [queensland(0.5)], [], [])
+    picture = pixels(tmp_path / "a.png")
+    red, green, blue = (round(255 * part) for part in cm.oslo_r(0.4)[:3])
+    land, sea = share(picture, (red, green, blue)), share(picture, (0xEC, 0xEF, 0xF1))
+    grid = builtin_grid("queensland")
+    assert land / sea == pytest.approx(grid.n_cells / (grid.active.size - grid.n_cells), rel=0.03)
+    assert land > 0.2
+
+
+@pytest.mark.parametrize("count", [1, 4, 5])
+def test_any_number_of_maps_and_series_fit(tmp_path: Path, count: int) -> None:
+    draw_run(tmp_path / "a.png", "Run", [points(5)] * count, [line("state"), line("west")], ["Weather: generated."])
+    assert pixels(tmp_path / "a.png").shape[1] == round(WIDTH * DOTS)
+
+
+def test_a_map_alone_makes_a_narrow_figure(tmp_path: Path) -> None:
+    draw_run(tmp_path / "a.png", "Run", [points(3)], [], ["A note that is long enough to be broken into several lines. " * 6])
+    assert pixels(tmp_path / "a.png").shape[1] == round(NARROW * DOTS)
+
+
+def test_series_alone_and_notes_alone_make_a_figure(tmp_path: Path) -> None:
+    draw_run(tmp_path / "series.png", "Run", [], [line()], [])
+    draw_run(tmp_path / "notes.png", "Run", [], [], ["Nothing was recorded."])
+    assert pixels(tmp_path / "series.png").shape[0] > pixels(tmp_path / "notes.png").shape[0] > 0
+
+
+def test_rows_from_the_south_make_the_same_picture(tmp_path: Path) -> None:
+    north = queensland(0.3)
+    south = north._replace(values=north.values[::-1], lat=north.lat[::-1])
+    for name, drawn in (("north", north), ("south", south)):
+        draw_run(tmp_path / f"{name}.png", "Run", [drawn], [], [])
+    assert (pixels(tmp_path / "north.png") == pixels(tmp_path / "south.png")).all()
+
+
+def test_a_run_without_values_is_drawn_too(tmp_path: Path) -> None:
+    empty = Series("Growth", [date(1990, 1, 1), date(1990, 1, 2)], np.full(2, np.nan), "mm")
+    draw_run(tmp_path / "a.png", "Run", [queensland(np.nan)], [empty], [])
+    assert pixels(tmp_path / "a.png").size
+
+
+@pytest.mark.parametrize(
+    ("moment", "wanted"),
+    [
+        (date(1996, 2, 29), "1996-02-29"),
+        (np.datetime64("1996-02-29"), "1996-02-29"),
+        (cftime.datetime(1996, 2, 29), "1996-02-29"),
+        (cftime.datetime(1995, 3, 1, calendar="noleap"), "1995-03-01"),
+        (cftime.datetime(1995, 7, 1, calendar="360_day"), "1995-07-02T12"),
+    ],
+)
+def test_a_date_of_any_calendar_keeps_its_part_of_the_year(moment: Any, wanted: str) -> None:
+    assert _moment(moment) == np.datetime64(wanted)
+
+
+@pytest.mark.parametrize(
+    ("units", "printed"),
+    [("kg ha-1 d-1", "kg ha⁻¹ d⁻¹"), ("m2", "m²"), ("degC", "°C"), ("1", ""), ("10 mm", "10 mm"), ("J kg-1 degC-1", "J kg⁻¹ °C⁻¹")],
+)
+def test_units_are_printed_with_raised_exponents(units: str, printed: str) -> None:
+    assert _readable(units) == printed
+
+
+def test_series_in_a_calendar_of_360_days_are_drawn(tmp_path: Path) -> None:
+    draw_run(tmp_path / "a.png", "Run", [], [line(start=cftime.datetime(1990, 1, 30, calendar="360_day"))], [])
+    assert pixels(tmp_path / "a.png").size
+
+
+def test_importing_the_view_does_not_import_matplotlib() -> None:
+    code = "import sys, steppe.view; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,1 @@
+"""The Pasture Model beside the original program, field observations and an independent reference (shared data, `weather/reference`)."""
