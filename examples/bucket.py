@@ -25,7 +25,7 @@ class Forcing(NamedTuple):
     """The weather of a day; irrigation need not be given and can be set for a day."""
 
     rain: Annotated[float, Var("mm d-1", "Rainfall", low=0, high=2000)]
-    evaporation: Annotated[float, Var("mm d-1", "Potential evaporation", low=0, high=50)]
+    pan: Annotated[float, Var("mm d-1", "Class A pan evaporation", low=0, high=50)]
     irrigation: Annotated[float, Var("mm d-1", "Water given to the soil", low=0, high=500, initial=0)]
 
 
@@ -47,7 +47,7 @@ class Diagnostics(NamedTuple):
 def step(s: State, f: Forcing, p: Parameters) -> tuple[State, Diagnostics]:
     """One day: rain in, evaporation as the soil is wet, what leaks, what runs over."""
     wet = s.water + f.rain + f.irrigation
-    evaporation = min(wet, f.evaporation * min(1.0, wet / p.capacity))
+    evaporation = min(wet, f.pan * min(1.0, wet / p.capacity))
     kept = (wet - evaporation) * exp(-p.leak)
     runoff = max(0.0, kept - p.capacity)
     drainage = wet - evaporation - kept

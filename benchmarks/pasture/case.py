@@ -60,7 +60,9 @@ def _constants(random: np.random.Generator, cells: int, use: Mapping[str, float]
     sets = pasture.sets()
     clay, loam = ({**default, **sets["plant"][plant], **sets["soil"][soil]} for plant, soil in (CLAY, LOAM))
     water = random.uniform(50.0, 200.0, cells)
-    values = {name: np.asarray(clay[name] if clay[name] == loam[name] else np.where(water >= 100.0, clay[name], loam[name])) for name in default}
+    is_clay = water >= 100.0  # [mm]
+    types = {name: (np.asarray(clay[name]), np.asarray(loam[name])) for name in default}
+    values = {name: one if one == other else np.where(is_clay, one, other) for name, (one, other) in types.items()}
     values |= {name: np.asarray(value) for name, value in use.items()} | {"plant_available_water": water}
     p, d = declaration.derive(values, declaration.options({}))
     return {**p._asdict(), **d._asdict()}

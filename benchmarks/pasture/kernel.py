@@ -34,9 +34,9 @@ class Kernel:
         assert TODAY == ("day_of_year", "month", "year")
         forcing = case.forcing
         self._window = Window(FORCING, forcing.rows, forcing.row_of, forcing.scale.astype(self._real), forcing.offset.astype(self._real), 0)
-        carried = {**case.state, **{name: np.full(case.cells, value) for name, value in self._declaration.optional().items() if name not in FORCING}}
-        self._rows = tuple(name for name in (*self._declaration.fields("State"), *self._declaration.optional()))
-        self._start = np.array([carried.get(name, np.zeros(case.cells)) for name in self._rows], self._real)
+        carried = {name: np.full(case.cells, value) for name, value in self._declaration.optional().items()} | dict(case.state)
+        self._rows = (*self._declaration.fields("State"), *self._declaration.optional())
+        self._start = np.array([carried[name] for name in self._rows], self._real)
         self.reset()
 
     def reset(self) -> None:

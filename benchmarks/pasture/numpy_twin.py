@@ -5,7 +5,6 @@ in all cells stays a number, both sides of a choice are computed. Buffers are no
 gains here. The default options with trees, grazing and the yearly fire, as in `twin.cpp`.
 """
 
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,7 +58,8 @@ def season_intake(c: Any, month: float) -> Any:
 
 
 def runoff(s: Any, c: Any, rain: Array, cover: Array) -> Any:
-    wetness = sum(getattr(c, f"wetness_{k}") * (getattr(s, f"soil_water_{k}") - getattr(c, f"wilting_{k}")) for k in (1, 2, 3, 4))
+    layers = zip(_layers(c, "wetness"), _layers(s, "soil_water"), _layers(c, "wilting"), strict=True)
+    wetness = sum(weight * (there - least) for weight, there, least in layers)
     medium = clamp(c.curve_number - c.curve_number_reduction * np.minimum(1.0, cover / c.curve_number_cover), 1.0, 100.0)
     driest = medium / (2.334 - 0.01334 * medium)
     wettest = medium / (0.4036 + 0.005964 * medium)
@@ -97,14 +97,17 @@ def advance_day(s: Any, f: Any, c: Any, day: float, month: float) -> None:
 
     # Trees
     tree_demand = c.tree_share * f.pan
-    free = [np.maximum(0.0, water - low) for water, low in _pairs(water_1, water_2, water_3, water_4, c, "wilting")]
-    supply = [np.minimum(1.0, x * a) * w for (x, a), (_, w) in zip(_pairs(*free, c, "available"), _pairs(*free, c, "tree_weight"), strict=True)]
+    water = (water_1, water_2, water_3, water_4)
+    free = [np.maximum(0.0, there - least) for there, least in zip(water, _layers(c, "wilting"), strict=True)]
+    wetness = [np.minimum(1.0, x * over) for x, over in zip(free, _layers(c, "available"), strict=True)]
+    supply = [wet * weight for wet, weight in zip(wetness, _layers(c, "tree_weight"), strict=True)]
     share = tree_demand / np.maximum(1.0, supply[0] + supply[1] + supply[2] + supply[3])
     taken = [np.minimum(share * part, x) for part, x in zip(supply, free, strict=True)]
     water_1, water_2, water_3, water_4 = water_1 - taken[0], water_2 - taken[1], water_3 - taken[2], water_4 - taken[3]
 
     # Transpiration
-    free = [water - low for water, low in _pairs(water_1, water_2, water_3, water_4, c, "wilting")]
+    water = (water_1, water_2, water_3, water_4)
+    free = [there - least for there, least in zip(water, _layers(c, "wilting"), strict=True)]
     supply_1 = layer_supply(free[0] * c.available_1, c.grass_weight_1, c.grass_angle_1)
     supply_2 = layer_supply(free[1] * c.available_2, c.grass_weight_2, c.grass_angle_2)
     supply_3 = layer_supply(free[2] * c.available_3, c.grass_weight_3, c.grass_angle_3)
@@ -200,9 +203,9 @@ def advance_day(s: Any, f: Any, c: Any, day: float, month: float) -> None:
     s.litter, s.litter_dryness = litter, dryness
 
 
-def _pairs(one: Any, two: Any, three: Any, four: Any, c: Any, name: str) -> list[tuple[Any, Any]]:
-    """Each layer's value with its constant."""
-    return [(value, getattr(c, f"{name}_{k}")) for k, value in enumerate((one, two, three, four), start=1)]
+def _layers(values: Any, name: str) -> list[Any]:
+    """The four layers' values of one name."""
+    return [getattr(values, f"{name}_{k}") for k in (1, 2, 3, 4)]
 
 
 class NumpyTwin:

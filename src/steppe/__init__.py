@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from steppe.errors import RunFileError as RunFileError
     from steppe.errors import SteppeError as SteppeError
     from steppe.grid import read_grid as read_grid
-    from steppe.io import open_results as open
     from steppe.io import unpack as unpack
     from steppe.models import find_model as find_model
     from steppe.variable import Var as Var

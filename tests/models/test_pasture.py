@@ -382,7 +382,7 @@ def test_constants_of_many_cells_are_those_of_each():
 
 
 def test_parameters_that_contradict_each_other_are_refused_by_name():
-    with pytest.raises(ModelError, match='"wilting_point_2" is 0.3 and "drained_limit_2" is 0.2; the first must be below'):
+    with pytest.raises(ModelError, match=r'"wilting_point_2" is 0\.3 and "drained_limit_2" is 0\.2; the first must be below'):
         pasture.derive(parameters("native", wilting_point_2=0.3), OPTIONS)
     with pytest.raises(ModelError, match='"frost_kills" is 3 and "frost_starts" is 2'):
         pasture.derive(parameters("native")._replace(frost_kills=np.array([0.0, 3.0])), OPTIONS)

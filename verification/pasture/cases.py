@@ -8,11 +8,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from tests.models.pasture_reference import parameters
+from tests.shared import shared_path
 
 from steppe.models import pasture
 from steppe.models.pasture.options import INTENSITY
-from tests.models.pasture_reference import parameters
-from tests.shared import shared_path
 
 GRAZED = {"stocking_rate": 0.1, "animal_weight": 400.0, "intake_yield": 300.0, "kangaroo_density": 10.0}
 NAMES = ("rain", "tmin", "tmax", "radiation", "vp", "pan")
@@ -80,20 +80,26 @@ def by_year(dates: np.ndarray, values: Any) -> dict[int, float]:
 
 
 CASES = {
-    "brigalow67_cn": Case(
-        "brigalow67", "1957-01-01", "1998-12-31", parameters("brigalow67", "brigalow67"), "brigalow67_cn_first4years"
-    ),
+    "brigalow67_cn": Case("brigalow67", "1957-01-01", "1998-12-31", parameters("brigalow67", "brigalow67"), "brigalow67_cn_first4years"),
     "dalby_mitchell_cn": Case(
         "041522", "1980-01-01", "1999-12-31", parameters("mitchell", "open-downs", **GRAZED), "dalby_mitchell_cn_first4years"
     ),
     "dalby_mitchell_int": Case(
-        "041522", "1980-01-01", "1999-12-31", parameters("mitchell", "open-downs", **GRAZED), "dalby_mitchell_int_first2years",
+        "041522",
+        "1980-01-01",
+        "1999-12-31",
+        parameters("mitchell", "open-downs", **GRAZED),
+        "dalby_mitchell_int_first2years",
         pasture.Options(runoff=INTENSITY),
     ),
     "emerald_belyando_trees": Case(
-        "035027", "1985-01-01", "2000-12-31", parameters("belyando", "black-vertosol", tree_basal_area=6.0), "emerald_belyando_trees_first4years"
+        "035027",
+        "1985-01-01",
+        "2000-12-31",
+        parameters("belyando", "black-vertosol", tree_basal_area=6.0),
+        "emerald_belyando_trees_first4years",
     ),
     "miles_native_burnt": Case(
         "042023", "1985-01-01", "2000-12-31", parameters("native", "roma-red-earth", burn_day=244.0), "miles_native_burnt_first4years"
     ),
-}  # fmt: skip
+}

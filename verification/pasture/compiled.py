@@ -1,5 +1,6 @@
 """The pasture as Steppe runs it: compiled, on cells that all have the weather of one station, with everything recorded."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ class Station:
 
     def pieces(self, steps: range) -> list[range]:
         cuts = sorted({steps.start, steps.stop, *range(0, steps.stop, self._piece)} & set(range(steps.start, steps.stop + 1)))
-        return [range(low, high) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
+        return [range(low, high) for low, high in pairwise(cuts)]
 
     def slab(self, steps: range, tile: int) -> Packed:
         values = self._records.values[steps.start : steps.stop].T.reshape(-1, 1)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.models.pasture_reference import constants, fresh, parameters, run
 
 from steppe.models import pasture
-from tests.models.pasture_reference import constants, fresh, parameters, run
 from verification.pasture.cases import CASES, weather
 from verification.pasture.compiled import whole_run
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.models.pasture_reference import fresh, run
 
 from steppe.clock import Clock
-from tests.models.pasture_reference import fresh, run
 from verification.pasture.cases import CASES, table, weather
 from verification.pasture.columns import DIAGNOSTIC, STATE
 from verification.pasture.compiled import DIAGNOSTICS, Log, Station, model_of, whole_run

@@ -1,5 +1,7 @@
 """A map of the paper's size: active cells have the same bits however they are shared out, and a run goes on as if it had never stopped."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -35,7 +37,7 @@ def test_active_cells_of_a_masked_map_have_the_same_bits_for_any_number_of_share
     whole.advance(range(DAYS), Station(inputs, n), CLOCK, Log((), DAYS, n))
     cuts = [n * k // shares for k in range(shares + 1)]
     parts = []
-    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+    for low, high in pairwise(cuts):
         model = model_of(CASE, "float32", high - low, **{name: values[low:high] for name, values in start.items()})
         model.advance(range(DAYS), Station(inputs, high - low), CLOCK, Log((), DAYS, high - low))
         parts.append(model.state)

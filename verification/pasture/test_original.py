@@ -4,11 +4,10 @@ from datetime import date
 
 import numpy as np
 import pytest
-
 from tests.models.pasture_reference import constants, fresh, parameters, run, step
-from verification.pasture.cases import by_year, table, weather
 
 from steppe.models import pasture
+from verification.pasture.cases import by_year, table, weather
 
 HARVESTS = {  # date: kg/ha observed, of the original program, of the independent reference
     "1992-02-12": (3575, 4405, 4535),
@@ -82,7 +81,12 @@ def test_brigalow_harvests_lie_by_the_field_and_by_the_reference(brigalow, measu
         state, _ = found[int(np.flatnonzero(dates == np.datetime64(when))[0])]
         standing = sum(state[4:8])
         errors.append(abs(standing - observed))
-        measured("brigalow-observed", f"{when} standing dry matter [kg/ha]", standing, f"field {observed}, original {original}, reference {reference}")
+        measured(
+            "brigalow-observed",
+            f"{when} standing dry matter [kg/ha]",
+            standing,
+            f"field {observed}, original {original}, reference {reference}",
+        )
         assert standing == pytest.approx(reference, rel=0.15)
     measured("brigalow-observed", "mean absolute error to the field [kg/ha]", np.mean(errors), "<= 600 (reference 512, original 410)")
     assert np.mean(errors) <= 600

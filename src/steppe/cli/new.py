@@ -19,7 +19,7 @@ region = "queensland"                      # built in; or
 # points = "stations.csv"                  # a list of cells: id, latitude, longitude
 
 [forcing]
-store = "weather.zarr"                     # made by: steppe ingest generate weather.zarr --region queensland --start 1990-01-01 --end 1999-12-31
+store = "weather.zarr"                     # made by `steppe ingest stations` or `steppe ingest generate`
 # cadence.tmin = "7 days"                  # weekly means of a daily store, formed while reading
 
 [parameters]                               # a named set, a number for all cells, or a variable of a store for each cell

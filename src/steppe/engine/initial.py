@@ -42,8 +42,9 @@ def initial_state(table: Mapping[str, Any], variables: Mapping[str, Variable], g
     for name, start in found.items():
         low, high = known[name].low, known[name].high
         if not bool(np.all((np.asarray(start) >= low) & (np.asarray(start) <= high))):
+            found_low, found_high = np.min(start), np.max(start)
             raise ModelError(
-                f'[initial] "{name}" must lie between {low:g} and {high:g} {known[name].units}; it is {np.min(start):g} to {np.max(start):g}.'
+                f'[initial] "{name}" must lie between {low:g} and {high:g} {known[name].units}; it is {found_low:g} to {found_high:g}.'
             )
     return found
 

@@ -165,9 +165,10 @@ class Plan:
     def provenance(self) -> dict[str, Any]:
         """Attributes of the output store: what made it, of what."""
         weather = dict(self.forcing.attributes) if self.forcing else {}
+        where = self.run.grid.region or (self.run.grid.file or self.run.grid.points or Path()).stem
         generated = " (generated weather)" if weather.get("weather") == "generated" else ""
         return {
-            "title": f"{self.model.name} over {self.run.grid.region or self.run.grid.file or self.run.grid.points}{generated}",
+            "title": f"{self.model.name} over {where}{generated}",
             "source": f"Steppe {version('steppe')}, model {self.model.name} {self.model.version}",
             "weather": str(weather.get("weather", "none")),
             "weather_description": str(weather.get("description", "")),
@@ -181,7 +182,7 @@ class Plan:
         return {
             "model": f"{self.model.name} {self.model.version} {self.model.digest[:16]}",
             "grid": self.grid.digest[:16],
-            "forcing": _forcing_digest(self.forcing.path) if self.forcing else "none",
+            "forcing": self.forcing.digest[:16] if self.forcing else "none",
             "time": f"{run.time.start} to {run.time.end} {self.clock.calendar}",
             "parameters": _digest(_hashable(self.chosen.values)),
             "options": " ".join(f"{name}={word}" for name, word in sorted(self.chosen.options.items())) or "none",
@@ -202,7 +203,10 @@ def regions_of(series: SeriesSection) -> dict[str, str | dict[str, Any]]:
 
 def _hashable(values: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers as they are, arrays as their digest."""
-    return {name: hashlib.sha256(value).hexdigest() if isinstance(value, np.ndarray) else float(value) for name, value in values.items()}
+    return {
+        name: hashlib.sha256(value.tobytes()).hexdigest() if isinstance(value, np.ndarray) else float(value)
+        for name, value in values.items()
+    }
 
 
 def _digest(value: Any) -> str:
@@ -215,14 +219,3 @@ def _forcing(run: RunFile, grid: Grid) -> ForcingStore | None:
     if run.forcing.store is not None:
         return ForcingStore.open(run.forcing.store)
     raise RunFileError("not yet")
-
-
-def _forcing_digest(path: Path) -> str:
-    """A digest of all descriptions and of the name, size and last 20 bytes (end and checksum of the index) of every shard."""
-    digest = hashlib.sha256()
-    for file in sorted(file for file in path.rglob("*") if file.is_file()):
-        size = file.stat().st_size
-        with file.open("rb") as content:
-            content.seek(0 if file.name == "zarr.json" else max(0, size - 20))
-            digest.update(f"{file.relative_to(path)} {size} ".encode() + content.read())
-    return digest.hexdigest()[:16]

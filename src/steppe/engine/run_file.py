@@ -14,7 +14,7 @@ from steppe.errors import RunFileError, nearest
 Reduction = Literal["mean", "sum", "min", "max", "last"]
 Interval = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (day|month|year)s?$")]
 Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
-Region = str | dict[str, Any]
+Region = Any  # a name or a table; the grid says what is wrong with it
 
 
 class Every(NamedTuple):
@@ -86,7 +86,7 @@ class SeriesSection(Section):
     variables: list[str]
     every: Interval = "1 day"
     reduce: Reduction = "mean"
-    region: Region | list[str] = "all"
+    region: Region = "all"  # or a list of them
 
 
 class OutputSection(Section):

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import parse_date
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import RunFile
-from steppe.errors import BadCellError, ModelError, RunFileError, nearest
+from steppe.errors import BadCellError, ModelError, nearest
 from steppe.grid import RegionLike
 from steppe.io import Checkpoint, Progress, RunFolder
 from steppe.models import Increment, Inputs
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     import xarray
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0  # of checkpoint = "auto", and at least 50 times what the last one cost
-PIECE = 64  # steps between two looks at the stop signal for a model without forcing
+PIECE = 64  # steps at most between two looks at the stop signal
 
 
 @dataclass(frozen=True)
@@ -159,8 +158,8 @@ class Simulation:
         days = self._checkpoint_days
         if days:
             borders.append((self.step_index // days + 1) * days)
-        piece = self._reader.pieces(range(self.step_index, self.steps))[0].stop if self._reader else self.step_index + PIECE
-        return min([piece, *borders])
+        steps = range(self.step_index, min(self.step_index + PIECE, self.steps))
+        return min([self._reader.pieces(steps)[0].stop if self._reader else steps.stop, *borders])
 
     # ---- looking and changing ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> xarray.DataArray:
@@ -308,7 +307,8 @@ class Simulation:
             what = f'"{status.variable}" is {status.value:g}'
         others = f" and {status.count - 1:,} more cells are bad" if status.count > 1 else ""
         raise BadCellError(
-            f'On {when} in {place} {what}{others}. Results up to the last checkpoint are safe; `steppe check` finds bad forcing, on_bad_cell = "freeze" runs on.'
+            f"On {when} in {place} {what}{others}. Results up to the last checkpoint are safe. "
+            'Find bad forcing with `steppe check`, or run on without such cells with on_bad_cell = "freeze".'
         )
 
     def _tell(self, kind: str, text: str) -> None:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,21 +28,10 @@ from steppe.io.axis import day_name, day_number
 from steppe.io.forcing_store import ForcingStore, Stored
 from steppe.io.slab import Slabs
 from steppe.io.units import conversion
+from steppe.packed import Packed
 from steppe.variable import Variable
 
 GREGORIAN = ("standard", "gregorian", "proleptic_gregorian")  # one calendar since 1582
-
-
-class Packed(NamedTuple):
-    """Forcing of some cells over some steps: value of variable k at step j = rows[row_of[k, j]] * scale[k] + offset[k].
-
-    rows (rows, cells): int16, float32 or float64, C-contiguous. row_of (variables, steps): int32. scale, offset (variables,): float64.
-    """
-
-    rows: NDArray[Any]
-    row_of: NDArray[np.int32]
-    scale: NDArray[np.float64]
-    offset: NDArray[np.float64]
 
 
 @dataclass

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.io.axis import day_name
-from steppe.io.forcing_store import MISSING, ForcingStore, Stored
+from steppe.io.forcing_store import ForcingStore, Stored
 from steppe.io.units import conversion
+from steppe.packed import MISSING
 from steppe.variable import Variable
 
 

@@ -26,7 +26,6 @@ from steppe.io.axis import Axis, day_name
 from steppe.io.shard import Layout, layout_of, read_chunk
 
 FORMAT = 1  # of forcing stores; a reader refuses a greater one
-MISSING = np.iinfo(np.int16).min  # of packed integers, and the fill value
 
 
 class Stored(NamedTuple):

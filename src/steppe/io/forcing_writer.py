@@ -22,8 +22,9 @@ from steppe.errors import Failure, ForcingError
 from steppe.grid import Grid, Raster, tile_size
 from steppe.io.axis import Axis, day_name
 from steppe.io.coordinates import write_axis, write_coordinates, write_group
-from steppe.io.forcing_store import FORMAT, MISSING
+from steppe.io.forcing_store import FORMAT
 from steppe.io.shard import Layout, create_array, sync_folder, write_shard, write_small
+from steppe.packed import MISSING
 from steppe.variable import Variable
 
 CHUNK_STEPS, SHARD_STEPS = 64, 384  # of a large grid; measured best of ten shapes for scan, series and map together

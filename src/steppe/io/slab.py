@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from steppe.errors import ForcingError, nearest
 from steppe.io.axis import Axis
-from steppe.io.forcing_store import MISSING, ForcingStore, Stored
+from steppe.io.forcing_store import ForcingStore, Stored
+from steppe.packed import MISSING
 
 SLAB_DAYS = 64  # when nothing is daily
 CADENCES = ("1 day", "7 days")
@@ -49,9 +50,7 @@ class Slabs:
         first = max(stored.axis.first for stored in held)
         self.days = range(first, min(stored.axis.stop for stored in held))
         if not self.days:
-            raise ForcingError(
-                f'"{store.path}" holds no day for all of {", ".join(names)}: their periods do not meet. Make it again.'
-            )
+            raise ForcingError(f'"{store.path}" holds no day for all of {", ".join(names)}: their periods do not meet. Make it again.')
         self.origin = daily[0].axis.first if daily else first
         self.length = daily[0].layout.chunk[0] if daily else SLAB_DAYS
         self._width = held[0].layout.chunk[1]

@@ -35,7 +35,14 @@ REFUSED = {
     operator.mod: "x % y is a call of the C library. Write x - y * n with a whole n that you know, or take it out of the step",
     operator.floordiv: "x // y is not one instruction. Write x / y, or a comparison",
 }
-OPTIONS: dict[str, Any] = {"forceinline": True, "error_model": "numpy", "_nrt": False}  # no NRT: kernels allocate nothing
+# No NRT: kernels allocate nothing. No wrappers: nobody calls these functions but the loop that they are inlined into.
+OPTIONS: dict[str, Any] = {
+    "forceinline": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 inline = njit(**OPTIONS)  # for the functions of a loop
 
 

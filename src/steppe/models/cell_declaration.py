@@ -14,6 +14,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, get_args, get_type_hints
 
+import numpy as np
+
 from steppe.errors import ModelError, nearest
 from steppe.kernels import TODAY, CellStep, fingerprint, vecmath
 from steppe.models.declare import Choice
@@ -128,6 +130,18 @@ class CellDeclaration:
         """What the loop needs to know."""
         limits = {name: (variable.low, variable.high) for name, variable in self.of(Role.FORCING).items()}
         return CellStep(self.name, self.module.step, self.groups, self.arguments, limits, self.optional(), tuple(options))
+
+    def step_in_python(
+        self, cell: int, values: Mapping[str, Any], constants: tuple[Any, Any], today: Mapping[str, Any], options: Any, real: Any
+    ) -> dict[str, Any]:
+        """The state after one step of one cell, with the kernel's bits. values: state and forcing; constants: p and d of all cells."""
+        p, d = ([real(np.asarray(v)[cell] if np.ndim(v) else v) for v in group] for group in constants)
+        groups: dict[str, Any] = {"Parameters": p, "Derived": d, "Options": list(options)}
+        groups |= {group: [values[name] for name in self.fields(group)] for group in ("State", "Forcing")}
+        groups["Today"] = [today[name] for name in self.fields("Today")]
+        with np.errstate(all="ignore"):
+            new, _ = self.module.step(*(self.groups[group](*groups[group]) for group in self.arguments))
+        return dict(zip(self.fields("State"), new, strict=True))
 
     def digest(self) -> str:
         """Of all that decides results: the text of the equations, the declarations, the options there are, and the mathematics."""

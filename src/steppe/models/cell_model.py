@@ -386,31 +386,14 @@ class CellModel:
         name = self._blamed(code)
         value = float(at.get(name, np.nan))
         if code == STATE_NOT_FINITE:
-            new = self._step_in_python(cell, at, range(step, step + 1), clock)
+            state = {n: self._row(n)[cell] for n in self._rows}  # an event of this very step is its default again
+            today = dict(zip(TODAY, self._today(range(step, step + 1), clock)[0], strict=True))
+            constants = self._constants.p, self._constants.d
+            new = self._declaration.step_in_python(cell, {**state, **at}, constants, today, self._options, self._real)
             name = next((n for n, v in new.items() if not np.isfinite(v)), max(new, key=lambda n: abs(new[n])))
             value = float(new[name])
         variable = self.variables[name]
         return Status(1, cell, step, name, value, variable.low, variable.high)
-
-    def _step_in_python(self, cell: int, forcing: Mapping[str, Any], step: range, clock: Clock) -> dict[str, Any]:
-        declaration = self._declaration
-        real = self._real
-
-        def one(values: Iterable[Any]) -> list[Any]:
-            return [real(np.asarray(value)[cell] if np.ndim(value) else value) for value in values]
-
-        day = dict(zip(TODAY, self._today(step, clock)[0], strict=True))
-        groups = {
-            "State": one(self._row(name) for name in declaration.fields("State")),
-            "Forcing": [forcing.get(name, real(declaration.optional().get(name, 0))) for name in declaration.fields("Forcing")],
-            "Parameters": one(self._constants.p),
-            "Derived": one(self._constants.d),
-            "Today": [day[name] for name in declaration.fields("Today")],
-            "Options": list(self._options),
-        }
-        with np.errstate(all="ignore"):
-            new, _ = declaration.module.step(*(declaration.groups[group](*groups[group]) for group in declaration.arguments))
-        return dict(zip(declaration.fields("State"), new, strict=True))
 
 
 def _of(records: list[Records], steps: slice) -> list[Records]:

@@ -8,26 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.clock import Clock
+from steppe.packed import MISSING, Packed
 from steppe.variable import Variable
 
 Array = NDArray[Any]
 
-
-class Packed(NamedTuple):
-    """Forcing of some cells over some steps as it lies in the store.
-
-    value of variable k at step j = rows[row_of[k, j]] * scale[k] + offset[k], computed in the model's precision;
-    rows that are integers hold `MISSING` where there is no value, rows that are floats NaN.
-    rows (rows, cells): int16, float32 or float64. row_of (variables, steps): int32. scale, offset (variables,): float64.
-    """
-
-    rows: Array
-    row_of: NDArray[np.int32]
-    scale: NDArray[np.float64]
-    offset: NDArray[np.float64]
-
-
-MISSING = -32768  # int16 fill value of a forcing store
+__all__ = [
+    "MISSING",
+    "Array",
+    "Exchange",
+    "Increment",
+    "Inputs",
+    "Model",
+    "Needs",
+    "Packed",
+    "Reach",
+    "Recorder",
+    "Records",
+    "Status",
+]
 
 
 class Inputs(Protocol):

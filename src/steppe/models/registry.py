@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import sys
+from hashlib import sha256
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -35,15 +36,16 @@ def find_model(name: str) -> ModuleType:
 
 
 def _from_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"{path.stem}_{sha256(str(path).encode()).hexdigest()[:8]}"  # two files of one name do not meet
+    spec = importlib.util.spec_from_file_location(name, path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise ModelError(f'There is no model file "{path}".')
-    loaded = sys.modules.get(path.stem)
-    if loaded is not None and Path(getattr(loaded, "__file__", "") or "") == path:
-        return loaded
-    if loaded is not None:
-        raise ModelError(f'Model file "{path}" has the name of a module that is in use, "{path.stem}". Give it another name.')
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    if name not in sys.modules:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[name]
+            raise ModelError(f'Model file "{path}" cannot be loaded: {type(error).__name__}: {error}.') from error
+    return sys.modules[name]

@@ -67,8 +67,9 @@ def infiltrate(s: State, p: Parameters, d: Derived, infiltration: float) -> tupl
 def pass_on(water: float, saturated: float, drained: float, rate: float) -> tuple[float, float]:
     """(water that stays in a layer, water that leaves it) [mm]."""
     over = max(0.0, water - saturated)
-    out = over + rate * max(0.0, water - over - drained)
-    return water - out, out
+    left = water - (over + rate * max(0.0, water - over - drained))
+    # What left is what is missing: in single precision a trickle too small to change the water would be counted day after day.
+    return left, water - left
 
 
 def evaporate(water_1: float, water_2: float, p: Parameters, d: Derived, demand: float) -> tuple[float, float]:

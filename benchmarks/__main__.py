@@ -1,0 +1,56 @@
+"""The command behind `scripts/bench`."""
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import Figure, MissingPeer, table
+from benchmarks.machine import describe
+
+SUITES = {
+    "pasture": "benchmarks.pasture.suite",
+    "loop": "benchmarks.loop",
+    "startup": "benchmarks.startup",
+    "memory": "benchmarks.memory",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Runs suites; 0 when every figure meets its target, 1 otherwise."""
+    parser = argparse.ArgumentParser(prog="scripts/bench", description="Steppe beside its peers; every figure beside its target.")
+    parser.add_argument("suite", nargs="*", metavar="SUITE", help=f"some of {', '.join(SUITES)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds of less work: shows that it runs, judges nothing for sure")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="machine, figures and all samples")
+    given = parser.parse_args(arguments)
+    unknown = [name for name in given.suite if name not in SUITES]
+    if unknown:
+        parser.error(f'There is no suite "{unknown[0]}". Choose among {", ".join(SUITES)}.')
+    machine = describe()
+    print("  ".join(f"{name} {value}" for name, value in machine.items()))
+    found: dict[str, list[Figure]] = {}
+    failures: dict[str, str] = {}
+    for name in given.suite or SUITES:
+        print(f"\n{name}", flush=True)
+        try:
+            found[name] = importlib.import_module(SUITES[name]).figures(given.quick)
+            print(table(found[name]), flush=True)
+        except MissingPeer as missing:
+            failures[name] = str(missing)
+            print(f"FAIL  {missing}", flush=True)
+    if given.json:
+        given.json.write_text(json.dumps(_report(machine, found, failures, given.quick), indent=1) + "\n")
+    missed = [figure.name for suite in found.values() for figure in suite if not figure.passed]
+    print(f"\n{'; '.join(missed)} missed." if missed else "\nEvery target that was measured is met.")
+    return 1 if missed or failures else 0
+
+
+def _report(machine: dict[str, Any], found: dict[str, list[Figure]], failures: dict[str, str], quick: bool) -> dict[str, Any]:
+    suites = {name: [figure.as_dict() for figure in suite] for name, suite in found.items()}
+    return {"machine": machine, "quick": quick, "suites": suites, "failures": failures}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,71 @@
+"""A whole run, with reading, monthly maps and checkpoints, beside the kernel alone on the same cells and days."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.figures import Figure
+from benchmarks.queensland import run_file
+from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, ratio
+from steppe.engine import Plan, Simulation, read_run_file
+from steppe.models import Packed
+
+
+class Repeated:
+    """Inputs that hold one piece of forcing in memory and give it for every range of steps of its length."""
+
+    def __init__(self, reader: Any, steps: range) -> None:
+        self.names, self.tiles = reader.names, reader.tiles
+        self._length = len(steps)
+        self._slabs = [Packed(*(np.array(part) for part in reader.slab(steps, tile))) for tile in range(len(reader.tiles))]
+
+    def pieces(self, steps: range) -> list[range]:
+        """Ranges of the length that is held; the last may be shorter."""
+        return [range(first, min(first + self._length, steps.stop)) for first in range(steps.start, steps.stop, self._length)]
+
+    def slab(self, steps: range, tile: int) -> Packed:
+        """The forcing that is held."""
+        held = self._slabs[tile]
+        return held._replace(row_of=held.row_of[:, : len(steps)])
+
+
+class Silent:
+    """A recorder that wants nothing."""
+
+    def records(self, steps: range) -> list[Any]:
+        return []
+
+    def finish(self, steps: range) -> None:
+        return None
+
+
+def figures(quick: bool) -> list[Figure]:
+    """The CPU time of all threads of this process, of a run over that of its kernel."""
+    path = run_file(2 if quick else 20)
+    plan = Plan.of(read_run_file(path))
+    reader = plan.reader()
+    assert reader is not None
+    inputs = Repeated(reader, reader.pieces(range(plan.steps))[0])
+    reader.close()
+
+    def kernel() -> float:
+        share, reach = plan.surroundings()
+        plan.model.initialise(share, plan.chosen.values, plan.initial, plan.chosen.options, reach)
+        plan.model.advance(range(1), inputs, plan.clock, Silent())  # loads the kernel
+        begin = time.process_time()
+        for piece in inputs.pieces(range(plan.steps)):
+            plan.model.advance(piece, inputs, plan.clock, Silent())
+        return time.process_time() - begin
+
+    def whole() -> float:
+        with Simulation(Plan.of(read_run_file(path)), fresh=True) as simulation:
+            begin = time.process_time()
+            simulation.run()
+            return time.process_time() - begin
+
+    samples = alternate({"kernel": kernel, "whole run": whole}, QUICK_ROUNDS if quick else ROUNDS - 2)
+    found = ratio(samples["whole run"], samples["kernel"])
+    cell_days = plan.grid.n_cells * plan.steps
+    rates = [Figure(name, cell_days / float(np.median(times)) / 1e6, "M cell-days/s") for name, times in samples.items()]
+    return [*rates, Figure("whole run / kernel alone", found.value, "x", at_most=1.8, note=found.spread, samples=samples)]

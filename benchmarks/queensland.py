@@ -1,0 +1,41 @@
+"""A whole run to measure: Queensland under generated weather, with monthly maps. Stores are made once and kept in `build/bench`."""
+
+import sys
+from pathlib import Path
+
+from benchmarks.peers import ROOT
+from benchmarks.rounds import output
+
+STEPPE = str(Path(sys.executable).with_name("steppe"))
+FOLDER = ROOT / "build" / "bench"
+FIRST_YEAR = 1990
+RUN_FILE = """\
+model = "pasture"
+time = {{ start = {first}-01-01, end = {last}-12-31 }}
+grid = {{ region = "queensland" }}
+forcing = {{ store = "{store}" }}
+parameters = {{ plant = "mitchell", soil = "open-downs", stocking_rate = 0.1, kangaroo_density = 10.0, intake_yield = 300.0 }}
+
+[output]
+path = "run-{years}"
+variables = ["rainfall", "total_standing_dry_matter", "growth", "soil_water_index", "total_cover", "runoff"]
+every = "1 month"
+
+[engine]
+threads = 1
+"""
+
+
+def run_file(years: int) -> Path:
+    """The run file of this many years; its forcing store is there afterwards."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    last = FIRST_YEAR + years - 1
+    store = FOLDER / f"weather-{years}.zarr"
+    if not store.exists():
+        beside = store.with_suffix(".partial")
+        period = ["--start", f"{FIRST_YEAR}-01-01", "--end", f"{last}-12-31"]
+        output([STEPPE, "ingest", "generate", str(beside), "--region", "queensland", *period])
+        beside.rename(store)
+    path = FOLDER / f"{years}-years.toml"
+    path.write_text(RUN_FILE.format(first=FIRST_YEAR, last=last, store=store.name, years=years))
+    return path

@@ -1,0 +1,275 @@
+"""A run on disk: the same bits however it is cut, stopped, killed, branched or threaded; looks and changes."""
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+
+import steppe
+from steppe.engine import Plan, Simulation, read_run_file
+from steppe.errors import BadCellError, FolderError, GridError, ModelError, RunFileError
+from tests.scenario import copied
+
+
+def digest(folder: Path) -> dict[str, str]:
+    """File -> hash of everything a run computed: output and the newest checkpoint's arrays."""
+    checkpoint = max((folder / "checkpoints").iterdir())
+    files = [*(path for path in (folder / "output.zarr").rglob("*") if path.is_file()), checkpoint / "arrays.bin"]
+    return {str(path.relative_to(folder)).partition("checkpoints/")[0] or "arrays": hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(made_scenario, tmp_path_factory):
+    """The digest of the scenario run in one go."""
+    run_file = copied(made_scenario, tmp_path_factory.mktemp("whole"))
+    return digest(steppe.run(run_file))
+
+
+def changed(run_file: Path, changes: dict[str, str]) -> Plan:
+    return Plan.of(read_run_file(run_file, changes))
+
+
+@pytest.mark.parametrize("threads", [1, 3, 4])
+def test_threads_do_not_change_a_bit(scenario, uninterrupted, threads):
+    with Simulation(changed(scenario, {"engine.threads": str(threads)})) as simulation:
+        simulation.run()
+    assert digest(scenario.parent / "out") == uninterrupted
+
+
+@pytest.mark.parametrize("days", [1, 7, 100])
+def test_days_per_call_do_not_change_a_bit(scenario, uninterrupted, days):
+    with Simulation(scenario) as simulation:
+        while not simulation.finished:
+            simulation.step(days)
+        simulation.checkpoint()
+    assert digest(scenario.parent / "out") == uninterrupted
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_resumed_from_any_checkpoint_is_the_same_run(scenario, uninterrupted, seed):
+    cuts = sorted(random.Random(seed).sample(range(1, 419), 4))
+    for cut in cuts:
+        with Simulation(scenario) as simulation:
+            simulation.step(cut - simulation.step_index)
+            simulation.checkpoint()
+    assert steppe.run(scenario) == scenario.parent / "out"
+    assert digest(scenario.parent / "out") == uninterrupted
+
+
+def test_a_branch_that_changes_nothing_is_the_same_run(scenario, uninterrupted):
+    with Simulation(scenario) as simulation:
+        simulation.step(200)
+        with simulation.branch("what-if") as branch:
+            branch.run()
+        simulation.run()
+    assert digest(scenario.parent / "out") == uninterrupted
+    assert digest(scenario.parent / "out" / "branches" / "what-if") == uninterrupted
+
+
+def test_a_branch_goes_its_own_way_and_leaves_its_parent_alone(scenario, uninterrupted):
+    with Simulation(scenario) as simulation:
+        simulation.step(200)
+        with simulation.branch() as branch:
+            branch.set("capacity", 10.0)
+            branch.run()
+            assert branch["water"].max() < simulation["water"].max()
+        simulation.run()
+    assert digest(scenario.parent / "out") == uninterrupted
+    assert digest(scenario.parent / "out" / "branches" / "1") != uninterrupted
+
+
+def test_a_run_killed_at_twenty_moments_is_the_same_run(scenario, uninterrupted):
+    command = [sys.executable, "-m", "steppe", "run", str(scenario), "--quiet", "--set", "engine.checkpoint=20 days"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    begin = time.monotonic()
+    subprocess.run([*command, "--output", str(scenario.parent / "timed")], check=True, env=environment)
+    seconds = time.monotonic() - begin
+    moments = random.Random(20)
+    kills = 0
+    while kills < 20:
+        process = subprocess.Popen(command, env=environment)
+        try:
+            process.wait(moments.uniform(0.3, 1.0) * seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+        else:
+            assert process.returncode == 0
+            assert digest(scenario.parent / "out") == uninterrupted
+            subprocess.run([*command, "--fresh", "--until", "1990-02-01"], check=True, env=environment)
+    subprocess.run(command, check=True, env=environment)
+    assert digest(scenario.parent / "out") == uninterrupted
+
+
+def test_a_first_interrupt_checkpoints_and_the_same_command_goes_on(scenario, uninterrupted):
+    slow = "import sys, time, steppe.engine.simulation as s; s.Simulation._check_cells = lambda self: time.sleep(0.2)\n"
+    slow += "from steppe.cli import main; sys.argv = ['steppe', 'run', sys.argv[1]]; main()"
+    process = subprocess.Popen([sys.executable, "-c", slow, str(scenario)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    while not (scenario.parent / "out" / "progress.json").exists():
+        time.sleep(0.02)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 75
+    assert "The same command goes on." in said
+    assert digest(scenario.parent / "out") != uninterrupted
+    steppe.run(scenario)
+    assert digest(scenario.parent / "out") == uninterrupted
+
+
+def test_what_was_written_opens_with_units_bounds_and_coordinates(scenario):
+    folder = steppe.run(scenario)
+    with steppe.open(folder) as dataset:
+        assert dataset["water"].attrs["units"] == "mm"
+        assert dataset["water"].attrs["cell_methods"] == "time: mean"
+        assert dataset.sizes == {"time": 15, "cell": 144, "lat": 14, "lon": 11, "bnds": 2}
+        assert str(dataset["time"].values[1])[:10] == "1990-02-01"
+        maps = steppe.unpack(dataset["water"], dataset)
+        assert maps.dims == ("time", "lat", "lon")
+        assert np.isnan(maps.values[:, 4, 3]).all()
+        assert np.isfinite(maps.values[:, 9, 9]).all()
+    with xarray.open_zarr(folder / "output.zarr", group="series/means") as series:
+        assert series["runoff"].dims == ("time", "region")
+        assert series.sizes["time"] == 420
+
+
+def test_a_monthly_mean_is_the_mean_of_its_days(scenario):
+    days = []
+    with Simulation(scenario) as simulation:
+        while simulation.step_index < 50:
+            simulation.step(1)
+            days.append(simulation.get("runoff"))
+        simulation.checkpoint()
+        with steppe.open(simulation.folder.path) as dataset:
+            assert dataset.sizes["time"] == 2
+            np.testing.assert_allclose(dataset["runoff"].values[0], np.mean(np.array(days[:22], np.float64), axis=0), rtol=1e-6, atol=1e-9)
+
+
+def test_a_map_is_on_the_grid_with_its_unit(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(40)
+        runoff = simulation["runoff"]
+        assert runoff.dims == ("lat", "lon")
+        assert runoff.attrs["units"] == "mm d-1"
+        assert np.isnan(runoff.values[0, 0])
+        assert float(runoff.sel(lat=-21.0, lon=145.0)) == simulation.get("runoff", {"cell": [145.0, -21.0]})[0]
+
+
+def test_looking_does_not_change_a_run(scenario, uninterrupted):
+    with Simulation(scenario) as simulation:
+        while not simulation.finished:
+            simulation.step(64)
+            for name in ("runoff", "water", "rain", "capacity"):
+                assert simulation[name].notnull().any()
+        simulation.checkpoint()
+    assert digest(scenario.parent / "out") == uninterrupted
+
+
+def test_the_version_grows_with_every_change(scenario):
+    with Simulation(scenario) as simulation:
+        versions = [simulation.version]
+        simulation.step(1)
+        versions.append(simulation.version)
+        simulation.set("water", 10.0)
+        versions.append(simulation.version)
+        assert versions == sorted(set(versions))
+        assert (simulation.get("water") == 10.0).all()
+
+
+def test_a_set_tells_what_it_did_and_reaches_only_its_region(scenario):
+    with Simulation(scenario) as simulation:
+        box = {"box": [144.0, -22.0, 145.0, -20.0]}
+        before = simulation.get("water").copy()
+        increment = simulation.set("water", 7.0, box)
+        inside = simulation.grid.select(box)
+        assert increment.cells == inside.size
+        assert increment.after == pytest.approx(7.0 * inside.size)
+        outside = np.setdiff1d(np.arange(simulation.grid.n_cells), inside)
+        assert (simulation.get("water")[outside] == before[outside]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "region", "error", "sentence"),
+    [
+        ("watr", 1.0, "all", ModelError, 'There is no variable "watr". Did you mean "water"?'),
+        ("water", -1.0, "all", ModelError, "must lie between 0 and 1000"),
+        ("runoff", 1.0, "all", ModelError, "runoff"),
+        ("water", 1.0, {"box": [0.0, 0.0, 1.0, 1.0]}, GridError, "no active cell"),
+    ],
+)
+def test_a_wrong_set_is_refused_and_changes_nothing(scenario, name, value, region, error, sentence):
+    with Simulation(scenario) as simulation:
+        before = simulation.get("water").copy()
+        with pytest.raises(error) as caught:
+            simulation.set(name, value, region)
+        assert sentence in str(caught.value)
+        assert (simulation.get("water") == before).all()
+
+
+def test_events_of_the_calendar_are_those_set_by_hand(scenario):
+    event = '[[event]]\ndate = 1990-03-01\nset = { irrigation = 50.0 }\nregion = { box = [144.0, -22.0, 145.0, -20.0] }\n'
+    scenario.write_text(scenario.read_text() + event)
+    with Simulation(scenario) as planned:
+        planned.step(100)
+        expected = planned.get("water").copy()
+    scenario.write_text(scenario.read_text().replace(event, "").replace('path = "out"', 'path = "by-hand"'))
+    with Simulation(scenario) as by_hand:
+        by_hand.step(50)
+        by_hand.set("irrigation", 50.0, {"box": [144.0, -22.0, 145.0, -20.0]})
+        by_hand.step(50)
+        assert (by_hand.get("water") == expected).all()
+
+
+def test_a_checkpoint_starts_another_run(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(100)
+        expected = simulation.get("water").copy()
+        checkpoint = simulation.checkpoint()
+    changes = {"initial.state": f'"{checkpoint}"', "output.path": '"next"', "time.start": "1990-06-01"}
+    with Simulation(changed(scenario, changes)) as later:
+        assert (later.get("water") == expected).all()
+
+
+def test_a_folder_of_another_run_is_refused(scenario):
+    steppe.run(scenario)
+    with pytest.raises(FolderError, match="parameters"):
+        Simulation(changed(scenario, {"parameters.capacity": "90.0"}))
+
+
+def test_a_finished_run_stays_as_it_is(scenario, uninterrupted):
+    steppe.run(scenario)
+    steppe.run(scenario)
+    assert digest(scenario.parent / "out") == uninterrupted
+
+
+def test_a_day_outside_the_run_is_refused(scenario):
+    with Simulation(scenario) as simulation, pytest.raises(RunFileError, match="outside the run"):
+        simulation.run(until="1999-01-01")
+
+
+def test_the_weeks_of_the_paper_can_be_asked_for(scenario):
+    changes = {"forcing.cadence.pan": '"7 days"', "output.path": '"weekly"'}
+    with Simulation(changed(scenario, changes)) as weekly:
+        weekly.step(10)
+        assert np.isfinite(weekly.get("water")).all()
+
+
+def test_a_bad_cell_is_named_and_the_last_checkpoint_is_good(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(10)
+        simulation.checkpoint()
+        simulation.model.state["water"][5] = np.nan
+        with pytest.raises(BadCellError, match=r'On 1990-01-20 in cell 5 \(longitude .*, latitude .*\) "water" is nan'):
+            simulation.step(1)
+    with Simulation(scenario) as simulation:
+        assert simulation.step_index == 10
+        assert np.isfinite(simulation.get("water")).all()
