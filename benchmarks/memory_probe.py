@@ -1,8 +1,6 @@
 """One run in a process of its own; prints JSON: bytes after the imports, at the peak, and what `steppe check` announces."""
 
 import json
-import os
-import resource
 import sys
 from pathlib import Path
 
@@ -13,9 +11,13 @@ import zarr.storage  # noqa: F401
 from steppe.engine import Plan, Simulation, estimate, read_run_file
 
 
-def resident() -> int:
-    """Bytes of this process in memory now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def memory(what: str) -> int:
+    """Bytes of this process in memory: now ("VmRSS") or at most so far ("VmHWM").
+
+    ru_maxrss will not do: a process takes it over from the one that started it.
+    """
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status[what].split()[0]) * 1024
 
 
 def main(run_file: str, what: str) -> None:
@@ -24,11 +26,10 @@ def main(run_file: str, what: str) -> None:
     if what == "estimate":
         print(json.dumps({"announced": estimate(Plan.of(plan_file)).memory}))
         return
-    after_imports = resident()
+    after_imports = memory("VmRSS")
     with Simulation(Plan.of(plan_file), fresh=True) as simulation:
         simulation.run()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"after_imports": after_imports, "peak": peak}))
+    print(json.dumps({"after_imports": after_imports, "peak": memory("VmHWM")}))
 
 
 if __name__ == "__main__":

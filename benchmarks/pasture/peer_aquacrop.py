@@ -3,6 +3,9 @@
 Prints JSON: cell-days a second of wall-clock time and of CPU time, for each round. Only days from planting to harvest are counted.
 """
 
+# mypy: disable-error-code="import-not-found"
+# The libraries are in an environment that mypy does not see.
+
 import json
 import sys
 import time

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from benchmarks.figures import Figure, MissingPeer, table
@@ -40,7 +41,9 @@ def test_a_process_that_fails_is_a_missing_peer() -> None:
         output(["sh", "-c", "exit 3"])
 
 
-def test_a_missing_peer_fails_the_command_and_is_in_the_report(tmp_path, monkeypatch, capsys) -> None:
+def test_a_missing_peer_fails_the_command_and_is_in_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     suite = tmp_path / "broken_suite.py"
     suite.write_text("from benchmarks.figures import MissingPeer\ndef figures(quick): raise MissingPeer('There is no peer.')\n")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -54,8 +54,12 @@ def test_the_mistake_is_named(case, made, tmp_path, monkeypatch, capfd):
 def page() -> str:
     """The text of docs/errors.md."""
     rows = [f"| {case['name']} | {case['says'].replace('{}/', '').replace('|', chr(92) + '|')} | {case['exit']} |" for case in CASES]
-    head = "# What can go wrong, and what Steppe says\n\nMade from `tests/errors/cases.toml`; each line is a test. Exit code 2: a mistake that was found before\n"
-    head += "anything was computed; 1: damage from outside, found before it could do harm. `...` stands for the rest of the message.\n\n"
+    head = """# What can go wrong, and what Steppe says
+
+Made from `tests/errors/cases.toml`; each line is a test. Exit code 2: a mistake that was found before anything was computed; 1: damage
+from outside, found before it could do harm. The message may go on.
+
+"""
     return head + "| mistake | message | exit code |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 

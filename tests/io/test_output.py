@@ -182,7 +182,7 @@ def test_points_have_names(tmp_path: Path) -> None:
 
 def test_a_record_out_of_order_is_refused(tmp_path: Path) -> None:
     writer = made(tmp_path / "output.zarr", maps(2))
-    with pytest.raises(Failure, match=r'Record 1 of "growth" came, expected 0 of 2'):
+    with pytest.raises(Failure, match=r'Records 1 to 1 of "growth" came, expected 0 of 2'):
         writer.put("growth", 1, values(1)[0])
     with pytest.raises(Failure, match="ends with 0 of 2 records"):
         writer.finish()

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from steppe.errors import Failure
 from steppe.kernels import sums
-from steppe.kernels.sums import Extreme, Limbs, fixed_sum, greatest, least, maximum, minimum, total
+from steppe.kernels.sums import Extreme, Limbs, fixed_sum, greatest, least, maximum, minimum, total, weighted_means
 
 LARGEST = 1e6
 untimed = settings(deadline=None)  # the first call compiles
@@ -70,8 +70,26 @@ def test_compiled_and_interpreted_sums_are_the_same() -> None:
     x = np.random.default_rng(1).normal(size=500)
     x[[3, 5, 7]] = np.nan, np.inf, 1e9
     weights = np.linspace(-1.0, 2.0, 500)
-    interpreted = sums._fixed_sum(x, weights, 1e3, 10)
-    assert fixed_sum(x, weights, 1e3) == Limbs(*map(int, interpreted), 10)
+    scales, limbs = np.array([2.0**20, 2.0**-20, 2.0**50]), np.zeros(3, np.int64)
+    with np.errstate(invalid="ignore"):
+        sums._loop(sums._SUM, 1, 500, 500, x, np.arange(500), weights, np.array([1e3]), scales, limbs)
+    assert fixed_sum(x, weights, 1e3) == Limbs(*limbs.tolist(), 10)
+
+
+@given(arrays(np.float64, (3, 20), elements=st.floats(-1e6, 1e6)), st.permutations(range(20)))
+def test_a_mean_of_some_columns_is_exact_and_does_not_depend_on_their_order(values, order):
+    weights = np.linspace(0.5, 1.5, 20)
+    index = np.array(order[:13])
+    found = weighted_means(values, index, weights[index])
+    assert found.tobytes() == weighted_means(values, np.sort(index), weights[np.sort(index)]).tobytes()
+    np.testing.assert_allclose(found, np.average(values[:, index], axis=1, weights=weights[index]), rtol=1e-9, atol=1e-9)
+
+
+def test_a_mean_with_a_missing_value_is_missing() -> None:
+    values = np.ones((2, 4))
+    values[1, 2] = np.nan
+    assert np.isnan(weighted_means(values, np.arange(4), np.ones(4))).tolist() == [False, True]
+    assert weighted_means(values, np.array([0, 1, 3]), np.ones(3)).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 10.5, -10.5])

@@ -12,7 +12,7 @@ from steppe.engine.plan import Plan, regions_of
 from steppe.engine.recorder import Deliver, Recorder
 from steppe.engine.run_file import SeriesSection, every
 from steppe.io import Axis, Group, Output, OutputWriter, create_store
-from steppe.kernels.sums import fixed_sum
+from steppe.kernels.sums import weighted_means
 
 
 class Outputs:
@@ -98,22 +98,11 @@ class Outputs:
             self.recorder.want(name, section.reduce, borders, deliver)
 
     def _deliver_map(self, key: str) -> Deliver:
-        def deliver(record: int, values: NDArray[np.float64]) -> None:
-            self.writer.put(key, record, values)
-
-        return deliver
+        return lambda first, values: self.writer.put(key, first, values)
 
     def _deliver_series(self, key: str, cells: list[NDArray[np.int64]], weights: list[NDArray[np.float64]]) -> Deliver:
-        def deliver(record: int, values: NDArray[np.float64]) -> None:
-            self.writer.put(key, record, np.array([_mean(values[index], weight) for index, weight in zip(cells, weights, strict=True)]))
+        def deliver(first: int, values: NDArray[np.float64]) -> None:
+            means = [weighted_means(values, index, weight) for index, weight in zip(cells, weights, strict=True)]
+            self.writer.put(key, first, np.stack(means, axis=1))
 
         return deliver
-
-
-def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """The weighted mean, the same bits for any order and cut of the cells; NaN when a value is not finite."""
-    heaviest = float(weights.max())
-    largest = float(np.abs(values).max()) * heaviest
-    if not np.isfinite(largest):
-        return float("nan")
-    return fixed_sum(values, weights, largest).value() / fixed_sum(weights, None, heaviest).value()

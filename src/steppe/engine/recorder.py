@@ -12,12 +12,12 @@ from steppe.models import Records
 OPERATION = {"mean": "sum", "sum": "sum", "min": "min", "max": "max", "last": "last"}
 START = {"sum": 0.0, "min": np.inf, "max": -np.inf, "last": np.nan}
 
-Deliver = Callable[[int, NDArray[np.float64]], None]
+Deliver = Callable[[int, NDArray[np.float64]], None]  # first record, values (records, cells)
 
 
 @dataclass
 class Reduction:
-    """One variable reduced by one method over intervals of the run; `deliver(record, values (cells,))` takes each whole interval.
+    """One variable reduced by one method over intervals of the run; `deliver` takes whole intervals.
 
     edges: first step of each interval and the end of the last. carried: what the unfinished interval holds so far.
     """
@@ -65,15 +65,15 @@ class Recorder:
     def finish(self, steps: range) -> None:
         """Hands on the intervals that end within `steps` and keeps the last one when it goes on."""
         for reduction, first, record in self._open:
-            reduction.carried = None
-            for slot, values in enumerate(record.values):
-                begin, end = reduction.edges[first + slot : first + slot + 2]
-                if end > steps.stop:
-                    reduction.carried = values.copy()
-                    continue
-                result = values / (end - begin) if reduction.method == "mean" else values
+            ends = reduction.edges[first + 1 : first + 1 + len(record.values)]
+            whole = int(np.searchsorted(ends, steps.stop, side="right"))
+            reduction.carried = record.values[whole].copy() if whole < len(record.values) else None
+            if whole:
+                values = record.values[:whole]
+                if reduction.method == "mean":
+                    values = values / np.diff(reduction.edges[first : first + whole + 1])[:, None]
                 for deliver in reduction.deliver:
-                    deliver(first + slot, result)
+                    deliver(first, values)
         self._open = []
 
     @property

@@ -106,7 +106,7 @@ def draw(path: Path, output: Path, variables: list[str] | None = None, date: str
         except KeyError:
             raise RunFileError(f'--date {date} is not in the run "{path}", which holds {when}.') from None
         when = date
-    maps = [_map(chosen[name]) for name in chosen.data_vars]
+    maps = [_map(chosen[name], dataset) for name in chosen.data_vars]
     attributes = dataset.attrs
     notes = [f"{attributes.get('source', '')}. Maps: {'interval of ' if date else 'means, '}{when}."]
     if attributes.get("weather") == "generated":
@@ -115,12 +115,12 @@ def draw(path: Path, output: Path, variables: list[str] | None = None, date: str
     return output
 
 
-def _map(array: "xarray.DataArray") -> Map:
+def _map(array: "xarray.DataArray", dataset: "xarray.Dataset") -> Map:
     mean = array.mean("time", keep_attrs=True)
     attributes = array.attrs
     title, units = str(attributes.get("long_name", array.name)), str(attributes.get("units", "1"))
     on_raster = array["cell"].attrs.get("compress") == "lat lon"
-    drawn = unpack(mean) if on_raster else mean
+    drawn = unpack(mean, dataset) if on_raster else mean
     lat, lon = (drawn["lat"], drawn["lon"]) if on_raster else (drawn["cell_lat"], drawn["cell_lon"])
     colours = choose_colours(drawn.values, str(array.name), units, str(attributes.get("standard_name", "")), title)
     return Map(title, drawn.values, units, lat.values, lon.values, colours)

@@ -118,8 +118,8 @@ class OutputWriter:
         """Key -> number of records put: what `restore` needs to go on from here. Goes into the checkpoint."""
         return {key: array.count for key, array in self._arrays.items()}
 
-    def put(self, key: str, record: int, values: Array) -> None:
-        """Takes the next record of an array, (cells,) or (regions,).
+    def put(self, key: str, first: int, values: Array) -> None:
+        """Takes the next records of an array, (records, cells) or (records, regions); one of them may come as (cells,).
 
         Raises
         ------
@@ -127,19 +127,26 @@ class OutputWriter:
             Writing an earlier one failed.
         """
         array = self._arrays[key]
-        if record != array.count or record >= array.shape[0]:
-            raise Failure(f'Record {record} of "{key}" came, expected {array.count} of {array.shape[0]}. This is a defect of Steppe.')
+        records = np.atleast_2d(values)
+        if first != array.count or first + len(records) > array.shape[0]:
+            last = first + len(records) - 1
+            raise Failure(
+                f'Records {first} to {last} of "{key}" came, expected {array.count} of {array.shape[0]}. This is a defect of Steppe.'
+            )
         for other in self._arrays.values():
             if other.written and other.written.done():
                 other.written.result()
-        row, place = divmod(record, array.layout.shard[0])
-        if array.buffer is None:
-            array.buffer = array.empty(row)
-        array.buffer[place] = values
-        array.count += 1
-        if place == len(array.buffer) - 1:
-            self._submit(array, row, array.buffer)
-            array.buffer = None
+        while len(records):
+            row, place = divmod(array.count, array.layout.shard[0])
+            if array.buffer is None:
+                array.buffer = array.empty(row)
+            taken = array.buffer[place : place + len(records)]
+            taken[...] = records[: len(taken)]
+            array.count += len(taken)
+            records = records[len(taken) :]
+            if place + len(taken) == len(array.buffer):
+                self._submit(array, row, array.buffer)
+                array.buffer = None
 
     def commit(self) -> dict[str, int]:
         """Makes everything put so far durable.
@@ -179,7 +186,8 @@ class OutputWriter:
             raise FolderError(
                 f'The checkpoint has outputs {", ".join(records)}, "{self.path}" has {", ".join(self._arrays)}. Start with --fresh.'
             )
-        mark(self.path, "running")
+        if any(records[key] < array.shape[0] for key, array in self._arrays.items()):
+            mark(self.path, "running")
         for key, array in self._arrays.items():
             array.cut(records[key])
             row, place = divmod(records[key], array.layout.shard[0])

@@ -8,20 +8,28 @@ so up to 2^32 values fit 64-bit sums, every value is exact to 2^(e-61), and part
 Fixed-point accumulation as in Hallberg and Adcroft (2014), An order-invariant real-to-integer conversion sum, with two limbs.
 """
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import frexp, isfinite, ldexp
+from importlib.metadata import version
+from inspect import getsource
+from math import frexp, inf, isfinite, ldexp
+from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy import int64
 from numpy.typing import NDArray
 
 from steppe.errors import Failure
+from steppe.kernels import cache as cache_files
+from steppe.kernels.primitives import bits
 
 Array = NDArray[Any]
 Reduce = Callable[[Array, Literal["sum", "max"]], Array]
 
+SHIFT = np.float64(6755399441055744.0)  # 1.5 x 2^52: a number added to it is rounded to a whole one, and stands in its last bits
 SMALLEST_EXPONENT = -900  # below it 2^(60-e) nears overflow; values that small are exact to 2^-961
 
 
@@ -93,9 +101,26 @@ def fixed_sum(x: Array, weights: Array | None, largest: float) -> Limbs:
     factors = np.ones(values.size, dtype=values.dtype) if weights is None else np.ravel(weights)
     if factors.size != values.size:
         raise Failure(f"{values.size} values were given {factors.size} weights. Give one weight for each value.")
-    exponent = max(frexp(largest)[1], SMALLEST_EXPONENT)
-    high, low, bad = _compiled()(values, factors, largest, exponent)
-    return Limbs(int(high), int(low), int(bad), exponent)
+    exponents = np.array([max(frexp(largest)[1], SMALLEST_EXPONENT)])
+    table = np.ascontiguousarray(values, np.float64)[None]
+    found = _sums(table, np.arange(values.size), np.ascontiguousarray(factors, np.float64), np.array([largest]), exponents)
+    high, low, bad = found[0].tolist()
+    return Limbs(high, low, bad, int(exponents[0]))
+
+
+def weighted_means(values: NDArray[np.float64], index: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of some columns of each row, the same bits for any order and cut of the columns; NaN when a value is not finite.
+
+    values (rows, cells) float64; index (n,): the columns; weights (n,): theirs.
+    """
+    heaviest = float(weights.max())
+    weight = fixed_sum(weights, None, heaviest).value()
+    largest = np.empty(len(values))
+    _run(_LARGEST, values, index, weights, largest)
+    exponents = np.array([max(frexp(number)[1], SMALLEST_EXPONENT) for number in largest])
+    found = _sums(values, index, weights, largest, exponents)
+    rows = zip(found.tolist(), exponents.tolist(), strict=True)
+    return np.array([Limbs(high, low, bad, exponent).value() / weight for (high, low, bad), exponent in rows])
 
 
 def total(x: Array, reduce: Reduce) -> float:
@@ -141,31 +166,87 @@ def greatest(parts: Sequence[Extreme]) -> Extreme:
     return max((part for part in parts if part.cell >= 0), key=lambda part: (part.value, -part.cell), default=NOTHING)
 
 
-def _fixed_sum(x, weights, largest, exponent):  # type: ignore[no-untyped-def]
-    """High and low limb and count of bad values of x * weights: (values,) each, largest, exponent scalars."""
-    scale = 2.0 ** (30 - exponent)
-    back = 2.0 ** (exponent - 30)
-    fine = 2.0 ** (60 - exponent)
-    shift = np.float64(6755399441055744.0)  # 1.5 x 2^52: a number added to it is rounded to a whole one, and stands in its last bits
-    zero = shift.view(np.int64)
-    high = np.int64(0)
-    low = np.int64(0)
-    bad = np.int64(0)
-    for i in range(x.size):
-        product = np.float64(x[i]) * np.float64(weights[i])
-        good = abs(product) <= largest  # false for NaN
-        value = product if good else 0.0
-        coarse = np.float64(value * scale + shift)
-        rest = np.float64((value - (coarse - shift) * back) * fine + shift)
-        high += coarse.view(np.int64) - zero  # not int64(coarse - shift), which older processors cannot do in vector registers
-        low += rest.view(np.int64) - zero
-        bad += 0 if good else 1
-    return high, low, bad
+def _sums(
+    values: NDArray[np.float64],
+    index: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    largest: NDArray[np.float64],
+    exponents: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """High and low limb and number of bad values of each row, (rows, 3)."""
+    limbs = np.empty((len(values), 3), np.int64)
+    scales = np.array([[ldexp(1.0, 30 - e), ldexp(1.0, e - 30), ldexp(1.0, 60 - e)] for e in exponents.tolist()])
+    _run(_SUM, values, index, weights, largest, scales, limbs)
+    return limbs
+
+
+_SUM, _LARGEST = 1, 0
+_POINTERS = ("float64", "int64", "float64", "float64", "float64", "int64")
+
+
+def _run(
+    what: int,
+    values: NDArray[np.float64],
+    index: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    largest: NDArray[np.float64],
+    scales: NDArray[np.float64] | None = None,
+    limbs: NDArray[np.int64] | None = None,
+) -> None:
+    """Calls the compiled loop."""
+    unused = np.zeros(0)
+    arrays = (values, index, weights, largest, unused if scales is None else scales, unused if limbs is None else limbs)
+    _compiled()(what, *values.shape, index.size, *(array.ctypes.data for array in arrays))
+
+
+def _loop(  # type: ignore[no-untyped-def]
+    what, rows, cells, n, values, index, weights, largest, scales, limbs
+):
+    """One pass over `index` of each row: the greatest size of a product into `largest`, or the limbs of their sum."""
+    for r in range(rows):
+        at = r * cells
+        if what == 0:
+            greatest_size = 0.0
+            for i in range(n):
+                size = abs(values[at + index[i]] * weights[i])
+                greatest_size = size if greatest_size < size < inf else greatest_size
+            largest[r] = greatest_size
+        else:
+            scale, back, fine = scales[3 * r], scales[3 * r + 1], scales[3 * r + 2]
+            high, low, bad = int64(0), int64(0), int64(0)
+            for i in range(n):
+                product = values[at + index[i]] * weights[i]
+                good = abs(product) <= largest[r]  # false for NaN
+                value = product if good else 0.0
+                coarse = value * scale + SHIFT
+                rest = (value - (coarse - SHIFT) * back) * fine + SHIFT
+                # not the integer of coarse - SHIFT, which older processors cannot make in vector registers
+                high += bits(coarse) - bits(SHIFT)
+                low += bits(rest) - bits(SHIFT)
+                bad += 0 if good else 1
+            limbs[3 * r], limbs[3 * r + 1], limbs[3 * r + 2] = high, low, bad
 
 
 @cache
-def _compiled() -> Callable[..., tuple[int, int, int]]:
-    from numba import njit  # 0.5 s to import, and only sums need it
+def _compiled() -> Callable[..., None]:
+    """The loop as machine code, from the cache of kernels."""
+    path = cache_files.folder() / f"sums_{cache_files.key(getsource(_loop), version('numba'))}.kernel"
+    found = cache_files.find(path)
+    if found is None:
+        found = _compile()
+        cache_files.store(path, *found)
+    return cache_files.Linked(*found, [ctypes.c_int64] * 4 + [ctypes.c_void_p] * len(_POINTERS))
 
-    compiled: Callable[..., tuple[int, int, int]] = njit(cache=True, nogil=True, error_model="numpy")(_fixed_sum)
-    return compiled
+
+def _compile() -> tuple[str, bytes]:
+    from numba import types  # here and not above: a loop that is in the cache needs no Numba
+
+    from steppe.kernels.compiling import machine_code
+    from steppe.kernels.intrinsics import INTRINSICS
+
+    namespace = {**globals(), "bits": INTRINSICS[bits]}
+    loop = FunctionType(_loop.__code__, namespace, "sums")
+    pointer: Any = types.CPointer
+    pointers = tuple(pointer(getattr(types, name)) for name in _POINTERS)
+    code = machine_code(loop, (types.int64,) * 4 + pointers)
+    return code.symbol, code.object_file

@@ -55,4 +55,5 @@ def unpacked(window: Window, name: str, step: int = 0) -> Array:
     raw: NDArray[Any] = window.rows[window.row_of[k, step]]
     real = window.scale.dtype.type
     values = raw.astype(real) * window.scale[k] + window.offset[k]
-    return np.where(raw == MISSING, real("nan"), values) if raw.dtype == np.int16 else values
+    known: Array = np.where(raw == MISSING, real("nan"), values) if raw.dtype == np.int16 else values
+    return known

@@ -91,7 +91,7 @@ class CellModel:
         options: Mapping[str, str],
         reach: Reach | None = None,
     ) -> None:
-        """Allocates the state of the share's `n_cells` cells and begins to load the kernels.
+        """Allocates the state of the share's `n_cells` cells.
 
         parameters, state: name -> number or array (cells,). What is missing has its declared value; a state that `start` computes
         goes before the declared one. options: name -> word.
@@ -113,8 +113,6 @@ class CellModel:
         self._diagnostics: dict[str, Array] = {}
         self._first_bad = Status()
         self._fill(state or {})
-        self._kernel(diagnostics=False)
-        self._kernel(diagnostics=True)
 
     def _fill(self, given: Mapping[str, Any]) -> None:
         declaration = self._declaration
@@ -216,6 +214,7 @@ class CellModel:
     def _run(self, steps: range, slabs: list[Window], clock: Clock, records: list[Records]) -> None:
         roles = {self._recordable(record.name).role for record in records}
         kernel = self._kernel(Role.DIAGNOSTIC in roles).result()
+        self._kernel(diagnostics=True)  # behind, when it is not the one in use: somebody may look
         listed = [Record(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
         good = self._codes == 0
         self._compute(kernel, steps, slabs, self._today(steps, clock), self._constants, (self._state, self._codes, self._bad_steps), listed)
