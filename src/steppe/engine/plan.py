@@ -165,13 +165,13 @@ class Plan:
     def provenance(self) -> dict[str, Any]:
         """Attributes of the output store: what made it, of what."""
         weather = dict(self.forcing.attributes) if self.forcing else {}
-        where = self.run.grid.region or (self.run.grid.file or self.run.grid.points or Path()).stem
+        where = (self.run.grid.region or "").title() or (self.run.grid.file or self.run.grid.points or Path()).stem
         generated = " (generated weather)" if weather.get("weather") == "generated" else ""
         return {
-            "title": f"{self.model.name} over {where}{generated}",
+            "title": f"{self.model.name.capitalize()} over {where}{generated}",
             "source": f"Steppe {version('steppe')}, model {self.model.name} {self.model.version}",
             "weather": str(weather.get("weather", "none")),
-            "weather_description": str(weather.get("description", "")),
+            "weather_summary": str(weather.get("summary", "")),
             "steppe_identity": self.identity,
         }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steppe.engine.run_file import read_run_file
 from steppe.errors import RunFileError, nearest
 from steppe.io import ForcingStore, Progress, open_results, unpack
 from steppe.view import Map, Series, choose_colours, draw_run
@@ -91,14 +92,15 @@ def draw(path: Path, output: Path, variables: list[str] | None = None, date: str
         There is no run, or a file of it is damaged.
     """
     dataset = open_results(path)
-    held = [str(name) for name in dataset.data_vars]
+    wanted = _in_order(path)
+    held = sorted((str(name) for name in dataset.data_vars), key=lambda name: wanted.index(name) if name in wanted else len(wanted))
     for name in variables or []:
         if name not in held:
             raise RunFileError(f'The run "{path}" has no map of "{name}".{nearest(name, held)}')
     if not dataset.sizes.get("time", 0):
         raise RunFileError(f'The run "{path}" has no results yet.')
     first, last = (str(dataset["time_bnds"].values[i, j])[:10] for i, j in ((0, 0), (-1, 1)))
-    when = f"{first} to {last} (exclusive)"
+    when = f"{first} until before {last}"
     chosen = dataset[variables or held]
     if date is not None:
         try:
@@ -108,11 +110,16 @@ def draw(path: Path, output: Path, variables: list[str] | None = None, date: str
         when = date
     maps = [_map(chosen[name], dataset) for name in chosen.data_vars]
     attributes = dataset.attrs
-    notes = [f"{attributes.get('source', '')}. Maps: {'interval of ' if date else 'means, '}{when}."]
-    if attributes.get("weather") == "generated":
-        notes.append(GENERATED)
+    notes = [f"{attributes.get('source', '')}. Maps: {'interval that holds ' if date else 'means of '}{when}. Lines: monthly means."]
+    notes.append(GENERATED if attributes.get("weather") == "generated" else str(attributes.get("weather_summary", "")))
     draw_run(output, str(attributes.get("title", path.name)), maps, _series(path), notes)
     return output
+
+
+def _in_order(path: Path) -> list[str]:
+    """The variables as the run file names them; a store that lies alone has none."""
+    run_file = path / "run.toml"
+    return list(read_run_file(run_file).output.variables) if run_file.is_file() else []
 
 
 def _map(array: "xarray.DataArray", dataset: "xarray.Dataset") -> Map:

@@ -58,7 +58,7 @@ class Diagnostics(NamedTuple):
     sward_cover: Annotated[float, Var("1", "Cover of green and standing dead", settable_by=SWARD)]
     litter_cover: Annotated[float, Var("1", "Cover of litter", settable_by=("litter",))]
     runoff_cover: Annotated[float, Var("1", "Cover that holds runoff back")]
-    total_cover: Annotated[float, Var("1", "Cover of the ground by sward and litter", settable_by=(*SWARD, "litter"))]
+    total_cover: Annotated[float, Var("1", "Total cover", settable_by=(*SWARD, "litter"))]
     # Growth
     vapour_pressure_deficit: Annotated[float, Var("hPa", "Vapour pressure deficit at screen height")]
     water_use_efficiency: Annotated[float, Var("kg ha-1 mm-1", "Growth for each millimetre transpired")]
@@ -80,8 +80,8 @@ class Diagnostics(NamedTuple):
     burnt: Annotated[float, Var("kg ha-1 d-1", "Sward that burns")]
     burnt_litter: Annotated[float, Var("kg ha-1 d-1", "Litter that burns")]
     # Sums
-    green_dry_matter: Annotated[float, Var("kg ha-1", "Green leaf and stem", settable_by=GREEN)]
-    total_standing_dry_matter: Annotated[float, Var("kg ha-1", "Green and dead", settable_by=SWARD)]
+    green_dry_matter: Annotated[float, Var("kg ha-1", "Green dry matter: leaf and stem", settable_by=GREEN)]
+    total_standing_dry_matter: Annotated[float, Var("kg ha-1", "Total standing dry matter", settable_by=SWARD)]
     water_error: Annotated[float, Var("mm d-1", "Gain of soil water that no flux explains: round-off")]
     sward_error: Annotated[float, Var("kg ha-1 d-1", "Gain of the sward that no flux explains: round-off")]
     litter_error: Annotated[float, Var("kg ha-1 d-1", "Gain of litter that no flux explains: round-off")]
