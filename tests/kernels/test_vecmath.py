@@ -13,11 +13,12 @@ REFERENCES = {
     "log": np.log,
     "tanh": np.tanh,
     "sin": np.sin,
+    "sin_near": np.sin,
     "cos": np.cos,
     "sqrt": np.sqrt,
     "power": np.power,
 }
-STATED = {"exp": 1.0, "log": 0.9, "power": 1.3, "tanh": 1.5, "sin": 1.9, "cos": 1.9, "sqrt": 0.5}
+STATED = {"exp": 1.0, "log": 0.9, "power": 1.3, "tanh": 1.5, "sin": 1.9, "sin_near": 1.9, "cos": 1.9, "sqrt": 0.5}
 
 
 def apply(name: str, *arguments: np.ndarray) -> np.ndarray:
@@ -52,6 +53,8 @@ def samples(name: str, real: type, count: int) -> list[np.ndarray]:
         return [np.concatenate([np.exp(random.uniform(-most, most, count // 2)), random.uniform(0.5, 2, count - count // 2)]).astype(real)]
     if name == "tanh":
         return [(random.choice([-1, 1], count) * np.exp(random.uniform(-10, 3, count))).astype(real)]
+    if name == "sin_near":
+        return [random.uniform(-np.pi / 2, np.pi / 2, count).astype(real)]
     if name == "power":
         x = np.exp(random.uniform(-0.9 * most, 0.9 * most, count)).astype(real)
         return [x, (random.uniform(-0.99 * most, 0.99 * most, count) / np.log(x.astype(np.float64))).astype(real)]

@@ -10,7 +10,13 @@ from steppe.kernels import vecmath
 from steppe.models import pasture
 from steppe.variable import Role, declared, initial_values
 
-LIBRARY = {vecmath.exp: math.exp, vecmath.log: math.log, vecmath.power: math.pow, vecmath.sin: math.sin, vecmath.sqrt: math.sqrt}
+LIBRARY = {
+    vecmath.exp: math.exp,
+    vecmath.log: math.log,
+    vecmath.power: math.pow,
+    vecmath.sin_near: math.sin,
+    vecmath.sqrt: math.sqrt,
+}
 DEFAULTS = initial_values(declared(pasture.Parameters, Role.PARAMETER))
 
 

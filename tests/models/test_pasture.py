@@ -198,8 +198,8 @@ def test_the_supply_of_a_layer_follows_both_curves_of_grasp(available):
 def test_roots_reach_as_far_as_they_are_deep(depth, weights):
     p = parameters(root_depth=float(depth), extraction_4=0.5)
     d = constants(p, OPTIONS)
-    assert d[24:28] == pytest.approx(weights)
-    angles = [angle for angle, weight in zip(d[28:32], weights, strict=True) if weight]
+    assert [getattr(d, f"grass_weight_{i}") for i in (1, 2, 3, 4)] == pytest.approx(weights)
+    angles = [getattr(d, f"grass_angle_{i}") for i, weight in enumerate(weights, start=1) if weight]
     assert angles == pytest.approx([math.pi / 2] * (len(angles) - 1) + [math.pi / 4])
 
 

@@ -18,10 +18,11 @@ def death(s: State, p: Parameters, d: Derived, frost: float, index: float) -> tu
     leaf_rate = max(frost, clamp(background * p.leaf_death_ratio, 0.0, 1.0))
     stem_rate = max(frost, clamp(background * p.stem_death_ratio, 0.0, 1.0))
     green = s.green_leaf + s.green_stem
-    allowed = -log(1.0 - min(0.99, index / p.full_green_index)) / d.transpiration_decay
+    allowed = -log(1.0 - min(0.99, index * d.greening)) * d.transpiration_depth
     if green > allowed:
-        excess = (green - allowed) / green
-        leaf = s.green_leaf / green
+        part = 1.0 / green
+        excess = (green - allowed) * part
+        leaf = s.green_leaf * part
         leaf_rate = max(leaf_rate, leaf * excess)
         stem_rate = max(stem_rate, (1.0 - leaf) * excess)
     return min(1.0, leaf_rate) * s.green_leaf, min(1.0, stem_rate) * s.green_stem
@@ -43,6 +44,6 @@ def decomposition(s: State, f: Forcing, p: Parameters, d: Derived, demand: float
     """(dryness of litter [mm], decomposition [kg ha-1 d-1]). Nitrogen in litter is a constant here; the port keeps account of it."""
     before = s.litter_dryness if f.rain <= p.wetting_rain else 0.0
     dryness = max(0.0, before + demand - f.rain)
-    wet = clamp(1.0 - dryness / p.decomposition_dryness, 0.0, 1.0)
-    warm = clamp(temperature / p.decomposition_temperature, 0.0, 1.0)
+    wet = clamp(1.0 - dryness * d.drying, 0.0, 1.0)
+    warm = clamp(temperature * d.litter_warming, 0.0, 1.0)
     return dryness, d.highest_decomposition * wet * (warm * warm) * min(s.litter, p.decomposing_litter)

@@ -15,7 +15,7 @@ def nitrogen(s: State, p: Parameters, d: Derived) -> tuple[float, float, float]:
     """
     uptake = 0.0
     if s.nitrogen_transpiration > 1.0e-7:
-        uptake = min(p.nitrogen_base + p.nitrogen_rate * s.nitrogen_transpiration / 100.0, d.nitrogen_ceiling)
+        uptake = min(p.nitrogen_base + 0.01 * p.nitrogen_rate * s.nitrogen_transpiration, d.nitrogen_ceiling)
     share = p.highest_nitrogen
     if s.nitrogen_growth > 1.0e-8:
         share = clamp(100.0 * uptake / s.nitrogen_growth, p.lowest_nitrogen, p.highest_nitrogen)
@@ -27,9 +27,9 @@ def temperature_index(temperature: float, p: Parameters, d: Derived) -> float:
     return clamp(min((temperature - p.base_temperature) * d.warming, (p.highest_temperature - temperature) * d.cooling), 0.0, 1.0)
 
 
-def radiation_index(radiation: float, p: Parameters) -> float:
+def radiation_index(radiation: float, d: Derived) -> float:
     """Index of the radiation [MJ m-2 d-1] for regrowth."""
-    return 1.0 - exp(-radiation / p.radiation_scale)
+    return 1.0 - exp(-radiation * d.lighting)
 
 
 def most_of(index: float, by_transpiration: float, by_radiation: float, regrowth: float, p: Parameters) -> float:

@@ -51,7 +51,7 @@ def step(s: State, f: Forcing, p: Parameters, d: Derived, t: Today, o: Options) 
     supply_1, supply_2, supply_3, supply_4 = grass_supply(water_1, water_2, water_3, water_4, d)
     supply = supply_1 + supply_2 + supply_3 + supply_4
     index = min(1.0, supply)
-    height = height_factor(s.sward_height, p)
+    height = height_factor(s.sward_height, p, d)
     clothesline = 1.0 + (height - 1.0) * (1.0 - supply_1)
     potential = min(pan * transpiring * clothesline, max(0.0, 1.3 * pan - tree_demand))
     share = potential / max(1.0, supply)
@@ -65,7 +65,7 @@ def step(s: State, f: Forcing, p: Parameters, d: Derived, t: Today, o: Options) 
     # Growth
     uptake_nitrogen, nitrogen_share, nitrogen_index = nitrogen(s, p, d)
     warmth = temperature_index(temperature, p, d)
-    light = radiation_index(f.radiation, p)
+    light = radiation_index(f.radiation, d)
     efficiency = 20.0 * p.transpiration_efficiency / max(1.0, deficit * height)
     by_transpiration = potential * index * efficiency
     by_radiation = shading * f.radiation * p.radiation_efficiency * min(warmth, nitrogen_index)

@@ -1,6 +1,6 @@
 """Water that trees and grass take from the soil."""
 
-from steppe.kernels.vecmath import sin
+from steppe.kernels.vecmath import sin_near
 from steppe.models.pasture.curves import clamp
 from steppe.models.pasture.derived import Derived
 from steppe.models.pasture.parameters import Parameters
@@ -30,13 +30,13 @@ def grass_supply(water_1: float, water_2: float, water_3: float, water_4: float,
 
 def layer_supply(available: float, weight: float, angle: float) -> float:
     """Supply index of a layer with this part of its available water; `derive` tells how the curve follows from GRASP's."""
-    wave = sin(clamp(available, 0.0, 1.0) * angle)
+    wave = sin_near(clamp(available, 0.0, 1.0) * angle)
     return min(1.0, weight * wave * wave)
 
 
-def height_factor(height: float, p: Parameters) -> float:
+def height_factor(height: float, p: Parameters, d: Derived) -> float:
     """Deficit and pan at the height of the sward over those at screen height (GRASP p094, p095)."""
-    return clamp(1.0 + (p.ground_factor - 1.0) * (1.0 - height / p.screen_height), 1.0, p.ground_factor)
+    return clamp(p.ground_factor - height * d.height_slope, 1.0, p.ground_factor)
 
 
 def grass_uptake(water: float, wilting: float, wanted: float) -> float:

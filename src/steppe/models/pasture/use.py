@@ -1,6 +1,6 @@
 """What stock and kangaroos eat and tread down (APSIM 6.1 graz, its swapped bounds put right), and which part of it is what."""
 
-from steppe.models.pasture.curves import clamp, competition
+from steppe.models.pasture.curves import clamp
 from steppe.models.pasture.derived import Derived
 from steppe.models.pasture.parameters import Parameters
 from steppe.models.pasture.state import State
@@ -12,9 +12,9 @@ def intakes(s: State, p: Parameters, d: Derived, month: float, standing: float) 
     The kangaroos' intake is our judgement.
     """
     utilised = min(1.0, s.grazing_eaten / s.grazing_growth) if s.grazing_growth > 0.01 else 0.0
-    enough = min(1.0, standing / p.intake_yield)
-    stock = clamp(min(standing / p.intake_yield, p.intake_at_rest + p.intake_slope * utilised), 0.0, 1.0) * season_intake(d, month)
-    kangaroos = enough * d.kangaroo_intake
+    offered = standing * d.offer
+    stock = clamp(min(offered, p.intake_at_rest + p.intake_slope * utilised), 0.0, 1.0) * season_intake(d, month)
+    kangaroos = min(1.0, offered) * d.kangaroo_intake
     wanted = stock + kangaroos
     if wanted > standing:
         part = standing / wanted
@@ -38,9 +38,10 @@ def diet(green: float, dead: float, eaten: float) -> tuple[float, float]:
     standing = green + dead
     if standing <= 0.0:
         return 0.0, 0.0
-    part = green / standing
-    share = competition(min(1.0, (part - 0.1) / 0.9), 19.0) if part > 0.1 else part
-    from_dead = min(dead, eaten - min(green, share * eaten))
+    # With x = (green / standing - 0.1) / 0.9 the share is competition(x, 19) = 19 x / (18 x + 1); below a tenth it is green / standing.
+    above = green - 0.1 * standing
+    share = 19.0 * above / (18.0 * above + 0.9 * standing) if above > 0.0 else green / standing
+    from_dead = min(dead, eaten - min(green, share * eaten, eaten))
     from_green = min(green, eaten - from_dead)
     return from_green, from_dead
 
@@ -52,6 +53,6 @@ def leaf_and_stem(leaf: float, stem: float, taken: float, share: float) -> tuple
 
 
 def leaf_share(leaf: float, stem: float, d: Derived) -> float:
-    """Share of leaf in what is taken from a pool of leaf and stem: stock prefer leaf."""
+    """Share of leaf in what is taken from a pool of leaf and stem, competition(leaf / both, factor): stock prefer leaf."""
     both = leaf + stem
-    return competition(leaf / both, d.leaf_factor) if both > 0.0 else 0.0
+    return d.leaf_factor * leaf / (leaf * (d.leaf_factor - 1.0) + both) if both > 0.0 else 0.0

@@ -29,11 +29,10 @@ def curve_number_runoff(s: State, f: Forcing, p: Parameters, d: Derived, cover: 
         + d.wetness_4 * (s.soil_water_4 - d.wilting_4)
     )
     # The lower bound, 0 in soilwat2, keeps the storage below finite.
-    medium = clamp(p.curve_number - p.curve_number_reduction * min(1.0, cover / p.curve_number_cover), 1.0, 100.0)
-    driest = medium / (2.334 - 0.01334 * medium)
-    wettest = medium / (0.4036 + 0.005964 * medium)
-    number = driest + (wettest - driest) * clamp(wetness, 0.0, 1.0)
-    storage = 254.0 * (100.0 / number - 1.0)
+    medium = clamp(p.curve_number - d.curve_number_fall * min(cover, p.curve_number_cover), 1.0, 100.0)
+    # The curve number lies between medium / dry and medium / wet by wetness; storage is 254 (100 / number - 1), with one division.
+    dry, wet = 2.334 - 0.01334 * medium, 0.4036 + 0.005964 * medium
+    storage = 25400.0 * dry * wet / (medium * (wet + (dry - wet) * clamp(wetness, 0.0, 1.0))) - 254.0
     excess = max(0.0, f.rain - 0.2 * storage)
     return excess * excess / (f.rain + 0.8 * storage) if f.rain > 0.0 else 0.0
 
