@@ -116,3 +116,6 @@ class Diffusion:
         values = self.box.pack(self.now[self.box.own])
         cells = np.flatnonzero(~np.isfinite(values))
         return Status(cells.size, int(cells[0]), step, "concentration", float(values[cells[0]]), low=0.0, high=np.inf)
+
+
+MODEL = Diffusion

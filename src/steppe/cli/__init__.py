@@ -47,7 +47,8 @@ def _call(arguments: list[str]) -> Exit:
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        _say(f"{error} `steppe --help` shows the commands.")
+        command = " ".join(("steppe", *(error.command_chain or ())))
+        _say(f"{error} `{command} --help` shows what it takes.")
         return Exit.MISTAKE
     return result if isinstance(result, Exit) else Exit.DONE
 

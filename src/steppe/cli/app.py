@@ -2,17 +2,17 @@
 
 from importlib.metadata import version
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
-from steppe.cli.commands import COMMANDS, INGEST
+from steppe.cli.commands import COMMANDS
 
-app = App(name="steppe", version=version("steppe"), version_flags=["--version"], help_format="plaintext")
-ingest = App(name="ingest", help="Make a forcing store.", help_format="plaintext")
+app = App(
+    name="steppe",
+    version=f"steppe {version('steppe')}",
+    version_flags=["--version"],
+    help_format="plaintext",
+    default_parameter=Parameter(negative=(), show_default=False),  # defaults that are worth a word are in the texts
+)
 
-for name, text in COMMANDS.items():
-    if name == "ingest":
-        app.command(ingest)
-    else:
-        app.command(f"steppe.cli.{name}:{name}", name=name, help=text, help_format="plaintext")
-for name, text in INGEST.items():
-    ingest.command(f"steppe.cli.ingest:{name}", name=name, help=text, help_format="plaintext")
+for name in COMMANDS:
+    app.command(f"steppe.cli.{name}:{name}", name=name, help_format="plaintext")

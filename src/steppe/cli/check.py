@@ -7,37 +7,46 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steppe.errors import Exit
+from steppe.errors import Exit, Mistake
 
 
 def check(
     run_file: Path,
     /,
     *,
-    set: Annotated[list[str] | None, Parameter(negative=())] = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    set: Annotated[list[str] | None, Parameter(metavar="KEY=VALUE")] = None,
+    json: bool = False,
 ) -> Exit:
     """Read all that a run would read, find all that can be wrong, say what the run costs.
 
     Nothing is written. Exit code 2 when there is something wrong, 0 otherwise.
 
-    Examples: steppe check queensland.toml; steppe check queensland.toml --json
+    Examples:
+
+        steppe check queensland.toml
+        steppe check queensland.toml --set parameters.stocking_rate=0.2 --json
 
     Parameters
     ----------
     run_file
         The run file (TOML).
     set
-        KEY=VALUE: another value for a key of the run file, with dots for tables. May be given several times.
+        Another value for a key of the run file, with dots for tables. May be given several times.
     json
-        As JSON.
+        Problems and cost as JSON on standard output.
     """
     from steppe.cli.run import changes_of
     from steppe.engine import Plan, estimate, problems
 
-    plan = Plan.of(run_file, changes_of(set))
-    found = [str(problem) for problem in problems(plan)]
-    cost = None if found else estimate(plan)  # what cannot run costs nothing
+    cost = None
+    try:
+        plan = Plan.of(run_file, changes_of(set))
+        found = [str(problem) for problem in problems(plan)]
+        cost = None if found else estimate(plan)  # what cannot run costs nothing
+    except Mistake as mistake:
+        if not json:
+            raise
+        found = [str(mistake)]
     if json:
         sys.stdout.write(json_format.dumps({"problems": found, "cost": cost._asdict() if cost else None}, indent=2) + "\n")
     else:

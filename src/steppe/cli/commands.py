@@ -9,11 +9,6 @@ COMMANDS = {
     "info": "Show what a run folder or a store holds.",
     "plot": "Draw maps and series of a run (PNG).",
 }
-INGEST = {
-    "stations": "From daily station records, spread by the anomaly method.",
-    "generate": "From a weather generator; needs nothing.",
-    "land": "Land types and soil water capacity of each cell.",
-}
 
 
 def overview() -> str:

@@ -3,24 +3,25 @@
 import json as json_format
 import sys
 from dataclasses import asdict
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 ORDER = ("state", "diagnostic", "forcing", "parameter", "derived")
 
 
-def describe(model: str, /, *, json: Annotated[bool, Parameter(negative=())] = False) -> None:
+def describe(model: str, /, *, json: bool = False) -> None:
     """Show a model: its variables with units, limits and sources, its options, and its named parameter sets.
 
-    Examples: steppe describe pasture; steppe describe examples/bucket.py --json
+    Examples:
+
+        steppe describe pasture
+        steppe describe examples/bucket.py --json
 
     Parameters
     ----------
     model
         Name of a model, or a Python file that holds one.
     json
-        As JSON.
+        The same as JSON on standard output.
     """
     from steppe.engine import make_model
     from steppe.models import find_model

@@ -3,22 +3,23 @@
 import json as json_format
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 
-def info(path: Path, /, *, json: Annotated[bool, Parameter(negative=())] = False) -> None:
+def info(path: Path, /, *, json: bool = False) -> None:
     """Show what a run folder, an output store or a forcing store holds.
 
-    Examples: steppe info runs/queensland; steppe info runs/weather.zarr --json
+    Examples:
+
+        steppe info runs/queensland
+        steppe info runs/weather.zarr --json
 
     Parameters
     ----------
     path
         The folder or store.
     json
-        As JSON.
+        The same as JSON on standard output.
     """
     from steppe.engine import overview
 
@@ -35,5 +36,7 @@ def _show(key: str, value: Any, indent: str = "") -> None:
         sys.stdout.write(f"{indent}{key}\n")
         for name, item in value.items():
             _show(name, item, indent + "  ")
+    elif isinstance(value, list):
+        sys.stdout.write("".join(f"{indent}{key}: {item}\n" for item in value))
     else:
         sys.stdout.write(f"{indent}{key}: {value}\n")

@@ -3,31 +3,44 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
-from steppe.grid import Grid
+from steppe.cli.commands import COMMANDS
+from steppe.errors import ForcingError, GridError
+
+if TYPE_CHECKING:
+    from steppe.grid import Grid
+
+Day = Annotated[str, Parameter(metavar="DATE")]
+Region = Annotated[str | None, Parameter(metavar="NAME")]
+
+ingest = App(name="ingest", help=COMMANDS["ingest"], help_format="plaintext")
 
 
+@ingest.command
 def stations(
     folder: Path,
     store: Path,
     /,
     *,
-    start: str,
-    end: str,
-    region: str | None = None,
+    start: Day,
+    end: Day,
+    region: Region = None,
+    file: Path | None = None,
     points: Path | None = None,
     normals: Path | None = None,
-    variance: bool = True,
+    variance: Annotated[bool, Parameter(negative="--no-variance")] = True,
 ) -> None:
     """Make a forcing store from daily station records.
 
     On a raster the records are spread by the anomaly method onto monthly normals; points take the weather of their own stations unchanged.
 
-    Examples: steppe ingest stations weather weather.zarr --region queensland --start 1990-01-01 --end 1999-12-31;
-    steppe ingest stations weather dalby.zarr --points dalby.csv --start 1980-01-01 --end 1999-12-31
+    Examples:
+
+        steppe ingest stations weather qld.zarr --region queensland --start 1990-01-01 --end 1999-12-31
+        steppe ingest stations weather two.zarr --points two.csv --start 1980-01-01 --end 1999-12-31
 
     Parameters
     ----------
@@ -36,82 +49,101 @@ def stations(
     store
         The store to make; one that is there stays as it is.
     start
-        First day.
+        First day, as 1990-01-01.
     end
-        Last day.
+        Last day, inclusive.
     region
-        A built-in raster.
+        A built-in raster, such as queensland.
+    file
+        A CF raster with a mask.
     points
         A CSV file of points (id, latitude, longitude) that have the ids of stations.
     normals
         Monthly normals of the raster (.npz), instead of those beside the folder.
     variance
-        Restore the year-to-year variance that averaging takes away.
+        Restore the year-to-year variance that averaging takes away; the default.
     """
     from steppe.io.ingest import ingest_stations
 
-    grid = _grid(region, points)
+    grid = _grid(region, file, points)
     with _Progress("stations") as progress:
         report = ingest_stations(folder, store, grid, start, end, normals=normals, variance=variance, progress=progress)
     print(report)
 
 
-def generate(store: Path, /, *, start: str, end: str, region: str | None = None, points: Path | None = None, seed: int = 1) -> None:
+@ingest.command
+def generate(
+    store: Path, /, *, start: Day, end: Day, region: Region = None, file: Path | None = None, points: Path | None = None, seed: int = 1
+) -> None:
     """Make a forcing store of generated weather; it says so in every product.
 
-    Examples: steppe ingest generate weather.zarr --region queensland --start 1990-01-01 --end 1999-12-31
+    Examples:
+
+        steppe ingest generate any.zarr --region queensland --start 1990-01-01 --end 1999-12-31
 
     Parameters
     ----------
     store
         The store to make; one that is there stays as it is.
     start
-        First day.
+        First day, as 1990-01-01.
     end
-        Last day.
+        Last day, inclusive.
     region
-        A built-in raster.
+        A built-in raster, such as queensland.
+    file
+        A CF raster with a mask.
     points
         A CSV file of points (id, latitude, longitude).
     seed
-        Another number, other weather of the same climate.
+        Another number, other weather of the same climate; default 1.
     """
     from steppe.io.ingest import generate as make
 
-    make(store, _grid(region, points), start, end, seed)
+    make(store, _grid(region, file, points), start, end, seed)
     print(f"{store}: generated weather, seed {seed}. No day, year or place of it is real.")
 
 
+@ingest.command
 def land(
-    store: Path, /, folder: Annotated[Path | None, Parameter()] = None, *, region: str | None = None, points: Path | None = None
+    store: Path, folder: Path | None = None, /, *, region: Region = None, file: Path | None = None, points: Path | None = None
 ) -> None:
     """Make a store of land type and plant-available soil water of each cell.
 
     Without a folder that has soil data every cell gets land type 1 and the soil set's own water.
 
-    Examples: steppe ingest land land.zarr weather --region queensland
+    Examples:
+
+        steppe ingest land land.zarr weather --region queensland
+        steppe ingest land alike.zarr --points two.csv
 
     Parameters
     ----------
     store
         The store to make; one that is there stays as it is.
     folder
-        Folder with queensland_grid/queensland_0p1deg.csv.gz.
+        Folder with queensland_grid/queensland_0p1deg.csv.gz; may be left out.
     region
-        A built-in raster.
+        A built-in raster, such as queensland.
+    file
+        A CF raster with a mask.
     points
         A CSV file of points (id, latitude, longitude).
     """
     from steppe.io.ingest import ingest_land
 
-    known = ingest_land(folder or Path(), store, _grid(region, points))
+    if folder is not None and not folder.is_dir():
+        raise ForcingError(f'There is no folder "{folder}". Give the one that holds queensland_grid, or none for cells that are all alike.')
+    known = ingest_land(folder or Path(), store, _grid(region, file, points))
     print(f"{store}: {'soil water and land types from a soil map' if known else 'no soil data were given; all cells are alike'}.")
 
 
-def _grid(region: str | None, points: Path | None) -> Grid:
+def _grid(region: str | None, file: Path | None, points: Path | None) -> "Grid":
     from steppe.grid import read_grid
 
-    return read_grid(region=region, points=points)
+    if sum(source is not None for source in (region, file, points)) != 1:
+        raise GridError("A store is made for one grid. Give exactly one of --region, --file and --points.")
+    return read_grid(region, file, points)
 
 
 class _Progress:

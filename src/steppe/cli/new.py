@@ -1,13 +1,18 @@
 """`steppe new`: a run file to start from."""
 
+import json
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
 from steppe.errors import FolderError
+from steppe.variable import Role, Variable
 
+COLUMN = 43  # where the comments begin
 TEMPLATE = """\
 # A run of Steppe: `steppe check {file}`, then `steppe run {file}`. Paths are relative to this file.
-model = "{model}"                          # `steppe describe {model}` shows its variables, units and parameters
+{model}# `steppe describe {name}` shows its variables, units and parameters
 
 [time]
 start = 1990-01-01
@@ -24,7 +29,6 @@ store = "weather.zarr"                     # made by `steppe ingest stations` or
 
 [parameters]                               # a named set, a number for all cells, or a variable of a store for each cell
 {parameters}
-# trees = {{ store = "land.zarr", variable = "trees" }}
 
 # land_type = {{ store = "land.zarr", variable = "land_type" }}
 # [[land_type]]                            # sets and numbers for the cells of one type
@@ -32,21 +36,21 @@ store = "weather.zarr"                     # made by `steppe ingest stations` or
 
 # [[event]]                                # what happens at the start of a day
 # date = 1995-10-01
-# set = {{ burn = 1 }}
+# set = {{ {event} = 1.0 }}
 # region = {{ box = [144.0, -24.0, 146.0, -22.0] }}
 
 [output]
-path = "{name}"                           # the run folder
+{path}# the run folder
 variables = {variables}
 every = "1 month"                          # or "1 day", "10 days", "1 year"
 reduce = "mean"                            # mean, sum, min, max, last
 # precision = "12 bits"                    # rounded: half the size
 
-# [[output.series]]                        # area means of regions
-# name = "state"
-# variables = {variables}
-# every = "1 day"
-# region = "all"
+[[output.series]]                          # area means; the first series is also the table of years that a run ends with
+name = "means"
+variables = {variables}
+every = "1 day"
+region = "all"                             # or a box, a polygon, a cell, or a list of them
 
 # [engine]
 # threads = 2                              # default: the cores of this machine
@@ -56,30 +60,76 @@ reduce = "mean"                            # mean, sum, min, max, last
 """
 
 
-def new(what: Literal["run"], model: str = "pasture", *, output: Path = Path("run.toml")) -> None:
+def new(what: Literal["run"], model: str = "pasture", /, *, output: Path = Path("run.toml")) -> None:
     """Write a commented run file.
 
-    Examples: steppe new run; steppe new run pasture --output dalby.toml
+    Examples:
+
+        steppe new run
+        steppe new run examples/bucket.py --output dalby.toml
 
     Parameters
     ----------
     what
         What to write: a run file.
     model
-        Name of a model, or a Python file that holds one.
+        Name of a model, or a Python file that holds one; default pasture.
     output
-        The file to write; one that is there stays as it is.
+        The file to write, default run.toml; one that is there stays as it is.
     """
+    from steppe.engine import make_model
     from steppe.models import find_model
 
     module = find_model(model)
-    sets = module.sets() if hasattr(module, "sets") else {}
-    parameters = "\n".join(f'{kind} = "{next(iter(names))}"'.ljust(43) + f"# {', '.join(names)}" for kind, names in sets.items())
-    variables = str(list(getattr(module, "EXPORTS", ("",)))[:3]).replace("'", '"') if hasattr(module, "EXPORTS") else "[]"
-    text = TEMPLATE.format(file=output.name, model=model, name=output.stem, parameters=parameters, variables=variables)
+    variables = make_model(module).variables
+    text = TEMPLATE.format(
+        file=output.name,
+        name=model,
+        model=_commented(f"model = {json.dumps(_path_from(output, model))}"),
+        parameters="\n".join(_parameters(variables, module.sets() if hasattr(module, "sets") else {})),
+        event=_settable(variables),
+        path=_commented(f'path = "{output.stem}"'),
+        variables=json.dumps(_shown(variables, getattr(module, "EXPORTS", variables))),
+    )
     try:
         with output.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise FolderError(f'"{output}" is there already; it stays as it is. Give another name with --output.') from None
+    except OSError as error:
+        raise FolderError(f'"{output}" cannot be written: {error.strerror}. Give another name with --output.') from None
     print(f"{output} is written. Next: steppe check {output}")
+
+
+def _commented(line: str) -> str:
+    return line.ljust(COLUMN - 1) + " "
+
+
+def _path_from(output: Path, model: str) -> str:
+    """A model's file as the run file must name it: paths there are relative to the run file."""
+    if not model.endswith(".py"):
+        return model
+    return os.path.relpath(model, output.parent)
+
+
+def _parameters(variables: Mapping[str, Variable], sets: Mapping[str, Mapping[str, object]]) -> list[str]:
+    """A line for each kind of named sets, and the two other ways to give a parameter, by example of the first."""
+    lines = [_commented(f'{kind} = "{next(iter(names))}"') + f"# {', '.join(names)}" for kind, names in sets.items()]
+    for v in [v for v in variables.values() if v.role is Role.PARAMETER][:1]:
+        number = "" if v.initial is None else f"{v.initial:g}"
+        lines += [_commented(f"# {v.name} = {number}") + f"# {v.units}", f'# {v.name} = {{ store = "land.zarr", variable = "{v.name}" }}']
+    return lines
+
+
+def _settable(variables: Mapping[str, Variable]) -> str:
+    """An input that events give, else a parameter or a state."""
+    inputs = [name for name, v in variables.items() if v.role is Role.FORCING and v.initial is not None]
+    others = [name for name, v in variables.items() if v.role in (Role.PARAMETER, Role.STATE)]
+    return [*others[:1], *inputs][-1]
+
+
+def _shown(variables: Mapping[str, Variable], exports: Iterable[str]) -> list[str]:
+    """Four results at most to begin with: what days did, or the state of a model that has no more."""
+    names = list(exports)
+    found = [name for name in names if variables[name].role is Role.DIAGNOSTIC]
+    return (found or [name for name in names if variables[name].role is Role.STATE])[:4]

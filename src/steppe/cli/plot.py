@@ -11,14 +11,17 @@ def plot(
     /,
     *,
     output: Path | None = None,
-    variables: Annotated[list[str] | None, Parameter(negative=())] = None,
-    date: str | None = None,
+    variables: Annotated[list[str] | None, Parameter(metavar="NAME")] = None,
+    date: Annotated[str | None, Parameter(metavar="DATE")] = None,
 ) -> None:
     """Draw the maps and the regional series of a run as one PNG.
 
     Without --date the maps are means over what has been computed so far.
 
-    Examples: steppe plot runs/queensland; steppe plot runs/queensland --variables growth --date 1993-06-15 --output june.png
+    Examples:
+
+        steppe plot runs/queensland
+        steppe plot runs/queensland --variables growth --date 1993-06-15 --output june.png
 
     Parameters
     ----------
@@ -27,9 +30,9 @@ def plot(
     output
         The file to write; default: picture.png in the run folder.
     variables
-        Maps to draw, instead of all that the run holds.
+        A map to draw, instead of all that the run holds. May be given several times.
     date
-        Maps of the interval that this day lies in.
+        Maps of the interval that this day lies in, as 1993-06-15.
     """
     from steppe.engine import draw
 

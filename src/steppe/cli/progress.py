@@ -38,7 +38,7 @@ class Lines(AbstractContextManager[Tell]):
     def _tell(self, event: Event) -> None:
         _warn(event)
         self._rate.note(event)
-        if event.kind == "resumed":
+        if event.kind == "resumed" and event.step < event.steps:
             sys.stderr.write(f"Goes on at {event.date}.\n")
         if event.kind == "progress" and time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
@@ -92,7 +92,7 @@ class Bar(AbstractContextManager[Tell]):
         self._rate.note(event)
         if event.kind == "warning":
             self._progress.console.print(event.text)
-        if event.kind == "resumed":
+        if event.kind == "resumed" and event.step < event.steps:
             self._progress.console.print(f"Goes on at {event.date}.")
         if self._task is None:
             self._task = self._progress.add_task("", total=event.steps, date=event.date, rate="starting")

@@ -1,6 +1,7 @@
 """`steppe run`: the main job."""
 
 import json as json_format
+import os
 import signal
 import sys
 from pathlib import Path
@@ -15,22 +16,25 @@ def run(
     run_file: Path,
     /,
     *,
-    until: str | None = None,
+    until: Annotated[str | None, Parameter(metavar="DATE")] = None,
     output: Path | None = None,
-    set: Annotated[list[str] | None, Parameter(negative=())] = None,
+    set: Annotated[list[str] | None, Parameter(metavar="KEY=VALUE")] = None,
     threads: int | None = None,
-    fresh: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
-    show_config: Annotated[bool, Parameter(negative=())] = False,
+    fresh: bool = False,
+    quiet: bool = False,
+    json: bool = False,
+    show_config: bool = False,
 ) -> Exit:
     """Run a run file, or go on with it.
 
-    An unfinished run in the run folder goes on from its newest checkpoint; a finished one prints its summary.
-    Ctrl-C finishes the block of days in work, writes a checkpoint and leaves; the same command goes on.
+    An unfinished run goes on from its newest checkpoint; a finished one prints its summary.
+    Ctrl-C finishes the days in work, writes a checkpoint and leaves; the same command goes on.
 
-    Examples: steppe run queensland.toml; steppe run queensland.toml --until 1995-12-31;
-    steppe run queensland.toml --set parameters.stocking_rate=0.2 --output runs/more-stock
+    Examples:
+
+        steppe run queensland.toml
+        steppe run queensland.toml --until 1995-12-31
+        steppe run queensland.toml --set parameters.stocking_rate=0.2 --output more-stock
 
     Parameters
     ----------
@@ -41,15 +45,15 @@ def run(
     output
         The run folder, instead of the run file's.
     set
-        KEY=VALUE: another value for a key of the run file, with dots for tables. May be given several times.
+        Another value for a key of the run file, with dots for tables. May be given several times.
     threads
         Threads of this process, instead of the run file's or all cores.
     fresh
         Throw away what the run folder holds of this or another run, and start anew.
     quiet
-        No progress, no summary.
+        No progress, no summary; warnings all the same.
     json
-        The summary as JSON on standard output.
+        The summary as JSON on standard output, no progress.
     show_config
         Print the run file with every default, and stop.
     """
@@ -97,6 +101,8 @@ class _Stop:
     def _ask(self, number: int, frame: Any) -> None:
         if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
+        if not self.asked:  # os.write: a handler must not enter a stream that it may have interrupted
+            os.write(2, b"Stopping after the days in work; a second Ctrl-C ends at once, back to the last checkpoint.\n")
         self.asked = True
 
     def __call__(self) -> bool:

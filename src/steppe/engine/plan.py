@@ -19,6 +19,7 @@ from steppe.engine.events import Action, calendar
 from steppe.engine.initial import initial_state
 from steppe.engine.parameters import Chosen, choose
 from steppe.engine.run_file import RunFile, SeriesSection, read_run_file
+from steppe.engine.weather import open_weather
 from steppe.errors import ForcingError, ModelError, RunFileError, nearest
 from steppe.grid import Grid, Partition, Raster, Region, read_grid
 from steppe.io import ForcingReader, ForcingStore, read_static
@@ -61,7 +62,7 @@ class Plan:
         run = run if isinstance(run, RunFile) else read_run_file(run, changes)
         module = find_model(run.model)
         grid = read_grid(region=run.grid.region, file=run.grid.file, points=run.grid.points)
-        forcing = _forcing(run, grid)
+        forcing = open_weather(run, grid)
         clock = Clock.daily(run.time.start, forcing.calendar if forcing else "standard")
         steps = clock.index(parse_date(run.time.end, clock.calendar)) + 1
         threads = run.engine.threads or usable_cores()
@@ -211,11 +212,3 @@ def _hashable(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _forcing(run: RunFile, grid: Grid) -> ForcingStore | None:
-    if run.forcing is None:
-        return None
-    if run.forcing.store is not None:
-        return ForcingStore.open(run.forcing.store)
-    raise RunFileError("not yet")

@@ -8,6 +8,7 @@
 Importing this room imports neither Numba nor LLVM: a kernel that is in the cache needs no Numba at all.
 """
 
+from steppe.kernels.cache import folder as cache_folder
 from steppe.kernels.cell_kernel import CellKernel, Record, Rows, Window
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, STATE_NOT_FINITE, TODAY, CellStep
 from steppe.kernels.source import attributes, fingerprint
@@ -23,5 +24,6 @@ __all__ = [
     "Rows",
     "Window",
     "attributes",
+    "cache_folder",
     "fingerprint",
 ]

@@ -1,6 +1,9 @@
 """From plain functions of numbers to machine code: helpers found, literals made weak, what would not be fast or exact refused.
 
-    function ──> compiled(): Numba functions, all to be inlined ──> machine_code(): object file and assembly
+    function ──> compiled(): Numba functions, all to be inlined ──> machine_code(): object file
+
+Of Numba is used what makes LLVM's language of Python's: each function is translated by itself, and only when all are in one module is
+that module optimised and made machine code, once.
 
 A Python number in the source takes the precision of what it meets, as NumPy 2 has it, so the same function called with NumPy scalars
 has the same bits. Importing this imports Numba; a kernel that is in the cache is loaded without it.
@@ -11,6 +14,7 @@ has the same bits. Importing this imports Numba; a kernel that is in the cache i
 
 import operator
 from collections.abc import Callable
+from functools import cache
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
@@ -18,6 +22,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from numba import cfunc, njit, types
 from numba.core import compiler, ir
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.errors import NumbaError
 from numba.core.typed_passes import NopythonTypeInference
@@ -43,7 +48,54 @@ OPTIONS: dict[str, Any] = {
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
-inline = njit(**OPTIONS)  # for the functions of a loop
+
+
+class Translated(JITCodeLibrary):
+    """The module of one function and those it calls: what Numba keeps for each, but neither optimised nor made ready to run."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """No address: there is no machine code yet."""
+        self._ensure_finalized()
+        return 0
+
+
+class Untouched(JITCPUCodegen):
+    """Numba's LLVM, with modules that are left as they are translated."""
+
+    _library_class = Translated
+
+    def set_env(self, env_name: str, env: Any) -> None:
+        """Nothing: what is not made ready to run needs no environment."""
+
+
+@cache
+def _untouched() -> Any:
+    return Untouched("steppe")
+
+
+class Translator(compiler.CompilerBase):
+    """Numba's compiler as far as LLVM's language."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Numba's own passes, with a module that is not compiled."""
+        self.state.library = _untouched().create_library(self.state.func_id.func_qualname)
+        return [self.passes()]
+
+    def passes(self) -> Any:
+        """The passes from bytecode to LLVM's language."""
+        return compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+
+
+inline = njit(pipeline_class=Translator, **OPTIONS)  # for the functions of a loop
 
 
 def _passes(real: Any) -> Any:
@@ -100,18 +152,18 @@ def _passes(real: Any) -> Any:
                 return f"This makes a {type(kind).__name__.lower()}. A step holds numbers and tuples of them"
             return ""
 
-    class KernelCompiler(compiler.CompilerBase):
-        def define_pipelines(self) -> list[Any]:
-            passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+    class StepTranslator(Translator):
+        def passes(self) -> Any:
+            passes = super().passes()
             passes.add_pass_after(WeakLiterals, IRProcessing)
             passes.add_pass_after(OnlyOnePrecision, NopythonTypeInference)
             passes.finalize()
-            return [passes]
+            return passes
 
-    return KernelCompiler
+    return StepTranslator
 
 
-_COMPILERS = {real: _passes(real) for real in (np.float32, np.float64)}
+_TRANSLATORS = {real: _passes(real) for real in (np.float32, np.float64)}
 
 
 def compiled(function: Function, real: Any) -> Any:
@@ -148,18 +200,23 @@ def compiled(function: Function, real: Any) -> Any:
         )
         copy = FunctionType(f.__code__, {**f.__globals__, **names}, f.__name__, f.__defaults__, cells)
         copy.__module__, copy.__qualname__ = f.__module__, f.__qualname__
-        done[f] = njit(pipeline_class=_COMPILERS[real], **OPTIONS)(copy)
+        done[f] = njit(pipeline_class=_TRANSLATORS[real], **OPTIONS)(copy)
         return done[f]
 
     return visit(function)
 
 
 class MachineCode(NamedTuple):
-    """A compiled function. symbol: its name in the object file; assembly: the same code as text, for tests."""
+    """A compiled function. symbol: its name in the object file; module: what LLVM made it of."""
 
     symbol: str
     object_file: bytes
-    assembly: str
+    module: Any
+
+    @property
+    def assembly(self) -> str:
+        """The same code as text."""
+        return target_machine().emit_assembly(self.module)
 
 
 def machine_code(function: Function, argument_types: tuple[Any, ...]) -> MachineCode:
@@ -174,7 +231,7 @@ def machine_code(function: Function, argument_types: tuple[Any, ...]) -> Machine
         Numba cannot compile it (its message names the line), or it calls a function of a library.
     """
     try:
-        made = cfunc(types.void(*argument_types), error_model="numpy", _nrt=False)(function)
+        made = cfunc(types.void(*argument_types), pipeline_class=Translator, error_model="numpy", _nrt=False)(function)
     except NumbaError as error:
         raise ModelError(f"The model cannot be compiled. {error}") from error
     module = llvm.parse_assembly(made.inspect_llvm())
@@ -183,10 +240,19 @@ def machine_code(function: Function, argument_types: tuple[Any, ...]) -> Machine
         if not candidate.is_declaration and candidate.name != symbol:
             candidate.linkage = "internal"
     machine = target_machine()
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    _optimise(module, machine)
     called = sorted(f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm."))
     if called:
         raise ModelError(f"The compiled model calls {', '.join(called)}. Write it with the functions of steppe.kernels.vecmath.")
-    return MachineCode(symbol, machine.emit_object(module), machine.emit_assembly(module))
+    return MachineCode(symbol, machine.emit_object(module), module)
+
+
+def _optimise(module: Any, machine: Any) -> None:
+    """Everything inlined into the one function that is left, and that made vector code."""
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    first = llvm.create_new_module_pass_manager()
+    first.add_global_dead_code_eliminate_pass()
+    first.run(module, builder)
+    builder.getModulePassManager().run(module, builder)

@@ -1,0 +1,71 @@
+"""A model with neighbours runs through the same simulation as the cell models."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+
+import steppe
+
+RUN = """\
+model = "{model}"
+[time]
+start = 1990-01-01
+end = 1990-04-30
+[grid]
+file = "box.zarr"
+[parameters]
+rate = 0.2
+[initial]
+concentration = 1.0
+[output]
+path = "out"
+variables = ["concentration"]
+every = "1 month"
+reduce = "last"
+[[output.series]]
+name = "mean"
+variables = ["concentration"]
+every = "1 day"
+"""
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    lat, lon = -20.0 - 0.5 * np.arange(12), 140.0 + 0.5 * np.arange(16)
+    described = {"lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"})}
+    xarray.Dataset({"mask": (("lat", "lon"), np.ones((12, 16), "int8"))}, described).to_zarr(tmp_path / "box.zarr", consolidated=False)
+    model = Path(__file__).parents[2] / "examples" / "diffusion.py"
+    (tmp_path / "run.toml").write_text(RUN.format(model=model))
+    return tmp_path / "run.toml"
+
+
+def test_it_spreads_keeps_its_total_and_is_recorded(run_file):
+    with steppe.Simulation(run_file) as simulation:
+        simulation.set("concentration", 100.0, {"box": [143.0, -23.0, 144.0, -22.0]})
+        start = simulation.get("concentration").sum()
+        simulation.run()
+        end = simulation["concentration"]
+        assert end.dims == ("lat", "lon")
+        assert float(end.max()) < 20.0
+        assert float(end.sum()) == pytest.approx(float(start), rel=1e-12)
+    with steppe.open(run_file.parent / "out") as dataset:
+        last = steppe.unpack(dataset["concentration"], dataset)[-1]
+        np.testing.assert_array_equal(last.values, end.values.astype(np.float32))
+    with steppe.open(run_file.parent / "out", "mean") as series:
+        assert series.sizes["time"] == 120
+
+
+def test_it_resumes_to_the_same_bits(run_file):
+    with steppe.Simulation(run_file, run_file.parent / "whole") as whole:
+        whole.set("concentration", 100.0, {"box": [143.0, -23.0, 144.0, -22.0]})
+        whole.run()
+        expected = whole.get("concentration")
+    with steppe.Simulation(run_file) as first:
+        first.set("concentration", 100.0, {"box": [143.0, -23.0, 144.0, -22.0]})
+        first.step(31)
+        first.checkpoint()
+    with steppe.Simulation(run_file) as second:
+        second.run()
+        assert second.get("concentration").tobytes() == expected.tobytes()
