@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
-from steppe.engine.recorder import Deliver, Recorder
+from steppe.engine.recorder import PIECE, Deliver, Recorder
 from steppe.engine.run_file import SeriesSection, every
 from steppe.io import Axis, Group, Output, OutputWriter, create_store
 from steppe.kernels.sums import weighted_means
@@ -51,8 +51,8 @@ class Outputs:
 
     @property
     def memory(self) -> int:
-        """Bytes of accumulators and of buffers of the writer, once the store is open."""
-        return self.recorder.nbytes + (self._writer.memory if self._writer else 0)
+        """Bytes of accumulators and of buffers of the writer."""
+        return self.recorder.nbytes(PIECE) + sum(group.memory for group in self.groups)
 
     @property
     def bytes_written(self) -> int:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from steppe.models import Records
 
+PIECE = 64  # steps at most that a run advances at once: between two looks at the stop signal, and slots of an accumulator
 OPERATION = {"mean": "sum", "sum": "sum", "min": "min", "max": "max", "last": "last"}
 START = {"sum": 0.0, "min": np.inf, "max": -np.inf, "last": np.nan}
 
@@ -27,6 +28,7 @@ class Reduction:
     edges: NDArray[np.int64]
     deliver: list[Deliver] = field(default_factory=list)
     carried: NDArray[np.float64] | None = None
+    buffer: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))  # (slots, cells), kept from piece to piece
 
     def slots(self, steps: range) -> NDArray[np.int64]:
         """The interval of each step."""
@@ -55,7 +57,11 @@ class Recorder:
         for reduction in self._reductions:
             intervals = reduction.slots(steps)
             first, operation = int(intervals[0]), OPERATION[reduction.method]
-            values = np.full((int(intervals[-1]) - first + 1, self._cells), START[operation])
+            slots = int(intervals[-1]) - first + 1
+            if len(reduction.buffer) < slots:
+                reduction.buffer = np.empty((slots, self._cells))
+            values = reduction.buffer[:slots]
+            values[:] = START[operation]
             if reduction.carried is not None:
                 values[0] = reduction.carried
             record = Records(reduction.variable, operation, (intervals - first).astype(np.int32), values)
@@ -71,15 +77,15 @@ class Recorder:
             if whole:
                 values = record.values[:whole]
                 if reduction.method == "mean":
-                    values = values / np.diff(reduction.edges[first : first + whole + 1])[:, None]
+                    values /= np.diff(reduction.edges[first : first + whole + 1])[:, None]
                 for deliver in reduction.deliver:
                     deliver(first, values)
         self._open = []
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the accumulators that are carried from one piece to the next."""
-        return len(self._reductions) * self._cells * 8
+    def nbytes(self, steps: int) -> int:
+        """Bytes of the accumulators for pieces of `steps`: the slots of a piece, and what is carried to the next."""
+        slots = sum(min(steps, -(-steps // int(np.diff(reduction.edges).max())) + 1) for reduction in self._reductions)
+        return (slots + len(self._reductions)) * self._cells * 8
 
     def state(self) -> dict[str, NDArray[np.float64]]:
         """Accumulators of unfinished intervals, for a checkpoint."""

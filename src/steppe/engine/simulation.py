@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
+from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
 from steppe.errors import BadCellError, ModelError, nearest
 from steppe.grid import RegionLike
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import xarray
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0  # of checkpoint = "auto", and at least 50 times what the last one cost
-PIECE = 64  # steps at most between two looks at the stop signal
 
 
 @dataclass(frozen=True)

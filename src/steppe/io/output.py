@@ -81,6 +81,12 @@ class Group:
         """Number of cells or regions."""
         return len(self.columns) if isinstance(self.columns, tuple) else self.columns.n_cells
 
+    @property
+    def memory(self) -> int:
+        """Bytes of the buffers of its writer at most: for each output a shard that is being filled and one that is being written."""
+        layouts = [self.layout(output) for output in self.outputs]
+        return 2 * sum(layout.shard[0] * self.n_columns * np.dtype(layout.dtype).itemsize for layout in layouts)
+
     def layout(self, output: Output) -> Layout:
         """How the array of an output is cut."""
         dtype = "float64" if isinstance(self.columns, tuple) else "float32"

@@ -40,10 +40,6 @@ class _Array:
         self.committed = 0  # of those, durable
         self.written: Future[None] | None = None
 
-    @property
-    def buffer_bytes(self) -> int:
-        return self.layout.shard[0] * self.shape[1] * np.dtype(self.layout.dtype).itemsize
-
     def empty(self, row: int) -> Array:
         """A buffer for shard row `row`, which is short where the array ends."""
         records = min(self.layout.shard[0], self.shape[0] - row * self.layout.shard[0])
@@ -107,11 +103,6 @@ class OutputWriter:
                         f'"{array.folder / array.name}" is cut otherwise than this run needs. Choose another folder, or --fresh.'
                     )
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
-
-    @property
-    def memory(self) -> int:
-        """Bytes of its buffers at most: one being filled and one being written for each array."""
-        return 2 * sum(array.buffer_bytes for array in self._arrays.values())
 
     @property
     def records(self) -> dict[str, int]:
