@@ -139,7 +139,7 @@ def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Arr
             parts.append(coded)
             position += len(coded)
     parts.append(_sealed(entries.tobytes()))
-    write_durable(_shard_path(group_path, name, index), b"".join(parts))
+    write_durable(Path(_shard_path(group_path, name, index)), b"".join(parts))
 
 
 def read_chunk(
@@ -297,8 +297,8 @@ def _make_folder(path: Path) -> None:
     sync_folder(path.parent)
 
 
-def _shard_path(group_path: Path, name: str, index: tuple[int, int]) -> Path:
-    return group_path / name / "c" / str(index[0]) / str(index[1])
+def _shard_path(group_path: Path, name: str, index: tuple[int, int]) -> str:
+    return f"{group_path}/{name}/c/{index[0]}/{index[1]}"  # text: a Path takes a quarter of the time of reading a chunk
 
 
 def _filter(layout: Layout) -> Any:
@@ -322,7 +322,7 @@ def _sealed(data: bytes) -> bytes:
     return data + struct.pack("<I", google_crc32c.value(data))
 
 
-def _entry(file: int, path: Path, layout: Layout, i: int, j: int) -> tuple[int, int]:
+def _entry(file: int, path: str, layout: Layout, i: int, j: int) -> tuple[int, int]:
     size = os.fstat(file).st_size
     length = 16 * layout.chunks[0] * layout.chunks[1] + 4
     raw = os.pread(file, length, max(size - length, 0))
