@@ -13,10 +13,10 @@ from steppe.errors import DamagedError, ForcingError
 from steppe.grid import Points
 from steppe.io import ForcingReader
 from steppe.io.axis import Axis
-from steppe.io.forcing_store import MISSING
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.forcing_writer import ForcingWriter, Written
 from steppe.io.shard import layout_of, read_chunk, write_shard
+from steppe.packed import MISSING
 from tests.io.small_store import ABOUT, DAYS, START, small_axis, small_grid, small_values, write_small_store
 
 CLOCK = Clock.daily(START)
