@@ -114,6 +114,7 @@ def _draw_maps(part: "SubFigure", maps: Sequence[Map], rows: int, columns: int) 
         axes.set_facecolor(SEA)
         axes.set_aspect(1.0 / max(_squeeze(drawn), 0.1), anchor="NW")
         axes.set_title(fill(drawn.title, 108 // columns), size=11, color=INK, loc="left", pad=7)
+        axes.set_title(_readable(drawn.units), size=8.5, color=FAINT, loc="right", pad=7)
         axes.xaxis.set_major_formatter(lambda x, _: _degrees(x, "E", "W"))
         axes.yaxis.set_major_formatter(lambda y, _: _degrees(y, "N", "S"))
         axes.locator_params(nbins=4, steps=[1, 2, 5, 10])
@@ -124,7 +125,6 @@ def _draw_maps(part: "SubFigure", maps: Sequence[Map], rows: int, columns: int) 
         bar = part.colorbar(image, ax=axes, shrink=0.82, aspect=24, pad=0.03, extend=extend, ticks=c.ticks())
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=8.5, colors=INK, length=2.5, color=LINE)
-        bar.ax.set_xlabel(_readable(drawn.units), size=8.5, color=FAINT, loc="left", labelpad=7)
 
 
 def _trimmed(colours: "Colormap", name: str) -> "Colormap":
