@@ -39,27 +39,36 @@ class Build:
 
 
 def compile_twin(made: Build, target: Path, *output: str) -> Path:
-    """Runs g++; `output` says what to make.
+    """Compiles the twin; `output` says into what.
 
     Raises
     ------
     MissingPeer
         There is no g++, or it fails.
     """
-    compiler = shutil.which("g++")
-    if compiler is None:
-        raise MissingPeer("There is no g++ to build the C++ twin with. Install it (Debian: apt install g++).")
-    command = [compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", *made.flags, *output, "-o", str(target), str(SOURCE), "-lmvec", "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise MissingPeer(f"g++ cannot build the C++ twin.\n{done.stderr}")
+    _run(["-std=c++17", "-Wall", "-Wextra", "-Werror", *made.flags, *output, "-o", str(target), str(SOURCE)])
     return target
 
 
+def _run(arguments: list[str]) -> None:
+    compiler = shutil.which("g++")
+    if compiler is None:
+        raise MissingPeer("There is no g++ to build the C++ twin with. Install it (Debian: apt install g++).")
+    done = subprocess.run([compiler, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise MissingPeer(f"g++ cannot build the C++ twin.\n{done.stderr}")
+
+
 def build(made: Build, folder: Path) -> "Twin":
-    """The twin, compiled into `folder` and loaded."""
+    """The twin, compiled into `folder` and loaded.
+
+    It is linked without -ffast-math: with it g++ adds start-up code that makes the whole process, ours too, treat small numbers as 0.
+    """
     name = f"twin_{made.precision}_{'fast' if made.fast else 'strict'}_{made.block}_{abs(hash(made.more))}"
-    return Twin(compile_twin(made, folder / f"{name}.so", "-shared", "-fPIC"), made)
+    compiled = compile_twin(made, folder / f"{name}.o", "-c", "-fPIC")
+    library = folder / f"{name}.so"
+    _run(["-shared", str(compiled), "-o", str(library), "-lmvec", "-lm"])
+    return Twin(library, made)
 
 
 class Assembly:

@@ -77,6 +77,11 @@ def test_the_cpp_twin_without_fast_math_calls_libm(tmp_path: Path) -> None:
     assert {"expf", "logf", "sinf"} <= Assembly(Build(fast=False), tmp_path).scalar_calls
 
 
+def test_a_twin_with_fast_math_leaves_the_arithmetic_of_this_process_alone(tmp_path: Path) -> None:
+    build(Build(), tmp_path)
+    assert np.float64(1e-310) / 2 > 0.0
+
+
 def test_a_twin_that_does_not_compile_is_a_missing_peer(tmp_path: Path) -> None:
     with pytest.raises(MissingPeer, match="cannot build"):
         build(Build(more=("-no-such-flag",)), tmp_path)
