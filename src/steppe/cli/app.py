@@ -15,4 +15,4 @@ app = App(
 )
 
 for name in COMMANDS:
-    app.command(f"steppe.cli.{name}:{name}", name=name, help_format="plaintext")
+    app.command(f"steppe.cli.{name}:{name}", name=name)

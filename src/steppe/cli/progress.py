@@ -46,7 +46,7 @@ class Lines(AbstractContextManager[Tell]):
 
 
 class Rate:
-    """Cell-days a second since the run was opened, and the time that is left at that rate."""
+    """Cell-days a second and the time that is left at that rate; the first piece, with which the kernel is loaded, does not count."""
 
     def __init__(self, n_cells: int) -> None:
         self._cells = n_cells
@@ -55,7 +55,9 @@ class Rate:
         self.left = 0.0
 
     def note(self, event: Event) -> None:
-        """Takes the step and the time of an event."""
+        """Takes the step and the time of a piece that is done."""
+        if event.kind != "progress":
+            return
         now = time.monotonic()
         if self._begin is None:
             self._begin = now, event.step

@@ -59,7 +59,7 @@ def run(
     """
     changes = changes_of(set)
     if output is not None:
-        changes["output.path"] = f'"{output.absolute()}"'
+        changes["output.path"] = json_format.dumps(str(output.absolute()), ensure_ascii=False)  # a TOML string is escaped as one of JSON
     if threads is not None:
         changes["engine.threads"] = str(threads)
     from steppe.engine import Plan, Simulation, read_run_file, summary
@@ -101,9 +101,10 @@ class _Stop:
     def _ask(self, number: int, frame: Any) -> None:
         if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
-        if not self.asked:  # os.write: a handler must not enter a stream that it may have interrupted
+        if not self.asked:
+            self.asked = True  # first of all: the second signal may come while this one is handled
+            # not sys.stderr: a handler must not enter a stream that it may have interrupted
             os.write(2, b"Stopping after the days in work; a second Ctrl-C ends at once, back to the last checkpoint.\n")
-        self.asked = True
 
     def __call__(self) -> bool:
         return self.asked

@@ -1,0 +1,66 @@
+"""`steppe check`: all that can be wrong, and what it costs; nothing is written."""
+
+import json
+
+import pytest
+
+from steppe.errors import Exit
+from tests.errors import damage
+
+
+def listed(folder) -> dict[str, int]:
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def test_a_good_run_file_shows_its_cost_and_writes_nothing(call, here):
+    before = listed(here)
+    code, said, wrong = call("check", "run.toml")
+    assert (code, wrong) == (Exit.DONE, "")
+    lines = said.splitlines()
+    assert lines[0] == "144 cells, 420 steps, 60,480 cell-steps"
+    assert lines[1].startswith("memory ")
+    assert lines[2].startswith("results ")
+    assert lines[3].startswith("time about ")
+    assert lines[4:] == ["Nothing is wrong."]
+    assert listed(here) == before
+
+
+def test_as_json_the_cost_is_numbers(call, here):
+    code, said, _ = call("check", "run.toml", "--json")
+    found = json.loads(said)
+    assert code == Exit.DONE
+    assert found["problems"] == []
+    assert (found["cost"]["cells"], found["cost"]["steps"]) == (144, 420)
+    numbers = ("state", "parameters", "read_ahead", "write_buffers", "results", "checkpoint", "seconds")
+    assert all(found["cost"][name] > 0 for name in numbers)
+
+
+def test_every_bad_value_of_the_weather_is_found(call, here):
+    damage.negative_rain(here)
+    code, said, wrong = call("check", "run.toml")
+    assert code == Exit.MISTAKE
+    assert said == "Problems: 1.\n"
+    assert "rain" in wrong
+    assert "1990-01-03" in wrong
+
+
+@pytest.mark.parametrize("what", ["the weather", "the run file"])
+def test_problems_as_json_are_sentences(call, here, what):
+    changes = ["--set", "time.end=1999-01-01"] if what == "the run file" else []
+    if what == "the weather":
+        damage.negative_rain(here)
+    code, said, wrong = call("check", "run.toml", "--json", *changes)
+    found = json.loads(said)
+    assert (code, wrong) == (Exit.MISTAKE, "")
+    assert len(found["problems"]) == 1
+    assert found["cost"] is None
+    assert ("1999-01-01" if changes else "1990-01-03") in found["problems"][0]
+
+
+def test_a_change_of_the_run_file_is_checked_too(call, here):
+    code, _, wrong = call("check", "run.toml", "--set", "output.every=1 mnth")
+    assert code == Exit.MISTAKE
+    assert 'Key "output.every"' in wrong
+    code, said, _ = call("check", "run.toml", "--set", "time.end=1990-01-19")
+    assert code == Exit.DONE
+    assert said.startswith("144 cells, 10 steps, 1,440 cell-steps\n")

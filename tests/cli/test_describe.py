@@ -1,0 +1,81 @@
+"""`steppe describe`: a model's variables, units, limits, sources, options and sets."""
+
+import json
+
+import pytest
+
+from steppe.errors import Exit
+from steppe.models.pasture import EXPORTS
+from tests.scenario import EXAMPLES
+
+
+def rows(said: str, title: str) -> dict[str, str]:
+    """Name -> line of the table of a role."""
+    lines = iter(said.splitlines())
+    assert title in [line.strip() for line in lines if line.strip() == title] or pytest.fail(f"no table {title}")
+    lines = iter(said.splitlines())
+    for line in lines:
+        if line.strip() == title:
+            break
+    next(lines)
+    found = {}
+    for line in lines:
+        if not line.strip():
+            break
+        found[line.split()[0]] = line
+    return found
+
+
+def test_pasture_shows_what_people_look_at_with_units(call):
+    code, said, wrong = call("describe", "pasture")
+    assert (code, wrong) == (Exit.DONE, "")
+    assert said.startswith("pasture 1.0: The Pasture Model: ")
+    shown = {**rows(said, "state"), **rows(said, "diagnostic")}
+    assert len(EXPORTS) == 18
+    assert set(EXPORTS) <= set(shown)
+    assert " kg ha-1 d-1 " in shown["growth"]
+    assert " mm " in shown["soil_water_1"]
+    assert {"rain", "tmin", "tmax", "radiation", "burn"} <= set(rows(said, "forcing"))
+    assert "APSIM 6.1" in rows(said, "parameter")["curve_number"]
+    assert "option runoff: cn, intensity\n" in said
+    assert "plant sets: native, " in said
+    assert "soil sets: narayen-ref, " in said
+
+
+def test_pasture_as_json_has_the_same_variables(call):
+    code, said, _ = call("describe", "pasture", "--json")
+    assert code == Exit.DONE
+    found = json.loads(said)
+    variables = {variable["name"]: variable for variable in found["variables"]}
+    assert set(EXPORTS) <= set(variables)
+    assert (variables["growth"]["units"], variables["growth"]["role"]) == ("kg ha-1 d-1", "diagnostic")
+    assert variables["stocking_rate"]["low"] == 0.0
+    assert variables["stocking_rate"]["high"] is None
+    assert found["options"]["runoff"] == ["cn", "intensity"]
+    assert "mitchell" in found["sets"]["plant"]
+
+
+def test_a_model_in_a_file_is_described_as_one_of_steppes_own(call):
+    code, said, _ = call("describe", str(EXAMPLES / "bucket.py"))
+    assert code == Exit.DONE
+    assert said.startswith("bucket 1.0: ")
+    assert "0 to 1000" in rows(said, "state")["water"]
+    assert " 150 " in rows(said, "parameter")["capacity"]
+    assert set(rows(said, "diagnostic")) == {"runoff", "actual_evaporation", "drainage"}
+
+
+def test_a_model_with_neighbours_is_described_too(call):
+    code, said, _ = call("describe", str(EXAMPLES / "diffusion.py"))
+    assert code == Exit.DONE
+    assert " kg m-3 " in rows(said, "state")["concentration"]
+    assert "0 to 0.25" in rows(said, "parameter")["rate"]
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [("pastur", 'There is no model "pastur". Did you mean "pasture"?'), ("no.py", 'There is no model file "no.py".')],
+)
+def test_an_unknown_model_is_a_mistake(call, model, sentence):
+    code, said, wrong = call("describe", model)
+    assert (code, said) == (Exit.MISTAKE, "")
+    assert sentence in wrong

@@ -1,0 +1,169 @@
+"""What people read first, and what they read when they mistyped."""
+
+import inspect
+from importlib import import_module
+
+import pytest
+from cyclopts import App
+from inline_snapshot import snapshot
+
+from steppe.cli.app import app
+from steppe.cli.commands import COMMANDS
+from steppe.cli.ingest import ingest
+from steppe.errors import Exit, RunFileError
+
+INGEST = ("stations", "generate", "land")
+EVERY = [*((name,) for name in COMMANDS if name != "ingest"), *(("ingest", name) for name in INGEST)]
+
+
+def function(command: tuple[str, ...]):
+    """The function behind a command."""
+    return getattr(import_module(f"steppe.cli.{command[0]}"), command[-1])
+
+
+def texts(command: tuple[str, ...]) -> dict[str, str]:
+    """Parameter -> help text, as the command line knows them."""
+    tree: App = ingest if command[0] == "ingest" else app
+    arguments = tree[command[-1]].assemble_argument_collection(parse_docstring=True)
+    return {argument.names[0] if argument.names else argument.name: argument.parameter.help or "" for argument in arguments}
+
+
+def test_the_overview_is_this_page(call):
+    code, said, wrong = call("--help")
+    assert (code, wrong) == (Exit.DONE, "")
+    assert said == snapshot("""\
+Usage: steppe COMMAND [OPTIONS]
+
+Run gridded environmental models in parallel; see what they do.
+
+Commands (steppe COMMAND --help shows one, with examples):
+  new       Write a commented run file.
+  ingest    Make a forcing store: from station records, or generated.
+  check     Read all that a run would read, find all that can be wrong, say what it costs.
+  run       Run a run file, or go on with it.
+  describe  Show a model: variables, units, parameters, sources.
+  info      Show what a run folder or a store holds.
+  plot      Draw maps and series of a run (PNG).
+
+Options: --help, --version, --debug (show where an error comes from)
+
+Start:
+  steppe new run                # writes run.toml, with comments
+  steppe check run.toml
+  steppe run run.toml           # Ctrl-C stops it with a checkpoint; the same command goes on
+  steppe plot RUN_FOLDER
+
+Exit codes: 0 done; 1 damage or failure from outside, or a defect; 2 a mistake found before the first step;
+75 stopped on request with a checkpoint (the same command goes on); 130 second Ctrl-C.
+""")
+
+
+def test_no_command_at_all_shows_the_overview(call):
+    assert call() == call("--help") == call("-h")
+
+
+def test_the_help_of_run_is_this_page(call):
+    code, said, wrong = call("run", "--help")
+    assert (code, wrong) == (Exit.DONE, "")
+    assert said == snapshot("""\
+Usage: steppe run [OPTIONS] RUN_FILE
+
+Run a run file, or go on with it.
+
+An unfinished run goes on from its newest checkpoint; a finished one prints its summary.
+Ctrl-C finishes the days in work, writes a checkpoint and leaves; the same command goes on.
+
+Examples:
+
+    steppe run queensland.toml
+    steppe run queensland.toml --until 1995-12-31
+    steppe run queensland.toml --set parameters.stocking_rate=0.2 --output more-stock
+
+╭─ Arguments ──────────────────────────────────────────────────────────────────────────────────────╮
+│ *  RUN_FILE  The run file (TOML). [required]                                                     │
+╰──────────────────────────────────────────────────────────────────────────────────────────────────╯
+╭─ Parameters ─────────────────────────────────────────────────────────────────────────────────────╮
+│ --until DATE     Last day to compute in this call, as 1995-12-31.                                │
+│ --output PATH    The run folder, instead of the run file's.                                      │
+│ --set KEY=VALUE  Another value for a key of the run file, with dots for tables. May be given     │
+│                  several times.                                                                  │
+│ --threads INT    Threads of this process, instead of the run file's or all cores.                │
+│ --fresh          Throw away what the run folder holds of this or another run, and start anew.    │
+│ --quiet          No progress, no summary; warnings all the same.                                 │
+│ --json           The summary as JSON on standard output, no progress.                            │
+│ --show-config    Print the run file with every default, and stop.                                │
+╰──────────────────────────────────────────────────────────────────────────────────────────────────╯
+""")
+
+
+@pytest.mark.parametrize("command", EVERY, ids=" ".join)
+def test_every_command_has_an_example_that_it_accepts(call, command):
+    code, said, wrong = call(*command, "--help")
+    assert (code, wrong) == (Exit.DONE, "")
+    examples = [line.strip() for line in inspect.getdoc(function(command)).splitlines() if line.startswith("    steppe ")]
+    assert examples
+    for example in examples:
+        assert " ".join(example.split()) in " ".join(said.split())
+        words = example.split()[1:]
+        assert words[: len(command)] == list(command)
+        assert app.parse_args(words, exit_on_error=False, print_error=False)[0] is function(command)
+
+
+@pytest.mark.parametrize("command", EVERY, ids=" ".join)
+def test_every_option_says_what_it_is(call, command):
+    said = " ".join(call(*command, "--help")[1].replace("│", " ").split())
+    found = texts(command)
+    assert len(found) == len(inspect.signature(function(command)).parameters)
+    for name, text in found.items():
+        assert len(text) > 8, name
+        assert " ".join(text.split()) in said
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "ingest"])
+def test_the_overview_begins_with_what_the_command_says_of_itself(name):
+    verb = COMMANDS[name].split()[0]
+    assert (function((name,)).__doc__ or "").startswith(verb)
+
+
+def test_the_commands_of_ingest_are_listed_with_what_they_do(call):
+    code, said, _ = call("ingest", "--help")
+    assert code == Exit.DONE
+    for name in INGEST:
+        assert f"{name} ".ljust(10) + function(("ingest", name)).__doc__.splitlines()[0] in said
+
+
+def test_the_version_is_that_of_the_package(call):
+    from importlib.metadata import version
+
+    assert call("--version") == (Exit.DONE, f"steppe {version('steppe')}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["rum", "x.toml"], 'Unknown command "rum". Did you mean "run"?'),
+        (["ingest", "genrate"], 'Unknown command "genrate". Did you mean "generate"?'),
+        (["run"], 'Command "run" parameter RUN_FILE requires an argument. `steppe run --help` shows what it takes.'),
+        (["run", "x.toml", "--untill", "1990-02-01"], "Unknown option: --untill. Did you mean --until?"),
+        (["run", "x.toml", "y.toml"], "y.toml"),
+        (["run", "x.toml", "--threads", "many"], '"many"'),
+        (["ingest", "generate", "w.zarr", "--region", "queensland"], "`steppe ingest generate --help` shows what it takes."),
+        (["new", "model"], 'Choose from: "run"'),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistyped_command_is_told_in_one_line(call, arguments, sentence):
+    code, said, wrong = call(*arguments)
+    assert code == Exit.MISTAKE
+    assert said == ""
+    assert wrong.startswith("steppe: ")
+    assert sentence in wrong
+    assert wrong.count("\n") == 1
+
+
+def test_debug_shows_where_an_error_comes_from(call, tmp_path):
+    code, _, wrong = call("check", str(tmp_path / "no.toml"))
+    assert code == Exit.MISTAKE
+    assert wrong.count("\n") == 1
+    with pytest.raises(RunFileError):
+        call("check", str(tmp_path / "no.toml"), "--debug")

@@ -1,0 +1,69 @@
+"""What a command does not import: that is why it is there at once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+NAMED = """
+import sys
+from steppe.cli import run_command
+run_command(sys.argv[1:])
+print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+"""
+BEFORE_ITS_FIRST_STEP = """
+import sys
+from steppe.engine import Event
+from steppe.cli import progress, run_command
+
+class Watch(progress.Silent):
+    def __enter__(self):
+        return tell
+
+def tell(event: Event) -> None:
+    if event.kind == "progress" and not seen:
+        seen.update({name.partition(".")[0] for name in sys.modules})
+
+seen = set()
+progress.progress = lambda n_cells: Watch()
+run_command(sys.argv[1:])
+print(*seen, file=sys.stderr)
+"""
+
+
+def imported(text: str, *arguments: str, cwd: Path) -> set[str]:
+    """The packages that a new process holds at the end of `text`."""
+    done = subprocess.run([sys.executable, "-c", text, *arguments], cwd=cwd, check=True, capture_output=True, text=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def test_steppe_itself_imports_nothing(tmp_path):
+    import_only = "import sys, steppe; print(*sys.modules, file=sys.stderr)"
+    found = imported(import_only, cwd=tmp_path)
+    assert "steppe" in found
+    assert [name for name in found if name.startswith("steppe.")] == []
+    assert found - {"steppe"} <= imported("import sys, importlib, typing; print(*sys.modules, file=sys.stderr)", cwd=tmp_path)
+
+
+def test_the_overview_imports_no_command_line(tmp_path):
+    found = imported(NAMED, "--help", cwd=tmp_path)
+    assert "steppe" in found
+    assert not found & {"cyclopts", "rich", "numpy", "pydantic"}
+
+
+@pytest.mark.parametrize("arguments", [("run", "--help"), ("ingest", "land", "--help"), ("--version",)], ids=" ".join)
+def test_the_help_of_a_command_imports_no_numbers(tmp_path, arguments):
+    assert not imported(NAMED, *arguments, cwd=tmp_path) & {"numpy", "pydantic", "zarr", "numba", "matplotlib", "xarray"}
+
+
+def test_check_imports_neither_plotting_nor_tables(on_points):
+    found = imported(NAMED, "check", "run.toml", cwd=on_points)
+    assert "numpy" in found
+    assert not found & {"matplotlib", "pandas", "xarray", "numba"}
+
+
+def test_a_run_comes_to_its_first_step_without_plotting_tables_and_compiler(on_points):
+    found = imported(BEFORE_ITS_FIRST_STEP, "run", "run.toml", "--until", "1990-03-01", cwd=on_points)
+    assert "numpy" in found
+    assert not found & {"matplotlib", "pandas", "xarray", "rich", "numba"}

@@ -1,0 +1,70 @@
+"""`steppe info`: what lies in a run folder or a store, also while a run writes there."""
+
+import json
+
+import steppe
+from steppe.errors import Exit
+
+
+def test_a_finished_run_shows_what_it_is_and_what_it_holds(call, finished):
+    code, said, wrong = call("info", str(finished))
+    assert (code, wrong) == (Exit.DONE, "")
+    lines = [line.strip() for line in said.splitlines()]
+    assert lines[0] == f"path: {finished}"
+    assert {"time: 15", "cell: 144", "weather: generated", "state: finished", "steps: 420", "next day: 1991-03-06"} <= set(lines)
+    assert any(line.startswith("title: Bucket over mask (generated weather)") for line in lines)
+    assert any(line.startswith("water: mm, Soil water, time: mean") for line in lines)
+    assert any(line.startswith("model: bucket 1.0 ") for line in lines)
+
+
+def test_a_finished_run_as_json(call, finished):
+    found = json.loads(call("info", str(finished), "--json")[1])
+    assert found["progress"]["state"] == "finished"
+    assert found["dimensions"]["cell"] == 144
+    assert set(found["variables"]) == {"water", "runoff"}
+    assert found["identity"]["time"] == "1990-01-10 to 1991-03-05 standard"
+
+
+def test_a_running_run_shows_what_can_be_read_of_it(call, here):
+    with steppe.Simulation("run.toml") as simulation:
+        code, said, wrong = call("info", "out")
+        assert (code, wrong) == (Exit.DONE, "")
+        assert "  state: running\n  steps: 0\n" in said
+        simulation.step(100)
+        simulation.checkpoint()
+        code, said, wrong = call("info", "out")
+        assert (code, wrong) == (Exit.DONE, "")
+        assert "  time: 3\n" in said
+        assert "  state: running\n  steps: 100\n  next day: 1990-04-20\n" in said
+        found = json.loads(call("info", "out", "--json")[1])
+        assert found["progress"] == {"state": "running", "steps": 100, "next day": "1990-04-20"}
+
+
+def test_a_forcing_store_shows_its_days_and_variables(call, made_scenario):
+    store = made_scenario.parent / "weather.zarr"
+    code, said, wrong = call("info", str(store))
+    assert (code, wrong) == (Exit.DONE, "")
+    assert "time: 1990-01-01 to 1991-05-15\n" in said
+    assert "  rain: mm d-1, rainfall" in said
+    assert "  weather: generated\n" in said
+    found = json.loads(call("info", str(store), "--json")[1])
+    assert set(found["variables"]) == {"rain", "tmin", "tmax", "radiation", "vp", "pan"}
+    assert found["attributes"]["seed"] == 1
+
+
+def test_what_a_store_was_made_of_is_a_line_each(call, tmp_path, monkeypatch):
+    from tests.cli.test_ingest import DAYS, POINTS, write_stations
+
+    monkeypatch.chdir(tmp_path)
+    write_stations(tmp_path)
+    (tmp_path / "points.csv").write_text(POINTS)
+    call("ingest", "stations", ".", "w.zarr", "--points", "points.csv", *DAYS)
+    lines = call("info", "w.zarr")[1].splitlines()
+    made_of = [line.partition(",")[0] for line in lines if line.startswith("source: ")]
+    assert made_of == ["source: north.csv.gz", "source: south.csv.gz"]
+
+
+def test_where_there_is_nothing_the_error_says_what_to_give(call, tmp_path):
+    code, said, wrong = call("info", str(tmp_path))
+    assert (code, said) == (Exit.MISTAKE, "")
+    assert f'There is no run folder or store at "{tmp_path}".' in wrong
