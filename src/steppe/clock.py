@@ -37,8 +37,8 @@ def parse_date(value: str | Date | cftime.datetime, calendar: str = "standard") 
     try:
         year, month, day = (int(part) for part in text[:10].split("-"))
         return cftime.datetime(year, month, day, calendar=calendar)
-    except ValueError as error:
-        raise RunFileError(f'"{text}" is not a date of the {calendar} calendar ({error}). Write it as 1990-01-31.') from None
+    except ValueError:
+        raise RunFileError(f'"{text}" is not a date of the {calendar} calendar. Write it as 1990-01-31.') from None
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def test_the_summary_as_json(call, here):
     found = json.loads(said)
     assert (code, wrong) == (Exit.DONE, "")
     assert found["model"] == "bucket 1.0"
-    assert found["columns"] == ["runoff [mm]", "water [mm]"]
+    assert found["columns"] == ["runoff [mm, total]", "water [mm, mean]"]
     assert list(found["years"]) == ["1990", "1991"]
     assert all(len(row) == 2 and all(np.isfinite(row)) for row in found["years"].values())
 

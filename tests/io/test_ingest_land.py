@@ -30,7 +30,7 @@ def test_a_cell_takes_its_own_soil_or_the_nearest(tmp_path: Path) -> None:
 
 def test_without_soil_data_the_land_is_uniform_and_says_so(tmp_path: Path) -> None:
     grid = Points(("a", "b"), np.array([-20.0, -21.0]), np.array([140.0, 141.0]))
-    assert not ingest_land(tmp_path, tmp_path / "land.zarr", grid)
+    assert not ingest_land(None, tmp_path / "land.zarr", grid)
     assert read_static(tmp_path / "land.zarr", "land_type", grid).tolist() == [1.0, 1.0]
     assert read_static(tmp_path / "land.zarr", "plant_available_water", grid).tolist() == [0.0, 0.0]
     assert "No soil data were given" in xarray.open_zarr(tmp_path / "land.zarr", consolidated=False, chunks=None).attrs["summary"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray
 
-from steppe.errors import ForcingError
+from steppe.errors import ForcingError, RunFileError
 from steppe.grid import Points, Raster
 from steppe.io import read_static, scan
 from steppe.io.forcing_variables import WEATHER
@@ -227,5 +227,5 @@ def test_missing_normals_and_days_are_named(tmp_path: Path) -> None:
         ingest_stations(shared_path("data/weather"), tmp_path / "w.zarr", grid, "1990-01-01", "1990-12-31", normals=tmp_path / "n.npz")
     with pytest.raises(ForcingError, match="covers a whole month of 2012-01-01 to 2012-12-31"):
         ingest_stations(shared_path("data/weather"), tmp_path / "w.zarr", grid, "2012-01-01", "2012-12-31")
-    with pytest.raises(ForcingError, match="holds no day"):
+    with pytest.raises(RunFileError, match="holds no day"):
         ingest_stations(shared_path("data/weather"), tmp_path / "w.zarr", grid, "1990-02-01", "1990-01-31")

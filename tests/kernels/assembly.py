@@ -23,7 +23,7 @@ def assert_is_vector_code(module: ModuleType, dtype: str = "float32", per_cell: 
     declaration = CellDeclaration(module, dtype)
     step = declaration.cell_step(declaration.options(options))
     letter = "s" if dtype == "float32" else "d"
-    for diagnostics in (False, True):
+    for diagnostics in ((), declaration.fields("Diagnostics")):
         text = compile_loop(step, np.dtype(dtype).type, per_cell, diagnostics).assembly
         code = "\n".join(line for line in text.splitlines() if re.match(r"\t[a-z]", line))
         packed, scalar = (len(re.findall(rf"\tv?div{kind}{letter}\b", code)) for kind in "ps")

@@ -12,6 +12,7 @@ from examples.bucket import Diagnostics, Forcing, Parameters, State
 
 from steppe.errors import FolderError
 from steppe.kernels import CellKernel, Window, cache
+from steppe.kernels.source import fingerprint, in_memory
 from steppe.kernels.vecmath import exp
 from steppe.models.cell_declaration import CellDeclaration
 from tests.kernels.assembly import assert_is_vector_code
@@ -39,7 +40,7 @@ def test_blocks_of_any_size_give_the_same_bits() -> None:
     declaration = CellDeclaration(bucket)
     step = declaration.cell_step(())
     rows = np.random.default_rng(3).uniform(0, 9, (12, 700)).astype(np.float32)
-    window = Window(("rain", "evaporation"), rows, np.arange(12, dtype=np.int32).reshape(2, 6), *np.array([[1, 1], [0, 0]], np.float32), 0)
+    window = Window(("rain", "pan"), rows, np.arange(12, dtype=np.int32).reshape(2, 6), *np.array([[1, 1], [0, 0]], np.float32), 0)
     found = []
     for block, cuts in ((256, (0, 700)), (16, (0, 700)), (64, (0, 1, 300, 700))):
         state = np.zeros((2, 700), np.float32)
@@ -95,9 +96,7 @@ def test_a_stale_kernel_is_never_loaded(tmp_path: Path, monkeypatch: pytest.Monk
         module = SimpleNamespace(**{**vars(bucket), "step": step_with_helper})
         kernel = CellKernel(CellDeclaration(module).cell_step(()), np.float32)
         state, codes, steps = np.full((2, 1), 10, np.float32), np.zeros(1, np.int32), np.zeros(1, np.int32)
-        window = Window(
-            ("rain", "evaporation"), np.zeros((2, 1), np.float32), np.array([[0], [1]], np.int32), *np.eye(2, dtype=np.float32), 0
-        )
+        window = Window(("rain", "pan"), np.zeros((2, 1), np.float32), np.array([[0], [1]], np.int32), *np.eye(2, dtype=np.float32), 0)
         constants = np.empty((0, 1), np.float32), np.array([100, 0.1], np.float32)
         kernel.run(state, codes, steps, *constants, np.zeros((1, 3), np.float32), range(1), range(1), window, [])
         results.append(float(state[0, 0]))
@@ -111,3 +110,22 @@ def helper(x: float) -> float:
 
 def step_with_helper(s: State, f: Forcing, p: Parameters) -> tuple[State, Diagnostics]:
     return State(water=helper(s.water)), Diagnostics(runoff=0.0, actual_evaporation=0.0, drainage=0.0)
+
+
+def test_a_process_whose_model_is_edited_meanwhile_names_its_kernel_by_what_it_runs(tmp_path: Path) -> None:
+    path = tmp_path / "steps.py"
+    fingerprints = []
+    for text in ("def step(x):\n    return 2.0 * x\n", "def step(x):\n    return 3.0 * x\n"):
+        path.write_text(text)
+        namespace: dict = {}
+        exec(compile(text, str(path), "exec"), namespace)
+        fingerprints.append(fingerprint(namespace["step"], in_memory))
+        path.write_text("def step(x):\n    return 4.0 * x\n")
+        assert fingerprint(namespace["step"], in_memory) == fingerprints[-1]
+    assert fingerprints[0] != fingerprints[1]
+
+
+def test_a_process_whose_compiler_is_edited_meanwhile_leaves_no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "COMPILER", "as it was when the process began")
+    cache.store(tmp_path / "a.kernel", "symbol", b"object")
+    assert cache.find(tmp_path / "a.kernel") is None

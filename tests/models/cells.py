@@ -78,10 +78,10 @@ NOTHING = MemoryRecorder([], 1, 1, 1)
 
 
 def weather(cells: int, steps: int, seed: int = 1) -> dict[str, np.ndarray]:
-    """Rain, evaporation of the bucket: numbers that 0.1 times an integer can hold."""
+    """Rain and pan evaporation of the bucket: numbers that 0.1 times an integer can hold."""
     random = np.random.default_rng(seed)
     rain = np.round(random.gamma(0.3, 20.0, (steps, cells)), 1).clip(0, 300)
-    return {"rain": rain, "evaporation": np.round(random.uniform(0, 9, (steps, cells)), 1)}
+    return {"rain": rain, "pan": np.round(random.uniform(0, 9, (steps, cells)), 1)}
 
 
 def started(module: Any, cells: int, threads: int = 1, dtype: str = "float32", state: Any = None, **parameters: Any) -> CellModel:

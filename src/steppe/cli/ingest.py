@@ -134,7 +134,7 @@ def land(
 
     if folder is not None and not folder.is_dir():
         raise ForcingError(f'There is no folder "{folder}". Give the one that holds queensland_grid, or none for cells that are all alike.')
-    known = ingest_land(folder or Path(), store, _grid(region, file, points))
+    known = ingest_land(folder, store, _grid(region, file, points))
     print(f"{store}: {'soil water and land types from a soil map' if known else 'no soil data were given; all cells are alike'}.")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steppe.clock import parse_date
 from steppe.engine.run_file import read_run_file
 from steppe.errors import RunFileError, nearest
 from steppe.io import ForcingStore, Progress, open_results, unpack
@@ -39,8 +40,13 @@ class Summary:
             width = [max(len(column), 9) for column in self.columns]
             lines.append("year  " + "  ".join(f"{column:>{w}}" for column, w in zip(self.columns, width, strict=True)))
             for year, row in self.years.items():
-                lines.append(f"{year}  " + "  ".join(f"{value:>{w}.1f}" for value, w in zip(row, width, strict=True)))
+                lines.append(f"{year}  " + "  ".join(f"{_digits(value):>{w}}" for value, w in zip(row, width, strict=True)))
         return "\n".join(lines) + "\n"
+
+
+def _digits(value: float) -> str:
+    """A number as people read it: three digits at least."""
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
 
 
 def summary(simulation: "Simulation") -> Summary:
@@ -73,7 +79,7 @@ def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict
     for name in names:
         units = str(dataset[name].attrs["units"])
         is_rate = units.endswith(" d-1")
-        columns.append(f"{name} [{units.removesuffix(' d-1') if is_rate else units}]")
+        columns.append(f"{name} [{units.removesuffix(' d-1')}, total]" if is_rate else f"{name} [{units}, mean]")
         for number in rows:
             here = year == number
             total = float(np.sum(dataset[name].values[here] * days[here]))
@@ -103,11 +109,10 @@ def draw(path: Path, output: Path, variables: list[str] | None = None, date: str
     when = f"{first} until before {last}"
     chosen = dataset[variables or held]
     if date is not None:
-        try:
-            chosen = chosen.sel(time=[date], method="ffill")
-        except KeyError:
-            raise RunFileError(f'--date {date} is not in the run "{path}", which holds {when}.') from None
-        when = date
+        day = f"{parse_date(date):%Y-%m-%d}"
+        if not first <= day < last:
+            raise RunFileError(f'--date {date} is not in the run "{path}", which holds {when}.')
+        chosen, when = chosen.sel(time=[day], method="ffill"), day
     maps = [_map(chosen[name], dataset) for name in chosen.data_vars]
     attributes = dataset.attrs
     notes = [f"{attributes.get('source', '')}. Maps: {'interval that holds ' if date else 'means of '}{when}. Lines: monthly means."]

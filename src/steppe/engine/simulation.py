@@ -220,7 +220,7 @@ class Simulation:
         }
         manifest = {"date": self.date, "calendar": self.clock.calendar, "records": records}
         path = Checkpoint.write(self.folder.checkpoints, self.step_index, arrays, manifest, self.plan.identity)
-        Progress("finished" if complete else "running", self.step_index, self.date, records).write(self.folder.path)
+        Progress("finished" if complete else "stopped", self.step_index, self.date, records).write(self.folder.path)
         self._checkpoint_cost = time.monotonic() - begin
         self._checkpoint_time = time.monotonic()
         self._tell("checkpoint", str(path))

@@ -1,13 +1,15 @@
 """Time axes of a forcing store: which days each row of a variable holds for. A row is valid on its days and nowhere else."""
 
 from dataclasses import dataclass
+from datetime import date as Date
 from functools import cached_property
 
 import cftime
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import EPOCH
+from steppe.clock import EPOCH, parse_date
+from steppe.errors import RunFileError
 
 WEEKS = 52  # of a year: the last one has the eight or nine days that remain; paper 000
 
@@ -36,6 +38,20 @@ class Axis:
         """A row a day, `days` of them from day `first`."""
         starts = np.arange(first, first + days, dtype=np.int64)
         return cls("time", starts, starts + 1, calendar)
+
+    @classmethod
+    def of_days(cls, start: str | Date, end: str | Date, calendar: str = "standard") -> "Axis":
+        """A row a day from `start` to `end`, both inclusive.
+
+        Raises
+        ------
+        RunFileError
+            A date is none, or the end is before the start.
+        """
+        first, last = (day_number(parse_date(date, calendar)) for date in (start, end))
+        if last < first:
+            raise RunFileError(f"The period from {start} to {end} holds no day. The end is the last day, inclusive.")
+        return cls.daily(first, last - first + 1, calendar)
 
     @classmethod
     def weekly(cls, first: int, days: int, calendar: str = "standard") -> "Axis":

@@ -3,7 +3,7 @@
     vecmath   exp, log, power, ... for steps           primitives, intrinsics   what they are made of, in Python and compiled
     cell_loop what the loop is, as text                source, compiling        from functions to machine code
     cache     machine code on disk                     cell_kernel              all of it: a model's loop, ready to run
-    sums      sums that do not depend on order
+    loading   a kernel made while the program goes on    sums                   sums that do not depend on order
 
 Importing this room imports neither Numba nor LLVM: a kernel that is in the cache needs no Numba at all.
 """
@@ -11,6 +11,7 @@ Importing this room imports neither Numba nor LLVM: a kernel that is in the cach
 from steppe.kernels.cache import folder as cache_folder
 from steppe.kernels.cell_kernel import CellKernel, Record, Rows, Window
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, STATE_NOT_FINITE, TODAY, CellStep
+from steppe.kernels.loading import Loading
 from steppe.kernels.source import attributes, fingerprint
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "TODAY",
     "CellKernel",
     "CellStep",
+    "Loading",
     "Record",
     "Rows",
     "Window",

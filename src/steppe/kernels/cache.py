@@ -1,6 +1,7 @@
 """Machine code on disk: a kernel is compiled once a machine, then loaded in milliseconds, without Numba.
 
-A file holds the object code of one function under a name that hashes everything it was made of, so a stale kernel cannot be loaded:
+A file holds the object code of one function under a name that hashes everything it was made of, as it was in memory, so a stale kernel
+cannot be loaded and a process whose files are edited under it leaves none:
 
     <folder>/<model>_<key>.kernel = SHA-256 of the rest (32 bytes) | symbol | newline | object file
 
@@ -49,22 +50,32 @@ def target_machine() -> Any:
     llvm = _llvm()
     name, features = _processor()
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(cpu=name, features=features, opt=3, reloc="default", codemodel="jitdefault", jit=True)
+    return target.create_target_machine(cpu=name, features=features, opt=3, reloc="pic", codemodel="small", jit=True)
+
+
+def _compiler() -> str:
+    """The source of this room."""
+    return "\0".join(path.read_text() for path in sorted(Path(__file__).parent.glob("*.py")))
+
+
+COMPILER = _compiler()  # as this process imports it, not as the files become afterwards
 
 
 def key(*parts: str) -> str:
-    """What names a kernel: a digest of everything it depends on, the processor and LLVM among it."""
-    return sha256("\0".join([*parts, *_processor(), version("llvmlite")]).encode()).hexdigest()[:24]
+    """What names a kernel: a digest of everything it depends on, this compiler, the processor and LLVM among it."""
+    return sha256("\0".join([*parts, COMPILER, *_processor(), version("llvmlite")]).encode()).hexdigest()[:24]
 
 
 def store(path: Path, symbol: str, object_file: bytes) -> None:
-    """Keeps a kernel.
+    """Keeps a kernel, unless this room's files were changed meanwhile: what of them made it is not known then.
 
     Raises
     ------
     FolderError
         The folder cannot be written.
     """
+    if _compiler() != COMPILER:
+        return
     content = symbol.encode() + b"\n" + object_file
     beside = path.with_suffix(f".{os.getpid()}.{id(content)}")
     try:
@@ -95,7 +106,8 @@ class Linked:
 
     def __init__(self, symbol: str, object_file: bytes, argument_types: list[Any]) -> None:
         llvm = _llvm()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())  # owns the memory of the code
+        # It owns the memory. llvmlite's memory keeps code and constants together, as the small code model needs it.
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(), use_lmm=True)
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_file))
         self._engine.finalize_object()
         self._function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *argument_types)(

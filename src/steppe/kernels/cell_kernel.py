@@ -2,7 +2,6 @@
 
 import ctypes
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from steppe.kernels import cache
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, PARAMETERS, TODAY, CellStep, Rows, loop_text
 from steppe.kernels.primitives import where
-from steppe.kernels.source import fingerprint
+from steppe.kernels.source import fingerprint, in_memory
 
 Array = NDArray[Any]
 KINDS = {"int16": 0, "float32": 1, "float64": 2}
@@ -45,7 +44,7 @@ class CellKernel:
     """The compiled loop of one model for one precision and one choice of per-cell constants.
 
     dtype: np.float32 or np.float64. per_cell: parameters and derived that differ from cell to cell, in the order of their rows.
-    diagnostics: whether all diagnostics are computed (they can then be recorded); otherwise they cost nothing.
+    diagnostics: those that are kept, so that they can be recorded; what only others need is not computed.
     block: cells in a block; results do not depend on it.
 
     Raises
@@ -56,7 +55,9 @@ class CellKernel:
         The kernel cache cannot be written.
     """
 
-    def __init__(self, model: CellStep, dtype: Any, per_cell: tuple[str, ...] = (), diagnostics: bool = False, block: int = BLOCK) -> None:
+    def __init__(
+        self, model: CellStep, dtype: Any, per_cell: tuple[str, ...] = (), diagnostics: tuple[str, ...] = (), block: int = BLOCK
+    ) -> None:
         self.rows = Rows(model, per_cell, diagnostics)
         self.real = np.dtype(dtype).type
         self.block = block
@@ -69,10 +70,9 @@ class CellKernel:
         pointers = [ctypes.c_int64 if to == "number" else ctypes.c_void_p for to in PARAMETERS.values()]
         self._linked = cache.Linked(*found, pointers)
 
-    def _key(self, model: CellStep, per_cell: tuple[str, ...], diagnostics: bool) -> str:
-        text = loop_text(model, per_cell, diagnostics)
-        room = [path.read_text() for path in sorted(Path(__file__).parent.glob("*.py"))]  # any change of the compiler itself
-        return cache.key(text, fingerprint(model.step), f"{self.real.__name__} {self.block}", version("numba"), *room)
+    def _key(self, model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str, ...]) -> str:
+        text = loop_text(model, per_cell, diagnostics, self.block)
+        return cache.key(text, fingerprint(model.step, in_memory), f"{self.real.__name__} {self.block}", version("numba"))
 
     def run(
         self,
@@ -144,7 +144,7 @@ def _aligned(length: int, real: Any) -> Array:
     return raw[start : start + length * size].view(real)
 
 
-def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), diagnostics: bool = False, block: int = BLOCK) -> Any:
+def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), diagnostics: tuple[str, ...] = (), block: int = BLOCK) -> Any:
     """The `MachineCode` of a loop, compiled anew (imports Numba)."""
     from numba import types as numba_types
 
@@ -156,7 +156,7 @@ def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), dia
     namespace |= {"ZERO": real(0), "NAN": real("nan"), "MISSING": MISSING, "float64_pointer": float64_pointer, "where": INTRINSICS[where]}
     namespace |= {"float64": np.float64, "int32": np.int32, "int64": np.int64}
     namespace |= {operation.upper(): number for number, operation in enumerate(OPERATIONS)}
-    exec(compile(loop_text(model, per_cell, diagnostics), f"<loop of {model.name}>", "exec"), namespace)
+    exec(compile(loop_text(model, per_cell, diagnostics, block), f"<loop of {model.name}>", "exec"), namespace)
     types: Any = numba_types  # declared in part only
     kinds = {name: types.CPointer(getattr(types, name)) for name in ("int16", "int32", "int64", "float32", "float64")}
     kinds |= {"real": kinds[real.__name__], "number": types.int64}

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from steppe.kernels.source import attributes
+
 BLOCK = 256  # cells
 STATE_NOT_FINITE = 100  # code of a bad cell; k is the k-th forcing, from 1, outside its limits or missing
 OPERATIONS = ("sum", "min", "max", "last")
@@ -48,12 +50,12 @@ class CellStep:
 class Rows:
     """Which row of `work` holds what. carried: rows of the state array; per_cell: rows of the array of per-cell constants."""
 
-    def __init__(self, model: CellStep, per_cell: tuple[str, ...], diagnostics: bool) -> None:
+    def __init__(self, model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str, ...]) -> None:
         self.carried = (*model.fields("State"), *model.defaults)
         self.code, self.step = len(self.carried), len(self.carried) + 1
         self.forcing = tuple(name for name in model.fields("Forcing") if name not in model.defaults)
         self.per_cell = per_cell
-        self.diagnostics = model.fields("Diagnostics") if diagnostics else ()
+        self.diagnostics = diagnostics
         names = (*self.carried, "", "", *self.forcing, *(f"constant {name}" for name in per_cell), *self.diagnostics)
         self.count = len(names)
         self._row = {name: row for row, name in enumerate(names)}
@@ -145,11 +147,11 @@ def kernel({parameters}):
                 new, diagnostic = step({arguments})
                 total = {total}
                 code = where(code != ZERO or total - total == ZERO, code, Real({not_finite}))
-                before = work[{code} * B + i]
+                before = work[{code_at} + i]
                 good = code == ZERO and before == ZERO
 {stores}
-                work[{code} * B + i] = where(before == ZERO, code, before + ZERO)
-                work[{code_step} * B + i] = where(before == ZERO, Real(j), work[{code_step} * B + i] + ZERO)
+                work[{code_at} + i] = where(before == ZERO, code, before + ZERO)
+                work[{step_at} + i] = where(before == ZERO, Real(j), work[{step_at} + i] + ZERO)
             for r in range(n_records):
                 slot = record_slots[r * steps + j]
                 if slot >= 0:
@@ -157,9 +159,9 @@ def kernel({parameters}):
 {defaults}
         store(work, state, cells, carried_rows, c, n)
         for i in range(n):
-            if codes[c + i] == 0 and work[{code} * B + i] != ZERO:
-                codes[c + i] = int32(work[{code} * B + i])
-                bad_steps[c + i] = int32(step_0 + int64(work[{code_step} * B + i]))
+            if codes[c + i] == 0 and work[{code_at} + i] != ZERO:
+                codes[c + i] = int32(work[{code_at} + i])
+                bad_steps[c + i] = int32(step_0 + int64(work[{step_at} + i]))
 '''
 
 # Arguments of the kernel: name -> what it points to ("real" in the model's precision) or "number".
@@ -197,21 +199,22 @@ PARAMETERS = {
 }
 
 
-def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: bool) -> str:
-    """The source of `kernel` for one model and set of per-cell constants, with or without diagnostics, in any precision."""
+def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str, ...], block: int = BLOCK) -> str:
+    """The source of `kernel` for one model, set of per-cell constants, and diagnostics that are kept, in any precision."""
     rows = Rows(model, per_cell, diagnostics)
     constants = (*model.fields("Parameters"), *model.fields("Derived"))
     uniform = [name for name in constants if name not in per_cell]
+    read = attributes(model.step)
     inner = " " * 16
 
     def at(name: str) -> str:
-        return f"work[{rows[name]} * B + i]"
+        return f"work[{rows[name] * block} + i]"
 
     def value(group: str, name: str) -> str:
         if group == "Options":
             return str(model.options[model.fields("Options").index(name)])
         if group in ("Parameters", "Derived"):
-            return at(f"constant {name}") if name in per_cell else f"uniform_{name}"
+            return at(f"constant {name}") if name in per_cell else f"uniform_{name}" if name in read else "NAN"
         return f"today_{name}" if group == "Today" else f"v_{name}"
 
     def check(number: int, name: str) -> str:
@@ -226,9 +229,10 @@ def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: bool) -> 
     stores += [f"{inner}{at(name)} = where(good, diagnostic.{name}, NAN)" for name in rows.diagnostics]
     return _TEXT.format(
         parameters=", ".join(PARAMETERS),
-        uniform="\n".join(f"    uniform_{name} = uniform[{k}]" for k, name in enumerate(uniform)),
+        uniform="\n".join(f"    uniform_{name} = uniform[{k}]" for k, name in enumerate(uniform) if name in read),
         code=rows.code,
-        code_step=rows.step,
+        code_at=rows.code * block,
+        step_at=rows.step * block,
         constants_row=rows.step + 1 + len(rows.forcing),
         today="\n".join(f"            today_{name} = today[j * {len(TODAY)} + {TODAY.index(name)}]" for name in model.fields("Today")),
         loads="\n".join(f"{inner}v_{name} = {at(name)}" for name in (*rows.carried, *rows.forcing)),

@@ -23,14 +23,15 @@ import numpy as np
 from numba import cfunc, njit, types
 from numba.core import compiler, ir
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
-from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.errors import NumbaError
-from numba.core.typed_passes import NopythonTypeInference
-from numba.core.untyped_passes import IRProcessing
+from numba.core.typed_passes import AnnotateTypes, IRLegalization, NativeLowering, NoPythonBackend, NopythonTypeInference, PreLowerStripPhis
+from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 
 from steppe.errors import ModelError
 from steppe.kernels.cache import target_machine
 from steppe.kernels.intrinsics import CONSTANTS, INTRINSICS
+from steppe.kernels.loading import go_on
 from steppe.kernels.source import check_names, named, place
 from steppe.kernels.vecmath import FORMULAS
 
@@ -48,6 +49,9 @@ OPTIONS: dict[str, Any] = {
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
+# Numba's passes before types are known and after.
+READ = (TranslateByteCode, FixupArgs, IRProcessing, GenericRewrites)
+WRITE = (PreLowerStripPhis, IRLegalization, AnnotateTypes, NativeLowering, NoPythonBackend)
 
 
 class Translated(JITCodeLibrary):
@@ -83,16 +87,20 @@ def _untouched() -> Any:
 
 
 class Translator(compiler.CompilerBase):
-    """Numba's compiler as far as LLVM's language."""
+    """Numba's compiler as far as LLVM's language, without the passes for arrays, closures and exceptions that a kernel has not."""
+
+    before_types: tuple[Any, ...] = ()
+    after_types: tuple[Any, ...] = ()
 
     def define_pipelines(self) -> list[Any]:
-        """Numba's own passes, with a module that is not compiled."""
+        """The one way through the compiler, for each function anew."""
+        go_on()
         self.state.library = _untouched().create_library(self.state.func_id.func_qualname)
-        return [self.passes()]
-
-    def passes(self) -> Any:
-        """The passes from bytecode to LLVM's language."""
-        return compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager = PassManager("kernel")
+        for each in (*READ, *self.before_types, ReconstructSSA, NopythonTypeInference, *self.after_types, *WRITE):
+            manager.add_pass(each, each._name)
+        manager.finalize()
+        return [manager]
 
 
 inline = njit(pipeline_class=Translator, **OPTIONS)  # for the functions of a loop
@@ -153,12 +161,7 @@ def _passes(real: Any) -> Any:
             return ""
 
     class StepTranslator(Translator):
-        def passes(self) -> Any:
-            passes = super().passes()
-            passes.add_pass_after(WeakLiterals, IRProcessing)
-            passes.add_pass_after(OnlyOnePrecision, NopythonTypeInference)
-            passes.finalize()
-            return passes
+        before_types, after_types = (WeakLiterals,), (OnlyOnePrecision,)
 
     return StepTranslator
 
@@ -234,6 +237,7 @@ def machine_code(function: Function, argument_types: tuple[Any, ...]) -> Machine
         made = cfunc(types.void(*argument_types), pipeline_class=Translator, error_model="numpy", _nrt=False)(function)
     except NumbaError as error:
         raise ModelError(f"The model cannot be compiled. {error}") from error
+    go_on()
     module = llvm.parse_assembly(made.inspect_llvm())
     symbol = made.native_name.removeprefix("cfunc.")
     for candidate in module.functions:

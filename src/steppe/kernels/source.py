@@ -5,7 +5,7 @@ import dis
 import inspect
 import linecache
 from collections.abc import Callable, Iterator
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from steppe.errors import ModelError, nearest
@@ -81,11 +81,20 @@ def attributes(function: Callable[..., Any]) -> set[str]:
     return {i.argval for f in functions(function) for i in dis.get_instructions(f) if i.opname in ("LOAD_ATTR", "LOAD_METHOD")}
 
 
-def fingerprint(function: Callable[..., Any]) -> str:
-    """The text of a function and of all functions and constants that it names: what a kernel made of it depends on."""
+def in_memory(function: Callable[..., Any] | CodeType) -> str:
+    """What Python runs, and a compiler reads, of a function. Its source file may have been changed since it was imported."""
+    code = function if isinstance(function, CodeType) else function.__code__
+    constants = [
+        in_memory(c) if isinstance(c, CodeType) else repr(sorted(c, key=repr) if isinstance(c, frozenset) else c) for c in code.co_consts
+    ]
+    return f"{code.co_name} {code.co_argcount} {code.co_varnames} {code.co_names} {code.co_freevars} {code.co_code.hex()} {constants}"
+
+
+def fingerprint(function: Callable[..., Any], of: Callable[[FunctionType], str] = inspect.getsource) -> str:
+    """The text, or what else `of` gives, of a function and all functions it names, with the constants: what a kernel depends on."""
     parts: list[str] = []
     for f in functions(function):
-        parts.append(inspect.getsource(f))
+        parts.append(of(f))
         for name, value, _ in named(f):
             if isinstance(value, int | float | str | tuple):
                 parts.append(f"{name} = {value!r}")

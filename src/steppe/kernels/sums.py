@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from inspect import getsource
 from math import frexp, inf, isfinite, ldexp
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from steppe.errors import Failure
 from steppe.kernels import cache as cache_files
 from steppe.kernels.primitives import bits
+from steppe.kernels.source import in_memory
 
 Array = NDArray[Any]
 Reduce = Callable[[Array, Literal["sum", "max"]], Array]
@@ -230,7 +230,7 @@ def _loop(  # type: ignore[no-untyped-def]
 @cache
 def _compiled() -> Callable[..., None]:
     """The loop as machine code, from the cache of kernels."""
-    path = cache_files.folder() / f"sums_{cache_files.key(getsource(_loop), version('numba'))}.kernel"
+    path = cache_files.folder() / f"sums_{cache_files.key(in_memory(_loop), version('numba'))}.kernel"
     found = cache_files.find(path)
     if found is None:
         found = _compile()

@@ -3,12 +3,12 @@
     advance: piece of the inputs ─> a window a tile ─> threads over ranges of cells ─> the kernel: blocks, steps, cells
                                                                  records reduced in the loop ┘
 
-Two kernels: one without diagnostics, and one with all of them, for the steps on which somebody records some and for `export`. Of the
-last step are kept its forcing and the state before it, so that diagnostics can be had of it later.
+Two kernels: one that keeps the diagnostics that are recorded, often none, and one that keeps all of them, for `export`. Of the last
+step are kept its forcing and the state before it, so that diagnostics can be had of it later.
 """
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from steppe.clock import Clock
 from steppe.errors import ModelError, nearest
-from steppe.kernels import BLOCK, STATE_NOT_FINITE, TODAY, CellKernel, Record, Window, attributes
+from steppe.kernels import BLOCK, STATE_NOT_FINITE, TODAY, CellKernel, Loading, Record, Window, attributes
 from steppe.models.cell_declaration import CellDeclaration
 from steppe.models.cell_forcing import kept, part, unpacked, windows
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Records, Status
@@ -73,8 +73,7 @@ class CellModel:
         self._real: Any = np.dtype(dtype).type
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, "cells") if threads > 1 else None
-        self._loader = ThreadPoolExecutor(1, "kernel")
-        self._kernels: dict[tuple[Any, ...], Future[CellKernel]] = {}
+        self._kernels: dict[tuple[Any, ...], Loading[CellKernel]] = {}
         self.name: str = self._declaration.name
         self.version: str = self._declaration.version
         self.digest = self._declaration.digest()
@@ -111,6 +110,7 @@ class CellModel:
         self._constants = self._derived()
         self._last: LastStep | None = None
         self._diagnostics: dict[str, Array] = {}
+        self._recorded: set[str] = set()
         self._first_bad = Status()
         self._fill(state or {})
 
@@ -163,13 +163,13 @@ class CellModel:
         rows = np.array([used[name] for name in per_cell], self._real).reshape(len(per_cell), self._cells)
         return Constants(p, d, per_cell, rows, np.array([value for value in used.values() if not value.ndim], self._real))
 
-    def _kernel(self, diagnostics: bool) -> Future[CellKernel]:
-        """Loaded in the background, once for each choice of per-cell constants."""
-        per_cell = self._constants.per_cell
-        key = (self._options, per_cell, diagnostics)
+    def _kernel(self, per_cell: tuple[str, ...], diagnostics: Iterable[str]) -> Loading[CellKernel]:
+        """Loaded in the background, once for each choice of per-cell constants and of diagnostics that are kept."""
+        names = tuple(name for name in self._declaration.fields("Diagnostics") if name in diagnostics)
+        key = (self._options, per_cell, names)
         if key not in self._kernels:
             step = self._declaration.cell_step(self._options)
-            self._kernels[key] = self._loader.submit(CellKernel, step, self._real, per_cell, diagnostics)
+            self._kernels[key] = Loading(lambda: CellKernel(step, self._real, per_cell, names))
         return self._kernels[key]
 
     # --- steps ----------------------------------------------------------------------------------------------------------------------
@@ -212,9 +212,10 @@ class CellModel:
         return np.stack(clock.fields(steps), axis=1).astype(self._real)
 
     def _run(self, steps: range, slabs: list[Window], clock: Clock, records: list[Records]) -> None:
-        roles = {self._recordable(record.name).role for record in records}
-        kernel = self._kernel(Role.DIAGNOSTIC in roles).result()
-        self._kernel(diagnostics=True)  # behind, when it is not the one in use: somebody may look
+        per_cell = self._constants.per_cell
+        self._recorded = {record.name for record in records if self._recordable(record.name).role is Role.DIAGNOSTIC}
+        kernel = self._kernel(per_cell, self._recorded).result()
+        self._kernel(per_cell, self._declaration.fields("Diagnostics"))  # behind: somebody may look
         listed = [Record(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
         good = self._codes == 0
         self._compute(kernel, steps, slabs, self._today(steps, clock), self._constants, (self._state, self._codes, self._bad_steps), listed)
@@ -313,10 +314,8 @@ class CellModel:
     def _diagnostic(self, last: LastStep, name: str) -> Array:
         """All of them are computed on the first request after a step; of a bad cell they are NaN."""
         if not self._diagnostics:
-            step = self._declaration.cell_step(self._options)
             names = self._declaration.fields("Diagnostics")
-            key = (self._options, last.constants.per_cell, True)
-            kernel = self._kernels[key].result() if key in self._kernels else CellKernel(step, self._real, last.constants.per_cell, True)
+            kernel = self._kernel(last.constants.per_cell, names).result()
             values = np.empty((len(names), 1, self._cells))
             records = [Record(kernel.rows[n], "last", np.zeros(1, np.int32), v) for n, v in zip(names, values, strict=True)]
             arrays = (last.state.copy(), last.codes.copy(), np.zeros(self._cells, np.int32))
@@ -356,8 +355,8 @@ class CellModel:
         except ModelError:
             self._parameters = old
             raise
-        self._kernel(diagnostics=False)
-        self._kernel(diagnostics=True)
+        for diagnostics in (self._recorded, self._declaration.fields("Diagnostics")):
+            self._kernel(self._constants.per_cell, diagnostics)
 
     # --- bad cells ------------------------------------------------------------------------------------------------------------------
     def status(self) -> Status:

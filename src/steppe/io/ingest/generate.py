@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import parse_date
 from steppe.grid import Grid
-from steppe.io.axis import Axis, day_number
+from steppe.io.axis import Axis
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.forcing_writer import About, ForcingWriter, Written
 from steppe.io.ingest.meteorology import Values, extraterrestrial_radiation, pan_evaporation, saturation_vapour_pressure
@@ -103,8 +102,7 @@ def generate(path: Path, grid: Grid, start: str | Date, end: str | Date, seed: i
     RunFileError
         A date is none.
     """
-    first = day_number(parse_date(start))
-    axis = Axis.daily(first, day_number(parse_date(end)) - first + 1)
+    axis = Axis.of_days(start, end)
     dates = np.datetime64("1850-01-01") + axis.starts
     day_of_year = (dates - dates.astype("datetime64[Y]").astype("datetime64[D]")).astype(np.int64) + 1
     about = About(
@@ -122,7 +120,7 @@ def generate(path: Path, grid: Grid, start: str | Date, end: str | Date, seed: i
             for cell in range(0, len(block.cells), PIECE):
                 cells = block.cells[cell : cell + PIECE]
                 generator = Generator(grid.cell_lat[cells.start : cells.stop], grid.cell_lon[cells.start : cells.stop], seed)
-                piece = generator.weather(first + block.steps.start, day_of_year[block.steps.start : block.steps.stop])
+                piece = generator.weather(axis.first + block.steps.start, day_of_year[block.steps.start : block.steps.stop])
                 for name, values in piece.items():
                     weather[name][:, cell : cell + len(cells)] = values
             for name, values in weather.items():

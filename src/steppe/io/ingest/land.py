@@ -21,10 +21,10 @@ WATER = Variable("plant_available_water", ("cell",), "mm", "float32", Role.PARAM
 TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "land type", low=1.0)
 
 
-def ingest_land(folder: Path, path: Path, grid: Grid) -> bool:
+def ingest_land(folder: Path | None, path: Path, grid: Grid) -> bool:
     """Makes a store of `plant_available_water` [mm] and `land_type` (1: 100 mm and more, 2: less) for the cells of `grid`.
 
-    The values are those of `folder`/queensland_grid, of the cell itself or the nearest one that has one. Without that folder every cell
+    The values are those of `folder`/queensland_grid, of the cell itself or the nearest one that has one. Without a folder every cell
     gets land type 1 and 0 mm, and the store says so.
 
     Returns
@@ -37,9 +37,10 @@ def ingest_land(folder: Path, path: Path, grid: Grid) -> bool:
     ForcingError
         The table cannot be read, a cell is more than 50 km from any value, or there is something at `path`.
     """
-    table = folder / TABLE
-    known = table.is_file()
-    if known:
+    if folder is not None:
+        table = folder / TABLE
+        if not table.is_file():
+            raise ForcingError(f'There is no soil table "{table}". Give a folder that has it, or none: then all cells are alike.')
         water = _nearest(table, grid)
         kind = np.where(water >= DEEP_SOIL, 1.0, 2.0)
         summary = "Water that plants can use in the top metre, off a class map: good to about 25 mm. Land type 1 from 100 mm on, else 2."
@@ -51,7 +52,7 @@ def ingest_land(folder: Path, path: Path, grid: Grid) -> bool:
     with ForcingWriter(path, grid, [Written(WATER, None, "float32"), Written(TYPE, None, "float32")], about) as writer:
         writer.write_static("plant_available_water", water)
         writer.write_static("land_type", kind)
-    return known
+    return folder is not None
 
 
 def _nearest(table: Path, grid: Grid) -> Values:

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from datetime import date as Date
 from pathlib import Path
 
-from steppe.clock import parse_date
-from steppe.errors import ForcingError
 from steppe.grid import Grid, Points
-from steppe.io.axis import Axis, day_number
+from steppe.io.axis import Axis
 from steppe.io.ingest.report import Report
 from steppe.io.ingest.station_points import keep_stations
 from steppe.io.ingest.station_raster import spread_stations
@@ -51,10 +49,7 @@ def ingest_stations(
     RunFileError
         A date is none.
     """
-    first = day_number(parse_date(start))
-    axis = Axis.daily(first, day_number(parse_date(end)) - first + 1)
-    if axis.rows < 1:
-        raise ForcingError(f"The period from {start} to {end} holds no day. The end is the last day, inclusive.")
+    axis = Axis.of_days(start, end)
     say = progress or (lambda part: None)
     if isinstance(grid, Points):
         return keep_stations(folder, path, grid, axis, licence, say)
