@@ -107,6 +107,13 @@ class Diffusion:
         self.now[self.box.own] = self.box.unpack(cells)
         return Increment(name, cells[chosen].size, before, self.reach.total(cells[chosen]))
 
+    def expect_looks(self) -> None:
+        """Nothing is loaded: a look is a copy."""
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes of both fields, and of the rate."""
+        return 2 * self.now.nbytes, self.rate.nbytes
+
     def status(self) -> Status:
         """The first cell that is not finite."""
         return self.bad

@@ -16,7 +16,7 @@ cells: 144
 days: 420 of 420
 weather: The weather is generated: no day, year or place of it is real.
 years: area means of series "means", region "all"
-year  runoff [mm]  water [mm]
+year  runoff [mm, total]  water [mm, mean]
 """
 
 

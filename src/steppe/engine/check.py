@@ -65,8 +65,8 @@ def estimate(plan: Plan) -> Cost:
         seconds = time.perf_counter() - begin
     if reader:
         reader.close()
-    state = sum(values.nbytes for values in plan.model.state.values())
-    parameters = sum(np.asarray(values).nbytes for values in plan.model.parameters.values())
+    state, parameters = plan.model.memory()
+    checkpoint = sum(np.asarray(values).nbytes for values in (*plan.model.state.values(), *plan.model.parameters.values()))
     return Cost(
         plan.grid.n_cells,
         plan.steps,
@@ -75,7 +75,7 @@ def estimate(plan: Plan) -> Cost:
         reader.memory if reader else 0,
         outputs.memory,
         outputs.bytes_written,
-        state + parameters,
+        checkpoint,
         seconds * plan.steps / len(steps),
     )
 

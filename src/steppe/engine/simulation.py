@@ -112,6 +112,7 @@ class Simulation:
         DamagedError
             The forcing is damaged; the error comes before the step that needs it.
         """
+        self.model.expect_looks()
         self._advance(min(self.step_index + n, self.steps), lambda: False)
 
     def run(self, until: str | None = None, stop: Callable[[], bool] = lambda: False) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.kernels import cache
-from steppe.kernels.cell_loop import BLOCK, OPERATIONS, PARAMETERS, TODAY, CellStep, Rows, loop_text
+from steppe.kernels.cell_loop import BLOCK, OPERATIONS, PARAMETERS, TODAY, CellStep, Rows, loop_text, row_length
 from steppe.kernels.primitives import where
 from steppe.kernels.source import fingerprint, in_memory
 
@@ -99,7 +99,7 @@ class CellKernel:
         operations = np.array([OPERATIONS.index(record.operation) for record in records], np.int32)
         slots = np.array([record.slots for record in records], np.int32)
         addresses = np.array([record.values.ctypes.data for record in records], np.int64)
-        work = _aligned(self.rows.count * self.block, self.real)
+        work = _aligned(self.rows.count * row_length(self.block), self.real)
         rows, row_of = forcing.rows, np.ascontiguousarray(forcing.row_of)
         given: dict[str, Any] = {
             "work": work,
@@ -152,7 +152,8 @@ def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), dia
     from steppe.kernels.intrinsics import INTRINSICS, float64_pointer
 
     namespace: dict[str, Any] = {group: model.groups[group] for group in model.arguments if group != "Options"}
-    namespace |= {"Options": model.groups.get("Options"), "step": compiled(model.step, real), "inline": inline, "B": block, "Real": real}
+    namespace |= {"Options": model.groups.get("Options"), "step": compiled(model.step, real), "inline": inline, "Real": real}
+    namespace |= {"B": block, "S": row_length(block)}
     namespace |= {"ZERO": real(0), "NAN": real("nan"), "MISSING": MISSING, "float64_pointer": float64_pointer, "where": INTRINSICS[where]}
     namespace |= {"float64": np.float64, "int32": np.int32, "int64": np.int64}
     namespace |= {operation.upper(): number for number, operation in enumerate(OPERATIONS)}

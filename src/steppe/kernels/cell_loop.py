@@ -1,6 +1,6 @@
 """The loop around a cell model's step, written for one model as text: blocks of cells, in them days, in them cells.
 
-A block's numbers lie in one scratch array `work`, row r of `B` cells at work[r * B]. One base and constant distances prove to the
+A block's numbers lie in one scratch array `work`, row r of `B` cells at work[r * S]. One base and constant distances prove to the
 compiler that nothing overlaps, and a block that is not full repeats its last cell, so the loop over cells has `B` turns always and
 becomes vector code without any test. Rows, top to bottom:
 
@@ -20,9 +20,15 @@ from typing import Any
 from steppe.kernels.source import attributes
 
 BLOCK = 256  # cells
+PAD = 16  # numbers between two rows of a block: rows a multiple of 1 kB apart would share few places of the first cache
 STATE_NOT_FINITE = 100  # code of a bad cell; k is the k-th forcing, from 1, outside its limits or missing
 OPERATIONS = ("sum", "min", "max", "last")
 TODAY = ("day_of_year", "month", "year")
+
+
+def row_length(block: int) -> int:
+    """Numbers from one row of `work` to the next."""
+    return block + PAD
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ _TEXT = '''
 def load(array, stride, rows, at, n, work, to):
     """Cells at..at+n of each row into `work`; the last cell again until the block is full."""
     for k in range(rows):
-        source, target = k * stride + at, (to + k) * B
+        source, target = k * stride + at, (to + k) * S
         for i in range(n):
             work[target + i] = Real(array[source + i])
         for i in range(n, B):
@@ -82,7 +88,7 @@ def load(array, stride, rows, at, n, work, to):
 @inline
 def store(work, array, stride, rows, at, n):
     for k in range(rows):
-        source, target = k * B, k * stride + at
+        source, target = k * S, k * stride + at
         for i in range(n):
             array[target + i] = work[source + i]
 
@@ -134,11 +140,11 @@ def kernel({parameters}):
             for k in range(n_forcing):
                 at = row_of[k * steps + j] * columns + c - column_0
                 if kind == 0:
-                    decode_integers(integers, at, n, scale[k], offset[k], work, place[k] * B)
+                    decode_integers(integers, at, n, scale[k], offset[k], work, place[k] * S)
                 elif kind == 1:
-                    decode(singles, at, n, scale[k], offset[k], work, place[k] * B)
+                    decode(singles, at, n, scale[k], offset[k], work, place[k] * S)
                 else:
-                    decode(doubles, at, n, scale[k], offset[k], work, place[k] * B)
+                    decode(doubles, at, n, scale[k], offset[k], work, place[k] * S)
 {today}
             for i in range(B):
 {loads}
@@ -155,7 +161,7 @@ def kernel({parameters}):
             for r in range(n_records):
                 slot = record_slots[r * steps + j]
                 if slot >= 0:
-                    record(work, record_rows[r] * B, n, record_operations[r], float64_pointer(record_values[r]), slot * cells + c)
+                    record(work, record_rows[r] * S, n, record_operations[r], float64_pointer(record_values[r]), slot * cells + c)
 {defaults}
         store(work, state, cells, carried_rows, c, n)
         for i in range(n):
@@ -208,7 +214,7 @@ def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str
     inner = " " * 16
 
     def at(name: str) -> str:
-        return f"work[{rows[name] * block} + i]"
+        return f"work[{rows[name] * row_length(block)} + i]"
 
     def value(group: str, name: str) -> str:
         if group == "Options":
@@ -231,17 +237,25 @@ def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str
         parameters=", ".join(PARAMETERS),
         uniform="\n".join(f"    uniform_{name} = uniform[{k}]" for k, name in enumerate(uniform) if name in read),
         code=rows.code,
-        code_at=rows.code * block,
-        step_at=rows.step * block,
+        code_at=rows.code * row_length(block),
+        step_at=rows.step * row_length(block),
         constants_row=rows.step + 1 + len(rows.forcing),
         today="\n".join(f"            today_{name} = today[j * {len(TODAY)} + {TODAY.index(name)}]" for name in model.fields("Today")),
         loads="\n".join(f"{inner}v_{name} = {at(name)}" for name in (*rows.carried, *rows.forcing)),
         checks="\n".join(check(number, name) for number, name in reversed([*enumerate(model.fields("Forcing"), start=1)])),
         arguments=", ".join(group_text(group) for group in model.arguments),
-        total=" + ".join(f"new.{name}" for name in model.fields("State")),
+        total=_sum([f"new.{name}" for name in model.fields("State")]),
         not_finite=STATE_NOT_FINITE,
         stores="\n".join(stores),
         defaults="\n".join(
             f"            for i in range(B):\n{inner}{at(name)} = Real({default!r})" for name, default in model.defaults.items()
         ),
     )
+
+
+def _sum(terms: list[str]) -> str:
+    """The text of a sum whose additions wait for each other as little as can be: every store of the step waits for this one."""
+    if len(terms) < 3:
+        return " + ".join(terms)
+    half = len(terms) // 2
+    return f"({_sum(terms[:half])}) + ({_sum(terms[half:])})"

@@ -215,7 +215,6 @@ class CellModel:
         per_cell = self._constants.per_cell
         self._recorded = {record.name for record in records if self._recordable(record.name).role is Role.DIAGNOSTIC}
         kernel = self._kernel(per_cell, self._recorded).result()
-        self._kernel(per_cell, self._declaration.fields("Diagnostics"))  # behind: somebody may look
         listed = [Record(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
         good = self._codes == 0
         self._compute(kernel, steps, slabs, self._today(steps, clock), self._constants, (self._state, self._codes, self._bad_steps), listed)
@@ -359,6 +358,17 @@ class CellModel:
             self._kernel(self._constants.per_cell, diagnostics)
 
     # --- bad cells ------------------------------------------------------------------------------------------------------------------
+    def expect_looks(self) -> None:
+        """Begins to load the kernel of all diagnostics, behind the program."""
+        self._kernel(self._constants.per_cell, self._declaration.fields("Diagnostics"))
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes of the state and the copy before the last step, and of the parameters, with all that is derived from them."""
+        constants = self._constants
+        fields = [*self._parameters.values(), *(np.asarray(value) for value in (*constants.p, *constants.d))]
+        distinct = {id(values): values.nbytes for values in fields}
+        return 2 * sum(values.nbytes for values in self.state.values()), sum(distinct.values()) + constants.rows.nbytes
+
     def status(self) -> Status:
         """How many cells are bad, and of the first one what it met. After a restore its value is not known any more (NaN)."""
         count = int(np.count_nonzero(self._codes))

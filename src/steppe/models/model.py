@@ -170,6 +170,14 @@ class Model(Protocol):
         """
         ...
 
+    def expect_looks(self) -> None:
+        """Somebody steps by hand and may look: what `export` needs can be loaded behind."""
+        ...
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes of the state, with copies that are kept of it, and of the parameters, with all that is derived from them."""
+        ...
+
     def status(self) -> Status:
         """count, first bad cell, step, variable, value and limits; ok when count is 0."""
         ...
