@@ -43,13 +43,18 @@ threads = 2
 """
 
 
+def write_mask(path: Path, mask: np.ndarray) -> None:
+    """A CF raster of a quarter degree south-east of 20 S, 143 E."""
+    lat, lon = (start + step * np.arange(n) for start, step, n in ((-20.0, -0.25, mask.shape[0]), (143.0, 0.25, mask.shape[1])))
+    described = {"lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"})}
+    xarray.Dataset({"land_mask": (("lat", "lon"), mask.astype("int8"))}, described).to_zarr(path, consolidated=False)
+
+
 def make_scenario(folder: Path) -> Path:
     """Writes mask, weather of 500 days, model and run file into `folder`; gives the run file."""
     mask = np.ones((14, 11), dtype=bool)
     mask[3:6, 2:5] = mask[0, 0] = False
-    lat, lon = -20.0 - 0.25 * np.arange(14), 143.0 + 0.25 * np.arange(11)
-    described = {"lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"})}
-    xarray.Dataset({"land_mask": (("lat", "lon"), mask.astype("int8"))}, described).to_zarr(folder / "mask.zarr", consolidated=False)
+    write_mask(folder / "mask.zarr", mask)
     generate(folder / "weather.zarr", read_grid(file=folder / "mask.zarr"), "1990-01-01", "1991-05-15")
     shutil.copy(EXAMPLES / "bucket.py", folder / "bucket.py")
     (folder / "run.toml").write_text(RUN)

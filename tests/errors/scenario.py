@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import xarray
 
 from steppe.grid import read_grid
 from steppe.io.ingest import generate
+from tests.scenario import write_mask
 
 RUN = """\
 model = "pasture"
@@ -45,11 +45,9 @@ threads = 2
 
 def make(folder: Path) -> None:
     """Writes mask, weather and run file."""
-    mask = np.ones((7, 6), dtype="int8")
-    mask[0, 0] = 0
-    lat, lon = -20.0 - 0.25 * np.arange(7), 143.0 + 0.25 * np.arange(6)
-    described = {"lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"})}
-    xarray.Dataset({"land_mask": (("lat", "lon"), mask)}, described).to_zarr(folder / "mask.zarr", consolidated=False)
+    mask = np.ones((7, 6), dtype=bool)
+    mask[0, 0] = False
+    write_mask(folder / "mask.zarr", mask)
     generate(folder / "weather.zarr", read_grid(file=folder / "mask.zarr"), "1990-01-01", "1990-08-15")
     (folder / "run.toml").write_text(RUN)
 

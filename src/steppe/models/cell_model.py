@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from steppe.clock import Clock
 from steppe.errors import ModelError, nearest
 from steppe.kernels import BLOCK, STATE_NOT_FINITE, TODAY, CellKernel, Loading, Record, Window, attributes
+from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
 from steppe.models.cell_forcing import kept, part, unpacked, windows
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Records, Status
@@ -30,16 +31,6 @@ BAD = {
     ),
     "bad_step": Variable("bad_step", ("cell",), "1", "int32", Role.STATE, "Step from which a cell is frozen, -1 while it is good"),
 }
-
-
-class Constants(NamedTuple):
-    """What does not change in a run unless a parameter is set: replaced as a whole, never changed."""
-
-    p: Any  # float64, numbers or (cells,)
-    d: Any
-    per_cell: tuple[str, ...]  # parameters and derived that differ from cell to cell
-    rows: Array  # (per_cell, cells)
-    uniform: Array  # the others
 
 
 class LastStep(NamedTuple):
@@ -153,15 +144,7 @@ class CellModel:
         return values
 
     def _derived(self) -> Constants:
-        p, d = self._declaration.derive(self._parameters, self._options)
-        values = {
-            **dict(zip(self._declaration.fields("Parameters"), p, strict=True)),
-            **dict(zip(self._declaration.fields("Derived"), d, strict=True)),
-        }
-        used = {name: np.asarray(value, np.float64) if name in self._used else np.float64("nan") for name, value in values.items()}
-        per_cell = tuple(name for name, value in used.items() if value.ndim)
-        rows = np.array([used[name] for name in per_cell], self._real).reshape(len(per_cell), self._cells)
-        return Constants(p, d, per_cell, rows, np.array([value for value in used.values() if not value.ndim], self._real))
+        return Constants.of(self._declaration, self._parameters, self._options, self._used, self._cells, self._real)
 
     def _kernel(self, per_cell: tuple[str, ...], diagnostics: Iterable[str]) -> Loading[CellKernel]:
         """Loaded in the background, once for each choice of per-cell constants and of diagnostics that are kept."""
@@ -275,6 +258,14 @@ class CellModel:
         """float64: 0-d where one number holds for all cells, else (cells,)."""
         return dict(self._parameters)
 
+    def expect_looks(self) -> None:
+        """Begins to load the kernel of all diagnostics, behind the program."""
+        self._kernel(self._constants.per_cell, self._declaration.fields("Diagnostics"))
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes of the state and the copy before the last step, and of the parameters, with all that is derived from them."""
+        return 2 * sum(values.nbytes for values in self.state.values()), self._constants.nbytes
+
     def _row(self, name: str) -> Array:
         row: Array = self._state[self._rows.index(name)]
         return row
@@ -358,17 +349,6 @@ class CellModel:
             self._kernel(self._constants.per_cell, diagnostics)
 
     # --- bad cells ------------------------------------------------------------------------------------------------------------------
-    def expect_looks(self) -> None:
-        """Begins to load the kernel of all diagnostics, behind the program."""
-        self._kernel(self._constants.per_cell, self._declaration.fields("Diagnostics"))
-
-    def memory(self) -> tuple[int, int]:
-        """Bytes of the state and the copy before the last step, and of the parameters, with all that is derived from them."""
-        constants = self._constants
-        fields = [*self._parameters.values(), *(np.asarray(value) for value in (*constants.p, *constants.d))]
-        distinct = {id(values): values.nbytes for values in fields}
-        return 2 * sum(values.nbytes for values in self.state.values()), sum(distinct.values()) + constants.rows.nbytes
-
     def status(self) -> Status:
         """How many cells are bad, and of the first one what it met. After a restore its value is not known any more (NaN)."""
         count = int(np.count_nonzero(self._codes))
