@@ -17,10 +17,10 @@ def test_a_good_run_file_shows_its_cost_and_writes_nothing(call, here):
     code, said, wrong = call("check", "run.toml")
     assert (code, wrong) == (Exit.DONE, "")
     lines = said.splitlines()
-    assert lines[0] == "144 cells, 420 steps, 60,480 cell-steps"
+    assert lines[0] == "144 cells, 420 days, 60,480 cell-days"
     assert lines[1].startswith("memory ")
     assert lines[2].startswith("results ")
-    assert lines[3].startswith("time about ")
+    assert lines[3].startswith("time under a second at ")
     assert lines[4:] == ["Nothing is wrong."]
     assert listed(here) == before
 
@@ -63,4 +63,4 @@ def test_a_change_of_the_run_file_is_checked_too(call, here):
     assert 'Key "output.every"' in wrong
     code, said, _ = call("check", "run.toml", "--set", "time.end=1990-01-19")
     assert code == Exit.DONE
-    assert said.startswith("144 cells, 10 steps, 1,440 cell-steps\n")
+    assert said.startswith("144 cells, 10 days, 1,440 cell-days\n")

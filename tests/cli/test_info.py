@@ -44,7 +44,7 @@ def test_a_forcing_store_shows_its_days_and_variables(call, made_scenario):
     store = made_scenario.parent / "weather.zarr"
     code, said, wrong = call("info", str(store))
     assert (code, wrong) == (Exit.DONE, "")
-    assert "time: 1990-01-01 to 1991-05-15\n" in said
+    assert "time: 1990-01-01 until before 1991-05-16\n" in said
     assert "  rain: mm d-1, rainfall" in said
     assert "  weather: generated\n" in said
     found = json.loads(call("info", str(store), "--json")[1])

@@ -274,3 +274,16 @@ def test_a_bad_cell_is_named_and_the_last_checkpoint_is_good(scenario):
     with Simulation(scenario) as simulation:
         assert simulation.step_index == 10
         assert np.isfinite(simulation.get("water")).all()
+
+
+def test_the_progress_file_says_whether_somebody_is_at_work(scenario):
+    from steppe.io import Progress
+
+    out = scenario.parent / "out"
+    with Simulation(scenario) as simulation:
+        simulation.step(10)
+        simulation.checkpoint()
+        assert Progress.read(out).state == "running"
+    assert (Progress.read(out).state, Progress.read(out).step) == ("stopped", 10)
+    steppe.run(scenario)
+    assert Progress.read(out).state == "finished"

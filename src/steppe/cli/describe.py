@@ -46,13 +46,20 @@ def describe(model: str, /, *, json: bool = False) -> None:
             continue
         table = Table("name", "unit", "meaning", "default", "limits", "source", title=role, title_justify="left", box=None)
         for v in found:
-            limits = "" if v.low == -float("inf") and v.high == float("inf") else f"{v.low:g} to {v.high:g}"
+            limits = _limits(v.low, v.high)
             table.add_row(v.name, v.units, v.long_name, "" if v.initial is None else f"{v.initial:g}", limits, v.source)
         console.print(table, "")
     for name, words in options.items():
         console.print(f"option {name}: {', '.join(words)}")
     for kind, names in sets.items():
         console.print(f"{kind} sets: {', '.join(names)}")
+
+
+def _limits(low: float, high: float) -> str:
+    """Limits as people write them; nothing where there are none."""
+    if low == -float("inf"):
+        return "" if high == float("inf") else f"up to {high:g}"
+    return f"{low:g} and more" if high == float("inf") else f"{low:g} to {high:g}"
 
 
 def _finite(value: Any) -> Any:

@@ -32,12 +32,13 @@ class Cost(NamedTuple):
     def as_text(self) -> str:
         """For a terminal."""
         rate = self.cells * self.steps / self.seconds / 1e6 if self.seconds else 0.0
+        seconds = f"about {self.seconds:.0f} s" if self.seconds >= 1 else "under a second"
         return (
-            f"{self.cells:,} cells, {self.steps:,} steps, {self.cells * self.steps:,} cell-steps\n"
+            f"{self.cells:,} cells, {self.steps:,} days, {self.cells * self.steps:,} cell-days\n"
             f"memory {_bytes(self.memory)}: state {_bytes(self.state)}, parameters {_bytes(self.parameters)}, "
             f"read-ahead {_bytes(self.read_ahead)}, write buffers {_bytes(self.write_buffers)}\n"
             f"results {_bytes(self.results)} before compression, checkpoints {_bytes(2 * self.checkpoint)}\n"
-            f"time about {self.seconds:.0f} s at {rate:.1f} M cell-steps/s, measured on the first days\n"
+            f"time {seconds} at {rate:.1f} M cell-days/s, measured on the first days\n"
         )
 
 

@@ -171,13 +171,9 @@ def overview(path: Path) -> dict[str, Any]:
     attributes = {key: value for key, value in dataset.attrs.items() if isinstance(value, str | int | float)}
     found: dict[str, Any] = {"path": str(path), "dimensions": dict(dataset.sizes), "attributes": attributes}
     if dataset.sizes.get("time", 0):
-        found["time"] = f"{str(dataset['time'].values[0])[:10]} to {str(dataset['time'].values[-1])[:10]}"
-    found["variables"] = {
-        str(
-            name
-        ): f"{array.attrs.get('units', '')}, {array.attrs.get('long_name', '')}, {array.attrs.get('cell_methods', '')}, {array.dims}"
-        for name, array in dataset.data_vars.items()
-    }
+        bounds = dataset["time_bnds"].values
+        found["time"] = f"{str(bounds[0, 0])[:10]} until before {str(bounds[-1, 1])[:10]}"
+    found["variables"] = {str(name): _described(array) for name, array in dataset.data_vars.items()}
     progress = Progress.read(path)
     if progress:
         found["progress"] = {"state": progress.state, "steps": progress.step, "next day": progress.date}
@@ -188,3 +184,8 @@ def overview(path: Path) -> dict[str, Any]:
             f"{source['name']}, {source['size']:,} bytes, xxh3 {source['xxh3']}" for source in store.attributes.get("source", [])
         ]
     return found
+
+
+def _described(array: "xarray.DataArray") -> str:
+    words = [str(array.attrs.get(key, "")) for key in ("units", "long_name", "cell_methods")]
+    return ", ".join([*filter(None, words), f"({', '.join(map(str, array.dims))})"])

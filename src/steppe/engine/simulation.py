@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -221,7 +221,7 @@ class Simulation:
         }
         manifest = {"date": self.date, "calendar": self.clock.calendar, "records": records}
         path = Checkpoint.write(self.folder.checkpoints, self.step_index, arrays, manifest, self.plan.identity)
-        Progress("finished" if complete else "stopped", self.step_index, self.date, records).write(self.folder.path)
+        Progress("finished" if complete else "running", self.step_index, self.date, records).write(self.folder.path)
         self._checkpoint_cost = time.monotonic() - begin
         self._checkpoint_time = time.monotonic()
         self._tell("checkpoint", str(path))
@@ -245,7 +245,10 @@ class Simulation:
 
     def close(self) -> None:
         """Ends reading and writing and frees the folder. What is not in a checkpoint is lost."""
-        self._closing.close()
+        with self._closing:
+            progress = Progress.read(self.folder.path)
+            if progress and progress.state == "running":
+                replace(progress, state="stopped").write(self.folder.path)
 
     def __enter__(self) -> Simulation:
         return self
