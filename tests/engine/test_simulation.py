@@ -1,8 +1,8 @@
 """A run on disk: the same bits however it is cut, stopped, killed, branched or threaded; looks and changes."""
 
 import hashlib
-import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -87,27 +87,37 @@ def test_a_branch_goes_its_own_way_and_leaves_its_parent_alone(scenario, uninter
     assert digest(scenario.parent / "out" / "branches" / "1") != uninterrupted
 
 
-def test_a_run_killed_at_twenty_moments_is_the_same_run(scenario, uninterrupted):
-    command = [sys.executable, "-m", "steppe", "run", str(scenario), "--quiet", "--set", "engine.checkpoint=20 days"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    begin = time.monotonic()
-    subprocess.run([*command, "--output", str(scenario.parent / "timed")], check=True, env=environment)
-    seconds = time.monotonic() - begin
+KILLED = """
+import os, signal, sys
+left = int(sys.argv.pop(1))
+def counted(function):
+    def call(*arguments, **options):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments, **options)
+    return call
+os.fsync, os.rename, os.replace = map(counted, (os.fsync, os.rename, os.replace))
+from steppe.cli import main
+main()
+"""
+
+
+def test_a_run_killed_at_twenty_moments_and_started_again_is_the_same_run(scenario, uninterrupted):
+    """Before the n-th time that something is made durable or renamed, n seeded: within checkpoints, commits, and the first files."""
+    arguments = ["run", str(scenario), "--quiet", "--set", "engine.checkpoint=20 days"]
     moments = random.Random(20)
     kills = 0
     while kills < 20:
-        process = subprocess.Popen(command, env=environment)
-        try:
-            process.wait(moments.uniform(0.3, 1.0) * seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
-        else:
-            assert process.returncode == 0
+        ended = subprocess.run([sys.executable, "-c", KILLED, str(moments.randint(1, 90)), *arguments])
+        assert ended.returncode in (0, -signal.SIGKILL)
+        if ended.returncode == 0:
             assert digest(scenario.parent / "out") == uninterrupted
-            subprocess.run([*command, "--fresh", "--until", "1990-02-01"], check=True, env=environment)
-    subprocess.run(command, check=True, env=environment)
+            shutil.rmtree(scenario.parent / "out")
+        else:
+            kills += 1
+    subprocess.run([sys.executable, "-m", "steppe", *arguments], check=True)
     assert digest(scenario.parent / "out") == uninterrupted
 
 
