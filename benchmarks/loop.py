@@ -9,6 +9,7 @@ from benchmarks.figures import Figure
 from benchmarks.queensland import run_file
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, ratio
 from steppe.engine import Plan, Simulation, read_run_file
+from steppe.engine.recorder import Recorder
 from steppe.models import Packed
 
 
@@ -30,16 +31,6 @@ class Repeated:
         return held._replace(row_of=held.row_of[:, : len(steps)])
 
 
-class Silent:
-    """A recorder that wants nothing."""
-
-    def records(self, steps: range) -> list[Any]:
-        return []
-
-    def finish(self, steps: range) -> None:
-        return None
-
-
 def figures(quick: bool) -> list[Figure]:
     """The CPU time of all threads of this process, of a run over that of its kernel."""
     path = run_file(2 if quick else 20)
@@ -52,10 +43,10 @@ def figures(quick: bool) -> list[Figure]:
     def kernel() -> float:
         share, reach = plan.surroundings()
         plan.model.initialise(share, plan.chosen.values, plan.initial, plan.chosen.options, reach)
-        plan.model.advance(range(1), inputs, plan.clock, Silent())  # loads the kernel
+        plan.model.advance(range(1), inputs, plan.clock, Recorder(plan.grid.n_cells))  # loads the kernel
         begin = time.process_time()
         for piece in inputs.pieces(range(plan.steps)):
-            plan.model.advance(piece, inputs, plan.clock, Silent())
+            plan.model.advance(piece, inputs, plan.clock, Recorder(plan.grid.n_cells))
         return time.process_time() - begin
 
     def whole() -> float:

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steppe.clock import Clock
-from steppe.models import CellModel, pasture
-from steppe.models.model import Packed, Records
+from steppe.models import CellModel, Packed, Records, pasture
 from verification.pasture.cases import NAMES, Case, Weather, weather
 
 DIAGNOSTICS = pasture.Diagnostics._fields

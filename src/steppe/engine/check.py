@@ -1,12 +1,13 @@
 """What `steppe check` finds and what a run will cost, before it starts."""
 
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
+from steppe.engine.recorder import Recorder
 from steppe.io import Problem, scan
 from steppe.variable import Role
 
@@ -58,11 +59,10 @@ def estimate(plan: Plan) -> Cost:
     steps = range(min(plan.steps, 64))
     if reader:
         steps = reader.pieces(range(plan.steps))[0]
-    silent: Any = _Silent()
     seconds = 0.0
     for _ in range(2):  # the first time the kernel is loaded
         begin = time.perf_counter()
-        plan.model.advance(steps, reader, plan.clock, silent)  # type: ignore[arg-type]
+        plan.model.advance(steps, reader, plan.clock, Recorder(plan.grid.n_cells))  # type: ignore[arg-type]
         seconds = time.perf_counter() - begin
     if reader:
         reader.close()
@@ -79,16 +79,6 @@ def estimate(plan: Plan) -> Cost:
         checkpoint,
         seconds * plan.steps / len(steps),
     )
-
-
-class _Silent:
-    """A recorder that wants nothing."""
-
-    def records(self, steps: range) -> list[Any]:
-        return []
-
-    def finish(self, steps: range) -> None:
-        return None
 
 
 def _bytes(number: int) -> str:

@@ -21,7 +21,6 @@ class Outputs:
     def __init__(self, plan: Plan) -> None:
         self.recorder = Recorder(plan.grid.n_cells)
         self.groups: list[Group] = []
-        self._series: list[tuple[SeriesSection, Group]] = []
         self._plan = plan
         self._writer: OutputWriter | None = None
         if plan.run.output.variables:
@@ -90,7 +89,6 @@ class Outputs:
         outputs = tuple(Output(plan.recordable(name, where), section.reduce, area="mean") for name in section.variables)
         group = Group(self._axis(borders), tuple(regions), outputs, f"series/{section.name}")
         self.groups.append(group)
-        self._series.append((section, group))
         cells = [plan.grid.select(region) for region in regions.values()]
         weights = [plan.grid.cell_area[index] for index in cells]
         for name in section.variables:

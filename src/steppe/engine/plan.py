@@ -30,7 +30,9 @@ from steppe.variable import Role, Variable
 
 def usable_cores() -> int:
     """The cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1) -> Model:

@@ -87,6 +87,7 @@ class Simulation:
             else:
                 self._go_on_from(checkpoint)
             opening.callback(self.outputs.close)
+            opening.callback(self._leave)
             self._closing = opening.pop_all()
         self._checkpoint_time = time.monotonic()
         self._tell("resumed" if checkpoint else "started", f"at {self.date}")
@@ -245,10 +246,7 @@ class Simulation:
 
     def close(self) -> None:
         """Ends reading and writing and frees the folder. What is not in a checkpoint is lost."""
-        with self._closing:
-            progress = Progress.read(self.folder.path)
-            if progress and progress.state == "running":
-                replace(progress, state="stopped").write(self.folder.path)
+        self._closing.close()
 
     def __enter__(self) -> Simulation:
         return self
@@ -279,6 +277,11 @@ class Simulation:
         self.outputs.recorder.restore(groups["recorder"])
         if self._reader and not self.finished:
             self._reader.seek(self.step_index)
+
+    def _leave(self) -> None:
+        progress = Progress.read(self.folder.path)
+        if progress and progress.state == "running":
+            replace(progress, state="stopped").write(self.folder.path)
 
     def _initialise(self, parameters: Mapping[str, Any], state: Mapping[str, Any]) -> None:
         share, reach = self.plan.surroundings()
@@ -316,8 +319,7 @@ class Simulation:
         )
 
     def _tell(self, kind: str, text: str) -> None:
-        step = getattr(self, "step_index", 0)
-        self._on_event(Event(kind, text, step, self.steps, f"{self.clock.date(step):%Y-%m-%d}"))
+        self._on_event(Event(kind, text, self.step_index, self.steps, self.date))
 
 
 def run(run_file: RunFile | Path | str, path: Path | str | None = None, *, fresh: bool = False) -> Path:

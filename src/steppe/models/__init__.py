@@ -6,20 +6,19 @@ A model is a module with a scalar `step` (a cell model, run by `CellModel`) or a
 from steppe.models.cell_model import CellModel
 from steppe.models.declare import Choice
 from steppe.models.model import (
-    MISSING,
     Array,
     Exchange,
     Increment,
     Inputs,
     Model,
     Needs,
-    Packed,
     Reach,
     Recorder,
     Records,
     Status,
 )
 from steppe.models.registry import find_model
+from steppe.packed import MISSING, Packed
 from steppe.variable import Role, Var, Variable, declared, initial_values
 
 __all__ = [

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from steppe.errors import ForcingError
 from steppe.kernels import Window
-from steppe.models.model import MISSING, Array, Inputs
+from steppe.models.model import Array, Inputs
+from steppe.packed import MISSING
 
 
 def windows(inputs: Inputs, steps: range, wanted: Sequence[str], real: Any) -> list[Window]:

@@ -8,25 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.clock import Clock
-from steppe.packed import MISSING, Packed
+from steppe.packed import Packed
 from steppe.variable import Variable
 
 Array = NDArray[Any]
-
-__all__ = [
-    "MISSING",
-    "Array",
-    "Exchange",
-    "Increment",
-    "Inputs",
-    "Model",
-    "Needs",
-    "Packed",
-    "Reach",
-    "Recorder",
-    "Records",
-    "Status",
-]
 
 
 class Inputs(Protocol):
