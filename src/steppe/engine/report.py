@@ -98,8 +98,7 @@ def draw(path: Path, output: Path, variables: list[str] | None = None, date: str
         There is no run, or a file of it is damaged.
     """
     dataset = open_results(path)
-    wanted = _in_order(path)
-    held = sorted((str(name) for name in dataset.data_vars), key=lambda name: wanted.index(name) if name in wanted else len(wanted))
+    held = _in_order(dataset, path)
     for name in variables or []:
         if name not in held:
             raise RunFileError(f'The run "{path}" has no map of "{name}".{nearest(name, held)}')
@@ -121,10 +120,14 @@ def draw(path: Path, output: Path, variables: list[str] | None = None, date: str
     return output
 
 
-def _in_order(path: Path) -> list[str]:
-    """The variables as the run file names them; a store that lies alone has none."""
-    run_file = path / "run.toml"
-    return list(read_run_file(run_file).output.variables) if run_file.is_file() else []
+def _in_order(dataset: "xarray.Dataset", path: Path, series: str = "") -> list[str]:
+    """The variables of the maps, or of a series, in the order of the run file; those of a store that lies alone as they come."""
+    names, run_file = [str(name) for name in dataset.data_vars], path / "run.toml"
+    if not run_file.is_file():
+        return names
+    output = read_run_file(run_file).output
+    wanted = next((one.variables for one in output.series if one.name == series), []) if series else output.variables
+    return sorted(names, key=lambda name: wanted.index(name) if name in wanted else len(wanted))
 
 
 def _map(array: "xarray.DataArray", dataset: "xarray.Dataset") -> Map:
@@ -149,7 +152,8 @@ def _series(path: Path) -> list[Series]:
         if not dataset.sizes["time"]:
             continue
         monthly = dataset.drop_vars("time_bnds", errors="ignore").resample(time="MS").mean(keep_attrs=True)
-        for name, array in monthly.data_vars.items():
+        for name in _in_order(monthly, path, group.name):
+            array = monthly[name]
             for region in array["region"].values:
                 title = f"{array.attrs.get('long_name', name)}, {group.name}"
                 values = array.sel(region=region)
