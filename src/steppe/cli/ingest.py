@@ -98,10 +98,15 @@ def generate(
     seed
         Another number, other weather of the same climate; default 1.
     """
+    from steppe.io.ingest import EXTRAPOLATED
     from steppe.io.ingest import generate as make
 
-    make(store, _grid(region, file, points), start, end, seed)
+    grid = _grid(region, file, points)
+    with _Progress("days") as progress:
+        extrapolated = make(store, grid, start, end, seed, progress)
     print(f"{store}: generated weather, seed {seed}. No day, year or place of it is real.")
+    if extrapolated:
+        print(EXTRAPOLATED.format(extrapolated))
 
 
 @ingest.command
