@@ -191,5 +191,6 @@ def overview(path: Path) -> dict[str, Any]:
 
 
 def _described(array: "xarray.DataArray") -> str:
-    words = [str(array.attrs.get(key, "")) for key in ("units", "long_name", "cell_methods")]
-    return ", ".join([*filter(None, words), f"({', '.join(map(str, array.dims))})"])
+    words = [str(array.attrs.get(key, "")) for key in ("units", "long_name", "cell_methods", "regridding")]
+    shift = [f"day shift {array.attrs['day_shift']:+d}"] if array.attrs.get("day_shift") else []
+    return ", ".join([*filter(None, words), *shift, f"({', '.join(map(str, array.dims))})"])

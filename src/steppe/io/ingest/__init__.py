@@ -1,8 +1,9 @@
-"""Making forcing stores: from station files, or of generated weather; and the land of the cells."""
+"""Making forcing stores: from station files, daily maps, or of generated weather; and the land of the cells."""
 
 from steppe.io.ingest.generate import generate
 from steppe.io.ingest.land import ingest_land
+from steppe.io.ingest.maps import Choices, Product, ingest_maps
 from steppe.io.ingest.report import Report
 from steppe.io.ingest.stations import ingest_stations
 
-__all__ = ["Report", "generate", "ingest_land", "ingest_stations"]
+__all__ = ["Choices", "Product", "Report", "generate", "ingest_land", "ingest_maps", "ingest_stations"]
