@@ -199,6 +199,82 @@ def zarr(
 
 
 @ingest.command
+def silo(
+    source: str,
+    /,
+    *,
+    years: Annotated[str, Parameter(metavar="YEARS")],
+    region: Region = None,
+    file: Path | None = None,
+    points: Path | None = None,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="STORE")] = None,
+    downloads: Path | None = None,
+    start: OptionalDay = None,
+    end: OptionalDay = None,
+    method: Pairs = (),
+    day_shift: Pairs = (),
+    fill: Fill = None,
+    mask: Mask = "error",
+    clip: bool = False,
+) -> None:
+    """Make a forcing store from SILO's annual files of Australia (NetCDF, one a variable, 0.05 degree).
+
+    From a folder, or from an address: then files that are not in the download folder are fetched first, and what breaks off goes on
+    where it was when the command is given again.
+
+    Examples:
+
+        steppe ingest silo silo --region queensland --years 1990-1999
+        steppe ingest silo https://data.example/annual --region australia --years 2000 --downloads silo -o weather.zarr
+
+    Parameters
+    ----------
+    source
+        Folder or address with 1990.daily_rain.nc and so on, also each in a folder of its variable.
+    years
+        1990 or 1990-1999, inclusive.
+    region
+        A built-in raster, such as queensland or australia.
+    file
+        A CF raster with a mask.
+    points
+        A CSV file of points (id, latitude, longitude).
+    output
+        The store to make; default: silo-YEARS.zarr, with the region in its name.
+    downloads
+        Where fetched files are kept; default: silo in the present folder.
+    start
+        First day, when not that of the years.
+    end
+        Last day, inclusive, when not that of the years.
+    method
+        "area mean" or nearest, for all variables or as NAME=METHOD; default: area mean on a coarser grid.
+    day_shift
+        NAME=DAYS added to the day of the stamp. Rain and pan are stamped with the day of their reading at 9 am; pan=-1: the day before.
+    fill
+        Fill days that lack: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
+    mask
+        intersect leaves out cells of the grid that have no values; default: they are an error.
+    clip
+        Put values outside their limits to the limit, and record how many.
+    """
+    from steppe.io.ingest import Choices, fetch_silo, ingest_silo, years_of
+
+    span = years_of(years)
+    grid = _grid(region, file, points) if any(place is not None for place in (region, file, points)) else None
+    choices = Choices({}, _named("method", method), _whole(_named("day-shift", day_shift)), start, end, fill, clip, mask == "intersect")
+    store = output or Path("-".join(["silo", *([region] if region else []), years]) + ".zarr")
+    folder = Path(source)
+    if "://" in source:
+        folder = downloads or Path("silo")
+        with _Progress("download") as progress:
+            fetch_silo(source, folder, span, choices.day_shift, progress)
+    with _Progress("silo") as progress:
+        report = ingest_silo(folder, store, grid, span, choices, progress)
+    print(report)
+
+
+@ingest.command
 def generate(
     store: Path, /, *, start: Day, end: Day, region: Region = None, file: Path | None = None, points: Path | None = None, seed: int = 1
 ) -> None:

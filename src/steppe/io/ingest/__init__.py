@@ -4,6 +4,18 @@ from steppe.io.ingest.generate import generate
 from steppe.io.ingest.land import ingest_land
 from steppe.io.ingest.maps import Choices, Product, ingest_maps
 from steppe.io.ingest.report import Report
+from steppe.io.ingest.silo import fetch_silo, ingest_silo, years_of
 from steppe.io.ingest.stations import ingest_stations
 
-__all__ = ["Choices", "Product", "Report", "generate", "ingest_land", "ingest_maps", "ingest_stations"]
+__all__ = [
+    "Choices",
+    "Product",
+    "Report",
+    "fetch_silo",
+    "generate",
+    "ingest_land",
+    "ingest_maps",
+    "ingest_silo",
+    "ingest_stations",
+    "years_of",
+]

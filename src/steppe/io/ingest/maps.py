@@ -55,7 +55,7 @@ class Choices(NamedTuple):
 
 
 class Product(NamedTuple):
-    """What is said of the source. weather: its name in one word; licence and title are taken from the files where they are empty."""
+    """What is said of the source. weather: its name in one word. title: instead of that of the files. licence: where the files say none."""
 
     command: str
     weather: str
@@ -274,7 +274,7 @@ def _about(opened: Sequence[CfFile], files: Sequence[Path], axis: Axis, product:
         summary=f"Made from {len(files)} file{'s' if len(files) > 1 else ''} of daily maps by Steppe. {'. '.join(notes)}.",
         history=f"{product.command}, {axis.period()}: {'; '.join(notes)}",
         weather=product.weather,
-        licence=product.licence or said("license", "licence") or "The terms of the source apply.",
+        licence=said("license", "licence") or product.licence or "The terms of the source apply.",
         source=[source_file(file) for file in files],
     )
 
