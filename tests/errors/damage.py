@@ -269,3 +269,17 @@ def maps_cut_short(folder: Path) -> None:
 def page_in_place_of_maps(folder: Path) -> None:
     """What a portal gives to those who are not logged in."""
     (folder / "a.nc").write_text("<html>Please log in</html>")
+
+
+def _met(folder: Path, header: str, *days: str) -> None:
+    (folder / "dalby.met").write_text("\n".join([header, "year day radn maxt mint rain", "() () (MJ/m^2) (oC) (oC) (mm)", *days]))
+
+
+def met_without_a_place(folder: Path) -> None:
+    """The header does not say how far east."""
+    _met(folder, "latitude = -27.16", "1990 1 25 30 18 0")
+
+
+def met_that_lacks_a_day(folder: Path) -> None:
+    """The second day is the third."""
+    _met(folder, "latitude = -27.16\nlongitude = 151.26", "1990 1 25 30 18 0", "1990 3 25 30 18 0")

@@ -39,19 +39,21 @@ def stations(
     normals: Path | None = None,
     variance: Annotated[bool, Parameter(negative="--no-variance")] = True,
 ) -> None:
-    """Make a forcing store from daily station records.
+    """Make a forcing store from daily station records, or from weather files of APSIM (.met).
 
     On a raster the records are spread by the anomaly method onto monthly normals; points take the weather of their own stations unchanged.
+    Without a grid every APSIM file is a point, at the place that its header gives.
 
     Examples:
 
         steppe ingest stations weather qld.zarr --region queensland --start 1990-01-01 --end 1999-12-31
         steppe ingest stations weather two.zarr --points two.csv --start 1980-01-01 --end 1999-12-31
+        steppe ingest stations dalby.met dalby.zarr --start 1990-01-01 --end 1999-12-31
 
     Parameters
     ----------
     folder
-        Folder with stations.csv and a file <id>.csv.gz for each station.
+        Folder with stations.csv and a file <id>.csv.gz for each station, or with APSIM files <id>.met; or one such file.
     store
         The store to make; one that is there stays as it is.
     start
@@ -69,9 +71,10 @@ def stations(
     variance
         Restore the year-to-year variance that averaging takes away; the default.
     """
-    from steppe.io.ingest import ingest_stations
+    from steppe.io.ingest import ingest_stations, station_points
 
-    grid = _grid(region, file, points)
+    of_apsim = not (folder / "stations.csv").is_file() and not any((region, file, points))
+    grid = station_points(folder) if of_apsim else _grid(region, file, points)
     with _Progress("stations") as progress:
         report = ingest_stations(folder, store, grid, start, end, normals=normals, variance=variance, progress=progress)
     print(report)

@@ -5,7 +5,8 @@ from steppe.io.ingest.land import ingest_land
 from steppe.io.ingest.maps import Choices, Product, ingest_maps
 from steppe.io.ingest.report import Report
 from steppe.io.ingest.silo import fetch_silo, ingest_silo, years_of
-from steppe.io.ingest.stations import ingest_stations
+from steppe.io.ingest.station_file import station_file
+from steppe.io.ingest.stations import ingest_stations, station_points
 
 __all__ = [
     "Choices",
@@ -17,5 +18,7 @@ __all__ = [
     "ingest_maps",
     "ingest_silo",
     "ingest_stations",
+    "station_file",
+    "station_points",
     "years_of",
 ]
