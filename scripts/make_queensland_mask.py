@@ -47,12 +47,12 @@ def inside_border(lat: np.ndarray, lon: np.ndarray) -> np.ndarray:
     return (lat[:, None] > southern[None, :]) & ~papua
 
 
-def land_fraction(lat: np.ndarray, lon: np.ndarray) -> np.ndarray:
+def land_fraction(lat: np.ndarray, lon: np.ndarray, size: float = SIZE, samples: int = SAMPLES) -> np.ndarray:
     """Share of the sample points of each cell that are land: (lat, lon) [1]."""
-    offsets = ((np.arange(SAMPLES) + 0.5) / SAMPLES - 0.5) * SIZE
+    offsets = ((np.arange(samples) + 0.5) / samples - 0.5) * size
     points = np.meshgrid((lat[:, None] + offsets).ravel(), (lon[:, None] + offsets).ravel(), indexing="ij")
     land: np.ndarray = globe.is_land(*points)
-    return land.reshape(lat.size, SAMPLES, lon.size, SAMPLES).mean(axis=(1, 3))
+    return land.reshape(lat.size, samples, lon.size, samples).mean(axis=(1, 3))
 
 
 def main() -> None:

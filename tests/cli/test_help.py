@@ -38,7 +38,7 @@ Run gridded environmental models in parallel; see what they do.
 
 Commands (steppe COMMAND --help shows one, with examples):
   new       Write a commented run file.
-  ingest    Make a forcing store: from station records, or generated.
+  ingest    Make a forcing store: from station records, daily maps, or generated.
   check     Read all that a run would read, find all that can be wrong, say what it costs.
   run       Run a run file, or go on with it.
   describe  Show a model: variables, units, parameters, sources.

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from steppe.grid import read_grid
 from steppe.io import ForcingStore
 from steppe.io.ingest import generate
 from steppe.io.shard import write_shard
+from tests.io.daily_maps import LAT, LON, known_maps, write_maps
 
 CELL, ROW = 4, 2  # third day of the store
 
@@ -140,3 +142,144 @@ def folder_in_use(folder: Path) -> Any:
 def points_without_latitude(folder: Path) -> None:
     """A list of points that does not say where they are."""
     (folder / "points.csv").write_text("id,lon\na,150.0\n")
+
+
+def _maps(folder: Path, changed: Callable[[dict[str, Any]], None] = lambda maps: None, days: int = 20, **how: Any) -> None:
+    """a.nc: rain, tmin and tmax of some days, changed."""
+    maps = {name: known_maps(name, days) for name in ("daily_rain", "min_temp", "max_temp")}
+    changed(maps)
+    write_maps(folder / "a.nc", maps, **how)
+
+
+def maps(folder: Path) -> None:
+    """Nothing is wrong with a.nc."""
+    _maps(folder)
+
+
+def maps_with_gaps(folder: Path) -> None:
+    """Two gaps."""
+    _maps(folder, time=[*range(8), 9, *range(12, 23)])
+
+
+def maps_with_a_day_twice(folder: Path) -> None:
+    """The tenth map is of the ninth day."""
+    _maps(folder, time=[*range(9), 8, *range(9, 19)])
+
+
+def maps_unsorted(folder: Path) -> None:
+    """The last map is of the first day."""
+    _maps(folder, time=[*range(1, 20), 0])
+
+
+def maps_every_six_hours(folder: Path) -> None:
+    """Four maps a day."""
+    _maps(folder, time=[day / 4 for day in range(20)])
+
+
+def maps_of_weeks(folder: Path) -> None:
+    """Time bounds say a week."""
+    starts = 7.0 * np.arange(20)
+    _maps(folder, time=list(starts), bounds=np.stack([starts, starts + 7.0], axis=1))
+
+
+def maps_in_two_files(folder: Path) -> None:
+    """b.nc begins on the last day of a.nc."""
+    _maps(folder)
+    write_maps(folder / "b.nc", {"daily_rain": known_maps("daily_rain", 5)}, start="1990-01-20")
+
+
+def maps_of_two_calendars(folder: Path) -> None:
+    """b.nc knows no leap years."""
+    _maps(folder)
+    write_maps(folder / "b.nc", {"vp": known_maps("vp", 20)}, calendar="noleap")
+
+
+def maps_of_an_unknown_calendar(folder: Path) -> None:
+    """The calendar of Caesar."""
+    _maps(folder, calendar="julian")
+
+
+def maps_in_a_strange_unit(folder: Path) -> None:
+    """Rain in furlongs."""
+    _maps(folder, units={"daily_rain": "furlong"})
+
+
+def maps_without_a_unit(folder: Path) -> None:
+    """Rain without a unit."""
+    _maps(folder, units={"daily_rain": ""})
+
+
+def maps_with_9999(folder: Path) -> None:
+    """A missing value that is a number, on the third day."""
+    _maps(folder, lambda maps: maps["daily_rain"].__setitem__((2, 0, 1), 999.9 * 3.0))
+
+
+def maps_with_tmin_above_tmax(folder: Path) -> None:
+    """A warm night."""
+    _maps(folder, lambda maps: maps["min_temp"].__setitem__((4, 0, 1), 39.0))
+
+
+def maps_with_a_hole(folder: Path) -> None:
+    """One value on the fifth day is missing."""
+    _maps(folder, lambda maps: maps["max_temp"].__setitem__((4, 0, 1), np.nan))
+
+
+def maps_of_another_mask(folder: Path) -> None:
+    """Two cells are never there."""
+    _maps(folder, lambda maps: maps["max_temp"].__setitem__((slice(None), 0, slice(1, 3)), np.nan))
+
+
+def maps_shifted_by_half_a_cell(folder: Path) -> None:
+    """Somebody took corners for centres."""
+    _maps(folder, lat=LAT + 0.125, lon=LON + 0.125)
+
+
+def maps_elsewhere(folder: Path) -> None:
+    """Of a place 10 degrees to the south."""
+    _maps(folder, lat=LAT - 10.0)
+
+
+def maps_of_large_cells(folder: Path) -> None:
+    """Half a degree."""
+    _maps(folder, lat=-22.0 + 0.5 * np.arange(7), lon=143.0 + 0.5 * np.arange(6))
+
+
+def maps_unevenly_spaced(folder: Path) -> None:
+    """One row is off."""
+    _maps(folder, lat=LAT + 0.1 * (np.arange(7) == 3))
+
+
+def maps_with_two_rains(folder: Path) -> None:
+    """Both could be rain."""
+    _maps(folder, lambda maps: maps.__setitem__("precip", maps["daily_rain"]), units={"precip": "mm"})
+
+
+def maps_of_something_else(folder: Path) -> None:
+    """No name that is known."""
+    write_maps(folder / "a.nc", {"RAINNC": known_maps("daily_rain", 3)}, units={"RAINNC": "mm"})
+
+
+def maps_cut_short(folder: Path) -> None:
+    """The end of a file is gone."""
+    _maps(folder)
+    content = (folder / "a.nc").read_bytes()
+    (folder / "a.nc").write_bytes(content[: len(content) // 2])
+
+
+def page_in_place_of_maps(folder: Path) -> None:
+    """What a portal gives to those who are not logged in."""
+    (folder / "a.nc").write_text("<html>Please log in</html>")
+
+
+def _met(folder: Path, header: str, *days: str) -> None:
+    (folder / "dalby.met").write_text("\n".join([header, "year day radn maxt mint rain", "() () (MJ/m^2) (oC) (oC) (mm)", *days]))
+
+
+def met_without_a_place(folder: Path) -> None:
+    """The header does not say how far east."""
+    _met(folder, "latitude = -27.16", "1990 1 25 30 18 0")
+
+
+def met_that_lacks_a_day(folder: Path) -> None:
+    """The second day is the third."""
+    _met(folder, "latitude = -27.16\nlongitude = 151.26", "1990 1 25 30 18 0", "1990 3 25 30 18 0")

@@ -50,6 +50,36 @@ def test_a_town_is_on_its_side_of_the_border(town: str, longitude: float, latitu
             grid.locate(longitude, latitude)
 
 
+def test_australia_lies_on_the_points_of_silo() -> None:
+    grid = builtin_grid("australia")
+    assert grid.shape == {"lat": 681, "lon": 841}
+    assert (grid.lat[0], grid.lat[-1], grid.lon[0], grid.lon[-1]) == (-10.0, -44.0, 112.0, 154.0)
+    assert f"{grid.n_cells:,} cells" in BUILTIN["australia"]
+    # Geoscience Australia, Area of Australia: 7 688 287 km2 with islands
+    assert grid.cell_area.sum() / 1e6 == pytest.approx(7_688_287, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("place", "longitude", "latitude", "inside"),
+    [
+        ("Perth", 115.86, -31.95, True),
+        ("Darwin", 130.87, -12.44, True),
+        ("Hobart", 147.29, -42.87, True),
+        ("Thursday Island's neighbour, Horn", 142.29, -10.6, True),
+        ("Kupang, Indonesia", 123.6, -10.17, False),
+        ("Tagula Island, Papua New Guinea", 153.45, -11.50, False),
+        ("Bass Strait", 146.0, -39.8, False),
+    ],
+)
+def test_a_place_is_in_australia_or_not(place: str, longitude: float, latitude: float, inside: bool) -> None:
+    grid = builtin_grid("australia")
+    if inside:
+        assert abs(grid.cell_lon[grid.locate(longitude, latitude)] - longitude) <= 0.026
+    else:
+        with pytest.raises(GridError, match="in the sea or outside the mask"):
+            grid.locate(longitude, latitude)
+
+
 def test_every_named_region_holds_a_part_of_queensland() -> None:
     grid = builtin_grid("queensland")
     for name, meaning in region_names().items():

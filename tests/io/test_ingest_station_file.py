@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from steppe.errors import ForcingError
-from steppe.io.ingest.station_file import Site, read_sites, read_station
+from steppe.io.ingest.station import Site
+from steppe.io.ingest.station_file import read_sites, read_station
 
 HEADER = "date,rain,tmin,tmax,radiation,vp,pan,src"
 GOOD = ["1990-01-01,0,20.5,33,25,18,8,222222", "1990-01-02,12.4,21,30.5,20,20,6.5,222222", "1990-01-03,0.2,19,31,24,19,7,222222"]

@@ -14,7 +14,7 @@ from steppe.io.ingest.meteorology import extraterrestrial_radiation, pan_evapora
 from steppe.io.ingest.months import Months
 from steppe.io.ingest.normals import Normals
 from steppe.io.ingest.spread import Spread, variation
-from steppe.io.ingest.station_file import Site, Station
+from steppe.io.ingest.station import Site, Station
 from tests.shared import shared_path
 
 PLACES = {"north": (-20.0, 145.0), "south": (-24.0, 147.0)}

@@ -2,7 +2,7 @@
 
 COMMANDS = {
     "new": "Write a commented run file.",
-    "ingest": "Make a forcing store: from station records, or generated.",
+    "ingest": "Make a forcing store: from station records, daily maps, or generated.",
     "check": "Read all that a run would read, find all that can be wrong, say what it costs.",
     "run": "Run a run file, or go on with it.",
     "describe": "Show a model: variables, units, parameters, sources.",

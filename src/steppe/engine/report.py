@@ -1,6 +1,7 @@
 """What happened, for people: a table of years, a picture, and what a folder holds."""
 
 import json
+from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,10 +109,11 @@ def draw(path: Path, output: Path, variables: list[str] | None = None, date: str
     when = f"{first} until before {last}"
     chosen = dataset[variables or held]
     if date is not None:
-        day = f"{parse_date(date):%Y-%m-%d}"
+        day = f"{parse_date(date, str(dataset['time'].dt.calendar)):%Y-%m-%d}"
         if not first <= day < last:
             raise RunFileError(f'--date {date} is not in the run "{path}", which holds {when}.')
-        chosen, when = chosen.sel(time=[day], method="ffill"), day
+        starts = [str(start)[:10] for start in dataset["time_bnds"].values[:, 0]]
+        chosen, when = chosen.isel(time=[bisect_right(starts, day) - 1]), day
     maps = [_map(chosen[name], dataset) for name in chosen.data_vars]
     attributes = dataset.attrs
     notes = [f"{attributes.get('source', '')}. Maps: {'interval that holds ' if date else 'means of '}{when}. Lines: monthly means."]
@@ -191,5 +193,6 @@ def overview(path: Path) -> dict[str, Any]:
 
 
 def _described(array: "xarray.DataArray") -> str:
-    words = [str(array.attrs.get(key, "")) for key in ("units", "long_name", "cell_methods")]
-    return ", ".join([*filter(None, words), f"({', '.join(map(str, array.dims))})"])
+    words = [str(array.attrs.get(key, "")) for key in ("units", "long_name", "cell_methods", "regridding")]
+    shift = [f"day shift {array.attrs['day_shift']:+d}"] if array.attrs.get("day_shift") else []
+    return ", ".join([*filter(None, words), *shift, f"({', '.join(map(str, array.dims))})"])

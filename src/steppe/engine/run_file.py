@@ -4,10 +4,12 @@ import re
 import tomllib
 from collections.abc import Mapping
 from datetime import date as Date
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from steppe.errors import RunFileError, nearest
 
@@ -15,6 +17,17 @@ Reduction = Literal["mean", "sum", "min", "max", "last"]
 Interval = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (day|month|year)s?$")]
 Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
 Region = Any  # a name or a table; the grid says what is wrong with it
+
+
+def _day(value: object) -> Date | str:
+    """A date of TOML, or in quotes one that only other calendars have: a 29th or 30th of February."""
+    if (isinstance(value, Date) and not isinstance(value, datetime)) or (isinstance(value, str) and _FEBRUARY.match(value)):
+        return value
+    raise PydanticCustomError("date_type", "no date")
+
+
+_FEBRUARY = re.compile(r"\d{4}-02-(29|30)$")
+Day = Annotated[Date | str, PlainValidator(_day, json_schema_input_type=Date)]
 
 
 class Every(NamedTuple):
@@ -39,8 +52,8 @@ class Section(BaseModel):
 class TimeSection(Section):
     """First and last simulated day, both inclusive."""
 
-    start: Date
-    end: Date
+    start: Day
+    end: Day
 
 
 class GridSection(Section):
@@ -74,7 +87,7 @@ class ForcingSection(Section):
 class EventSection(Section):
     """A change of states, parameters or event inputs at the start of a day."""
 
-    date: Date
+    date: Day
     set: dict[str, float]
     region: Region = "all"
 
@@ -125,7 +138,7 @@ class RunFile(Section):
 
     @model_validator(mode="after")
     def _ends_after_its_start(self) -> "RunFile":
-        if self.time.end < self.time.start:
+        if str(self.time.end) < str(self.time.start):
             raise ValueError(f"time.end {self.time.end} is before time.start {self.time.start}")
         return self
 

@@ -7,7 +7,6 @@ from steppe.engine.run_file import RunFile
 from steppe.errors import ForcingError, RunFileError
 from steppe.grid import Grid, Points
 from steppe.io import ForcingStore
-from steppe.io.ingest import ingest_stations
 from steppe.kernels import cache_folder
 
 
@@ -36,12 +35,15 @@ def open_weather(run: RunFile, grid: Grid) -> ForcingStore | None:
 
 
 def _store(folder: Path, grid: Points, run: RunFile) -> Path:
+    from steppe.io.ingest import ingest_stations, station_file  # runs with a store do without
+
     digest = hashlib.sha256(f"{grid.digest} {run.time.start} {run.time.end} ".encode())
-    for name in ("stations.csv", *(f"{station}.csv.gz" for station in grid.ids)):
+    listed = folder / "stations.csv"
+    for file in [*([listed] if listed.is_file() else []), *(station_file(folder, station) for station in grid.ids)]:
         try:
-            digest.update((folder / name).read_bytes())
+            digest.update(file.read_bytes())
         except OSError as error:
-            raise ForcingError(f'"{folder / name}" cannot be read: {error.strerror}. Each point needs the file of its station.') from None
+            raise ForcingError(f'"{file}" cannot be read: {error.strerror}. Each point needs the file of its station.') from None
     path = cache_folder().parent / "forcing" / f"{digest.hexdigest()[:24]}.zarr"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from steppe.grid.box import Box, Edge, Mirror, Piece
 from steppe.grid.builtin import BUILTIN, builtin_grid
 from steppe.grid.grid import Grid
+from steppe.grid.lattice import Lattice, read_lattice
 from steppe.grid.partition import Partition, Share, tile_size, tiles
 from steppe.grid.points import Points
 from steppe.grid.raster import Raster
@@ -14,6 +15,7 @@ __all__ = [
     "Box",
     "Edge",
     "Grid",
+    "Lattice",
     "Mirror",
     "Partition",
     "Piece",
@@ -24,6 +26,7 @@ __all__ = [
     "Share",
     "builtin_grid",
     "read_grid",
+    "read_lattice",
     "region_names",
     "tile_size",
     "tiles",

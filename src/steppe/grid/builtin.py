@@ -1,4 +1,4 @@
-"""The rasters that come with Steppe. `scripts/make_queensland_mask.py` makes the mask and says where it comes from."""
+"""The rasters that come with Steppe. `scripts/make_queensland_mask.py` and its neighbour make the masks and say where they come from."""
 
 from functools import cache
 from importlib.resources import files
@@ -8,7 +8,10 @@ import numpy as np
 from steppe.errors import GridError, nearest
 from steppe.grid.raster import Raster
 
-BUILTIN = {"queensland": "Queensland, Australia: 15,208 cells of 0.1 degree"}
+BUILTIN = {
+    "australia": "Australia on the points of SILO: 278,264 cells of 0.05 degree",
+    "queensland": "Queensland, Australia: 15,208 cells of 0.1 degree",
+}
 
 
 @cache

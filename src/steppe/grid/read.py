@@ -9,15 +9,12 @@ from numpy.typing import NDArray
 from steppe.errors import GridError, nearest
 from steppe.grid.builtin import builtin_grid
 from steppe.grid.grid import Grid
+from steppe.grid.lattice import read_lattice
 from steppe.grid.points import Points
-from steppe.grid.raster import DIGITS, Raster
+from steppe.grid.raster import Raster
 
 if TYPE_CHECKING:
     import xarray
-
-UNEVEN = 1e-3  # [cell] how far a centre may lie off its even place; float32 coordinates of 0.01 degree stay below it
-
-_AXES = {"latitude": ("latitude", "lat", "degrees_north", "degree_north"), "longitude": ("longitude", "lon", "degrees_east", "degree_east")}
 
 
 def read_grid(region: str | None = None, file: Path | None = None, points: Path | None = None, variable: str | None = None) -> Grid:
@@ -79,39 +76,15 @@ def read_raster(path: Path, variable: str | None = None) -> Raster:
 
 
 def _raster(dataset: "xarray.Dataset", variable: str | None) -> Raster:
-    lat, lon = (_axis(dataset, kind) for kind in _AXES)
-    dims = (str(lat.dims[0]), str(lon.dims[0]))
-    packed = [v for v in dataset.variables.values() if v.attrs.get("compress") == " ".join(dims)]
+    lattice = read_lattice(dataset)
+    packed = [v for v in dataset.variables.values() if v.attrs.get("compress") == " ".join(lattice.dims)]
     if packed and variable is None:
-        mask = np.zeros((lat.size, lon.size), dtype=bool)
+        mask = np.zeros((lattice.lat.size, lattice.lon.size), dtype=bool)
         mask.ravel()[packed[0].values] = True
     else:
-        mask = _active(_mask_variable(dataset, dims, variable).transpose(*dims))
-    rows, columns = _even("latitude", lat), _even("longitude", lon)
-    if rows[0] < rows[-1]:
-        rows, mask = rows[::-1], mask[::-1]
-    if columns[0] > columns[-1]:
-        columns, mask = columns[::-1], mask[:, ::-1]
-    dlat, dlon = _spacing(rows), _spacing(columns)
-    if round(columns.size * dlon, 6) == 360.0:
-        east = int(np.searchsorted(columns, 180.0 - dlon * UNEVEN))
-        columns, mask = np.concatenate([columns[east:] - 360.0, columns[:east]]), np.roll(mask, columns.size - east, axis=1)
-    elif columns.mean() > 180.0:
-        columns = columns - 360.0
-    return Raster(float(rows[0]), dlat, round(float(columns[0]), DIGITS), dlon, mask)
-
-
-def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":
-    marks = _AXES[kind]
-    for name in sorted(map(str, dataset.variables)):  # a store does not keep them in order
-        values = dataset[name]
-        of_a_cell = values.dims == ("cell",)  # latitudes of packed cells are no axis
-        if values.ndim == 1 and not of_a_cell and {name, values.attrs.get("standard_name"), values.attrs.get("units")} & set(marks):
-            return values
-    raise GridError(
-        f"No one-dimensional {kind} was found among {', '.join(sorted(map(str, dataset.variables))) or 'no variables'}. "
-        f"Mark it with standard_name or units ({marks[2]}); projected and curvilinear grids must be regridded first."
-    )
+        mask = _active(_mask_variable(dataset, lattice.dims, variable).transpose(*lattice.dims))
+    mask = mask[lattice.rows][:, lattice.columns]
+    return Raster(float(lattice.lat[0]), lattice.dlat, float(lattice.lon[0]), lattice.dlon, mask)
 
 
 def _mask_variable(dataset: "xarray.Dataset", dims: tuple[str, str], variable: str | None) -> "xarray.DataArray":
@@ -136,29 +109,3 @@ def _is_mask(values: "xarray.DataArray") -> bool:
 def _active(values: "xarray.DataArray") -> NDArray[np.bool_]:
     there = np.asarray(values.notnull().values)
     return there & np.asarray(values.values != 0) if _is_mask(values) else there
-
-
-def _even(kind: str, axis: "xarray.DataArray") -> NDArray[np.float64]:
-    """The centres of an axis, checked for one spacing and freed of the noise of float32."""
-    values = axis.values.astype(np.float64)
-    if values.size < 2:
-        raise GridError(f"{kind.capitalize()} has {values.size} value, two or more are needed to know the size of a cell.")
-    if kind == "longitude" and (np.diff(values) < 0).sum() == 1:
-        values = np.where(values < values[0], values + 360.0, values)  # 170 .. 179, -180 .. -170: over the date line
-    spacing = (values[-1] - values[0]) / (values.size - 1)
-    off = np.abs(values - (values[0] + spacing * np.arange(values.size)))
-    worst = int(np.argmax(off))
-    if not off[worst] <= UNEVEN * abs(spacing) or spacing == 0.0:
-        near = values[max(0, worst - 1) : worst + 2]
-        raise GridError(
-            f"{kind.capitalize()} is not evenly spaced: around index {worst} it is {', '.join(f'{v:g}' for v in near)}, "
-            f"the mean spacing is {spacing:g}. Only regular grids are read; regrid the file first."
-        )
-    digits = 5 if axis.dtype == np.float32 else DIGITS
-    return np.round(values, digits)
-
-
-def _spacing(centres: NDArray[np.float64]) -> float:
-    mean = float(centres[-1] - centres[0]) / (centres.size - 1)
-    short = round(mean, 6)
-    return short if abs(short - mean) * centres.size < UNEVEN * abs(mean) else mean

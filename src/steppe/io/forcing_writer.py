@@ -7,6 +7,7 @@
 The store is built in a folder beside its place and renamed when every block is in; without that nothing is left behind.
 """
 
+import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ from steppe.grid import Grid, Raster, tile_size
 from steppe.io.axis import Axis, day_name
 from steppe.io.coordinates import write_axis, write_coordinates, write_group
 from steppe.io.forcing_store import FORMAT
-from steppe.io.shard import Layout, create_array, sync_folder, write_shard, write_small
+from steppe.io.shard import Layout, create_array, sync_folder, write_durable, write_shard, write_small
 from steppe.packed import MISSING
 from steppe.variable import Variable
 
@@ -162,6 +163,17 @@ class ForcingWriter:
         self._check(written, Block(range(1), range(self._grid.n_cells)), values[None])
         write_small(self._aside, name, values.astype(written.dtype), self._attributes(written), ("cell",))
         self._left.discard((name, None))
+
+    def write_remark(self, name: str, values: NDArray[Any], attributes: Mapping[str, Any], dimensions: Sequence[str]) -> None:
+        """Writes a small array beside the weather, such as flags of days; a run does not read it."""
+        write_small(self._aside, name, values, attributes, dimensions)
+
+    def add_attributes(self, name: str, attributes: Mapping[str, Any]) -> None:
+        """Says more of a variable, known only when its values were written."""
+        path = self._aside / name / "zarr.json"
+        described = json.loads(path.read_bytes())
+        described["attributes"].update(attributes)
+        write_durable(path, json.dumps(described, indent=2).encode())
 
     def _check(self, written: Written, block: Block, values: NDArray[Any]) -> None:
         variable = written.variable

@@ -1,8 +1,25 @@
-"""Making forcing stores: from station files, or of generated weather; and the land of the cells."""
+"""Making forcing stores: from station files, daily maps, or of generated weather; and the land of the cells."""
 
 from steppe.io.ingest.generate import EXTRAPOLATED, generate
 from steppe.io.ingest.land import ingest_land
+from steppe.io.ingest.maps import Choices, Product, ingest_maps
 from steppe.io.ingest.report import Report
-from steppe.io.ingest.stations import ingest_stations
+from steppe.io.ingest.silo import fetch_silo, ingest_silo, years_of
+from steppe.io.ingest.station_file import station_file
+from steppe.io.ingest.stations import ingest_stations, station_points
 
-__all__ = ["EXTRAPOLATED", "Report", "generate", "ingest_land", "ingest_stations"]
+__all__ = [
+    "EXTRAPOLATED",
+    "Choices",
+    "Product",
+    "Report",
+    "fetch_silo",
+    "generate",
+    "ingest_land",
+    "ingest_maps",
+    "ingest_silo",
+    "ingest_stations",
+    "station_file",
+    "station_points",
+    "years_of",
+]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steppe.io.ingest.meteorology import Values
 from steppe.io.ingest.months import Months
 from steppe.io.ingest.normals import Normals
-from steppe.io.ingest.station_file import Site, Station
+from steppe.io.ingest.station import Site, Station
 
 BASE = (1961, 1990)  # the period of the normals; WMO standard normals, and that of CRU CL 2.0
 ENOUGH_YEARS = 10  # [1] of the base period make a normal of a station's own; judgement

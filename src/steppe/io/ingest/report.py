@@ -13,12 +13,13 @@ class Report(NamedTuple):
     cells: int
     days: int
     donors: Mapping[int, int]
-    mean_annual_rain: float
+    mean_annual_rain: float | None
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
         """Some lines for people."""
-        lines = [f"{self.path}: {self.cells} cells, {self.days} days, mean rain {self.mean_annual_rain:.0f} mm a year"]
+        rain = "" if self.mean_annual_rain is None else f", mean rain {self.mean_annual_rain:.0f} mm a year"
+        lines = [f"{self.path}: {self.cells} cells, {self.days} days{rain}"]
         runs = [(count, [year for year, _ in group]) for count, group in groupby(self.donors.items(), key=lambda item: item[1])]
         if runs:
             lines.append("donors: " + ", ".join(f"{n} in {y[0]}" + (f"-{y[-1]}" if len(y) > 1 else "") for n, y in runs))

@@ -5,8 +5,18 @@ from typing import Any
 
 import xxhash
 
+PIECE = 1 << 20  # bytes read at a time
+
 
 def source_file(path: Path) -> dict[str, Any]:
-    """Name, size in bytes and xxh3 (64 bits, hex) of a file."""
-    data = path.read_bytes()
-    return {"name": path.name, "size": len(data), "xxh3": xxhash.xxh3_64_hexdigest(data)}
+    """Name, size in bytes and xxh3 (64 bits, hex) of a file, or of all files of a folder in the order of their names."""
+    found, size = xxhash.xxh3_64(), 0
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if path.is_dir():
+            found.update(file.relative_to(path).as_posix().encode())
+        if file.is_file():
+            size += file.stat().st_size
+            with file.open("rb") as content:
+                while piece := content.read(PIECE):
+                    found.update(piece)
+    return {"name": path.name, "size": size, "xxh3": found.hexdigest()}

@@ -1,68 +1,45 @@
 """Station files: `stations.csv` with id, lat, lon of every station, and `<id>.csv.gz` (or `<id>.csv`) with its days.
 
 A station's columns are `date` (ISO) and any of `rain, tmin, tmax, radiation, vp, pan`; `src` and other remarks are not read. A second line
-that begins with "units" names the unit of each column; without it they are those of `COLUMNS`. A column empty on all days is absent.
+that begins with "units" names the unit of each column; without it they are those of `WEATHER`. A column empty on all days is absent.
+Or APSIM files: `<id>.met` in the folder, with or without a `stations.csv`; or one such file in place of the folder.
 """
 
 import csv
 import gzip
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ForcingError, nearest
 from steppe.io.forcing_variables import WEATHER
+from steppe.io.ingest.met_file import SUFFIX, read_met, read_met_site
 from steppe.io.ingest.meteorology import Values
+from steppe.io.ingest.station import ONE_DAY, Site, Station, check_limits, numbers
 from steppe.io.units import conversion
 
 REMARKS = ("src",)
-ONE_DAY = np.timedelta64(1, "D")
-
-
-class Site(NamedTuple):
-    """One line of `stations.csv`."""
-
-    id: str
-    name: str
-    latitude: float
-    longitude: float
-    note: str
-
-
-class Station(NamedTuple):
-    """The record of one station: every day from `first`, float64 (days,) for each variable it has."""
-
-    site: Site
-    file: Path
-    first: np.datetime64
-    values: Mapping[str, Values]
-
-    @property
-    def days(self) -> int:
-        """Number of days of the record."""
-        return len(self.values["rain"])
-
-    @property
-    def last(self) -> np.datetime64:
-        """Last day of the record."""
-        return self.first + (self.days - 1) * ONE_DAY
 
 
 def read_sites(folder: Path) -> dict[str, Site]:
     """Id -> site of every line of `folder`/stations.csv that has a latitude and a longitude, in order of the file.
 
+    Without such a list the APSIM files of the folder are the stations, in the order of their names; `folder` may be one of them.
+
     Raises
     ------
     ForcingError
-        There is no such file, a column lacks, an id comes twice, or a coordinate is no number.
+        There are no such files, a column lacks, an id comes twice, or a coordinate is no number.
     """
     path = folder / "stations.csv"
     if not path.is_file():
-        raise ForcingError(f'There is no "{path}". It must list the stations: id, name, lat, lon.')
+        files = [folder] if folder.is_file() else sorted(folder.glob(f"*{SUFFIX}"))
+        if not files:
+            raise ForcingError(f'There is no "{path}". It must list the stations: id, name, lat, lon. Or give APSIM files, *{SUFFIX}.')
+        return {file.stem: read_met_site(file) for file in files}
     sites: dict[str, Site] = {}
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = csv.DictReader(file)
@@ -92,7 +69,9 @@ def read_station(folder: Path, site: Site) -> Station:
     ForcingError
         The file is missing or cut short, or a line of it is wrong; the message names file, line or date, and value.
     """
-    path = _file(folder, site.id)
+    path = station_file(folder, site.id)
+    if path.suffix == SUFFIX:
+        return read_met(path)
     lines = _lines(path)
     if len(lines) < 2:
         raise ForcingError(f'"{path}" holds no day. It must have a header line and one line a day.')
@@ -112,16 +91,24 @@ def read_station(folder: Path, site: Site) -> Station:
     for name in WEATHER:
         if name in columns and any(columns[name]):
             line = conversion(units.get(name, WEATHER[name].units), WEATHER[name].units, f'"{path}", column "{name}"')
-            values[name] = _numbers(path, name, columns[name], dates) * line.factor + line.offset
+            values[name] = numbers(path, name, columns[name], dates) * line.factor + line.offset
     if "rain" not in values:
         raise ForcingError(f'"{path}" has no rain on any day. A station needs at least a rain column.')
-    _check_limits(path, values, dates)
+    check_limits(path, values, dates)
     return Station(site, path, dates[0], values)
 
 
-def _file(folder: Path, name: str) -> Path:
-    """The station's file, compressed or not."""
-    for path in (folder / f"{name}.csv.gz", folder / f"{name}.csv"):
+def station_file(folder: Path, name: str) -> Path:
+    """The file of a station, compressed or not.
+
+    Raises
+    ------
+    ForcingError
+        There is none.
+    """
+    if folder.is_file() and folder.stem == name:
+        return folder
+    for path in (folder / f"{name}.csv.gz", folder / f"{name}.csv", folder / f"{name}{SUFFIX}"):
         if path.is_file():
             return path
     raise ForcingError(f'There is no "{folder / name}.csv.gz" for station "{name}". Add the file, or take the station out of the list.')
@@ -172,46 +159,3 @@ def _is_date(text: str) -> bool:
     except ValueError:
         return False
     return bool(text)
-
-
-def _numbers(path: Path, name: str, column: Iterable[str], dates: NDArray[np.datetime64]) -> Values:
-    """The values of one column, none of them missing."""
-    texts = list(column)
-    try:
-        values = np.array(texts, dtype=np.float64)
-    except ValueError:
-        values = np.array([_number(text) for text in texts])
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if wrong.size:
-        i = int(wrong[0])
-        raise ForcingError(
-            f'"{path}", {dates[i]}: {name} is "{texts[i]}", expected a number ({wrong.size} such days). Fill them where the file is made.'
-        )
-    return values
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
-
-
-def _check_limits(path: Path, values: Mapping[str, Values], dates: NDArray[np.datetime64]) -> None:
-    for name, series in values.items():
-        low, high = WEATHER[name].low, WEATHER[name].high
-        wrong = np.flatnonzero((series < low) | (series > high))
-        if wrong.size:
-            i = int(wrong[0])
-            raise ForcingError(
-                f'"{path}", {dates[i]}: {name} is {series[i]:g}, expected {low:g} to {high:g} {WEATHER[name].units} '
-                f"({wrong.size} such days). Correct the file or its units line."
-            )
-    if "tmin" in values and "tmax" in values:
-        wrong = np.flatnonzero(values["tmin"] > values["tmax"])
-        if wrong.size:
-            i = int(wrong[0])
-            raise ForcingError(
-                f'"{path}", {dates[i]}: tmin {values["tmin"][i]:g} is above tmax {values["tmax"][i]:g} degC ({wrong.size} such days). '
-                "Correct the file."
-            )

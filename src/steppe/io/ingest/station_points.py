@@ -1,5 +1,6 @@
 """Stations as the cells of a grid: each keeps its own record, in full precision."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from steppe.io.forcing_writer import About, ForcingWriter, Written
 from steppe.io.ingest.meteorology import PAN_REMARK, VP_REMARK, Values, pan_evaporation, saturation_vapour_pressure
 from steppe.io.ingest.report import Report
 from steppe.io.ingest.source import source_file
-from steppe.io.ingest.station_file import Station, read_sites, read_station
+from steppe.io.ingest.station import Station
+from steppe.io.ingest.station_file import read_sites, read_station
 
 REMARKS = {"vp": VP_REMARK, "pan": PAN_REMARK}
 
@@ -31,22 +33,27 @@ def keep_stations(folder: Path, path: Path, grid: Points, axis: Axis, licence: s
     sites = read_sites(folder)
     for name in grid.ids:
         if name not in sites:
-            raise ForcingError(f'Point "{name}" is no station of "{folder / "stations.csv"}".{nearest(name, sites)}')
+            raise ForcingError(f'Point "{name}" is no station of "{folder}".{nearest(name, sites)}')
     weather = {name: np.empty((axis.rows, grid.n_cells)) for name in WEATHER}
     derived: dict[str, list[str]] = {name: [] for name in REMARKS}
     sources = []
+    said_of: dict[str, list[str]] = defaultdict(list)
     for cell, name in enumerate(grid.ids):
         station = read_station(folder, sites[name])
         values = _complete(station, axis, derived)
         for key, table in weather.items():
             table[:, cell] = values[key]
         sources.append(source_file(station.file))
+        for note in station.notes:
+            said_of[note].append(name)
         progress((cell + 1) / grid.n_cells)
+    remarks = tuple(f"{note} ({', '.join(ids)})" for note, ids in said_of.items())
     about = About(
         title=f"Daily weather of {grid.n_cells} stations, {axis.period()}",
-        summary="Station records as they are. Rain is credited to the day of the reading, pan evaporation to the day before it. "
-        "Records are patched where a station did not observe; see their source codes.",
-        history=f"steppe ingest stations, {axis.period()}, unchanged",
+        summary="Station records as they are. Rain is credited to the day of the reading"
+        + (f". {'. '.join(remarks)}. " if remarks else ", pan evaporation to the day before it. ")
+        + "Records are patched where a station did not observe; see their source codes.",
+        history="; ".join([f"steppe ingest stations, {axis.period()}, unchanged", *remarks]),
         weather="stations",
         licence=licence,
         source=sources,
@@ -57,7 +64,7 @@ def keep_stations(folder: Path, path: Path, grid: Points, axis: Axis, licence: s
         for name, table in weather.items():
             for block in writer.blocks(name):
                 writer.write(name, block, table[block.steps.start : block.steps.stop, block.cells.start : block.cells.stop])
-    notes = tuple(f"{name} of {', '.join(ids)}: {REMARKS[name]}" for name, ids in derived.items() if ids)
+    notes = tuple(f"{name} of {', '.join(ids)}: {REMARKS[name]}" for name, ids in derived.items() if ids) + remarks
     return Report(path, grid.n_cells, axis.rows, {}, float(weather["rain"].mean() * 365.25), notes)
 
 

@@ -7,14 +7,30 @@ from collections.abc import Callable
 from datetime import date as Date
 from pathlib import Path
 
+import numpy as np
+
 from steppe.grid import Grid, Points
 from steppe.io.axis import Axis
 from steppe.io.ingest.report import Report
+from steppe.io.ingest.station_file import read_sites
 from steppe.io.ingest.station_points import keep_stations
 from steppe.io.ingest.station_raster import spread_stations
 
 NORMALS = Path("normals") / "queensland_climatology_0p1deg.npz"  # beside the folder of the stations
 TERMS = "The terms of the station records and of the normals apply."
+
+
+def station_points(folder: Path) -> Points:
+    """All stations of a folder, or the one of an APSIM file, as a grid.
+
+    Raises
+    ------
+    ForcingError
+        There are none, or one has no place.
+    """
+    sites = read_sites(folder)
+    places = np.array([(site.latitude, site.longitude) for site in sites.values()])
+    return Points(tuple(sites), places[:, 0], places[:, 1])
 
 
 def ingest_stations(
@@ -29,7 +45,7 @@ def ingest_stations(
     licence: str = TERMS,
     progress: Callable[[float], None] | None = None,
 ) -> Report:
-    """Makes a forcing store at `path` for `grid` from the station files of `folder`, from `start` to `end` inclusive.
+    """Makes a forcing store at `path` for `grid` from the station files of `folder` (or one APSIM file), from `start` to `end` inclusive.
 
     Parameters
     ----------

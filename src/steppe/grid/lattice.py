@@ -1,0 +1,109 @@
+"""Even rows of latitude and columns of longitude, as files have them: either way up, 0 to 360 or -180 to 180, in single precision."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import GridError
+from steppe.grid.raster import DIGITS
+
+if TYPE_CHECKING:
+    import xarray
+
+UNEVEN = 1e-3  # [cell] how far a centre may lie off its even place; float32 coordinates of 0.01 degree stay below it
+
+_AXES = {"latitude": ("latitude", "lat", "degrees_north", "degree_north"), "longitude": ("longitude", "lon", "degrees_east", "degree_east")}
+
+
+class Lattice(NamedTuple):
+    """The cells of a file, from north to south and from west to east.
+
+    dims: the file's names of its rows and columns. lat (rows,), lon (columns,): centres [degrees], falling and rising; dlat < 0, dlon > 0.
+    rows, columns: where each of them lies in the file. turned: what was done to the file's order, in words.
+    """
+
+    dims: tuple[str, str]
+    lat: NDArray[np.float64]
+    lon: NDArray[np.float64]
+    dlat: float
+    dlon: float
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    turned: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Size, spacing and extent, for messages."""
+        return (
+            f"{self.lat.size} x {self.lon.size} cells of {-self.dlat:g} x {self.dlon:g} degrees "
+            f"from latitude {self.lat[0]:g}, longitude {self.lon[0]:g}"
+        )
+
+
+def read_lattice(dataset: "xarray.Dataset") -> Lattice:
+    """The lattice of a CF data set.
+
+    Raises
+    ------
+    GridError
+        It has no one-dimensional, evenly spaced latitude and longitude.
+    """
+    lat, lon = (_axis(dataset, kind) for kind in _AXES)
+    rows, columns = _even("latitude", lat), _even("longitude", lon)
+    row_of, column_of = np.arange(rows.size), np.arange(columns.size)
+    turned = []
+    if rows[0] < rows[-1]:
+        rows, row_of = rows[::-1], row_of[::-1]
+        turned.append("rows run from the south in the file")
+    if columns[0] > columns[-1]:
+        columns, column_of = columns[::-1], column_of[::-1]
+        turned.append("columns run from the east in the file")
+    dlat, dlon = _spacing(rows), _spacing(columns)
+    if round(columns.size * dlon, 6) == 360.0:
+        east = int(np.searchsorted(columns, 180.0 - dlon * UNEVEN))
+        if east < columns.size:
+            turned.append("longitudes run from 0 to 360 in the file")
+        columns, column_of = np.concatenate([columns[east:] - 360.0, columns[:east]]), np.roll(column_of, columns.size - east)
+    elif columns.mean() > 180.0:
+        columns = columns - 360.0
+        turned.append("longitudes are above 180 in the file")
+    return Lattice((str(lat.dims[0]), str(lon.dims[0])), rows, np.round(columns, DIGITS), dlat, dlon, row_of, column_of, tuple(turned))
+
+
+def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":
+    marks = _AXES[kind]
+    for name in sorted(map(str, dataset.variables)):  # a store does not keep them in order
+        values = dataset[name]
+        of_a_cell = values.dims == ("cell",)  # latitudes of packed cells are no axis
+        if values.ndim == 1 and not of_a_cell and {name, values.attrs.get("standard_name"), values.attrs.get("units")} & set(marks):
+            return values
+    raise GridError(
+        f"No one-dimensional {kind} was found among {', '.join(sorted(map(str, dataset.variables))) or 'no variables'}. "
+        f"Mark it with standard_name or units ({marks[2]}); projected and curvilinear grids must be regridded first."
+    )
+
+
+def _even(kind: str, axis: "xarray.DataArray") -> NDArray[np.float64]:
+    """The centres of an axis, checked for one spacing and freed of the noise of float32."""
+    values = axis.values.astype(np.float64)
+    if values.size < 2:
+        raise GridError(f"{kind.capitalize()} has {values.size} value, two or more are needed to know the size of a cell.")
+    if kind == "longitude" and (np.diff(values) < 0).sum() == 1:
+        values = np.where(values < values[0], values + 360.0, values)  # 170 .. 179, -180 .. -170: over the date line
+    spacing = (values[-1] - values[0]) / (values.size - 1)
+    off = np.abs(values - (values[0] + spacing * np.arange(values.size)))
+    worst = int(np.argmax(off))
+    if not off[worst] <= UNEVEN * abs(spacing) or spacing == 0.0:
+        near = values[max(0, worst - 1) : worst + 2]
+        raise GridError(
+            f"{kind.capitalize()} is not evenly spaced: around index {worst} it is {', '.join(f'{v:g}' for v in near)}, "
+            f"the mean spacing is {spacing:g}. Only regular grids are read; regrid the file first."
+        )
+    digits = 5 if axis.dtype == np.float32 else DIGITS
+    return np.round(values, digits)
+
+
+def _spacing(centres: NDArray[np.float64]) -> float:
+    mean = float(centres[-1] - centres[0]) / (centres.size - 1)
+    short = round(mean, 6)
+    return short if abs(short - mean) * centres.size < UNEVEN * abs(mean) else mean

@@ -1,0 +1,209 @@
+"""One CF file or Zarr store of maps: its lattice, its days and its variables, looked at without reading values."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import cftime
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.clock import CALENDARS, EPOCH
+from steppe.errors import DamagedError, ForcingError, GridError
+from steppe.grid import Lattice, read_lattice
+from steppe.io.axis import day_name
+
+if TYPE_CHECKING:
+    import xarray
+
+ALIASES = {"gregorian": "standard", "proleptic_gregorian": "standard", "365_day": "noleap"}  # the same days since 1582
+MAGIC = (b"CDF", b"\x89HDF")  # of NetCDF 3 and 4
+CHUNK_CACHE = 4_000_000  # bytes a variable; the library's own 64 MB are of no use to who reads every chunk once
+ROUNDING = 1e-5  # [d] of a time in single precision or in seconds
+
+Floats = NDArray[np.float32]
+
+
+class Days(NamedTuple):
+    """The days that the maps of a file hold for, counted from 1850-01-01 in a calendar, (maps,). source: "time bounds" or "time stamps"."""
+
+    numbers: NDArray[np.int64]
+    calendar: str
+    source: str
+
+
+class CfFile:
+    """An open file. Values are read map by map, with scale, offset and missing values as CF has them.
+
+    Raises
+    ------
+    ForcingError
+        It is no NetCDF file or Zarr store, or its latitudes and longitudes are no even lattice.
+    DamagedError
+        It is one, but cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._dataset = _open(path)
+        try:
+            self.lattice: Lattice = read_lattice(self._dataset)
+        except GridError as error:
+            raise ForcingError(f'"{path}": {error}') from None
+        self._days: dict[str, Days] = {}
+
+    @property
+    def variables(self) -> dict[str, Mapping[str, Any]]:
+        """Name -> attributes of every variable that has rows and columns and one more dimension that is time."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for name, values in self._dataset.data_vars.items():
+            if set(self.lattice.dims) <= set(values.dims) and self._time_of(values) is not None:
+                found[str(name)] = values.attrs
+        return found
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """Attributes of the whole file."""
+        return self._dataset.attrs
+
+    def days(self, name: str) -> Days:
+        """The days of a variable. Time bounds decide where there are any, else the date of the stamp.
+
+        Raises
+        ------
+        ForcingError
+            The time is no CF time, a map is not of one day, or days are not there once and in order.
+        """
+        time = self._time_of(self._dataset[name])
+        assert time is not None
+        if time not in self._days:
+            self._days[time] = self._read_days(time)
+        return self._days[time]
+
+    def maps_at_once(self, name: str) -> int:
+        """How many maps lie in one chunk of the file, which is decompressed as a whole."""
+        values = self._dataset[name]
+        chunk = values.encoding.get("preferred_chunks") or {}
+        return int(chunk.get(self._time_of(values), 1))
+
+    def read(self, name: str, maps: slice, rows: range, columns: range) -> Floats:
+        """Some maps of a part of the lattice, from north to south and west to east: float32 (maps, rows, columns), NaN where missing.
+
+        Raises
+        ------
+        DamagedError
+            The file cannot be read there.
+        """
+        values = self._dataset[name]
+        time = self._time_of(values)
+        lattice = self.lattice
+        row_of, column_of = lattice.rows[rows.start : rows.stop], lattice.columns[columns.start : columns.stop]
+        window = [(int(along.min()), int(along.max()) + 1) for along in (row_of, column_of)]
+        where: dict[Any, slice] = {time: maps, lattice.dims[0]: slice(*window[0]), lattice.dims[1]: slice(*window[1])}
+        try:
+            found = values.isel({dim: where.get(dim, 0) for dim in values.dims}).transpose(time, *lattice.dims).values
+        except (OSError, RuntimeError, ValueError) as error:
+            days = self.days(name)
+            ends = [day_name(int(day), days.calendar) for day in days.numbers[maps][[0, -1]]]
+            raise DamagedError(
+                f'"{self.path}", variable "{name}", days {ends[0]} to {ends[1]} cannot be read ({error}). Get the file again.'
+            ) from None
+        array = np.asarray(found, np.float32)
+        ordered: Floats = array[:, _along(row_of - window[0][0])][:, :, _along(column_of - window[1][0])]
+        return ordered
+
+    def close(self) -> None:
+        """Lets the file go."""
+        self._dataset.close()
+
+    def _time_of(self, values: "xarray.DataArray") -> str | None:
+        """The time dimension of a variable whose other dimensions, but rows and columns, have one place each."""
+        more = [str(dim) for dim in values.dims if dim not in self.lattice.dims]
+        times = [dim for dim in more if dim in self._dataset.coords and " since " in str(self._dataset[dim].attrs.get("units", ""))]
+        if len(times) != 1 or any(values.sizes[dim] != 1 for dim in more if dim != times[0]):
+            return None
+        return times[0]
+
+    def _read_days(self, time: str) -> Days:
+        stamps = self._dataset[time]
+        calendar = str(stamps.attrs.get("calendar", "standard")).lower()
+        calendar = ALIASES.get(calendar, calendar)
+        if calendar not in CALENDARS:
+            raise ForcingError(f'"{self.path}": the calendar of "{time}" is "{calendar}". Known: {", ".join(CALENDARS)}.')
+        if not stamps.size:
+            raise ForcingError(f'"{self.path}" holds no day: "{time}" is empty.')
+        bounds = self._dataset.variables.get(stamps.attrs.get("bounds", ""))
+        if bounds is None:
+            numbers, source = np.floor(self._numbers(stamps, stamps.values, calendar) + ROUNDING), "time stamps"
+        else:
+            low, high = self._numbers(stamps, np.asarray(bounds.values), calendar).T
+            wrong = np.flatnonzero(np.abs(high - low - 1.0) > ROUNDING)
+            if wrong.size:
+                at = int(wrong[0])
+                raise ForcingError(
+                    f'"{self.path}": the map of {day_name(int(low[at]), calendar)} is of {high[at] - low[at]:g} days, expected daily maps. '
+                    "Make them daily first."
+                )
+            numbers, source = np.floor((low + high) / 2.0 + ROUNDING), "time bounds"
+        days = numbers.astype(np.int64)
+        steps = np.diff(days)
+        wrong = np.flatnonzero(steps < 1)
+        if wrong.size:
+            at = int(wrong[0])
+            name, before = day_name(int(days[at + 1]), calendar), day_name(int(days[at]), calendar)
+            what = "comes twice" if steps[at] == 0 else f"comes after {before}"
+            raise ForcingError(
+                f'"{self.path}": {name} {what} (map {at + 2} of {days.size}; {wrong.size} such). '
+                "Every day must be there once, in order; make sub-daily maps daily first."
+            )
+        return Days(days, calendar, source)
+
+    def _numbers(self, stamps: "xarray.DataArray", values: NDArray[Any], calendar: str) -> NDArray[np.float64]:
+        """Times as days since 1850-01-01."""
+        units = str(stamps.attrs["units"])
+        try:
+            dates = cftime.num2date(values, units, calendar)
+            return np.asarray(cftime.date2num(dates, EPOCH, calendar=calendar), dtype=np.float64)
+        except (ValueError, OverflowError) as error:
+            raise ForcingError(f'"{self.path}": "{stamps.name}" in "{units}" is no time of the {calendar} calendar ({error}).') from None
+
+
+def _along(places: NDArray[np.int64]) -> slice | NDArray[np.int64]:
+    """Places 0 .. n - 1 of an axis as a slice where they run either way without a turn: that copies nothing."""
+    step = np.diff(places)
+    if (step == 1).all():
+        return slice(None)
+    return slice(None, None, -1) if (step == -1).all() else places
+
+
+def _open(path: Path) -> "xarray.Dataset":
+    import xarray  # at ingest only
+
+    if not path.exists():
+        raise ForcingError(f'There is no "{path}". Give NetCDF files or Zarr stores of daily maps.')
+    try:
+        if path.is_dir():
+            stored: xarray.Dataset = xarray.open_zarr(path, chunks=None, consolidated=False, decode_times=False)
+            return stored
+        with path.open("rb") as file:
+            start = file.read(4)
+        if not start.startswith(MAGIC):
+            raise ForcingError(f'"{path}" is no NetCDF file: it begins with {start!r}. Get the file again, or give another.')
+        return _open_netcdf(path)
+    except (OSError, RuntimeError, ValueError, KeyError) as error:
+        reason = str(error).split("\n")[0]
+        if path.is_dir():
+            raise ForcingError(f'"{path}" is no Zarr store of maps ({reason}).') from None
+        raise DamagedError(f'"{path}" cannot be read ({reason}). It may be cut short; get the file again.') from None
+
+
+def _open_netcdf(path: Path) -> "xarray.Dataset":
+    import netCDF4
+    import xarray
+
+    kept = netCDF4.get_chunk_cache()
+    netCDF4.set_chunk_cache(CHUNK_CACHE)
+    try:
+        return xarray.open_dataset(path, engine="netcdf4", decode_times=False, cache=False)
+    finally:
+        netCDF4.set_chunk_cache(*kept)

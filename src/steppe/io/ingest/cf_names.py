@@ -1,0 +1,51 @@
+"""By which names gridded products call the weather that Steppe knows. A table, not a guess: what is not in it must be said with --map."""
+
+from collections.abc import Mapping
+from typing import Any
+
+PRODUCT_NAMES: Mapping[str, str] = {
+    # SILO (Queensland Government)
+    "daily_rain": "rain",
+    "max_temp": "tmax",
+    "min_temp": "tmin",
+    "vp": "vp",
+    "radiation": "radiation",
+    "evap_pan": "pan",
+    # AGCD (Bureau of Meteorology); its two vapour pressures are of 9 and 15 hours and must be chosen between
+    "precip": "rain",
+    "tmax": "tmax",
+    "tmin": "tmin",
+    # CMIP and CORDEX
+    "pr": "rain",
+    "tasmax": "tmax",
+    "tasmin": "tmin",
+    "rsds": "radiation",
+    # Steppe's own
+    "rain": "rain",
+    "pan": "pan",
+}
+
+STANDARD_NAMES: Mapping[str, str] = {
+    "lwe_precipitation_rate": "rain",
+    "precipitation_flux": "rain",
+    "precipitation_amount": "rain",
+    "lwe_thickness_of_precipitation_amount": "rain",
+    "rainfall_flux": "rain",
+    "rainfall_rate": "rain",
+    "rainfall_amount": "rain",
+    "thickness_of_rainfall_amount": "rain",
+    "surface_downwelling_shortwave_flux_in_air": "radiation",
+    "water_vapor_partial_pressure_in_air": "vp",
+}
+EXTREMES: Mapping[str, str] = {"maximum": "tmax", "minimum": "tmin"}  # cell_methods of air_temperature
+
+
+def weather_name(name: str, attributes: Mapping[str, Any]) -> str | None:
+    """The weather that a variable of a file holds, None when the table does not know it."""
+    if name in PRODUCT_NAMES:
+        return PRODUCT_NAMES[name]
+    standard = attributes.get("standard_name")
+    if standard == "air_temperature":
+        found = [ours for word, ours in EXTREMES.items() if f"time: {word}" in str(attributes.get("cell_methods", ""))]
+        return found[0] if len(found) == 1 else None
+    return STANDARD_NAMES.get(str(standard))

@@ -1,0 +1,168 @@
+"""Fetching a file over HTTP: in the same place when it broke off, whole or absent under its name.
+
+FILE.part         the bytes that are here
+FILE.part.json    what the server said of the file they belong to; a file that has changed since begins anew
+"""
+
+import json
+import time
+from collections.abc import Callable
+from email.message import Message
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from steppe.errors import Failure, ForcingError, SteppeError
+from steppe.io.shard import writing
+
+PIECE = 1 << 20  # bytes
+TIMEOUT = 60.0  # [s] without a byte
+TRIES = 6  # in a row without a byte ...
+PAUSE = 1.0  # [s] ... after the first; twice as long each time
+REFUSED = {401: "asks for a login", 403: "refuses it", 404: "has no such file", 410: "has it no more"}
+
+
+class NotOnServer(ForcingError):
+    """The server answers, but has no file of this name."""
+
+
+class _Again(Exception):
+    """The connection or the server failed in a way that may pass."""
+
+
+def fetch(
+    url: str,
+    path: Path,
+    check: Callable[[Path], None],
+    progress: Callable[[float], None] | None = None,
+    pause: float = PAUSE,
+) -> None:
+    """Brings the file behind `url` to `path`; nothing is done when it is there.
+
+    Parameters
+    ----------
+    check
+        Called with the whole file before it gets its name; raises when it is not what it should be. Such a file is removed.
+    progress
+        Called with the part of the file that is here, 0 to 1.
+
+    Raises
+    ------
+    NotOnServer, ForcingError
+        The server has no such file or does not give it, or the address is none.
+    Failure
+        The connection broke off too often; the same call goes on where it was.
+    NoSpaceError
+        The disk is full.
+    """
+    if path.exists():
+        return
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise ForcingError(f'"{url}" is no address. Give one that begins with http:// or https://, or a folder.')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    idle = 0
+    while True:
+        before = _size(part)
+        try:
+            _receive(url, part, progress or (lambda share: None))
+            break
+        except _Again as error:
+            idle = 0 if _size(part) > before else idle + 1
+            if idle == TRIES:
+                raise Failure(
+                    f'"{url}" broke off after {_size(part):,} bytes and gave no more in {TRIES} tries ({error}). '
+                    "The same command goes on from there."
+                ) from None
+            time.sleep(pause * 2.0 ** max(idle - 1, 0))
+    _notes(part).unlink(missing_ok=True)
+    try:
+        check(part)
+    except SteppeError as error:
+        part.unlink(missing_ok=True)
+        raise type(error)(f'What "{url}" gives is not what it should be, and was removed: {error}') from None
+    part.replace(path)
+
+
+def _receive(url: str, part: Path, progress: Callable[[float], None]) -> None:
+    """Appends what the server gives. Raises `_Again` when that is not the whole file."""
+    start, known = _size(part), _remembered(part)
+    headers = {"User-Agent": "steppe", "Accept-Encoding": "identity"}
+    if start and known.get("validator"):
+        headers |= {"Range": f"bytes={start}-", "If-Range": known["validator"]}
+    try:
+        response: HTTPResponse = urlopen(Request(url, headers=headers), timeout=TIMEOUT)
+    except HTTPError as error:
+        error.close()
+        if error.code == 416:  # there is nothing more of it: it is whole, or no part of the file there
+            if error.headers.get("Content-Range", "").endswith(f"/{start}"):
+                return
+            part.unlink(missing_ok=True)
+            raise _Again("the server has no bytes from there on") from None
+        if error.code == 429 or error.code >= 500:
+            raise _Again(f"the server says {error.code} {error.reason}") from None
+        kind = NotOnServer if error.code in (404, 410) else ForcingError
+        says = REFUSED.get(error.code, "does not give it")
+        raise kind(f'"{url}": the server {says} ({error.code} {error.reason}). Check the address and the years.') from None
+    except (URLError, HTTPException, OSError) as error:
+        raise _Again(str(getattr(error, "reason", error)) or type(error).__name__) from None
+    with response:
+        if response.status != 206:
+            start = 0  # the server gives the whole file, whatever was asked
+        total = _total(response.headers, start)
+        _remember(part, response.headers)
+        with writing(part), part.open("r+b" if start else "wb") as file:
+            file.seek(start)
+            file.truncate()
+            while piece := _piece(response):
+                file.write(piece)
+                progress(file.tell() / total if total else 0.0)
+            size = file.tell()
+    if total is not None and size != total:
+        if size > total:
+            part.unlink()
+        raise _Again(f"{size:,} of {total:,} bytes came")
+
+
+def _piece(response: HTTPResponse) -> bytes:
+    try:
+        return response.read1(PIECE)
+    except (HTTPException, OSError) as error:
+        raise _Again(str(error) or type(error).__name__) from None
+
+
+def _total(headers: Message, start: int) -> int | None:
+    """Size of the whole file, None when the server does not say."""
+    span = headers.get("Content-Range", "")
+    if span:
+        first, _, total = span.removeprefix("bytes ").partition("-")[0], *span.rpartition("/")[1:]
+        if first.strip() != str(start):
+            raise _Again(f'the server gave "{span}" for the bytes from {start}')
+        return int(total) if total.isdigit() else None
+    length = headers.get("Content-Length")
+    return int(length) if length and length.isdigit() else None
+
+
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
+
+
+def _notes(part: Path) -> Path:
+    return part.with_name(part.name + ".json")
+
+
+def _remember(part: Path, headers: Message) -> None:
+    """Notes by what the file can be told from a later one. A weak ETag does not vouch for bytes."""
+    etag = headers.get("ETag", "")
+    validator = etag if etag and not etag.startswith("W/") else headers.get("Last-Modified", "")
+    _notes(part).write_text(json.dumps({"validator": validator}))
+
+
+def _remembered(part: Path) -> dict[str, str]:
+    try:
+        notes: dict[str, str] = json.loads(_notes(part).read_text())
+    except (OSError, ValueError):
+        return {}
+    return notes

@@ -1,0 +1,163 @@
+"""Weather files of APSIM (.met): a header of `name = value` lines, a line of columns, a line of their units, one line a day.
+
+    [weather.met.weather]
+    !Station: Dalby Airport          comments begin with !, anywhere in a line
+    latitude = -27.16 (DECIMAL DEGREES)
+    longitude = 151.26
+    year day radn maxt mint rain pan vp code
+    ()   ()  (MJ/m^2) (oC) (oC) (mm) (mm) (hPa) ()
+    1990 1   26.0 31.2 19.4 0.0 8.2 20.1 222222
+
+Rain is credited to the day of the reading. Pan evaporation is, in files from SILO, already moved to the day before the reading, and the
+header says so; it is taken as it stands either way, and the store says which.
+"""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import ForcingError
+from steppe.io.forcing_variables import WEATHER
+from steppe.io.ingest.station import ONE_DAY, Site, Station, check_limits, numbers
+from steppe.io.units import conversion
+
+SUFFIX = ".met"
+EXAMPLE = {"latitude": "-27.16", "longitude": "151.26"}
+COLUMNS = {"radn": "radiation", "maxt": "tmax", "mint": "tmin", "rain": "rain", "pan": "pan", "evap": "pan", "vp": "vp"}
+MOVED = re.compile(r"(evap|pan)[^.]*(shift|moved|previous day|day before|day earlier|one day)", re.IGNORECASE)
+PAN_AS_SAID = "pan evaporation is credited to the day before its reading, as the header says"
+PAN_UNSAID = "the header does not say to which day pan evaporation is credited; it is taken as it stands"
+
+
+class _Text(NamedTuple):
+    """A file taken apart. first: number of the first line of days, counted from 1."""
+
+    constants: dict[str, str]
+    comments: str
+    names: list[str]
+    units: list[str]
+    rows: list[list[str]]
+    first: int
+
+
+def read_met_site(path: Path) -> Site:
+    """Where the station of a file is; its id is the name of the file.
+
+    Raises
+    ------
+    ForcingError
+        The header has no latitude or longitude, or it is no such file.
+    """
+    return _site(path, _take_apart(path))
+
+
+def read_met(path: Path) -> Station:
+    """The record of a file, checked: every day once and in order, values present and within their limits, tmin <= tmax.
+
+    Raises
+    ------
+    ForcingError
+        It is no such file, or a line of it is wrong; the message names file, line or date, and value.
+    """
+    text = _take_apart(path)
+    for number, row in enumerate(text.rows, start=text.first):
+        if len(row) != len(text.names):
+            raise ForcingError(
+                f'"{path}", line {number}: {len(row)} fields, expected {len(text.names)} ({" ".join(text.names)}). '
+                "The file may be cut short; get it again."
+            )
+    columns = dict(zip(text.names, zip(*text.rows, strict=True), strict=True))
+    dates = _dates(path, text, columns)
+    units = dict(zip(text.names, text.units, strict=True))
+    values = {}
+    for name, ours in COLUMNS.items():
+        if name in columns and ours not in values:
+            unit = WEATHER[ours].units
+            line = conversion(units[name] or unit, unit, f'"{path}", column "{name}"')
+            values[ours] = numbers(path, name, columns[name], dates) * line.factor + line.offset
+    if "rain" not in values:
+        raise ForcingError(f'"{path}" has no column "rain"; it has {" ".join(text.names)}. Add the column.')
+    check_limits(path, values, dates)
+    ordered = {name: values[name] for name in WEATHER if name in values}
+    notes = ((PAN_AS_SAID if MOVED.search(text.comments) else PAN_UNSAID),) if "pan" in values else ()
+    return Station(_site(path, text), path, dates[0], ordered, notes)
+
+
+def _take_apart(path: Path) -> _Text:
+    constants: dict[str, str] = {}
+    comments: list[str] = []
+    names: list[str] = []
+    try:
+        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+    except OSError as error:
+        raise ForcingError(f'"{path}" cannot be read: {error.strerror}.') from None
+    for number, line in enumerate(lines, start=1):
+        said, _, comment = line.partition("!")
+        comments.append(comment)
+        fields = said.split()
+        if not fields or said.lstrip().startswith("["):
+            continue
+        if "=" in said:
+            name, _, value = said.partition("=")
+            constants[name.strip().lower()] = value.strip()
+        elif not names:
+            names = [field.lower() for field in fields]
+        else:
+            units = [field.strip("()") for field in fields]
+            if not said.lstrip().startswith("(") or len(units) != len(names):
+                raise ForcingError(
+                    f'"{path}", line {number}: "{said.strip()}" are no units of the {len(names)} columns {" ".join(names)}. '
+                    "Each needs one, in brackets: () () (MJ/m^2) (oC)."
+                )
+            rows = [line.partition("!")[0].split() for line in lines[number:]]
+            while rows and not rows[-1]:
+                rows.pop()
+            return _Text(constants, "\n".join(comments), names, units, rows, number + 1)
+    raise ForcingError(
+        f'"{path}" has no line of columns with a line of units below it. An APSIM weather file has: year day radn maxt mint rain.'
+    )
+
+
+def _site(path: Path, text: _Text) -> Site:
+    place = []
+    for name in ("latitude", "longitude"):
+        number = re.match(r"[-+]?\d+(\.\d*)?", text.constants.get(name, ""))
+        if not number:
+            found = f'"{name} = {text.constants[name]}"' if name in text.constants else f"no {name}"
+            raise ForcingError(
+                f'"{path}": the header has {found}. Write {name} = {EXAMPLE[name]}, decimal degrees, south and west negative.'
+            )
+        place.append(float(number.group()))
+    named = re.search(r"(?:station name|station)\s*[:=]\s*(.+)", text.comments, re.IGNORECASE)
+    name = text.constants.get("station name") or (named.group(1).strip() if named else path.stem)
+    return Site(path.stem, name, place[0], place[1], "")
+
+
+def _dates(path: Path, text: _Text, columns: dict[str, tuple[str, ...]]) -> NDArray[np.datetime64]:
+    """The days of the lines, each one after the one before."""
+    for name in ("year", "day"):
+        if name not in columns:
+            raise ForcingError(
+                f'"{path}" has no column "{name}"; it has {" ".join(text.names)}. Days are given as year and day of the year.'
+            )
+    found: list[np.datetime64] = []
+    for number, (year, day) in enumerate(zip(columns["year"], columns["day"], strict=True), start=text.first):
+        try:
+            new_year = np.datetime64(f"{int(year):04d}-01-01")
+            date = new_year + int(day) - 1
+            if not 1 <= int(day) <= 366 or str(date)[:4] != f"{int(year):04d}":
+                raise ValueError
+        except ValueError:
+            raise ForcingError(f'"{path}", line {number}: year {year}, day {day} is no day. Days of a year count from 1.') from None
+        if found and date != found[-1] + ONE_DAY:
+            raise ForcingError(
+                f'"{path}", line {number}: {date} comes after {found[-1]}, expected {found[-1] + ONE_DAY}. '
+                "Every day must be there once, in order."
+            )
+        found.append(date)
+    if not found:
+        raise ForcingError(f'"{path}" holds no day. There must be one line a day below the units.')
+    return np.array(found, dtype="datetime64[D]")

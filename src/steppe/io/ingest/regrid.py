@@ -1,0 +1,158 @@
+"""From the cells of a file to those of a grid, by a method that has a name: nothing is ever interpolated unasked.
+
+as it is     the cells are the same
+area mean    of all cells of the file that lie in a cell of the grid, wholly or in part, weighted with the area they share
+nearest      the cell of the file in which the centre of the cell lies
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import ForcingError
+from steppe.grid import Grid, Lattice, Raster
+from steppe.grid.lattice import UNEVEN
+
+AS_IT_IS, AREA_MEAN, NEAREST = "as it is", "area mean", "nearest"
+METHODS = (AREA_MEAN, NEAREST)
+SLIVER = 1e-9  # [1] of a cell: less than that is the rounding of coordinates, no overlap
+
+Floats = NDArray[np.float32]
+
+
+class Overlap(NamedTuple):
+    """Which parts of one axis of a file fall into each cell of a grid: place (cells, parts) and share (cells, parts) [1], 0 where none."""
+
+    place: NDArray[np.int64]
+    share: NDArray[np.float32]
+
+
+class Regrid:
+    """The way from a lattice to the cells of a grid.
+
+    method: what is done, one of the three names above. rows, columns: the part of the lattice that it needs.
+
+    Raises
+    ------
+    ForcingError
+        The grid reaches beyond the lattice, is shifted against it, or is finer, and no method was chosen for that.
+    """
+
+    def __init__(self, lattice: Lattice, grid: Grid, method: str | None, where: str) -> None:
+        self.method = _method(lattice, grid, method, where)
+        place = _positions(lattice, grid)
+        _check_extent(lattice, grid, place, where)
+        if self.method == AREA_MEAN:
+            assert isinstance(grid, Raster)
+            rows, columns = _overlaps(lattice, grid)
+            taken = [np.unique(overlap.place[overlap.share > 0.0]) for overlap in (rows, columns)]
+        else:
+            taken = [np.unique(along) for along in place]
+        self.rows, self.columns = (range(int(along[0]), int(along[-1]) + 1) for along in taken)
+        if self.method == AREA_MEAN:
+            assert isinstance(grid, Raster)
+            self._rows, self._columns = _within(rows, self.rows), _within(columns, self.columns)
+            self._cells = grid.order
+            self._known: tuple[NDArray[np.bool_], Floats] | None = None
+        else:
+            self._cells = (place[0] - self.rows.start) * len(self.columns) + place[1] - self.columns.start
+
+    def __call__(self, values: Floats) -> Floats:
+        """Maps (days, rows, columns) of the needed part as (days, cells); NaN where the file has no value."""
+        if self.method != AREA_MEAN:
+            flat: Floats = values.reshape(len(values), -1)[:, self._cells]
+            return flat
+        means = np.empty((len(values), self._cells.size), np.float32)
+        for day, map_ in enumerate(values):
+            there = np.isfinite(map_)
+            if self._known is None or not np.array_equal(self._known[0], there):
+                self._known = (there, self._gather(there.astype(np.float32)))
+            with np.errstate(invalid="ignore"):
+                means[day] = self._gather(np.where(there, map_, np.float32(0.0))) / self._known[1]
+        return means
+
+    def _gather(self, map_: Floats) -> Floats:
+        """Sum of the shares of a map that fall into each cell, (cells,); parts are added in order, so the bits are always the same."""
+        by_row = sum(share[:, None] * map_[index] for index, share in zip(self._rows.place.T, self._rows.share.T, strict=True))
+        assert isinstance(by_row, np.ndarray)
+        both = sum(share * by_row[:, index] for index, share in zip(self._columns.place.T, self._columns.share.T, strict=True))
+        assert isinstance(both, np.ndarray)
+        found: Floats = both.ravel()[self._cells]
+        return found
+
+
+def _method(lattice: Lattice, grid: Grid, method: str | None, where: str) -> str:
+    """What is done to come from the lattice to the grid, when the user says nothing or `method`."""
+    if not isinstance(grid, Raster):
+        if method == AREA_MEAN:
+            raise ForcingError(f"{where}: an area mean is for a raster; points have no area. Use --method nearest.")
+        return NEAREST
+    ratio = (grid.dlat / lattice.dlat, grid.dlon / lattice.dlon)
+    shift = ((grid.lat0 - lattice.lat[0]) / lattice.dlat % 1.0, (grid.lon0 - lattice.lon[0]) / lattice.dlon % 1.0)
+    off = max(min(part, 1.0 - part) for part in shift)
+    alike = all(abs(one - 1.0) < UNEVEN for one in ratio)
+    if alike and off < UNEVEN:
+        return AS_IT_IS
+    if method is not None:
+        return method
+    if alike:
+        raise ForcingError(
+            f"{where}: its cells are as large as those of the grid, but shifted by {off:g} of a cell: its first centre is at latitude "
+            f"{lattice.lat[0]:g}, longitude {lattice.lon[0]:g}, that of the grid at latitude {grid.lat0:g}, longitude {grid.lon0:g}. "
+            "Correct the coordinates, or say how to come from one to the other: --method nearest, or --method 'area mean'."
+        )
+    if min(ratio) < 1.0 - UNEVEN:
+        raise ForcingError(
+            f"{where}: its cells of {-lattice.dlat:g} x {lattice.dlon:g} degrees are larger than those of the grid, "
+            f"{-grid.dlat:g} x {grid.dlon:g}. Take a coarser grid, or repeat values on purpose with --method nearest."
+        )
+    return AREA_MEAN
+
+
+def _positions(lattice: Lattice, grid: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row and column of the lattice in which the centre of each cell lies, (cells,); may lie outside."""
+    row = np.floor(np.round((grid.cell_lat - lattice.lat[0]) / lattice.dlat + 0.5, 6)).astype(np.int64)
+    east = np.round((grid.cell_lon - lattice.lon[0]) / lattice.dlon + 0.5, 6)
+    column = np.floor(np.mod(east, np.round(360.0 / lattice.dlon, 6))).astype(np.int64)
+    return row, column
+
+
+def _check_extent(lattice: Lattice, grid: Grid, place: tuple[NDArray[np.int64], NDArray[np.int64]], where: str) -> None:
+    row, column = place
+    beyond = np.flatnonzero((row < 0) | (row >= lattice.lat.size) | (column >= lattice.lon.size))
+    if beyond.size:
+        cell = int(beyond[0])
+        south, north = lattice.lat[-1] + lattice.dlat / 2, lattice.lat[0] - lattice.dlat / 2
+        west, east = lattice.lon[0] - lattice.dlon / 2, lattice.lon[-1] + lattice.dlon / 2
+        raise ForcingError(
+            f"{where} covers latitude {south:g} to {north:g}, longitude {west:g} to {east:g}: {beyond.size} of {grid.n_cells} cells of the "
+            f"grid lie beyond, the first at latitude {grid.cell_lat[cell]:g}, longitude {grid.cell_lon[cell]:g}. "
+            "Give files that cover the grid, or a smaller grid."
+        )
+
+
+def _overlaps(lattice: Lattice, grid: Raster) -> tuple[Overlap, Overlap]:
+    """Shares of rows (by area: the sine of latitude) and of columns."""
+    edges = np.append(lattice.lat - lattice.dlat / 2, lattice.lat[-1] + lattice.dlat / 2).clip(-90.0, 90.0)
+    rows = _shares(-np.sin(np.radians(edges)), -np.sin(np.radians(grid.lat_bnds)))
+    east = np.append(lattice.lon - lattice.dlon / 2, lattice.lon[-1] + lattice.dlon / 2)
+    bounds = grid.lon_bnds + 360.0 * np.round((east.mean() - grid.lon_bnds.mean()) / 360.0)
+    return rows, _shares(east, bounds)
+
+
+def _shares(edges: NDArray[np.float64], bounds: NDArray[np.float64]) -> Overlap:
+    """Of rising edges (n + 1,) the cells that overlap each of some intervals (m, 2), with the part of the interval that they fill."""
+    first = np.clip(np.searchsorted(edges, bounds[:, 0], side="right") - 1, 0, len(edges) - 2)
+    last = np.clip(np.searchsorted(edges, bounds[:, 1], side="left") - 1, 0, len(edges) - 2)
+    index = np.minimum(first[:, None] + np.arange((last - first).max() + 1), len(edges) - 2)
+    low, high = np.maximum(edges[index], bounds[:, :1]), np.minimum(edges[index + 1], bounds[:, 1:])
+    share = np.maximum(high - low, 0.0) / (bounds[:, 1:] - bounds[:, :1])
+    share[:, 1:][index[:, 1:] == index[:, :-1]] = 0.0  # an index repeated at the end of the axis
+    share[share < SLIVER] = 0.0
+    return Overlap(index, share.astype(np.float32))
+
+
+def _within(overlap: Overlap, part: range) -> Overlap:
+    """The same, counted from the beginning of a part of the axis; what has no share points anywhere in it."""
+    return Overlap(np.clip(overlap.place - part.start, 0, len(part) - 1), overlap.share)
