@@ -44,6 +44,7 @@ Commands (steppe COMMAND --help shows one, with examples):
   describe  Show a model: variables, units, parameters, sources.
   info      Show what a run folder or a store holds.
   plot      Draw maps and series of a run (PNG).
+  export    Write results as NetCDF, CSV or GeoTIFF.
 
 Options: --help, --version, --debug (show where an error comes from)
 

@@ -8,6 +8,7 @@ COMMANDS = {
     "describe": "Show a model: variables, units, parameters, sources.",
     "info": "Show what a run folder or a store holds.",
     "plot": "Draw maps and series of a run (PNG).",
+    "export": "Write results as NetCDF, CSV or GeoTIFF.",
 }
 
 
