@@ -1,7 +1,7 @@
 """The commands and what they do. `steppe --help` is printed from here and imports nothing, so that it is there at once."""
 
 COMMANDS = {
-    "new": "Write a commented run file.",
+    "new": "Write a run file, or a model, to start from.",
     "ingest": "Make a forcing store: from station records, or generated.",
     "check": "Read all that a run would read, find all that can be wrong, say what it costs.",
     "run": "Run a run file, or go on with it.",
@@ -9,6 +9,7 @@ COMMANDS = {
     "info": "Show what a run folder or a store holds.",
     "plot": "Draw maps and series of a run (PNG).",
     "export": "Write results as NetCDF, CSV or GeoTIFF.",
+    "schema": "Write the JSON Schema of the run file, for editors.",
 }
 
 
