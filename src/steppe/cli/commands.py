@@ -10,6 +10,7 @@ COMMANDS = {
     "plot": "Draw maps and series of a run (PNG).",
     "export": "Write results as NetCDF, CSV or GeoTIFF.",
     "schema": "Write the JSON Schema of the run file, for editors.",
+    "completion": "Print the script with which a shell completes commands, options and files.",
 }
 
 
@@ -24,7 +25,7 @@ Run gridded environmental models in parallel; see what they do.
 Commands (steppe COMMAND --help shows one, with examples):
 {commands}
 
-Options: --help, --version, --debug (show where an error comes from)
+Options: --help, --version, --debug (show where an error comes from), --install-completion (bash, zsh, fish)
 
 Start:
   steppe new run                # writes run.toml, with comments

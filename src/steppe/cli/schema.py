@@ -1,10 +1,9 @@
 """`steppe schema`: what an editor needs to help with a run file."""
 
 import json
-import sys
 from pathlib import Path
 
-from steppe.errors import Failure
+from steppe.cli.completion import write_text
 
 
 def schema(model: str | None = None, /, *, output: Path | None = None) -> None:
@@ -24,15 +23,7 @@ def schema(model: str | None = None, /, *, output: Path | None = None) -> None:
     output
         The file to write or to replace, instead of standard output.
     """
-    text = schema_text(model)
-    if output is None:
-        sys.stdout.write(text)
-        return
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Failure(f'"{output}" cannot be written: {error.strerror}. Give another name with --output.') from None
+    write_text(schema_text(model), output)
 
 
 def schema_text(model: str | None) -> str:
