@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from steppe.cli.places import place_of, region_of
 from steppe.errors import Mistake
 
 if TYPE_CHECKING:
@@ -116,34 +117,6 @@ def _write(
             return write_geotiff(source, targets["--cog"], overwrite, progress)
         assert targets["--netcdf"]
         return write_netcdf(source, targets["--netcdf"], shlex.join(["steppe", *sys.argv[1:]]), overwrite, progress)
-
-
-def place_of(text: str) -> tuple[float, float]:
-    """(longitude, latitude) of a text LAT,LON.
-
-    Raises
-    ------
-    Mistake
-        The text is no such place.
-    """
-    numbers = _numbers(text)
-    if len(numbers) != 2 or not -90.0 <= numbers[0] <= 90.0 or not -180.0 <= numbers[1] <= 360.0:
-        raise Mistake(f'--at "{text}" is no place. Give latitude before longitude in degrees, as -23.44,144.25.')
-    return numbers[1], numbers[0]
-
-
-def region_of(text: str | None) -> "RegionLike | None":
-    """The region of a name, or of a text WEST,SOUTH,EAST,NORTH."""
-    if text is None or "," not in text:
-        return text
-    return {"box": _numbers(text)}
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        return []
 
 
 def _said(files: list[Path]) -> str:
