@@ -9,11 +9,11 @@ from inline_snapshot import snapshot
 
 from steppe.cli.app import app
 from steppe.cli.commands import COMMANDS
-from steppe.cli.ingest import ingest
 from steppe.errors import Exit, RunFileError
 
-INGEST = ("stations", "generate", "land")
-EVERY = [*((name,) for name in COMMANDS if name != "ingest"), *(("ingest", name) for name in INGEST)]
+GROUPS = {"ingest": ("stations", "generate", "land"), "new": ("run", "model")}
+ALONE = [name for name in COMMANDS if name not in GROUPS]
+EVERY = [*((name,) for name in ALONE), *((group, name) for group, names in GROUPS.items() for name in names)]
 
 
 def function(command: tuple[str, ...]):
@@ -23,8 +23,10 @@ def function(command: tuple[str, ...]):
 
 def texts(command: tuple[str, ...]) -> dict[str, str]:
     """Parameter -> help text, as the command line knows them."""
-    tree: App = ingest if command[0] == "ingest" else app
-    arguments = tree[command[-1]].assemble_argument_collection(parse_docstring=True)
+    tree: App = app
+    for name in command:
+        tree = tree[name]
+    arguments = tree.assemble_argument_collection(parse_docstring=True)
     return {argument.names[0] if argument.names else argument.name: argument.parameter.help or "" for argument in arguments}
 
 
@@ -37,15 +39,18 @@ Usage: steppe COMMAND [OPTIONS]
 Run gridded environmental models in parallel; see what they do.
 
 Commands (steppe COMMAND --help shows one, with examples):
-  new       Write a commented run file.
-  ingest    Make a forcing store: from station records, daily maps, or generated.
-  check     Read all that a run would read, find all that can be wrong, say what it costs.
-  run       Run a run file, or go on with it.
-  describe  Show a model: variables, units, parameters, sources.
-  info      Show what a run folder or a store holds.
-  plot      Draw maps and series of a run (PNG).
+  new         Write a run file, or a model, to start from.
+  ingest      Make a forcing store: from station records, daily maps, or generated.
+  check       Read all that a run would read, find all that can be wrong, say what it costs.
+  run         Run a run file, or go on with it.
+  describe    Show a model: variables, units, parameters, sources.
+  info        Show what a run folder or a store holds.
+  plot        Draw maps and series of a run (PNG).
+  export      Write results as NetCDF, CSV or GeoTIFF.
+  schema      Write the JSON Schema of the run file, for editors.
+  completion  Print the script with which a shell completes commands, options and files.
 
-Options: --help, --version, --debug (show where an error comes from)
+Options: --help, --version, --debug (show where an error comes from), --install-completion (bash, zsh, fish)
 
 Start:
   steppe new run                # writes run.toml, with comments
@@ -119,17 +124,20 @@ def test_every_option_says_what_it_is(call, command):
         assert " ".join(text.split()) in said
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "ingest"])
+@pytest.mark.parametrize("name", ALONE)
 def test_the_overview_begins_with_what_the_command_says_of_itself(name):
     verb = COMMANDS[name].split()[0]
     assert (function((name,)).__doc__ or "").startswith(verb)
 
 
-def test_the_commands_of_ingest_are_listed_with_what_they_do(call):
-    code, said, _ = call("ingest", "--help")
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_commands_of_a_group_are_listed_with_what_they_do(call, group):
+    code, said, _ = call(group, "--help")
     assert code == Exit.DONE
-    for name in INGEST:
-        assert f"{name} ".ljust(10) + function(("ingest", name)).__doc__.splitlines()[0] in said
+    width = 1 + max(map(len, GROUPS[group]))
+    for name in GROUPS[group]:
+        assert function((group, name)).__doc__.splitlines()[0] in " ".join(said.replace("│", " ").split())
+        assert f"│ {name}".ljust(width + 2) in said
 
 
 def test_the_version_is_that_of_the_package(call):
@@ -148,7 +156,7 @@ def test_the_version_is_that_of_the_package(call):
         (["run", "x.toml", "y.toml"], "y.toml"),
         (["run", "x.toml", "--threads", "many"], '"many"'),
         (["ingest", "generate", "w.zarr", "--region", "queensland"], "`steppe ingest generate --help` shows what it takes."),
-        (["new", "model"], 'Choose from: "run"'),
+        (["new", "modle"], 'Unknown command "modle". Did you mean "model"?'),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

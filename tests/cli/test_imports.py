@@ -67,3 +67,10 @@ def test_a_run_comes_to_its_first_step_without_plotting_tables_and_compiler(on_p
     found = imported(BEFORE_ITS_FIRST_STEP, "run", "run.toml", "--until", "1990-03-01", cwd=on_points)
     assert "numpy" in found
     assert not found & {"matplotlib", "pandas", "xarray", "rich", "numba"}
+
+
+def test_a_picture_needs_neither_tables_nor_compiler(on_points):
+    imported(NAMED, "run", "run.toml", "--quiet", cwd=on_points)
+    found = imported(NAMED, "plot", "out", cwd=on_points)
+    assert "matplotlib" in found
+    assert not found & {"pandas", "xarray", "numba", "pydantic"}

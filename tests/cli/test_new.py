@@ -1,10 +1,14 @@
-"""`steppe new run`: a file that is right as it is."""
+"""`steppe new`: files that are right as they are."""
 
+import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import steppe
 from steppe.engine import read_run_file
 from steppe.errors import Exit
 from tests.scenario import EXAMPLES
@@ -84,3 +88,62 @@ def test_an_unknown_model_writes_nothing(call, folder):
     assert code == Exit.MISTAKE
     assert 'Did you mean "pasture"?' in wrong
     assert not Path("run.toml").exists()
+
+
+def test_editors_find_what_helps_them_where_the_first_line_says(call, folder):
+    (folder / "runs").mkdir()
+    call("new", "run", "--output", "runs/dalby.toml")
+    line = Path("runs/dalby.toml").read_text().splitlines()[0]
+    assert line == "#:schema .steppe/pasture.json"
+    schema = json.loads((folder / "runs" / line.removeprefix("#:schema ")).read_text())
+    assert "stocking_rate" in schema["properties"]["parameters"]["properties"]
+
+
+def test_a_first_model_runs_at_once_and_passes_its_test(call, folder, monkeypatch):
+    code, said, wrong = call("new", "model", "my_grass")
+    assert (code, wrong) == (Exit.DONE, "")
+    assert sorted(path.name for path in Path("my_grass").iterdir()) == [
+        "my_grass.py",
+        "places.csv",
+        "run.toml",
+        "test_my_grass.py",
+        "weather.zarr",
+    ]
+    assert len(Path("my_grass/my_grass.py").read_text().splitlines()) <= 60
+    monkeypatch.chdir("my_grass")
+    proposed = [line.split("#")[0].split() for line in said.splitlines()[1:]]
+    assert [words[0] for words in proposed] == ["cd", "steppe", "steppe", "python"]
+    assert call(*proposed[1][1:])[0] == Exit.DONE
+    with steppe.open(proposed[2][-1]) as results:
+        grass, growth = results["grass"].values, results["growth"].values
+        assert grass.shape == (24, 4)
+        assert (growth.max(axis=0) > 1.0).all()
+        assert (grass > 0.0).all()
+        assert results.attrs["weather"] == "generated"
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], capture_output=True, text=True, check=False)
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_what_it_writes_is_in_good_form(call, folder):
+    call("new", "model", "my_grass")
+    for command in (["check", "--select", "E,F,W,B,UP,RUF,PT"], ["format", "--check"]):
+        config = ["--isolated", "--line-length", "140"]
+        done = subprocess.run([sys.executable, "-m", "ruff", *command, *config, "my_grass"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("name", ["my-grass", "2grass", "class", "json", "steppe", "a/b"])
+def test_a_name_that_python_cannot_import_is_refused(call, folder, name):
+    code, _, wrong = call("new", "model", name)
+    assert code == Exit.MISTAKE
+    assert f'"{name}" cannot name a model' in wrong
+    assert sorted(path.name for path in folder.iterdir()) == ["points.csv"]
+
+
+def test_a_folder_that_is_there_stays_as_it_is(call, folder):
+    Path("grass").mkdir()
+    code, _, wrong = call("new", "model", "grass")
+    assert code == Exit.MISTAKE
+    assert wrong == 'steppe: "grass" is there already; it stays as it is. Give another name with --output.\n'
+    assert not list(Path("grass").iterdir())
+    assert call("new", "model", "grass", "--output", "no/grass")[0] == Exit.MISTAKE

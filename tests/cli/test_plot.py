@@ -53,11 +53,37 @@ def test_the_maps_of_a_day_are_others_than_the_means(call, run):
     assert Path("june.png").read_bytes() != Path("mean.png").read_bytes()
 
 
+def test_cells_and_regions_have_pictures_of_their_own(call, run):
+    call("plot", "out", "--variable", "water", "--output", "whole.png")
+    for name, arguments in {
+        "at": ("--at", "-22,144", "--at", "-22.5,143.5"),
+        "region": ("--region", "144,-23,145.5,-21.5"),
+        "scale": ("--scale", "0,500"),
+    }.items():
+        assert call("plot", "out", "--variable", "water", "--output", f"{name}.png", *arguments) == (Exit.DONE, f"{name}.png\n", "")
+    assert len({Path(f"{name}.png").read_bytes() for name in ("whole", "at", "region", "scale")}) == 4
+
+
+def test_a_forcing_store_is_drawn_too(call, here):
+    assert call("plot", "weather.zarr", "--variable", "rain", "--date", "1990-02-01", "--output", "rain.png")[0] == Exit.DONE
+    assert size(Path("rain.png"))[0] > 500
+
+
+def test_a_picture_that_cannot_be_written_leaves_nothing(call, run):
+    code, _, wrong = call("plot", "out", "--output", "no/a.png")
+    assert code == Exit.MISTAKE
+    assert 'there is no folder "no"' in wrong
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["out", "--variables", "watr"], 'has no map of "watr". Did you mean "water"?'),
         (["out", "--date", "1980-01-01"], "--date 1980-01-01 is not in the run"),
+        (["out", "--scale", "20,0"], '--scale "20,0" is no range.'),
+        (["out", "--at", "144,-22"], '--at "144,-22" is no place.'),
+        (["out", "--at", "-21,144"], "in the sea or outside the mask"),
+        (["out", "--region", "atlantis"], 'Region "atlantis" is not known.'),
         (["nowhere"], 'There is no run folder or store at "nowhere".'),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

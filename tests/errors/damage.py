@@ -121,6 +121,11 @@ def folder_of_another_run(folder: Path) -> None:
     subprocess.run(command, cwd=folder, check=True)
 
 
+def run_half_way(folder: Path) -> None:
+    """A run that was stopped in April."""
+    subprocess.run([sys.executable, "-m", "steppe", "run", "run.toml", "--until", "1990-04-10", "--quiet"], cwd=folder, check=True)
+
+
 def foreign_folder(folder: Path) -> None:
     """The run folder holds somebody's thesis."""
     (folder / "out").mkdir()

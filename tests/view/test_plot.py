@@ -40,6 +40,14 @@ def share(picture: np.ndarray, colour: tuple[int, int, int]) -> float:
     return float((np.abs(picture - np.array(colour)).max(axis=2) <= 2).mean())
 
 
+def _colour(value: float) -> tuple[int, int, int]:
+    """The colour of a value of `PURE`, whose darkest fifth is not used."""
+    from cmcrameri import cm
+
+    red, green, blue = (round(255 * part) for part in cm.oslo_r(0.8 * value)[:3])
+    return red, green, blue
+
+
 def test_land_has_the_colour_of_its_value_and_the_sea_is_grey(tmp_path: Path) -> None:
     from cmcrameri import cm
 
@@ -75,6 +83,22 @@ def test_rows_from_the_south_make_the_same_picture(tmp_path: Path) -> None:
     for name, drawn in (("north", north), ("south", south)):
         draw_run(tmp_path / f"{name}.png", "Run", [drawn], [], [])
     assert (pixels(tmp_path / "north.png") == pixels(tmp_path / "south.png")).all()
+
+
+def test_a_projected_map_is_drawn_in_its_own_measures(tmp_path: Path) -> None:
+    values = np.full((20, 60), 0.5)
+    y, x = 6_000_000.0 - 1000.0 * np.arange(20), 300_000.0 + 1000.0 * np.arange(60)
+    plain = Map("Rain", values, "mm", y, x, PURE, projected=True)
+    draw_run(tmp_path / "a.png", "Run", [plain], [], [])
+    draw_run(tmp_path / "b.png", "Run", [plain._replace(marks=[(320_000.0, 5_990_000.0)])], [], [])
+    a, b = pixels(tmp_path / "a.png"), pixels(tmp_path / "b.png")
+    coloured = np.abs(a - np.array(_colour(0.5))).max(axis=2) <= 2
+    land = (coloured & (coloured.sum(axis=1) > 300)[:, None] & (coloured.sum(axis=0) > 100)).nonzero()  # not the bar of colours
+    assert np.ptp(land[1]) / np.ptp(land[0]) == pytest.approx(3.0, rel=0.02)
+    differing = np.argwhere((a != b).any(axis=2))
+    assert 0 < len(differing) < 900
+    across, down = (np.interp(np.mean(differing[:, i]), (land[i].min(), land[i].max()), (0, 1)) for i in (1, 0))
+    assert (across, down) == (pytest.approx(20.5 / 60, abs=0.02), pytest.approx(10.5 / 20, abs=0.04))
 
 
 def test_a_run_without_values_is_drawn_too(tmp_path: Path) -> None:

@@ -16,3 +16,4 @@ app = App(
 
 for name in COMMANDS:
     app.command(f"steppe.cli.{name}:{name}", name=name)
+app.command("steppe.cli.completion:install", name="--install-completion")

@@ -1,13 +1,16 @@
 """The commands and what they do. `steppe --help` is printed from here and imports nothing, so that it is there at once."""
 
 COMMANDS = {
-    "new": "Write a commented run file.",
+    "new": "Write a run file, or a model, to start from.",
     "ingest": "Make a forcing store: from station records, daily maps, or generated.",
     "check": "Read all that a run would read, find all that can be wrong, say what it costs.",
     "run": "Run a run file, or go on with it.",
     "describe": "Show a model: variables, units, parameters, sources.",
     "info": "Show what a run folder or a store holds.",
     "plot": "Draw maps and series of a run (PNG).",
+    "export": "Write results as NetCDF, CSV or GeoTIFF.",
+    "schema": "Write the JSON Schema of the run file, for editors.",
+    "completion": "Print the script with which a shell completes commands, options and files.",
 }
 
 
@@ -22,7 +25,7 @@ Run gridded environmental models in parallel; see what they do.
 Commands (steppe COMMAND --help shows one, with examples):
 {commands}
 
-Options: --help, --version, --debug (show where an error comes from)
+Options: --help, --version, --debug (show where an error comes from), --install-completion (bash, zsh, fish)
 
 Start:
   steppe new run                # writes run.toml, with comments

@@ -1,16 +1,19 @@
-"""`steppe new`: a run file to start from."""
+"""`steppe new`: a run file or a model to start from."""
 
 import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
 
+from cyclopts import App
+
+from steppe.cli.commands import COMMANDS
 from steppe.errors import FolderError
 from steppe.variable import Role, Variable
 
 COLUMN = 43  # where the comments begin
 TEMPLATE = """\
+#:schema {schema}
 # A run of Steppe: `steppe check {file}`, then `steppe run {file}`. Paths are relative to this file.
 {model}# `steppe describe {name}` shows its variables, units and parameters
 
@@ -60,8 +63,12 @@ region = "all"                             # or a box, a polygon, a cell, or a l
 """
 
 
-def new(what: Literal["run"], model: str = "pasture", /, *, output: Path = Path("run.toml")) -> None:
-    """Write a commented run file.
+new = App(name="new", help=COMMANDS["new"], help_format="plaintext")
+
+
+@new.command
+def run(model: str = "pasture", /, *, output: Path = Path("run.toml")) -> None:
+    """Write a commented run file, and beside it what an editor needs to help with it.
 
     Examples:
 
@@ -70,35 +77,68 @@ def new(what: Literal["run"], model: str = "pasture", /, *, output: Path = Path(
 
     Parameters
     ----------
-    what
-        What to write: a run file.
     model
         Name of a model, or a Python file that holds one; default pasture.
     output
         The file to write, default run.toml; one that is there stays as it is.
     """
+    from steppe.cli.schema import schema_text
     from steppe.engine import make_model
     from steppe.models import find_model
 
     module = find_model(model)
-    variables = make_model(module).variables
+    made = make_model(module)
+    help_of_editors = Path(".steppe") / f"{made.name}.json"
     text = TEMPLATE.format(
+        schema=help_of_editors,
         file=output.name,
         name=model,
         model=_commented(f"model = {json.dumps(_path_from(output, model))}"),
-        parameters="\n".join(_parameters(variables, module.sets() if hasattr(module, "sets") else {})),
-        event=_settable(variables),
+        parameters="\n".join(_parameters(made.variables, module.sets() if hasattr(module, "sets") else {})),
+        event=_settable(made.variables),
         path=_commented(f'path = "{output.stem}"'),
-        variables=json.dumps(_shown(variables, getattr(module, "EXPORTS", variables))),
+        variables=json.dumps(_shown(made.variables, getattr(module, "EXPORTS", made.variables))),
     )
     try:
         with output.open("x", encoding="utf-8") as file:
             file.write(text)
+        beside = output.parent / help_of_editors
+        beside.parent.mkdir(exist_ok=True)
+        beside.write_text(schema_text(model), encoding="utf-8")
     except FileExistsError:
         raise FolderError(f'"{output}" is there already; it stays as it is. Give another name with --output.') from None
     except OSError as error:
         raise FolderError(f'"{output}" cannot be written: {error.strerror}. Give another name with --output.') from None
     print(f"{output} is written. Next: steppe check {output}")
+
+
+@new.command
+def model(name: str, /, *, output: Path | None = None) -> None:
+    """Write a model to start from: its file, a test, a run file, and generated weather, in a folder of its own.
+
+    Examples:
+
+        steppe new model grass
+        steppe new model grass --output models/grass
+
+    Parameters
+    ----------
+    name
+        Name of the model and of its file, such as grass.
+    output
+        The folder to make, default the name; one that is there stays as it is.
+    """
+    from steppe.cli.new_model import write_model
+
+    folder = output or Path(name)
+    write_model(name, folder)
+    print(
+        f"{folder} is written: {name}.py, its test, a run file, and generated weather of four places. Next:\n"
+        f"  cd {folder}\n"
+        "  steppe run run.toml    # compiles the model, a few seconds the first time\n"
+        "  steppe plot results\n"
+        "  python -m pytest       # change the model and its test, and go on"
+    )
 
 
 def _commented(line: str) -> str:

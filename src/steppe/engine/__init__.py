@@ -3,28 +3,54 @@
 run_file  what a person wrote          plan        what it means, read and checked
 simulation  steps, looks, changes, checkpoints, branches
 outputs, recorder, intervals  what is kept         parameters, initial, events  what it starts from
-check  what it will cost, what is wrong            report  tables and pictures of what happened
+check  what it will cost, what is wrong            report, picture  what happened
+schema  the run file as editors know it
+
+Parts are imported when they are used: a picture needs none of what computes.
 """
 
-from steppe.engine.check import Cost, estimate, problems
-from steppe.engine.plan import Plan, make_model
-from steppe.engine.report import Summary, draw, overview, summary
-from steppe.engine.run_file import RunFile, read_run_file
-from steppe.engine.simulation import Event, Simulation, run
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Cost",
-    "Event",
-    "Plan",
-    "RunFile",
-    "Simulation",
-    "Summary",
-    "draw",
-    "estimate",
-    "make_model",
-    "overview",
-    "problems",
-    "read_run_file",
-    "run",
-    "summary",
-]
+_HOME = {
+    "Cost": "check",
+    "Event": "simulation",
+    "Plan": "plan",
+    "RunFile": "run_file",
+    "Simulation": "simulation",
+    "Summary": "report",
+    "draw": "picture",
+    "estimate": "check",
+    "make_model": "plan",
+    "overview": "report",
+    "problems": "check",
+    "read_run_file": "run_file",
+    "run": "simulation",
+    "run_file_schema": "schema",
+    "summary": "report",
+}
+
+__all__ = list(_HOME)
+
+if TYPE_CHECKING:
+    from steppe.engine.check import Cost as Cost
+    from steppe.engine.check import estimate as estimate
+    from steppe.engine.check import problems as problems
+    from steppe.engine.picture import draw as draw
+    from steppe.engine.plan import Plan as Plan
+    from steppe.engine.plan import make_model as make_model
+    from steppe.engine.report import Summary as Summary
+    from steppe.engine.report import overview as overview
+    from steppe.engine.report import summary as summary
+    from steppe.engine.run_file import RunFile as RunFile
+    from steppe.engine.run_file import read_run_file as read_run_file
+    from steppe.engine.schema import run_file_schema as run_file_schema
+    from steppe.engine.simulation import Event as Event
+    from steppe.engine.simulation import Simulation as Simulation
+    from steppe.engine.simulation import run as run
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'steppe.engine' has no attribute {name!r}")
+    return getattr(import_module(f"steppe.engine.{_HOME[name]}"), name)

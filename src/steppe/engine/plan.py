@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from steppe.card import card
 from steppe.clock import Clock, parse_date
 from steppe.comm import BoxReach, Serial
 from steppe.engine.events import Action, calendar
@@ -41,7 +42,7 @@ def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1) -> 
     return model
 
 
-@dataclass
+@dataclass(repr=False)
 class Plan:
     """A run, ready to start: nothing computed, nothing written.
 
@@ -57,6 +58,27 @@ class Plan:
     chosen: Chosen
     initial: Mapping[str, Any]
     actions: list[Action]
+
+    def __repr__(self) -> str:
+        return f"<Plan of {self.model.name} {self.model.version}, {', '.join(f'{name}: {text}' for name, text in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        active = self.grid.active if self.grid.active.ndim == 2 else None
+        variables = self.model.variables
+        values = [(n, "differs" if np.ndim(v) else f"{v:g}", variables[n].units) for n, v in self.chosen.values.items()]
+        tables: dict[str, Sequence[Sequence[str]]] = {"parameters": values, "options": list(self.chosen.options.items())}
+        return card(f"Plan of {self.model.name} {self.model.version}", self._facts(), active=active, tables=tables)
+
+    def _facts(self) -> dict[str, str]:
+        run = self.run
+        return {
+            "days": f"{run.time.start} to {run.time.end}, {self.steps:,}",
+            "cells": f"{self.grid.n_cells:,}",
+            "weather": str(self.forcing.path) if self.forcing else "none",
+            "maps": f"{', '.join(run.output.variables) or 'none'}, {run.output.reduce} of {run.output.every}",
+            "series": ", ".join(series.name for series in run.output.series) or "none",
+            "run folder": str(run.output.path),
+        }
 
     @classmethod
     def of(cls, run: RunFile | Path | str, changes: Mapping[str, str] | None = None) -> "Plan":

@@ -1,4 +1,4 @@
-"""What happened, for people: a table of years, a picture, and what a folder holds."""
+"""What happened, for people: a table of years, and what a folder holds."""
 
 import json
 from bisect import bisect_right
@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steppe.clock import parse_date
-from steppe.engine.run_file import read_run_file
-from steppe.errors import RunFileError, nearest
-from steppe.io import ForcingStore, Progress, open_results, unpack
-from steppe.view import Map, Series, choose_colours, draw_run
+from steppe.engine.picture import GENERATED
+from steppe.io import ForcingStore, Progress, open_results
 
 if TYPE_CHECKING:
     import xarray
 
     from steppe.engine.simulation import Simulation
-
-GENERATED = "The weather is generated: no day, year or place of it is real."
 
 
 @dataclass(frozen=True)
@@ -88,6 +83,7 @@ def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict
     return columns, rows
 
 
+<<<<<<< HEAD
 def draw(path: Path, output: Path, variables: list[str] | None = None, date: str | None = None) -> Path:
     """Draws maps (means over what was computed, or the interval that holds `date`) and series of a run as one PNG; gives its path.
 
@@ -163,6 +159,8 @@ def _series(path: Path) -> list[Series]:
     return found
 
 
+=======
+>>>>>>> 5401800d4623078109c329711253fd2b4e82ae4c
 def overview(path: Path) -> dict[str, Any]:
     """What a run folder or a store holds, as plain words and numbers.
 

@@ -14,6 +14,8 @@ from pydantic_core import PydanticCustomError
 from steppe.errors import RunFileError, nearest
 
 Reduction = Literal["mean", "sum", "min", "max", "last"]
+INTERVAL = "Interval of a record: 1 day, 10 days, 1 month, 1 year."
+REDUCE = "What is kept of an interval."
 Interval = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (day|month|year)s?$")]
 Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
 Region = Any  # a name or a table; the grid says what is wrong with it
@@ -52,16 +54,21 @@ class Section(BaseModel):
 class TimeSection(Section):
     """First and last simulated day, both inclusive."""
 
+<<<<<<< HEAD
     start: Day
     end: Day
+=======
+    start: Date = Field(description="First simulated day, as 1990-01-01.")
+    end: Date = Field(description="Last simulated day, inclusive.")
+>>>>>>> 5401800d4623078109c329711253fd2b4e82ae4c
 
 
 class GridSection(Section):
     """Where: a built-in region, a CF raster with a mask, or a list of points."""
 
-    region: str | None = None
-    file: Path | None = Field(None, strict=False)
-    points: Path | None = Field(None, strict=False)
+    region: str | None = Field(default=None, description="A built-in raster, such as queensland.")
+    file: Path | None = Field(default=None, strict=False, description="A CF raster with a mask: Zarr or NetCDF.")
+    points: Path | None = Field(default=None, strict=False, description="A CSV file of places: id, latitude, longitude.")
 
     @model_validator(mode="after")
     def _one(self) -> "GridSection":
@@ -73,9 +80,11 @@ class GridSection(Section):
 class ForcingSection(Section):
     """The weather: a forcing store, or a folder of station files for a grid of points."""
 
-    store: Path | None = Field(None, strict=False)
-    stations: Path | None = Field(None, strict=False)
-    cadence: dict[str, Cadence] = {}
+    store: Path | None = Field(default=None, strict=False, description="A forcing store, made by `steppe ingest`.")
+    stations: Path | None = Field(
+        default=None, strict=False, description="A folder of station files; the grid is points with the same ids."
+    )
+    cadence: dict[str, Cadence] = Field(default={}, description="Variable -> interval over which its mean is taken, as 7 days.")
 
     @model_validator(mode="after")
     def _one(self) -> "ForcingSection":
@@ -87,51 +96,61 @@ class ForcingSection(Section):
 class EventSection(Section):
     """A change of states, parameters or event inputs at the start of a day."""
 
+<<<<<<< HEAD
     date: Day
     set: dict[str, float]
     region: Region = "all"
+=======
+    date: Date = Field(description="The day at whose start it happens.")
+    set: dict[str, float] = Field(description="State, parameter or event input -> its new value.")
+    region: Region = Field(default="all", description="The cells that it happens to.")
+>>>>>>> 5401800d4623078109c329711253fd2b4e82ae4c
 
 
 class SeriesSection(Section):
     """Area means of regions over time."""
 
-    name: str
-    variables: list[str]
-    every: Interval = "1 day"
-    reduce: Reduction = "mean"
-    region: Region = "all"  # or a list of them
+    name: str = Field(description="Name of the series in the store.")
+    variables: list[str] = Field(description="What is recorded.")
+    every: Interval = Field(default="1 day", description=INTERVAL)
+    reduce: Reduction = Field(default="mean", description=REDUCE)
+    region: Region = Field(default="all", description="A region, or a list of them, each a column.")
 
 
 class OutputSection(Section):
     """What is kept of the run and where."""
 
-    path: Path = Field(strict=False)
-    variables: list[str] = []
-    every: Interval = "1 month"
-    reduce: Reduction = "mean"
-    precision: Literal["exact", "12 bits"] = "exact"
+    path: Path = Field(strict=False, description="The run folder.")
+    variables: list[str] = Field(default=[], description="Maps that are recorded.")
+    every: Interval = Field(default="1 month", description=INTERVAL)
+    reduce: Reduction = Field(default="mean", description=REDUCE)
+    precision: Literal["exact", "12 bits"] = Field(
+        default="exact", description="12 bits: rounded to a relative error of 1.2e-4, half the size."
+    )
     series: list[SeriesSection] = []
 
 
 class EngineSection(Section):
     """How it is computed. Nothing here changes a result except `dtype`."""
 
-    threads: Annotated[int, Field(ge=1)] | None = None
-    dtype: Literal["float32", "float64"] = "float32"
-    checkpoint: Annotated[str, StringConstraints(pattern=r"^(auto|none|[1-9]\d* days?)$")] = "auto"
-    on_bad_cell: Literal["stop", "freeze"] = "stop"
+    threads: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Default: the cores that this process may use.")
+    dtype: Literal["float32", "float64"] = Field(default="float32", description="Precision of the state.")
+    checkpoint: Annotated[str, StringConstraints(pattern=r"^(auto|none|[1-9]\d* days?)$")] = Field(
+        default="auto", description="auto: as often as costs little; none: only at the end; or an interval of the run, as 90 days."
+    )
+    on_bad_cell: Literal["stop", "freeze"] = Field(default="stop", description="What happens when a cell leaves its limits.")
 
 
 class RunFile(Section):
     """A whole run file. Paths are absolute once it is read."""
 
-    model: str
+    model: str = Field(description="Name of a model, or a Python file that holds one.")
     time: TimeSection
     grid: GridSection
     forcing: ForcingSection | None = None
-    parameters: dict[str, Any] = {}
-    land_type: list[dict[str, Any]] = []
-    initial: dict[str, Any] = {}
+    parameters: dict[str, Any] = Field(default={}, description="Named sets, numbers for all cells, variables of a store for each, options.")
+    land_type: list[dict[str, Any]] = Field(default=[], description="Sets and numbers for the cells of one type.")
+    initial: dict[str, Any] = Field(default={}, description="State before the first day.")
     event: list[EventSection] = []
     output: OutputSection
     engine: EngineSection = EngineSection()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.card import card
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.recorder import PIECE
@@ -91,6 +92,25 @@ class Simulation:
             self._closing = opening.pop_all()
         self._checkpoint_time = time.monotonic()
         self._tell("resumed" if checkpoint else "started", f"at {self.date}")
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}: {text}" for name, text in self._facts().items())
+        return f"<Simulation of {self.model.name} {self.model.version}, {facts}>"
+
+    def _repr_html_(self) -> str:
+        active = self.grid.active if self.grid.active.ndim == 2 else None
+        return card(f"{self.model.name} {self.model.version}", self._facts(), self.step_index / self.steps, active)
+
+    def _facts(self) -> dict[str, str]:
+        facts = {
+            "next day": "none, it is finished" if self.finished else self.date,
+            "days": f"{self.step_index:,} of {self.steps:,}",
+            "cells": f"{self.grid.n_cells:,}",
+            "run folder": str(self.folder.path),
+            "records": ", ".join(dict.fromkeys(output.variable.name for group in self.outputs.groups for output in group.outputs))
+            or "none",
+        }
+        return facts | ({"weather": "generated"} if self.plan.provenance["weather"] == "generated" else {})
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
     @property

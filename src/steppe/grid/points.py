@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.card import card
 from steppe.errors import GridError, nearest
 from steppe.grid.earth import distances
 from steppe.grid.grid import Array
@@ -19,6 +20,7 @@ from steppe.grid.region import Region, RegionLike, region_names
 
 REACH = 10_000.0  # [m] how near a place must be to a point to mean it; Steppe's choice, the width of a cell of 0.1 degree
 
+SHOWN = 200  # rows of a table in a notebook
 _COLUMNS = (("id",), ("latitude", "lat"), ("longitude", "lon"))
 
 
@@ -85,6 +87,13 @@ class Points:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"<Points: {self.n_cells:,}, the first is {self._place(0)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{lat:g}", f"{lon:g}") for name, lat, lon in zip(self.ids, self.cell_lat, self.cell_lon, strict=True)]
+        return card("Points", {"points": f"{self.n_cells:,}"}, tables={"name, latitude, longitude": rows[:SHOWN]})
 
     @property
     def n_cells(self) -> int:

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.card import card
 from steppe.errors import GridError
 from steppe.grid.earth import band_areas, distances
 from steppe.grid.grid import Array
@@ -61,6 +62,22 @@ class Raster:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"<Raster of {', '.join(f'{name}: {text}' for name, text in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        return card("Raster", self._facts(), active=self.active)
+
+    def _facts(self) -> dict[str, str]:
+        (north, south), (west, east) = (self.lat_bnds[[0, -1], [0, 1]], self.lon_bnds[[0, -1], [0, 1]])
+        return {
+            "rows x columns": f"{self.nlat:,} x {self.nlon:,}",
+            "cell": f"{-self.dlat:g} x {self.dlon:g} degrees",
+            "active": f"{self.n_cells:,} of {self.active.size:,}",
+            "latitude": f"{south:g} to {north:g}",
+            "longitude": f"{west:g} to {east:g}",
+        }
 
     @property
     def nlat(self) -> int:

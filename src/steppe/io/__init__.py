@@ -8,6 +8,7 @@ from steppe.io.forcing_scan import Problem, scan
 from steppe.io.forcing_store import ForcingStore, read_static
 from steppe.io.output import Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
+from steppe.io.records import Records
 from steppe.io.results import open_results, unpack
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Problem",
     "Progress",
     "ReadCounters",
+    "Records",
     "RunFolder",
     "create_store",
     "open_results",

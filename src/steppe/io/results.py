@@ -54,7 +54,7 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     if not (group / "zarr.json").is_file():
         kind = f'series "{series}"' if series else "run folder or store"
         raise FolderError(f'There is no {kind} at "{path}". Give the folder that `[output] path` of the run file names.')
-    readable = _readable(store, f"series/{series}/" if series else "")
+    readable = readable_records(store, f"series/{series}/" if series else "")
     dataset: xarray.Dataset = xarray.open_zarr(group, chunks=None, consolidated=False, decode_coords="all")
     arrays = [str(name) for name, array in dataset.variables.items() if array.ndim == 2 and name not in dataset.coords]
     cut: dict[str, int] = {}
@@ -108,7 +108,7 @@ def _spread(array: "xarray.DataArray", places: Mapping[str, "xarray.DataArray"])
     return type(array)(maps.reshape(*before, *raster), here, dims, array.name, array.attrs)
 
 
-def _readable(store: Path, prefix: str) -> Mapping[str, int] | None:
+def readable_records(store: Path, prefix: str) -> Mapping[str, int] | None:
     """Variable -> records that can be read; None: all."""
     state = group_attributes(store).get("steppe_progress")
     if state is None:

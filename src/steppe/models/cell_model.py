@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.card import card
 from steppe.clock import Clock
 from steppe.errors import ModelError, nearest
 from steppe.kernels import BLOCK, STATE_NOT_FINITE, TODAY, CellKernel, Loading, Record, Window, attributes
@@ -71,6 +72,16 @@ class CellModel:
         self.variables: Mapping[str, Variable] = self._declaration.variables | BAD
         self.choices = self._declaration.choices
         self._used = attributes(module.step)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(self._declaration.of(role))} {role.value}" for role in Role if self._declaration.of(role))
+        return f"<CellModel {self.name} {self.version}: {counts}>"
+
+    def _repr_html_(self) -> str:
+        of = {role.value: self._declaration.of(role).values() for role in Role}
+        tables = {name: [(v.name, v.units, v.long_name) for v in variables] for name, variables in of.items() if variables}
+        options = {name: ", ".join(choice.words) for name, choice in self.choices.items()}
+        return card(f"{self.name} {self.version}", options, tables=tables)
 
     # --- start ----------------------------------------------------------------------------------------------------------------------
     def initialise(

@@ -37,7 +37,11 @@ class Colours:
 
     def ticks(self) -> list[float]:
         """Round values from low to high."""
-        return [round(self.low + i * self.step, 12) for i in range(round((self.high - self.low) / self.step) + 1)]
+        return [round(self.low + i * self.step, 12) for i in range(floor((self.high - self.low) / self.step + 1e-9) + 1)]
+
+    def between(self, low: float, high: float) -> "Colours":
+        """The same colours between other ends."""
+        return Colours(self.name, low, high, _step(high - low))
 
 
 def choose_colours(

@@ -14,7 +14,7 @@ from steppe.view.colour import DIFFERENCE, Colours
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
-    from matplotlib.figure import SubFigure
+    from matplotlib.figure import Figure
 
 Array = NDArray[Any]
 
@@ -22,6 +22,9 @@ WIDTH = 11.0  # [inch] of the figure; at 150 dots an inch as wide as a laptop's 
 NARROW = 7.0  # [inch] of a figure of one map alone
 DOTS = 150
 COLUMNS = 3  # maps beside each other
+MARGIN = 0.1  # [inch] of the figure beside its maps
+LEFT, RIGHT, ABOVE, BELOW = 0.44, 0.72, 0.36, 0.44  # [inch] about a map: latitudes, colours, title, longitudes
+PANEL = 2.1  # [inch] height of a panel of lines
 
 INK, FAINT, LINE, SEA = "#22282d", "#6b757d", "#b8c0c6", "#eceff1"
 CYCLE = ("#1f5f8b", "#c2622d", "#3f8361", "#8a4f7d", "#a98a1f", "#5c6670")  # distinct in grey too, and for colour-blind eyes
@@ -31,7 +34,10 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Map(NamedTuple):
-    """One map. values (lat, lon), NaN where there is no land, or (points,); lat, lon: centres [degrees], rows from north or south."""
+    """One map. values (lat, lon), NaN where there is no land, or (points,); lat, lon: centres [degrees], rows from north or south.
+
+    projected: lat and lon are the y and x of a projection [m]. marks: (x, y) of places to point out.
+    """
 
     title: str
     values: Array
@@ -39,6 +45,8 @@ class Map(NamedTuple):
     lat: Array
     lon: Array
     colours: Colours
+    projected: bool = False
+    marks: Sequence[tuple[float, float]] = ()
 
 
 class Series(NamedTuple):
@@ -52,7 +60,10 @@ class Series(NamedTuple):
 
 
 def draw_run(path: Path, title: str, maps: Sequence[Map], series: Sequence[Series], notes: Sequence[str]) -> None:
-    """Draws a PNG file: a title, maps of equal size, a panel for each title of `series`, and a line for each note."""
+    """Draws a PNG file: a title, maps of equal size, a panel for each title of `series`, and a line for each note.
+
+    Everything has its place in inches: to let matplotlib find one takes as long as drawing.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # 0.3 s to import, and only pictures need it
     from matplotlib.figure import Figure
 
@@ -63,68 +74,81 @@ def draw_run(path: Path, title: str, maps: Sequence[Map], series: Sequence[Serie
     small_print = [line for note in notes for line in wrap(note, round(width * 14.5))]
     columns = min(len(maps), COLUMNS) if len(maps) != 4 else 2
     rows = -(-len(maps) // columns) if maps else 0
-    head, foot = 0.6, 0.25 + 0.19 * len(small_print)
-    map_height = rows * (_map_height(maps, width / columns) if maps else 0.0)
-    heights = [height for height in (map_height, 2.1 * len(panels)) if height]
-    total = head + foot + sum(heights)
+    cell = _cell(maps, (width - 2 * MARGIN) / columns) if maps else (0.0, 0.0)
+    head, foot = 0.62, 0.22 + 0.19 * len(small_print)
+    total = head + rows * cell[1] + len(panels) * PANEL + foot
 
-    figure = Figure(figsize=(width, total), dpi=DOTS, facecolor="white", layout="constrained")
+    figure = Figure(figsize=(width, total), dpi=DOTS, facecolor="white")
     FigureCanvasAgg(figure)
-    engine = figure.get_layout_engine()
-    assert engine is not None
-    engine.set(rect=(0.012, foot / total, 0.976, 1.0 - (head + foot) / total), hspace=0.04, wspace=0.04)  # type: ignore[call-arg]
-    figure.text(0.018, 1.0 - 0.24 / total, title, size=15, weight="bold", color=INK, va="top")
+    figure.text(0.2 / width, 1.0 - 0.24 / total, title, size=15, weight="bold", color=INK, va="top")
     for number, note in enumerate(small_print):
-        figure.text(0.018, (foot - 0.16 - 0.19 * number) / total, note, size=8.5, color=FAINT, va="top")
-    if heights:
-        parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-        if maps:
-            _draw_maps(parts[0], maps, rows, columns)
-        if panels:
-            _draw_series(parts[-1], panels)
+        figure.text(0.2 / width, (foot - 0.12 - 0.19 * number) / total, note, size=8.5, color=FAINT, va="top")
+    for number, drawn in enumerate(maps):
+        row, column = divmod(number, columns)
+        corner = (MARGIN + column * (width - 2 * MARGIN) / columns, total - head - row * cell[1])
+        _draw_map(figure, drawn, corner, cell, columns)
+    for number, lines in enumerate(panels.values()):
+        _draw_series(figure, lines, total - head - rows * cell[1] - number * PANEL)
     figure.savefig(path, format="png")
 
 
-def _map_height(maps: Sequence[Map], width: float) -> float:
-    """Inches of a row of maps, each of them `width` wide with its ticks and colour bar: the tallest and its title."""
-    ratios = [np.ptp(m.lat) / max(np.ptp(m.lon) * _squeeze(m), 1e-6) for m in maps]
-    return float(min(max(0.7 * width * max(ratios), 1.5), 6.5)) + 0.75
+def _axes(figure: "Figure", left: float, bottom: float, width: float, height: float) -> "Axes":
+    """Axes at a place in inches."""
+    across, up = figure.get_size_inches()
+    return figure.add_axes((left / across, bottom / up, width / across, height / up))
+
+
+def _cell(maps: Sequence[Map], width: float) -> tuple[float, float]:
+    """Width of the frame of a map and height of all that belongs to it, in inches: the tallest of the maps."""
+    frame = width - LEFT - RIGHT
+    tallest = max(np.ptp(m.lat) / max(np.ptp(m.lon) * _squeeze(m), 1e-6) for m in maps)
+    return frame, float(min(max(frame * tallest, 1.2), 6.5)) + ABOVE + BELOW
 
 
 def _squeeze(drawn: Map) -> float:
     """Length of a degree of longitude beside one of latitude in the middle of a map."""
-    return float(np.cos(np.deg2rad((np.min(drawn.lat) + np.max(drawn.lat)) / 2.0)))
+    if drawn.projected:
+        return 1.0
+    return max(float(np.cos(np.deg2rad((np.min(drawn.lat) + np.max(drawn.lat)) / 2.0))), 0.1)
 
 
-def _draw_maps(part: "SubFigure", maps: Sequence[Map], rows: int, columns: int) -> None:
+def _draw_map(figure: "Figure", drawn: Map, corner: tuple[float, float], cell: tuple[float, float], columns: int) -> None:
     from cmcrameri import cm  # with matplotlib as slow to import, and only maps need it
 
-    grid = part.subplots(rows, columns, squeeze=False)
-    for axes in grid.ravel()[len(maps) :]:
-        axes.set_visible(False)
-    for axes, drawn in zip(grid.ravel(), maps, strict=False):
-        c = drawn.colours
-        style = {"cmap": _trimmed(getattr(cm, c.name), c.name), "vmin": c.low, "vmax": c.high}
-        if np.ndim(drawn.values) == 1:
-            image = axes.scatter(drawn.lon, drawn.lat, c=drawn.values, s=36, edgecolors=INK, linewidths=0.5, **style)
-            axes.margins(0.1)
-        else:
-            image = axes.pcolormesh(drawn.lon, drawn.lat, np.ma.masked_invalid(drawn.values), shading="nearest", rasterized=True, **style)
-            _draw_coast(axes, drawn)
-        axes.set_facecolor(SEA)
-        axes.set_aspect(1.0 / max(_squeeze(drawn), 0.1), anchor="NW")
-        axes.set_title(fill(drawn.title, 108 // columns), size=11, color=INK, loc="left", pad=7)
-        axes.set_title(_readable(drawn.units), size=8.5, color=FAINT, loc="right", pad=7)
-        axes.xaxis.set_major_formatter(lambda x, _: _degrees(x, "E", "W"))
-        axes.yaxis.set_major_formatter(lambda y, _: _degrees(y, "N", "S"))
-        axes.locator_params(nbins=4, steps=[1, 2, 5, 10])
-        _quiet(axes, grid=False)
-        finite = drawn.values[np.isfinite(drawn.values)]
-        below, above = bool((finite < c.low).any()), bool((finite > c.high).any())
-        extend = ("both" if above else "min") if below else ("max" if above else "neither")
-        bar = part.colorbar(image, ax=axes, shrink=0.82, aspect=24, pad=0.03, extend=extend, ticks=c.ticks())
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(labelsize=8.5, colors=INK, length=2.5, color=LINE)
+    c = drawn.colours
+    style: dict[str, Any] = {"cmap": _trimmed(getattr(cm, c.name), c.name), "vmin": c.low, "vmax": c.high}
+    left, height = corner[0] + LEFT, cell[1] - ABOVE - BELOW
+    axes = _axes(figure, left, corner[1] - ABOVE - height, cell[0], height)
+    axes.set_aspect(1.0 / _squeeze(drawn), anchor="NW")
+    if np.ndim(drawn.values) == 1:
+        image: Any = axes.scatter(drawn.lon, drawn.lat, c=drawn.values, s=36, edgecolors=INK, linewidths=0.5, **style)
+        axes.margins(0.1)
+    else:
+        _draw_coast(axes, drawn)
+        south_first = bool(drawn.lat[0] < drawn.lat[-1])
+        edges = [float(edge) for axis in (drawn.lon, np.sort(drawn.lat)) for edge in _edges(np.asarray(axis, np.float64))[[0, -1]]]
+        place: dict[str, Any] = {"extent": edges, "origin": "lower" if south_first else "upper", "aspect": axes.get_aspect()}
+        image = axes.imshow(np.ma.masked_invalid(drawn.values), interpolation="nearest", **place, **style)
+    for x, y in drawn.marks:
+        axes.plot(x, y, marker="o", markersize=6, markerfacecolor="white", markeredgecolor=INK, markeredgewidth=1.4)
+    axes.set_facecolor(SEA)
+    axes.apply_aspect()
+    box = axes.get_position()  # smaller than its place where the map is of another shape than the tallest
+    axes.set_title(fill(drawn.title, 108 // columns), size=11, color=INK, loc="left", pad=7)
+    axes.set_title(_readable(drawn.units), size=8.5, color=FAINT, loc="right", pad=7)
+    axes.xaxis.set_major_formatter((lambda x, _: f"{x / 1000:g} km") if drawn.projected else (lambda x, _: _degrees(x, "E", "W")))
+    axes.yaxis.set_major_formatter((lambda y, _: f"{y / 1000:g}") if drawn.projected else (lambda y, _: _degrees(y, "N", "S")))
+    axes.locator_params(nbins=4, steps=[1, 2, 5, 10])
+    _quiet(axes, grid=False)
+    finite = drawn.values[np.isfinite(drawn.values)]
+    below, above = bool((finite < c.low).any()), bool((finite > c.high).any())
+    extend = ("both" if above else "min") if below else ("max" if above else "neither")
+    beside = figure.add_axes(
+        (box.x1 + 0.09 / figure.get_figwidth(), box.y0 + 0.06 * box.height, 0.13 / figure.get_figwidth(), 0.88 * box.height)
+    )
+    bar = figure.colorbar(image, cax=beside, extend=extend, ticks=c.ticks())
+    bar.outline.set_visible(False)
+    beside.tick_params(labelsize=8.5, colors=INK, length=2.5, color=LINE)
 
 
 def _trimmed(colours: "Colormap", name: str) -> "Colormap":
@@ -155,27 +179,28 @@ def _edges(centres: Array) -> Array:
     return np.append(centres - half, centres[-1] + half)
 
 
-def _draw_series(part: "SubFigure", panels: dict[str, list[Series]]) -> None:
+def _draw_series(figure: "Figure", lines: list[Series], top: float) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    for axes, (title, lines) in zip(part.subplots(len(panels), 1, squeeze=False)[:, 0], panels.items(), strict=True):
-        for colour, line in zip((CYCLE[i % len(CYCLE)] for i in range(len(lines))), lines, strict=True):
-            moments = np.array([_moment(date) for date in line.dates])
-            axes.plot(moments, line.values, color=colour, linewidth=1.3, label=line.label, solid_joinstyle="round")
-        axes.set_title(title, size=11, color=INK, loc="left", pad=6)
-        axes.set_ylabel(", ".join(dict.fromkeys(_readable(line.units) for line in lines)), size=9, color=FAINT)
-        axes.margins(x=0.01)
-        if all(np.nanmin(line.values, initial=np.inf) >= 0.0 for line in lines):
-            axes.set_ylim(bottom=0.0)
-        ticks = AutoDateLocator(minticks=5, maxticks=12)  # type: ignore[no-untyped-call]
-        axes.xaxis.set_major_locator(ticks)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(ticks, show_offset=False))  # type: ignore[no-untyped-call]
-        _quiet(axes, grid=True)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        if any(line.label for line in lines):
-            place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": len(lines)}
-            axes.legend(**place, frameon=False, fontsize=9, labelcolor=INK, handlelength=1.4)
+    axes = _axes(figure, 0.75, top - PANEL + 0.32, figure.get_figwidth() - 0.75 - 0.25, PANEL - 0.32 - 0.38)
+    for colour, line in zip((CYCLE[i % len(CYCLE)] for i in range(len(lines))), lines, strict=True):
+        moments = np.array([_moment(date) for date in line.dates])
+        axes.plot(moments, line.values, color=colour, linewidth=1.3, label=line.label, solid_joinstyle="round")
+    axes.set_title(lines[0].title, size=11, color=INK, loc="left", pad=6)
+    axes.set_ylabel(", ".join(dict.fromkeys(_readable(line.units) for line in lines)), size=9, color=FAINT)
+    axes.yaxis.set_label_coords(-0.5 / (figure.get_figwidth() - 1.0), 0.5)
+    axes.margins(x=0.01)
+    if all(np.nanmin(line.values, initial=np.inf) >= 0.0 for line in lines):
+        axes.set_ylim(bottom=0.0)
+    ticks = AutoDateLocator(minticks=5, maxticks=12)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(ticks)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(ticks, show_offset=False))  # type: ignore[no-untyped-call]
+    _quiet(axes, grid=True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    if any(line.label for line in lines):
+        place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": len(lines)}
+        axes.legend(**place, frameon=False, fontsize=9, labelcolor=INK, handlelength=1.4)
 
 
 def _moment(date: Any) -> np.datetime64:

@@ -1,0 +1,140 @@
+"""`steppe export`: results for programs that do not read Zarr."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from steppe.cli.places import place_of, region_of
+from steppe.errors import Mistake
+
+if TYPE_CHECKING:
+    from steppe.grid import RegionLike
+
+Names = Annotated[list[str] | None, Parameter(name=("--variables", "--variable"), metavar="NAME")]
+Day = Annotated[str | None, Parameter(metavar="DATE")]
+
+
+def export(
+    path: Path,
+    /,
+    *,
+    netcdf: Annotated[Path | None, Parameter(metavar="FILE|FOLDER")] = None,
+    csv: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    cog: Annotated[Path | None, Parameter(metavar="FILE|FOLDER")] = None,
+    variables: Names = None,
+    start: Day = None,
+    end: Day = None,
+    date: Day = None,
+    region: Annotated[str | None, Parameter(metavar="NAME|BOX", allow_leading_hyphen=True)] = None,
+    at: Annotated[list[str] | None, Parameter(metavar="LAT,LON", allow_leading_hyphen=True)] = None,
+    series: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    overwrite: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Write results, or a forcing store, as NetCDF, CSV or GeoTIFF.
+
+    What a run has committed so far can be exported while it goes on. A file is whole or not there.
+
+    Examples:
+
+        steppe export runs/queensland --netcdf queensland.nc
+        steppe export runs/queensland --netcdf maps --variables growth --start 1995-01-01 --region west
+        steppe export runs/queensland --csv regions.csv --series regions
+        steppe export runs/queensland --csv longreach.csv --at -23.44,144.25 --variables growth
+        steppe export runs/queensland --cog june.tif --variables growth --date 1993-06-15
+
+    Parameters
+    ----------
+    path
+        The run folder, or a store.
+    netcdf
+        Maps after CF 1.11, (time, lat, lon): one file that ends in .nc, or a folder for a file each variable. Points become time series.
+    csv
+        Series of cells (--at) or of the run's regions (--series): ISO dates, units in the header.
+    cog
+        Maps as cloud-optimised GeoTIFF: one file that ends in .tif, or a folder for a file each variable and record.
+    variables
+        A variable, instead of all. May be given several times.
+    start
+        First day, as 1990-01-01; records that hold it are taken.
+    end
+        Last day, inclusive.
+    date
+        One day: the record that holds it.
+    region
+        Only these cells: a name, such as west, or a box WEST,SOUTH,EAST,NORTH in degrees.
+    at
+        The cell at this latitude and longitude, as -23.44,144.25. May be given several times.
+    series
+        Name of an `[[output.series]]` of the run; not needed when it has only one.
+    overwrite
+        Replace files that are there.
+    quiet
+        No progress, and no list of what was written.
+    """
+    targets = {"--netcdf": netcdf, "--csv": csv, "--cog": cog}
+    if sum(target is not None for target in targets.values()) != 1:
+        raise Mistake("One form at a time is exported. Give exactly one of --netcdf, --csv and --cog, with the file to write.")
+    if csv is None and (at or series):
+        raise Mistake("--at and --series choose the lines of a table. Give them with --csv; --region chooses cells of maps.")
+    if date is not None and (start or end):
+        raise Mistake("--date is one day, --start and --end are a period. Give one or the other.")
+    if at and (series or region):
+        raise Mistake("--at, --region and --series each say which lines a table has. Give one of them.")
+    start, end = (date, date) if date else (start, end)
+    with _progress("exporting", quiet) as progress:
+        files = _write(path, targets, variables, start, end, region_of(region), at, series, overwrite, progress)
+    if not quiet:
+        print(_said(files))
+
+
+def _write(
+    path: Path,
+    targets: dict[str, Path | None],
+    variables: list[str] | None,
+    start: str | None,
+    end: str | None,
+    region: "RegionLike | None",
+    at: list[str] | None,
+    series: str | None,
+    overwrite: bool,
+    progress: Callable[[float], None],
+) -> list[Path]:
+    from steppe.io.export import Source, write_cells, write_geotiff, write_netcdf, write_series
+
+    if targets["--csv"] and not at and region is None:
+        return [write_series(path, series or "", targets["--csv"], variables, start, end, overwrite)]
+    places = [place_of(text) for text in at or []]
+    with Source(path, variables, start, end, region or "all") as source:
+        if targets["--csv"]:
+            return [write_cells(source, targets["--csv"], places, overwrite, progress)]
+        if targets["--cog"]:
+            return write_geotiff(source, targets["--cog"], overwrite, progress)
+        assert targets["--netcdf"]
+        return write_netcdf(source, targets["--netcdf"], shlex.join(["steppe", *sys.argv[1:]]), overwrite, progress)
+
+
+def _said(files: list[Path]) -> str:
+    size = sum(file.stat().st_size for file in files) / 1e6
+    if len(files) == 1:
+        return f"{files[0]}: {size:,.2f} MB"
+    return f"{files[0].parent}: {len(files):,} files, {size:,.2f} MB"
+
+
+@contextmanager
+def _progress(what: str, quiet: bool) -> Iterator[Callable[[float], None]]:
+    """A bar on a terminal, nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda part: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task: Any = bar.add_task(what, total=1.0)
+        yield lambda part: bar.update(task, completed=part)

@@ -1,0 +1,52 @@
+"""Places, boxes and ranges as they are typed on the command line."""
+
+from typing import TYPE_CHECKING
+
+from steppe.errors import Mistake
+
+if TYPE_CHECKING:
+    from steppe.grid import RegionLike
+
+
+def place_of(text: str) -> tuple[float, float]:
+    """(longitude, latitude) of a text LAT,LON.
+
+    Raises
+    ------
+    Mistake
+        The text is no such place.
+    """
+    numbers = _numbers(text)
+    if len(numbers) != 2 or not -90.0 <= numbers[0] <= 90.0 or not -180.0 <= numbers[1] <= 360.0:
+        raise Mistake(f'--at "{text}" is no place. Give latitude before longitude in degrees, as -23.44,144.25.')
+    return numbers[1], numbers[0]
+
+
+def region_of(text: str | None) -> "RegionLike | None":
+    """The region of a name, or of a text WEST,SOUTH,EAST,NORTH."""
+    if text is None or "," not in text:
+        return text
+    return {"box": _numbers(text)}
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        return []
+
+
+def scale_of(text: str | None) -> tuple[float, float] | None:
+    """The two ends of a text LOW,HIGH.
+
+    Raises
+    ------
+    Mistake
+        The text is no such range.
+    """
+    if text is None:
+        return None
+    numbers = _numbers(text)
+    if len(numbers) != 2 or not numbers[0] < numbers[1]:
+        raise Mistake(f'--scale "{text}" is no range. Give the value at the lower end before that at the upper end, as 0,20.')
+    return numbers[0], numbers[1]

@@ -1,0 +1,68 @@
+"""Writing a file beside its place and renaming it when it is whole."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from steppe.errors import Failure, FolderError, NoSpaceError
+from steppe.io.shard import sync_folder, writing
+
+FULL_BELOW = 1 << 20  # [byte] left on the disk: libraries that hide the system's error leave less than a buffer of theirs
+
+
+def refuse_existing(paths: list[Path], overwrite: bool) -> None:
+    """Raises `FolderError` when a file is there that may not be replaced, or could not be."""
+    for path in paths:
+        if path.is_dir():
+            raise FolderError(f'"{path}" is a folder, a file is to be written there. Give another name.')
+        if path.exists() and not overwrite:
+            others = f" (and {len(paths) - 1:,} more are to be written)" if len(paths) > 1 else ""
+            raise FolderError(f'"{path}" is there already{others}. Give another name, or --overwrite to replace it.')
+
+
+@contextmanager
+def aside(path: Path) -> Iterator[Path]:
+    """The name under which to write what becomes `path` when all went well; whatever happens else, `path` is as it was.
+
+    Raises
+    ------
+    FolderError
+        The folder is not there.
+    NoSpaceError
+        The disk is full or a quota is reached.
+    Failure
+        The system or a library refused for another reason.
+    """
+    if not path.parent.is_dir():
+        raise FolderError(f'"{path}" cannot be written: there is no folder "{path.parent}". Make it, or give another name.')
+    beside = path.with_name(path.name + ".tmp")
+    try:
+        with writing(path):
+            try:
+                yield beside
+                with beside.open("rb+") as file:
+                    os.fsync(file.fileno())
+                os.replace(beside, path)
+                sync_folder(path.parent)
+            except (OSError, RuntimeError) as error:
+                if isinstance(error, OSError) and error.errno and not _of_a_library(error):
+                    raise
+                raise _hidden(path, error) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _of_a_library(error: OSError) -> bool:
+    """NetCDF gives its own negative numbers for the system's."""
+    return error.errno is not None and error.errno < 0
+
+
+def _hidden(path: Path, error: Exception) -> Failure:
+    """What a library's "I/O error" was: most often a full disk."""
+    disk = os.statvfs(path.parent)
+    if disk.f_bavail * disk.f_frsize < FULL_BELOW:
+        return NoSpaceError(f'"{path}" cannot be written: no space is left on the disk. Free some, then start the same command again.')
+    reason = re.sub(r"\s+", " ", str(error))
+    return Failure(f'"{path}" cannot be written: {reason}. Check the disk, your quota on it, and the permissions of the folder.')

@@ -1,0 +1,134 @@
+"""Cloud-optimised GeoTIFF: one variable of one record a file, with its place, unit and meaning, for QGIS and other maps."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import GridError, Mistake
+from steppe.io.axis import day_name
+from steppe.io.export.aside import aside, refuse_existing
+from steppe.io.export.source import Progress, Source, Window, axes_of
+
+TILE = 256  # pixels of a side; a map that is larger gets overviews
+
+
+def write_geotiff(source: Source, path: Path, overwrite: bool = False, progress: Progress = lambda part: None) -> list[Path]:
+    """Writes maps, deflated float32 with NaN where no cell is.
+
+    Parameters
+    ----------
+    path
+        A file when it ends in .tif or .tiff: one variable, one record. A folder otherwise, for <variable>_<first day>.tif.
+
+    Returns
+    -------
+    list[Path]
+        The files.
+
+    Raises
+    ------
+    GridError
+        The cells are points, which make no map.
+    Mistake
+        More than one map is to go into a file, or rasterio is not installed.
+    FolderError, NoSpaceError, Failure, DamagedError
+        As for `write_netcdf`.
+    """
+    if not axes_of(source.dataset):
+        raise GridError(f'"{source.path}" holds points, which make no map. Export them with --csv or --netcdf.')
+    names = {name: _dates(source, name) for name in source.names}
+    total = sum(map(len, names.values()))
+    if path.suffix in (".tif", ".tiff"):
+        if total > 1:
+            raise Mistake(
+                f'"{path}" takes one map, {total:,} are wanted. Give one of --variables and a --date, or a folder for all of them.'
+            )
+        files = {(name, 0): path for name in names}
+    else:
+        files = {(name, i): path / f"{name}{date and '_' + date}.tif" for name, dates in names.items() for i, date in enumerate(dates)}
+    refuse_existing(list(files.values()), overwrite)
+    if path.suffix not in (".tif", ".tiff"):
+        path.mkdir(parents=True, exist_ok=True)
+    window, done = source.window(), 0
+    profile, rows = _profile(source, window), slice(None, None, -1 if _south_first(source) else 1)
+    for name, dates in names.items():
+        tags = _tags(source, name)
+        for block in source.blocks(name):
+            for i, values in enumerate(window.spread(block.values, np.nan), start=block.first):
+                data = _encoded(values[rows], profile, tags | ({"date": dates[i]} if dates[i] else {}))
+                with aside(files[name, i]) as beside:
+                    beside.write_bytes(data)
+                done += 1
+                progress(done / total)
+    return list(files.values())
+
+
+def _dates(source: Source, name: str) -> list[str]:
+    """The first day of each record; one empty text for a variable without time."""
+    time = source.time_of(name)
+    if not time:
+        return [""]
+    axis = source.axes[time]
+    return [day_name(int(day), axis.calendar) for day in axis.starts]
+
+
+def _profile(source: Source, window: Window) -> dict[str, Any]:
+    """What every file of a source has in common."""
+    rasterio = _rasterio()
+    rows, columns = axes_of(source.dataset)
+    y, x = source.dataset[f"{rows}_bnds"].to_numpy()[window.rows], source.dataset[f"{columns}_bnds"].to_numpy()[window.columns]
+    west, east, south, north = (float(edge) for edge in (x.min(), x.max(), y.min(), y.max()))
+    return {
+        "driver": "COG",
+        "dtype": "float32",
+        "count": 1,
+        "height": len(y),
+        "width": len(x),
+        "crs": rasterio.crs.CRS.from_wkt(str(source.dataset["crs"].attrs["crs_wkt"])),
+        "transform": rasterio.transform.from_bounds(west, south, east, north, len(x), len(y)),
+        "nodata": np.nan,
+        "compress": "DEFLATE",
+        "predictor": "YES",
+        "blocksize": TILE,
+        "overview_resampling": "AVERAGE",
+    }
+
+
+def _south_first(source: Source) -> bool:
+    """Whether the rows of the store begin in the south, where those of a GeoTIFF end."""
+    bounds = source.dataset[f"{axes_of(source.dataset)[0]}_bnds"].to_numpy()
+    return bool(bounds[0].mean() < bounds[-1].mean())
+
+
+def _tags(source: Source, name: str) -> dict[str, str]:
+    attributes, about = source.attributes(name), source.about
+    found: dict[str, str] = {
+        "variable": name,
+        **{key: str(attributes[key]) for key in ("units", "long_name", "standard_name", "cell_methods") if key in attributes},
+    }
+    return found | {key: str(about[key]) for key in ("title", "source", "weather_summary", "license") if about.get(key)}
+
+
+def _encoded(values: NDArray[np.float32], profile: dict[str, Any], tags: dict[str, str]) -> bytes:
+    """The bytes of a file; made in memory, since GDAL keeps to itself why it cannot write to a disk."""
+    with _rasterio().io.MemoryFile() as memory:
+        with memory.open(**profile) as file:
+            file.write(values, 1)
+            file.update_tags(**tags)
+            file.set_band_unit(1, tags["units"])
+            words = [tags.get("long_name", tags["variable"]), f"[{tags['units']}]", tags.get("date", ""), tags.get("cell_methods", "")]
+            file.set_band_description(1, " ".join(filter(None, words)))
+        return bytes(memory.getbuffer())
+
+
+def _rasterio() -> Any:
+    """rasterio, which brings GDAL: 36 MB that only GeoTIFF needs."""
+    try:
+        import rasterio
+        import rasterio.io
+        import rasterio.transform
+    except ImportError:
+        raise Mistake('GeoTIFF needs rasterio, which is not installed. Install it: pip install "steppe[geotiff]".') from None
+    return rasterio

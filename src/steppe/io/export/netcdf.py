@@ -1,0 +1,250 @@
+"""NetCDF-4 files after CF 1.11: maps (time, lat, lon) of a raster, time series (station, time) of points."""
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steppe.clock import EPOCH
+from steppe.io.axis import Axis, day_name
+from steppe.io.coordinates import ATTRIBUTES
+from steppe.io.export.aside import aside, refuse_existing
+from steppe.io.export.source import Progress, Source, axes_of
+
+if TYPE_CHECKING:
+    import netCDF4
+
+FILL = 1e20  # where there is no cell: ncview, Panoply, CDO and R know it, and not all of them know NaN
+CHUNK = (16, 128, 128)  # records, rows, columns at most: 1 MB, read for a map and for a series alike
+LEVEL = 4  # of deflate
+
+
+def write_netcdf(source: Source, path: Path, history: str, overwrite: bool = False, progress: Progress = lambda part: None) -> list[Path]:
+    """Writes all that is wanted of a source, one file, or a folder with one for each variable.
+
+    Parameters
+    ----------
+    path
+        A file when it ends in .nc, a folder otherwise; a folder is made.
+    history
+        What is to be said in the file of how it was made; the date is added.
+
+    Returns
+    -------
+    list[Path]
+        The files.
+
+    Raises
+    ------
+    FolderError
+        A file is there already, or the folder is not.
+    DamagedError
+        The store cannot be read.
+    NoSpaceError, Failure
+        A file cannot be written; it is not there then, or as it was.
+    """
+    as_folder = path.suffix != ".nc"
+    files = {path / f"{name}.nc": [name] for name in source.names} if as_folder else {path: source.names}
+    refuse_existing(list(files), overwrite)
+    if as_folder:
+        path.mkdir(parents=True, exist_ok=True)
+    done = _Counted(progress, sum(source.records(name) for name in source.names))
+    for file, names in files.items():
+        with aside(file) as beside:
+            _write(source, beside, names, history, done)
+    return list(files)
+
+
+class _Counted:
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def add(self, records: int) -> None:
+        self._done += records
+        self._progress(self._done / self._total)
+
+
+def _write(source: Source, path: Path, names: list[str], history: str, done: _Counted) -> None:
+    import netCDF4  # 0.1 s to import, and only this needs it
+
+    with closing(netCDF4.Dataset(path, "w", format="NETCDF4")) as file:
+        file.set_fill_off()  # every value is written
+        place = _Maps(source) if axes_of(source.dataset) else _Stations(source)
+        place.describe(file)
+        dims = [source.time_of(name) for name in names]
+        for dim in dict.fromkeys(filter(None, dims)):
+            _write_axis(file, source.axes[dim])
+        for name in names:
+            place.write(file, name, done)
+        _write_about(file, source, place.extent, [source.axes[dim] for dim in dims if dim], history)
+
+
+class _Maps:
+    """A raster."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._dims = axes_of(source.dataset)
+        self._window = source.window()
+        self.extent = _extent(source)
+
+    def describe(self, file: "netCDF4.Dataset") -> None:
+        """Axes with bounds, the grid mapping, areas; latitudes and longitudes of cells where the axes are others."""
+        dataset = self._source.dataset
+        file.createDimension("bnds", 2)
+        for dim, part in zip(self._dims, (self._window.rows, self._window.columns), strict=True):
+            file.createDimension(dim, part.stop - part.start)
+            _put(file, dim, dataset[dim].to_numpy()[part], (dim,), {**dataset[dim].attrs, "bounds": f"{dim}_bnds"})
+            _put(file, f"{dim}_bnds", dataset[f"{dim}_bnds"].to_numpy()[part], (dim, "bnds"), {})
+        _put(file, "crs", np.int32(0), (), dataset["crs"].attrs)
+        self._auxiliary = {"lat": "cell_lat", "lon": "cell_lon"} if self._dims != ("lat", "lon") else {}
+        for name, packed in {**self._auxiliary, "cell_area": "cell_area"}.items():
+            if packed in dataset:
+                values = dataset[packed].to_numpy()[self._source.cells]
+                _put(
+                    file,
+                    name,
+                    self._window.spread(values[None], FILL)[0],
+                    self._dims,
+                    {**ATTRIBUTES[packed], "_FillValue": np.float32(FILL)},
+                )
+
+    def write(self, file: "netCDF4.Dataset", name: str, done: _Counted) -> None:
+        """A variable, block by block."""
+        source, time = self._source, self._source.time_of(name)
+        dims = (time, *self._dims) if time else self._dims
+        records = min(CHUNK[0], source.rows_of_a_block(), source.records(name))
+        chunk = [min(most, length) for most, length in zip(CHUNK[1:], self._window.shape, strict=True)]
+        variable = _create(file, name, dims, ([records] if time else []) + chunk)
+        attributes = _attributes(source, name) | {"grid_mapping": "crs"}
+        if "cell_area" in file.variables:
+            attributes["cell_measures"] = "area: cell_area"
+        if self._auxiliary:
+            attributes["coordinates"] = " ".join(self._auxiliary)
+        variable.setncatts(_plain(_rounded(file, attributes)))
+        for block in source.blocks(name):
+            maps = self._window.spread(block.values, FILL)
+            variable[(slice(block.first, block.first + len(maps)), ...) if time else ...] = maps if time else maps[0]
+            done.add(len(maps))
+
+
+class _Stations:
+    """Points: CF's discrete sampling geometry "timeSeries", in its orthogonal form (station, time)."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.extent = _extent(source)
+
+    def describe(self, file: "netCDF4.Dataset") -> None:
+        """Names and places."""
+        source, dataset = self._source, self._source.dataset
+        file.createDimension("bnds", 2)
+        file.createDimension("station", source.cells.size)
+        file.setncattr("featureType", "timeSeries")
+        names = np.array([str(name) for name in dataset["cell_id"].values], dtype=object)[source.cells]
+        file.createVariable("station", str, ("station",)).setncatts(_plain(ATTRIBUTES["cell_id"]))
+        file["station"][:] = names
+        for name, packed in (("lat", "cell_lat"), ("lon", "cell_lon")):
+            _put(file, name, dataset[packed].to_numpy()[source.cells], ("station",), ATTRIBUTES[packed])
+        _put(file, "crs", np.int32(0), (), dataset["crs"].attrs)
+
+    def write(self, file: "netCDF4.Dataset", name: str, done: _Counted) -> None:
+        """A variable, block by block."""
+        source, time = self._source, self._source.time_of(name)
+        variable = _create(file, name, ("station", time) if time else ("station",), None)
+        places = {"grid_mapping": "crs", "coordinates": "lat lon station"}
+        variable.setncatts(_plain(_rounded(file, _attributes(source, name) | places)))
+        for block in source.blocks(name):
+            values = np.where(np.isfinite(block.values), block.values, np.float32(FILL))
+            if time:
+                variable[:, block.first : block.first + len(values)] = values.T
+            else:
+                variable[:] = values[0]
+            done.add(len(values))
+
+
+def _attributes(source: Source, name: str) -> dict[str, Any]:
+    """Those of the store, and the kind of content as ACDD names it."""
+    made = {"coverage_content_type": "modelResult"} if source.about.get("steppe_kind") == "output" else {}
+    return source.attributes(name) | made
+
+
+def _create(file: "netCDF4.Dataset", name: str, dims: tuple[str, ...], chunk: list[int] | None) -> Any:
+    settings: dict[str, Any] = {"compression": "zlib", "complevel": LEVEL, "shuffle": True, "chunksizes": chunk, "fill_value": FILL}
+    return file.createVariable(name, "f4", dims, **settings)
+
+
+def _put(file: "netCDF4.Dataset", name: str, values: Any, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> None:
+    """A small variable, whole."""
+    values = np.asarray(values)
+    values = values.astype(values.dtype.newbyteorder("="))
+    attributes = dict(attributes)
+    variable = file.createVariable(name, values.dtype, dims, fill_value=attributes.pop("_FillValue", None))
+    variable.setncatts(_plain(attributes))
+    variable[...] = values
+
+
+def _write_axis(file: "netCDF4.Dataset", axis: Axis) -> None:
+    file.createDimension(axis.name, axis.rows)
+    units = {"units": EPOCH, "calendar": axis.calendar}
+    if axis.calendar in ("standard", "proleptic_gregorian"):
+        units["units_metadata"] = "leap_seconds: none"
+    names = {"standard_name": "time", "long_name": "first day", "axis": "T", "bounds": f"{axis.name}_bnds"}
+    _put(file, axis.name, axis.starts.astype(np.float64), (axis.name,), {**units, **names})
+    _put(file, f"{axis.name}_bnds", np.stack([axis.starts, axis.stops], 1).astype(np.float64), (axis.name, "bnds"), {})
+
+
+def _rounded(file: "netCDF4.Dataset", attributes: dict[str, Any]) -> dict[str, Any]:
+    """What CF 1.12 (section 8.4) says of values with fewer bits: a variable that names the algorithm."""
+    if "quantization" not in attributes:
+        return attributes
+    name = str(attributes["quantization"])
+    if name not in file.variables:
+        described = {"algorithm": name, "implementation": f"Steppe {version('steppe')}"}
+        _put(file, name, np.int32(0), (), described)
+    return attributes
+
+
+def _write_about(file: "netCDF4.Dataset", source: Source, extent: Mapping[str, float], axes: list[Axis], history: str) -> None:
+    """Global attributes: what CF asks for, and of ACDD 1.3 what is known."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    skipped = ("Conventions", "history", "steppe_kind", "steppe_format", "steppe_progress")
+    about = {key: value for key, value in source.about.items() if key not in skipped}
+    lines = [*filter(None, [str(source.about.get("history", ""))]), f"{now} {history}"]
+    found: dict[str, Any] = {"Conventions": "CF-1.11, ACDD-1.3", **about, "history": "\n".join(lines), "date_created": now, **extent}
+    if "summary" not in found and found.get("weather_summary"):
+        found["summary"] = f"{found['source']}. Weather: {found['weather_summary']}"
+    if axes:
+        first, last = min(axes, key=lambda axis: axis.first), max(axes, key=lambda axis: axis.stop)
+        found["time_coverage_start"] = day_name(first.first, first.calendar)
+        found["time_coverage_end"] = day_name(last.stop - 1, last.calendar)
+    file.setncatts(_plain(found))
+
+
+def _extent(source: Source) -> dict[str, float]:
+    """Between which latitudes and longitudes the centres of the wanted cells lie."""
+    lat, lon = (getattr(source.grid, name)[source.cells] for name in ("cell_lat", "cell_lon"))
+    return {
+        "geospatial_lat_min": float(lat.min()),
+        "geospatial_lat_max": float(lat.max()),
+        "geospatial_lon_min": float(lon.min()),
+        "geospatial_lon_max": float(lon.max()),
+    }
+
+
+def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes as NetCDF holds them: text, numbers in the type of the values, tables as JSON."""
+    return {name: _value(name, value) for name, value in attributes.items()}
+
+
+def _value(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping | list):
+        return json.dumps(value, ensure_ascii=False)
+    if name in ("valid_min", "valid_max", "valid_range"):
+        return np.float32(value)
+    return str(value).lower() if isinstance(value, bool) else value

@@ -1,0 +1,69 @@
+"""Records as plain arrays: the same values as through xarray, and damage is found."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steppe.errors import DamagedError, FolderError
+from steppe.io import Records, open_results
+from tests.io.small_store import small_values, write_small_store
+from tests.io.test_export import make_run
+from tests.io.writer_process import DAYS, raster, run
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("records") / "run"
+    run(path)
+    return path
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, DAYS), st.integers(0, DAYS), st.lists(st.integers(0, 299), min_size=1, max_size=9, unique=True))
+def test_any_part_is_what_xarray_reads(finished, first, stop, columns):
+    records = Records.open(finished)
+    columns = np.array(columns)
+    with open_results(finished) as dataset:
+        whole = dataset["growth"].to_numpy()
+    found = records.read("growth", slice(first, stop), columns)
+    np.testing.assert_array_equal(found, whole[first:stop][:, columns])
+
+
+def test_series_and_axes_are_read_by_name(finished):
+    records = Records.open(finished, "ten")
+    with open_results(finished, "ten") as dataset:
+        np.testing.assert_array_equal(records.read("growth", slice(None)), dataset["growth"])
+        assert list(records.small("region")) == list(dataset["region"].values)
+    assert records.axes["growth"].period() == "1990-01-01 to 1992-03-10"
+    assert records.attributes["growth"]["units"] == "kg ha-1"
+
+
+def test_weather_is_read_in_its_units(tmp_path):
+    values = write_small_store(tmp_path / "weather.zarr")
+    records = Records.open(tmp_path / "weather.zarr")
+    assert sorted(records.axes) == sorted(values)
+    np.testing.assert_allclose(records.read("tmin", slice(900, None)), small_values()["tmin"][900:], atol=1e-9)
+
+
+def test_what_is_not_committed_is_not_there(tmp_path):
+    make_run(tmp_path / "run", raster(), 800, 390)
+    records = Records.open(tmp_path / "run")
+    assert records.axes["growth"].rows == 390
+    assert records.read("growth", slice(380, None)).shape == (10, 300)
+
+
+def test_damage_and_absence_are_said(tmp_path):
+    make_run(tmp_path / "run", raster())
+    shard = tmp_path / "run/output.zarr/growth/c/0/0"
+    data = bytearray(shard.read_bytes())
+    data[100] ^= 1
+    shard.write_bytes(data)
+    with pytest.raises(DamagedError, match="wrong checksum"):
+        Records.open(tmp_path / "run").read("growth", slice(None))
+    with pytest.raises(FolderError, match=r'There is no series "no" at'):
+        Records.open(tmp_path / "run", "no")
+    with pytest.raises(FolderError, match="There is no run folder or store at"):
+        Records.open(tmp_path)
