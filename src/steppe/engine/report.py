@@ -1,7 +1,6 @@
 """What happened, for people: a table of years, and what a folder holds."""
 
 import json
-from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,84 +82,6 @@ def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict
     return columns, rows
 
 
-<<<<<<< HEAD
-def draw(path: Path, output: Path, variables: list[str] | None = None, date: str | None = None) -> Path:
-    """Draws maps (means over what was computed, or the interval that holds `date`) and series of a run as one PNG; gives its path.
-
-    Raises
-    ------
-    RunFileError
-        The run has no such variable or no such day.
-    FolderError, DamagedError
-        There is no run, or a file of it is damaged.
-    """
-    dataset = open_results(path)
-    held = _in_order(dataset, path)
-    for name in variables or []:
-        if name not in held:
-            raise RunFileError(f'The run "{path}" has no map of "{name}".{nearest(name, held)}')
-    if not dataset.sizes.get("time", 0):
-        raise RunFileError(f'The run "{path}" has no results yet.')
-    first, last = (str(dataset["time_bnds"].values[i, j])[:10] for i, j in ((0, 0), (-1, 1)))
-    when = f"{first} until before {last}"
-    chosen = dataset[variables or held]
-    if date is not None:
-        day = f"{parse_date(date, str(dataset['time'].dt.calendar)):%Y-%m-%d}"
-        if not first <= day < last:
-            raise RunFileError(f'--date {date} is not in the run "{path}", which holds {when}.')
-        starts = [str(start)[:10] for start in dataset["time_bnds"].values[:, 0]]
-        chosen, when = chosen.isel(time=[bisect_right(starts, day) - 1]), day
-    maps = [_map(chosen[name], dataset) for name in chosen.data_vars]
-    attributes = dataset.attrs
-    notes = [f"{attributes.get('source', '')}. Maps: {'interval that holds ' if date else 'means of '}{when}. Lines: monthly means."]
-    notes.append(GENERATED if attributes.get("weather") == "generated" else str(attributes.get("weather_summary", "")))
-    draw_run(output, str(attributes.get("title", path.name)), maps, _series(path), notes)
-    return output
-
-
-def _in_order(dataset: "xarray.Dataset", path: Path, series: str = "") -> list[str]:
-    """The variables of the maps, or of a series, in the order of the run file; those of a store that lies alone as they come."""
-    names, run_file = [str(name) for name in dataset.data_vars], path / "run.toml"
-    if not run_file.is_file():
-        return names
-    output = read_run_file(run_file).output
-    wanted = next((one.variables for one in output.series if one.name == series), []) if series else output.variables
-    return sorted(names, key=lambda name: wanted.index(name) if name in wanted else len(wanted))
-
-
-def _map(array: "xarray.DataArray", dataset: "xarray.Dataset") -> Map:
-    mean = array.mean("time", keep_attrs=True)
-    attributes = array.attrs
-    title, units = str(attributes.get("long_name", array.name)), str(attributes.get("units", "1"))
-    on_raster = array["cell"].attrs.get("compress") == "lat lon"
-    drawn = unpack(mean, dataset) if on_raster else mean
-    lat, lon = (drawn["lat"], drawn["lon"]) if on_raster else (drawn["cell_lat"], drawn["cell_lon"])
-    colours = choose_colours(drawn.values, str(array.name), units, str(attributes.get("standard_name", "")), title)
-    return Map(title, drawn.values, units, lat.values, lon.values, colours)
-
-
-def _series(path: Path) -> list[Series]:
-    """Every series of a run as means of months, which a page can show."""
-    found = []
-    folder = path / "output.zarr" / "series"
-    for group in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if not (group / "zarr.json").is_file():
-            continue
-        dataset = open_results(path, group.name).load()
-        if not dataset.sizes["time"]:
-            continue
-        monthly = dataset.drop_vars("time_bnds", errors="ignore").resample(time="MS").mean(keep_attrs=True)
-        for name in _in_order(monthly, path, group.name):
-            array = monthly[name]
-            for region in array["region"].values:
-                title = f"{array.attrs.get('long_name', name)}, {group.name}"
-                values = array.sel(region=region)
-                found.append(Series(title, list(values["time"].values), values.values, str(array.attrs["units"]), str(region)))
-    return found
-
-
-=======
->>>>>>> 5401800d4623078109c329711253fd2b4e82ae4c
 def overview(path: Path) -> dict[str, Any]:
     """What a run folder or a store holds, as plain words and numbers.
 

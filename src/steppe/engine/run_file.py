@@ -54,13 +54,8 @@ class Section(BaseModel):
 class TimeSection(Section):
     """First and last simulated day, both inclusive."""
 
-<<<<<<< HEAD
-    start: Day
-    end: Day
-=======
-    start: Date = Field(description="First simulated day, as 1990-01-01.")
-    end: Date = Field(description="Last simulated day, inclusive.")
->>>>>>> 5401800d4623078109c329711253fd2b4e82ae4c
+    start: Day = Field(description="First simulated day, as 1990-01-01.")
+    end: Day = Field(description="Last simulated day, inclusive.")
 
 
 class GridSection(Section):
@@ -96,15 +91,9 @@ class ForcingSection(Section):
 class EventSection(Section):
     """A change of states, parameters or event inputs at the start of a day."""
 
-<<<<<<< HEAD
-    date: Day
-    set: dict[str, float]
-    region: Region = "all"
-=======
-    date: Date = Field(description="The day at whose start it happens.")
+    date: Day = Field(description="The day at whose start it happens.")
     set: dict[str, float] = Field(description="State, parameter or event input -> its new value.")
     region: Region = Field(default="all", description="The cells that it happens to.")
->>>>>>> 5401800d4623078109c329711253fd2b4e82ae4c
 
 
 class SeriesSection(Section):
