@@ -1,4 +1,7 @@
 import multiprocessing
+import os
+import threading
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +151,8 @@ def test_twelve_bits_are_kept_and_said(tmp_path: Path) -> None:
     writer.close()
     with xr.open_zarr(tmp_path / "output.zarr", chunks=None) as found:
         assert found["growth"].attrs["quantization_nsb"] == 12
+        how = found[found["growth"].attrs["quantization"]].attrs  # CF-1.12, 8.4
+        assert how == {"algorithm": "bitround", "implementation": f"steppe version {version('steppe')}"}
         raw = found["growth"].to_numpy()
     assert (raw.view(np.uint32) & 0x7FF == 0).all()
     np.testing.assert_allclose(raw, expected, rtol=2.0**-13)
@@ -202,7 +207,8 @@ def test_a_store_of_another_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_memory_is_two_buffers_an_array() -> None:
-    assert [group.memory for group in maps(400)] == [2 * 384 * 300 * 4]
+    assert [group.memory for group in maps(800)] == [2 * 384 * 300 * 4]
+    assert [group.memory for group in maps(400)] == [400 * 300 * 4]
 
 
 def test_a_full_disk_is_said_at_the_commit_and_what_was_committed_stays(tmp_path: Path) -> None:
@@ -224,6 +230,44 @@ def test_a_full_disk_is_said_at_the_commit_and_what_was_committed_stays(tmp_path
     again.close()
     with xr.open_zarr(tmp_path / "output.zarr", chunks=None) as found:
         np.testing.assert_array_equal(found["growth"], expected)
+
+
+def test_a_slow_disk_is_waited_for_and_the_wait_is_counted(tmp_path: Path) -> None:
+    """A named pipe in place of a file takes nothing until somebody reads it: the third shard row has to wait for the first."""
+    writer = made(tmp_path / "output.zarr", maps(384 * 4))
+    (tmp_path / "output.zarr/growth/c/0").mkdir(parents=True)
+    pipe = tmp_path / "output.zarr/growth/c/0/0.tmp"
+    os.mkfifo(pipe)
+    for _ in range(2):  # both buffers
+        writer.put("growth", writer.records["growth"], values(384))
+    assert writer.stall == 0.0
+    blocked = threading.Thread(target=writer.put, args=("growth", 768, values(1)))
+    blocked.start()
+    blocked.join(0.2)
+    assert blocked.is_alive()
+    taken = pipe.read_bytes()  # lets the thread go on
+    blocked.join()
+    assert writer.stall > 0.1
+    assert len(taken) > 300_000
+    writer.close()
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_with_and_without_a_thread_the_bytes_are_the_same(tmp_path: Path, behind: bool) -> None:
+    create_store(tmp_path / "output.zarr", maps(800), {})
+    writer = OutputWriter(tmp_path / "output.zarr", maps(800), behind)
+    expected = values(800)
+    for record, row in enumerate(expected):
+        writer.put("growth", record, row)
+        if record % 150 == 0:
+            writer.commit_behind(lambda records: None)
+    writer.finish()
+    writer.close()
+    whole = made(tmp_path / "whole.zarr", maps(800))
+    whole.put("growth", 0, expected)
+    whole.finish()
+    whole.close()
+    assert contents(tmp_path / "output.zarr/growth") == contents(tmp_path / "whole.zarr/growth")
 
 
 def test_a_full_disk_is_said_at_a_later_put(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, FolderError, GridError
 from steppe.io.folder import Progress
-from steppe.io.output import group_attributes
+from steppe.io.forcing_store import FORMAT as FORCING_FORMAT
+from steppe.io.output import FORMAT, QUANTIZATION, check_format, group_attributes
 from steppe.io.shard import layout_of
 
 if TYPE_CHECKING:
@@ -110,7 +111,9 @@ def _spread(array: "xarray.DataArray", places: Mapping[str, "xarray.DataArray"])
 
 def readable_records(store: Path, prefix: str) -> Mapping[str, int] | None:
     """Variable -> records that can be read; None: all."""
-    state = group_attributes(store).get("steppe_progress")
+    attributes = group_attributes(store)
+    check_format(store, attributes, FORMAT if attributes.get("steppe_kind") == "output" else FORCING_FORMAT)
+    state = attributes.get("steppe_progress")
     if state is None:
         return None
     progress = Progress.read(store.parent)
@@ -130,4 +133,5 @@ def _check_files(group: Path, name: str, records: int, columns: int) -> None:
 
 def _coordinates(dataset: "xarray.Dataset") -> list[Any]:
     """Data variables that say where and when, not what."""
-    return [name for name in dataset.data_vars if str(name).startswith("cell_") or str(name).endswith("_bnds") or name == "crs"]
+    told = {"crs", QUANTIZATION}
+    return [name for name in dataset.data_vars if str(name).startswith("cell_") or str(name).endswith("_bnds") or name in told]
