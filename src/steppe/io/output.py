@@ -8,7 +8,9 @@
         time  time_bnds  region  growth ...
 
 Maps and series are *groups* and written alike, by `OutputWriter`. Arrays have their full length from the start and are NaN where
-nothing is written yet, so nobody ever sees one grow. A shard holds the records of one commit interval of 384 days for one tile of cells.
+nothing is written yet, so nobody ever sees one grow. A shard holds the records of up to 384 days for one tile of cells. It is one
+chunk: zarr-python then takes its index and its values at one stroke, so that a reader never mixes two versions of a file that a commit
+replaces.
 """
 
 import json
@@ -31,8 +33,8 @@ from steppe.variable import Variable
 
 FORMAT = 1  # of output stores; a reader refuses a greater one
 CONVENTIONS = "CF-1.12"  # the first that knows of rounding
-COMMIT_DAYS = 384  # of a shard: six chunks of 64 days; measured best of ten shapes for scan, series and map together
-CHUNK_BYTES = 1 << 20  # of a chunk, at most
+SHARD_DAYS = 384  # of a shard, at most
+SHARD_BYTES = 4 << 20  # of a shard in memory, at most
 PRECISIONS = {"exact": None, "12 bits": 12}  # kept bits of the 23 of the mantissa; 12: relative error 1.2e-4
 # What a value costs, to tell people before they start: bytes of it on disk per byte in memory, and bytes in memory encoded and written
 # in a second of one core. Measured on the pasture model's variables; `scripts/bench store` prints them.
@@ -117,11 +119,10 @@ class Group:
         """How the array of an output is cut."""
         dtype = "float64" if isinstance(self.columns, tuple) else "float32"
         width = min(tile_size(self.n_columns), self.n_columns)
-        interval = max(1, COMMIT_DAYS // int((self.axis.stops - self.axis.starts).max()))
-        fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * np.dtype(dtype).itemsize <= CHUNK_BYTES]
-        rows = min(max(fitting), self.axis.rows)
-        shard = rows * -(-min(interval, self.axis.rows) // rows)
-        return Layout((rows, width), (shard, width), dtype, "bitshuffle" if PRECISIONS[output.precision] else "shuffle")
+        interval = max(1, SHARD_DAYS // int((self.axis.stops - self.axis.starts).max()))
+        fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * np.dtype(dtype).itemsize <= SHARD_BYTES]
+        shape = min(max(fitting), self.axis.rows), width
+        return Layout(shape, shape, dtype, "bitshuffle" if PRECISIONS[output.precision] else "shuffle")
 
 
 def create_store(path: Path, groups: Sequence[Group], attributes: Mapping[str, Any]) -> None:

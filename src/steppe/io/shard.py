@@ -271,8 +271,8 @@ def _write_whole(path: Path, parts: Sequence[bytes], durable: bool) -> None:
     with writing(path):
         if durable:
             _make_folder(path.parent)
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        elif not path.parent.is_dir():
+            path.parent.mkdir(parents=True)
         try:
             with open(aside, "wb") as file:
                 file.writelines(parts)
