@@ -1,12 +1,12 @@
 """Files: forcing read ahead, results written behind, checkpoints, folders. All is written whole or not at all, and verified when read."""
 
 from steppe.io.axis import Axis
-from steppe.io.checkpoint import Checkpoint
-from steppe.io.folder import Progress, RunFolder
+from steppe.io.checkpoint import Checkpoint, staged
+from steppe.io.folder import Progress, RunFolder, Spent, read_identity
 from steppe.io.forcing_reader import ForcingReader, ReadCounters
 from steppe.io.forcing_scan import Problem, scan
 from steppe.io.forcing_store import ForcingStore, read_static
-from steppe.io.output import Group, Output, create_store
+from steppe.io.output import Cost, Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
 from steppe.io.records import Records
 from steppe.io.results import open_results, unpack
@@ -14,6 +14,7 @@ from steppe.io.results import open_results, unpack
 __all__ = [
     "Axis",
     "Checkpoint",
+    "Cost",
     "ForcingReader",
     "ForcingStore",
     "Group",
@@ -24,9 +25,12 @@ __all__ = [
     "ReadCounters",
     "Records",
     "RunFolder",
+    "Spent",
     "create_store",
     "open_results",
+    "read_identity",
     "read_static",
     "scan",
+    "staged",
     "unpack",
 ]
