@@ -3,7 +3,6 @@
 import os
 
 import pytest
-
 from tests.faults.layer import ERRORS
 from tests.faults.test_faults import Case, case
 

@@ -129,7 +129,7 @@ class EngineSection(Section):
         default="auto", description="auto: as often as costs little; none: only at the end; or an interval of the run, as 90 days."
     )
     on_bad_cell: Literal["stop", "freeze"] = Field(default="stop", description="What happens when a cell leaves its limits.")
-    write_behind: bool = Field(default=True, description="Results and checkpoints are written in a thread; false: steps wait for every write.")
+    write_behind: bool = Field(default=True, description="Results and checkpoints are written in a thread; false: steps wait for them.")
 
 
 class RunFile(Section):
