@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -205,8 +204,7 @@ def _rounded(file: "netCDF4.Dataset", source: Source, attributes: dict[str, Any]
         return attributes
     name = str(attributes["quantization"])
     if name not in file.variables:
-        described = source.store.attributes.get(name) or {"algorithm": name, "implementation": f"Steppe {version('steppe')}"}
-        _put(file, name, np.int32(0), (), described)
+        _put(file, name, np.int32(0), (), source.store.attributes[name])
     return attributes
 
 
