@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ForcingError, nearest
-from steppe.grid import Grid, Raster
+from steppe.grid import Grid, Lattice, Points, Projected, Raster
 from steppe.io.axis import Axis, day_name
 from steppe.io.forcing_variables import SCALE, WEATHER
 from steppe.io.forcing_writer import About, Block, ForcingWriter, Written
@@ -221,9 +221,7 @@ def _grid(grid: Grid | None, rows: Mapping[str, Rows], choices: Choices) -> tupl
         Cells of the grid have no values on the first day, and they are not to be left out.
     """
     lattice = next(iter(rows.values())).series.parts[0].file.lattice
-    asked = grid or Raster(
-        float(lattice.lat[0]), lattice.dlat, float(lattice.lon[0]), lattice.dlon, np.ones((lattice.lat.size, lattice.lon.size), np.bool_)
-    )
+    asked = grid or _whole(lattice)
     lacking = np.zeros(asked.n_cells, np.bool_)
     for one in rows.values():
         way = _way(one.series, asked, choices)
@@ -238,12 +236,27 @@ def _grid(grid: Grid | None, rows: Mapping[str, Rows], choices: Choices) -> tupl
             )
     if not lacking.any():
         return asked, []
-    if lacking.all() or not isinstance(asked, Raster):
+    if lacking.all() or isinstance(asked, Points):
         raise ForcingError(f"No cell has values of {', '.join(rows)} on the first day. Check the grid and the files.")
     active = np.zeros(asked.active.shape, np.bool_)
     active.ravel()[asked.order[~lacking]] = True
-    whole = Raster(asked.lat0, asked.dlat, asked.lon0, asked.dlon, active)
-    return whole, [] if grid is None else [f"{int(lacking.sum())} of {asked.n_cells} cells of the grid have no values and were left out"]
+    left_out = f"{int(lacking.sum())} of {asked.n_cells} cells of the grid have no values and were left out"
+    return _with_mask(asked, active), [] if grid is None else [left_out]
+
+
+def _whole(lattice: Lattice) -> Raster | Projected:
+    """All cells of a lattice."""
+    active = np.ones((lattice.lat.size, lattice.lon.size), np.bool_)
+    geometry = (float(lattice.lat[0]), lattice.dlat, float(lattice.lon[0]), lattice.dlon, active)
+    return Raster(*geometry) if lattice.crs is None else Projected.project(*geometry, lattice.crs)
+
+
+def _with_mask(grid: Grid, active: NDArray[np.bool_]) -> Raster | Projected:
+    """Some of the cells of a raster."""
+    if isinstance(grid, Projected):
+        return Projected.project(grid.y0, grid.dy, grid.x0, grid.dx, active, grid.crs)
+    assert isinstance(grid, Raster)
+    return Raster(grid.lat0, grid.dlat, grid.lon0, grid.dlon, active)
 
 
 def _way(series: MapSeries, grid: Grid, choices: Choices) -> Regrid:
