@@ -10,6 +10,7 @@ import xarray as xr
 from steppe.errors import GridError
 from steppe.grid import Projected, Raster, read_grid
 from steppe.grid.earth import band_areas
+from steppe.grid.keep import keep, kept
 
 ALBERS = {
     "grid_mapping_name": "albers_conical_equal_area",
@@ -127,3 +128,13 @@ def test_a_projection_that_is_not_said_is_asked_for(tmp_path: Path, crs: dict[st
 def test_axes_in_degrees_are_no_projection(tmp_path: Path) -> None:
     with pytest.raises(GridError, match='"y" is in "degrees", expected metres or kilometres'):
         read_grid(file=write(tmp_path / "a.nc", units="degrees"))
+
+
+def test_a_grid_that_was_kept_is_the_same(tmp_path: Path, grid: Projected) -> None:
+    for known in (grid, Raster(-20.0, -0.1, 140.0, 0.1, MASK)):
+        keep(tmp_path / "kept.npz", known)
+        again = kept(tmp_path / "kept.npz")
+        assert again == known
+        for name, values in known.coordinates().items():
+            np.testing.assert_array_equal(again.coordinates()[name], values)
+    assert kept(tmp_path / "none.npz") is None
