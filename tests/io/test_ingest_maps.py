@@ -122,7 +122,7 @@ def test_the_area_mean_is_what_it_says(seed, coarser_lat, coarser_lon, down, rig
 def test_a_coarser_grid_gets_area_means_unasked_and_the_store_says_so(year, tmp_path):
     grid = whole(2, 2, -20.25, -0.5, 143.25, 0.5)
     report = ingest(year, tmp_path / "w.zarr", grid)
-    assert "rain: area mean" in report.notes
+    assert "rain: area mean, days from time stamps" in report.notes
     lattice = read_lattice(xarray.Dataset(coords={"lat": LAT, "lon": LON}))
     expected = plain_area_mean(known_maps("max_temp", 365)[:, ::-1], lattice, grid).reshape(365, -1)
     np.testing.assert_allclose(values(tmp_path / "w.zarr", "tmax"), expected, atol=0.0501)
@@ -137,13 +137,13 @@ def test_a_point_gets_the_cell_it_lies_in(year, tmp_path):
 
 
 def test_the_same_values_for_any_buffer_and_batch(year, tmp_path, monkeypatch):
-    ingest(year, tmp_path / "whole.zarr")
+    ingest(year, tmp_path / "whole.zarr", end="1990-02-28")
     monkeypatch.setattr(maps, "BUFFER", 1)
     monkeypatch.setattr(maps, "READ", 100)
     monkeypatch.setattr("steppe.io.forcing_writer.tile_size", lambda n_cells: 16)
     monkeypatch.setattr("steppe.io.forcing_writer.SHARD_TILES", 1)
     monkeypatch.setattr("steppe.io.forcing_writer.CHUNK_BYTES", 1)
-    ingest(year, tmp_path / "cut.zarr")
+    ingest(year, tmp_path / "cut.zarr", end="1990-02-28")
     assert ForcingStore.open(tmp_path / "cut.zarr")["rain"].layout.shard == (384, 16)
     for name in ("rain", "tmin"):
         np.testing.assert_array_equal(values(tmp_path / "whole.zarr", name), values(tmp_path / "cut.zarr", name))
@@ -172,6 +172,7 @@ def test_time_bounds_decide_the_day(tmp_path):
 def test_a_day_shift_moves_the_days_and_is_recorded(year, tmp_path):
     report = ingest(year, tmp_path / "w.zarr", day_shift={"rain": 0, "pan": -1})
     assert report.days == 364  # pan of the last day is in the file of the next year
+    assert "pan: as it is, days from time stamps moved by -1" in report.notes
     pan = known_maps("evap_pan", 365)[1:, ::-1]
     np.testing.assert_allclose(values(tmp_path / "w.zarr", "pan"), cells_of(pan, tmp_path / "w.zarr"), atol=1e-5)
     with xarray.open_zarr(tmp_path / "w.zarr", consolidated=False) as dataset:

@@ -99,7 +99,8 @@ def ingest_maps(
         rows = {name: one.rows_of(axis, choices.fill) for name, one in series.items()}
         target, left_out = _grid(grid, rows, choices)
         ways = {name: _way(one, target, choices) for name, one in series.items()}
-        notes = [*_turned(opened), *untaken, *left_out, *(f"{name}: {way.method}" for name, way in ways.items()), *_filled(rows, choices)]
+        methods = [f"{name}: {ways[name].method}, days from {one.days_from}" for name, one in series.items()]
+        notes = [*_turned(opened), *untaken, *left_out, *methods, *_filled(rows, choices)]
         about = _about(opened, files, axis, product, notes)
         written = [_written(one, axis, ways[name], choices) for name, one in series.items()]
         with ForcingWriter(path, target, written, about, axis.calendar) as writer:
@@ -295,7 +296,7 @@ def _about(opened: Sequence[CfFile], files: Sequence[Path], axis: Axis, product:
 def _written(series: MapSeries, axis: Axis, way: Regrid, choices: Choices) -> Written:
     variable = series.variable
     sources = {part.source for part in series.parts}
-    attributes = {"regridding": way.method, "source_variable": ", ".join(sorted(sources)), "days_from": series.day_source}
+    attributes = {"regridding": way.method, "source_variable": ", ".join(sorted(sources)), "days_from": series.days_from}
     converted = {str(part.file.variables[part.source]["units"]) for part in series.parts if part.line != SAME}
     if converted:
         attributes["source_units"] = ", ".join(sorted(converted))
