@@ -160,6 +160,18 @@ def test_units_are_converted_by_the_table(tmp_path):
         assert dataset["rain"].dtype == np.float32
 
 
+def test_a_unit_that_a_file_lacks_or_has_wrong_is_said_and_recorded(tmp_path):
+    maps_ = {"daily_rain": known_maps("daily_rain", 2) / 1000.0, "max_temp": known_maps("max_temp", 2) + 273.15}
+    file = write_maps(tmp_path / "a.nc", maps_, units={"daily_rain": "", "max_temp": "Celsius"}, packed=False)
+    ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0}, units={"rain": "m d-1", "tmax": "K"})
+    for name, theirs in (("rain", "daily_rain"), ("tmax", "max_temp")):
+        expected = cells_of(known_maps(theirs, 2)[:, ::-1], tmp_path / "w.zarr")
+        np.testing.assert_allclose(values(tmp_path / "w.zarr", name), expected, atol=1e-4)
+    with xarray.open_zarr(tmp_path / "w.zarr", consolidated=False) as dataset:
+        assert dataset["rain"].attrs["source_units"] == "m d-1, as the user says; the file says none"
+        assert dataset["tmax"].attrs["source_units"] == "K, as the user says; the file says Celsius"
+
+
 def test_time_bounds_decide_the_day(tmp_path):
     """Stamped at the end of 24 hours to 9 am: most of them lie on the day before."""
     ends = np.arange(3) + 1.375

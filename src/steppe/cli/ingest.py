@@ -92,6 +92,7 @@ def netcdf(
     map: Pairs = (),
     method: Pairs = (),
     day_shift: Pairs = (),
+    units: Pairs = (),
     fill: Fill = None,
     mask: Mask = "error",
     clip: bool = False,
@@ -130,6 +131,8 @@ def netcdf(
         "area mean" or nearest, for all variables or as NAME=METHOD.
     day_shift
         NAME=DAYS added to the day of the stamp. Needed for rain and pan where time bounds do not say which 24 hours a value is for.
+    units
+        NAME=UNIT of their variable, where the file has none or a wrong one, such as rain="m d-1"; recorded.
     fill
         Fill days that lack: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
     mask
@@ -139,7 +142,7 @@ def netcdf(
     exact
         Keep values in single precision instead of steps of 0.1.
     """
-    _maps("netcdf", files, output, (region, file, points), (start, end), (map, method, day_shift), fill, mask, clip, exact)
+    _maps("netcdf", files, output, (region, file, points), (start, end), (map, method, day_shift, units), fill, mask, clip, exact)
 
 
 @ingest.command
@@ -154,6 +157,7 @@ def zarr(
     map: Pairs = (),
     method: Pairs = (),
     day_shift: Pairs = (),
+    units: Pairs = (),
     fill: Fill = None,
     mask: Mask = "error",
     clip: bool = False,
@@ -189,6 +193,8 @@ def zarr(
         "area mean" or nearest, for all variables or as NAME=METHOD.
     day_shift
         NAME=DAYS added to the day of the stamp.
+    units
+        NAME=UNIT of their variable, where the store has none or a wrong one; recorded.
     fill
         Fill days that lack: previous or climatology.
     mask
@@ -198,7 +204,7 @@ def zarr(
     exact
         Keep values in single precision instead of steps of 0.1.
     """
-    _maps("zarr", stores, output, (region, file, points), (start, end), (map, method, day_shift), fill, mask, clip, exact)
+    _maps("zarr", stores, output, (region, file, points), (start, end), (map, method, day_shift, units), fill, mask, clip, exact)
 
 
 @ingest.command
@@ -355,7 +361,7 @@ def _maps(
     output: Path,
     place: tuple[str | None, Path | None, Path | None],
     period: tuple[str | None, str | None],
-    pairs: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
+    pairs: tuple[tuple[str, ...], ...],
     fill: Fill,
     mask: Mask,
     clip: bool,
@@ -366,10 +372,14 @@ def _maps(
     if not files:
         raise ForcingError(f"No file was given. Write `steppe ingest {command} FILES -o {output}`.")
     grid = _grid(*place) if any(source is not None for source in place) else None
-    names, methods, shifts = (_named(option, values) for option, values in zip(("map", "method", "day-shift"), pairs, strict=True))
-    choices = Choices(names, methods, _whole(shifts), *period, fill, clip, mask == "intersect", exact)
+    options = ("map", "method", "day-shift", "units")
+    names, methods, shifts, units = (_named(option, values) for option, values in zip(options, pairs, strict=True))
+    choices = Choices(names, methods, _whole(shifts), *period, fill, clip, mask == "intersect", exact, units)
     with _Progress(command) as progress:
         print(ingest_maps(files, output, grid, choices, Product(f"steppe ingest {command}", command), progress), file=sys.stdout)
+
+
+EXAMPLES = {"map": "daily_rain", "method": "nearest", "day-shift": "0", "units": "mm"}
 
 
 def _named(option: str, pairs: tuple[str, ...]) -> dict[str, str]:
@@ -378,7 +388,7 @@ def _named(option: str, pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         name, _, value = pair.rpartition("=")
         if not value or (option != "method" and not name):
-            raise ForcingError(f'--{option} "{pair}" must be NAME=VALUE, such as rain={"0" if option == "day-shift" else "daily_rain"}.')
+            raise ForcingError(f'--{option} "{pair}" must be NAME=VALUE, such as rain={EXAMPLES[option]}.')
         found[name] = value
     return found
 

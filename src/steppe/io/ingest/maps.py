@@ -37,7 +37,7 @@ FILLS = ("climatology", "previous")
 
 
 class Choices(NamedTuple):
-    """What the user says of a data set. names: our name -> name in the files. methods, day_shift: by our name; methods[""] is for all.
+    """What the user says of a data set. names: our name -> name in the files. methods, units, day_shift: by our name; methods[""]: for all.
 
     start, end: inclusive, else all days that every variable has. fill: one of `FILLS`. clip: put values outside limits to the limit.
     intersect: leave out cells of the grid without values. exact: keep float32 instead of packing to 0.1.
@@ -52,6 +52,7 @@ class Choices(NamedTuple):
     clip: bool = False
     intersect: bool = False
     exact: bool = False
+    units: Mapping[str, str] = {}
 
 
 class Product(NamedTuple):
@@ -142,11 +143,14 @@ def _series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, MapSer
                     f'"{file.path}": both "{taken[name]}" and "{source}" could be {name}. Choose one: --map {name}={taken[name]}.'
                 )
             taken[name] = source
-            variable = described.setdefault(name, WEATHER.get(name) or _described(name, attributes, f'"{file.path}", "{source}"'))
+            variable = described.setdefault(
+                name, WEATHER.get(name) or _described(name, {**attributes, **_said(choices, name)}, f'"{file.path}", "{source}"')
+            )
             where = f'"{file.path}", variable "{source}"'
-            if "units" not in attributes:
-                raise ForcingError(f"{where} has no units. Add the attribute where the file is made; units are never guessed.")
-            parts[name].append(Part(file, source, conversion(str(attributes["units"]), variable.units, where)))
+            units = choices.units.get(name, attributes.get("units"))
+            if units is None:
+                raise ForcingError(f"{where} has no units. Add the attribute, or say it: --units {name}=UNIT; units are never guessed.")
+            parts[name].append(Part(file, source, conversion(str(units), variable.units, where)))
     for ours, theirs in choices.names.items():
         if theirs not in seen:
             raise ForcingError(f'--map {ours}={theirs}: no file has daily maps of "{theirs}".{nearest(theirs, seen)}')
@@ -159,7 +163,7 @@ def _series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, MapSer
     for name in known:
         _check_lattices(parts[name])
         parts[name].sort(key=lambda part: int(part.file.days(part.source).numbers[0]))
-    for name in {*choices.day_shift, *choices.methods} - {"", *parts}:
+    for name in {*choices.day_shift, *choices.methods, *choices.units} - {"", *parts}:
         raise ForcingError(f'"{name}" is none of the variables that are taken.{nearest(name, parts)}')
     series = {name: MapSeries.of(described[name], parts[name], choices.day_shift.get(name)) for name in known}
     return series, [f"not taken: {', '.join(sorted(untaken))}; --map NAME={sorted(untaken)[0]} takes it as NAME"] if untaken else []
@@ -177,6 +181,11 @@ def _described(name: str, attributes: Mapping[str, object], where: str) -> Varia
         raise ForcingError(f'{where}: "{name}" is no name for a variable. Take letters, digits and underscores.')
     long_name, standard = str(attributes.get("long_name", name)), str(attributes.get("standard_name", ""))
     return Variable(name, ("time", "cell"), str(attributes.get("units", "1")), "float32", Role.FORCING, long_name, standard, least, most)
+
+
+def _said(choices: Choices, name: str) -> dict[str, str]:
+    """The unit that the user gives to a variable, as an attribute."""
+    return {"units": choices.units[name]} if name in choices.units else {}
 
 
 def _check_lattices(parts: Sequence[Part]) -> None:
@@ -297,9 +306,11 @@ def _written(series: MapSeries, axis: Axis, way: Regrid, choices: Choices) -> Wr
     variable = series.variable
     sources = {part.source for part in series.parts}
     attributes = {"regridding": way.method, "source_variable": ", ".join(sorted(sources)), "days_from": series.days_from}
-    converted = {str(part.file.variables[part.source]["units"]) for part in series.parts if part.line != SAME}
-    if converted:
-        attributes["source_units"] = ", ".join(sorted(converted))
+    theirs = {str(part.file.variables[part.source].get("units", "none")) for part in series.parts}
+    if any(part.line != SAME for part in series.parts) or _said(choices, variable.name):
+        attributes["source_units"] = ", ".join(sorted(theirs))
+    if said := _said(choices, variable.name):
+        attributes["source_units"] = f"{said['units']}, as the user says; the file says {attributes['source_units']}"
     dtype = "int16" if variable.name in WEATHER and not choices.exact else "float32"
     return Written(variable, axis, dtype, SCALE, day_shift=series.day_shift, attributes=attributes)
 
