@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from steppe.errors import DamagedError, ForcingError
 from steppe.grid import Lattice, Points, Raster, read_lattice
 from steppe.io import ForcingStore
-from steppe.io.ingest import Choices, Product, ingest_maps, maps
+from steppe.io.ingest import Choices, Product, ingest_maps, map_transfer
 from steppe.io.ingest.regrid import Regrid
 from tests.io.daily_maps import LAT, LON, known_maps, write_maps, write_year
 
@@ -138,8 +138,8 @@ def test_a_point_gets_the_cell_it_lies_in(year, tmp_path):
 
 def test_the_same_values_for_any_buffer_and_batch(year, tmp_path, monkeypatch):
     ingest(year, tmp_path / "whole.zarr", end="1990-02-28")
-    monkeypatch.setattr(maps, "BUFFER", 1)
-    monkeypatch.setattr(maps, "READ", 100)
+    monkeypatch.setattr(map_transfer, "BUFFER", 1)
+    monkeypatch.setattr(map_transfer, "READ", 100)
     monkeypatch.setattr("steppe.io.forcing_writer.tile_size", lambda n_cells: 16)
     monkeypatch.setattr("steppe.io.forcing_writer.SHARD_TILES", 1)
     monkeypatch.setattr("steppe.io.forcing_writer.CHUNK_BYTES", 1)
