@@ -199,11 +199,9 @@ def _write_axis(file: "netCDF4.Dataset", axis: Axis) -> None:
 
 
 def _rounded(file: "netCDF4.Dataset", source: Source, attributes: dict[str, Any]) -> dict[str, Any]:
-    """What CF 1.12 (section 8.4) says of values with fewer bits: a variable that names the algorithm."""
-    if "quantization" not in attributes:
-        return attributes
-    name = str(attributes["quantization"])
-    if name not in file.variables:
+    """The same; the variable that says how values were rounded (CF 1.12, section 8.4) is copied along."""
+    name = str(attributes.get("quantization", ""))
+    if name and name not in file.variables:
         _put(file, name, np.int32(0), (), source.store.attributes[name])
     return attributes
 
