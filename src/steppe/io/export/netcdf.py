@@ -104,14 +104,13 @@ class _Maps:
         self._auxiliary = {"lat": "cell_lat", "lon": "cell_lon"} if self._dims != ("lat", "lon") else {}
         for name, packed in {**self._auxiliary, "cell_area": "cell_area"}.items():
             if packed in store.attributes:
-                values = store.small(packed)[self._source.cells]
-                _put(
-                    file,
-                    name,
-                    self._window.spread(values[None], FILL)[0],
-                    self._dims,
-                    {**ATTRIBUTES[packed], "_FillValue": np.float32(FILL)},
-                )
+                values = self._window.spread(store.small(packed)[self._source.cells][None], FILL)[0]
+                attributes = {**ATTRIBUTES[packed], "_FillValue": np.float32(FILL)}
+                _put(file, name, values, self._dims, attributes | (self._where() if name == "cell_area" else {}))
+
+    def _where(self) -> dict[str, str]:
+        """The attributes that say where values lie."""
+        return {"grid_mapping": "crs"} | ({"coordinates": " ".join(self._auxiliary)} if self._auxiliary else {})
 
     def write(self, file: "netCDF4.Dataset", name: str, done: _Counted) -> None:
         """A variable, block by block."""
@@ -120,11 +119,9 @@ class _Maps:
         records = min(CHUNK[0], source.rows_of_a_block(), source.records(name))
         chunk = [min(most, length) for most, length in zip(CHUNK[1:], self._window.shape, strict=True)]
         variable = _create(file, name, dims, ([records] if time else []) + chunk)
-        attributes = _attributes(source, name) | {"grid_mapping": "crs"}
+        attributes = _attributes(source, name) | self._where()
         if "cell_area" in file.variables:
             attributes["cell_measures"] = "area: cell_area"
-        if self._auxiliary:
-            attributes["coordinates"] = " ".join(self._auxiliary)
         variable.setncatts(_plain(_rounded(file, source, attributes)))
         for block in source.blocks(name):
             maps = self._window.spread(block.values, FILL)
