@@ -132,7 +132,8 @@ def _on_steps(values: Values, day_of_year: NDArray[np.int64]) -> Values:
     position = (day_of_year - 0.5) * (STEPS / YEAR)
     step = np.floor(position).astype(np.int64)
     part = (position - step)[:, None]
-    found: Values = values[step % STEPS] * (1.0 - part) + values[(step + 1) % STEPS] * part
+    found: Values = values[step % STEPS]
+    found += (values[(step + 1) % STEPS] - found) * part
     return found
 
 
@@ -146,8 +147,8 @@ def _lasting(noise: Values, weights: Values, count: int, before: int) -> Values:
 
 def _sum(factors: tuple[float, ...], fields: tuple[Values, ...]) -> Values:
     """Sum of fields times factors, in their order."""
-    total = np.zeros_like(fields[0])
-    for factor, field in zip(factors, fields, strict=True):
+    total = factors[0] * fields[0]
+    for factor, field in zip(factors[1:], fields[1:], strict=True):
         if factor:
             total += factor * field
     return total
