@@ -28,6 +28,13 @@ class Made(NamedTuple):
     day_of_year: NDArray[np.int64]
 
 
+class Correlation(NamedTuple):
+    """Means over pairs of stations."""
+
+    made: float
+    seen: float
+
+
 def make(records: list[Record], seeds: range) -> Made:
     """Thirty years of each seed, one after the other."""
     latitude, longitude = (np.array([getattr(record, name) for record in records]) for name in ("latitude", "longitude"))
@@ -83,16 +90,28 @@ def halves(records: list[Record]) -> Values:
     return np.concatenate(found)
 
 
-def correlations(records: list[Record], made: Made, low: float, high: float) -> tuple[float, float, float, float]:
-    """Of rain between stations `low` to `high` km apart, means over pairs: daily generated and recorded, annual generated and recorded."""
-    daily, annual = [], []
-    for i, j in combinations(range(len(records)), 2):
-        if low <= kilometres(records[i], records[j]) < high:
-            daily += both(records[i].dates, records[i].rain, records[j].dates, records[j].rain, made.rain[:, [i, j]], LEAST_DAYS)
-            years = [years_of(record) for record in (records[i], records[j])]
-            totals = np.stack([annual_totals(made, station) for station in (i, j)], axis=1)
-            annual += both(*years[0], *years[1], totals, LEAST_YEARS)
-    return (*np.mean(daily, axis=0), *np.mean(annual, axis=0))
+def of_days(records: list[Record], made: Made, low: float, high: float, months: tuple[int, ...] = tuple(range(12))) -> Correlation:
+    """Of rain on days of some months, between stations `low` to `high` km apart."""
+    chosen = np.isin(made.month, months)
+    found = []
+    for i, j in pairs_apart(records, low, high):
+        one, two = (np.where(np.isin(records[k].month, months), records[k].rain, np.nan) for k in (i, j))
+        found += both(records[i].dates, one, records[j].dates, two, made.rain[chosen][:, [i, j]], LEAST_DAYS * len(months) // 12)
+    return Correlation(*np.mean(found, axis=0))
+
+
+def of_years(records: list[Record], made: Made, low: float, high: float) -> Correlation:
+    """Of annual totals between stations `low` to `high` km apart."""
+    found = []
+    for i, j in pairs_apart(records, low, high):
+        totals = np.stack([annual_totals(made, station) for station in (i, j)], axis=1)
+        found += both(*years_of(records[i]), *years_of(records[j]), totals, LEAST_YEARS)
+    return Correlation(*np.mean(found, axis=0))
+
+
+def pairs_apart(records: list[Record], low: float, high: float) -> list[tuple[int, int]]:
+    """Stations `low` to `high` km apart."""
+    return [(i, j) for i, j in combinations(range(len(records)), 2) if low <= kilometres(records[i], records[j]) < high]
 
 
 def both(when: Values, one: Values, also: Values, two: Values, made: Values, least: int) -> list[tuple[float, float]]:

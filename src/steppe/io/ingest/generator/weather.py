@@ -17,7 +17,7 @@ from steppe.io.ingest.meteorology import Values, extraterrestrial_radiation, pan
 
 SLOW = Lattice(1500.0, stream=0, days=90)
 LARGE, MIDDLE, SMALL, FINE = Lattice(650.0, stream=1), Lattice(220.0, stream=2), Lattice(70.0, stream=3), Lattice(25.0, stream=4)
-DROUGHT = 0.015  # [1] share of the slow field in the variance of wetness
+DROUGHT = 0.010  # [1] share of the slow field in the variance of wetness
 SHOWERS = {MIDDLE: 0.20, SMALL: 0.45, FINE: 0.35}  # [1] shares of the fields in the variance of showers
 SHOWERY = 0.29  # [1] share of showers in the variance of wetness, mean of the year ...
 SEASONAL = 0.18  # [1] ... and by how much it is more in summer at 25 S; none at 35 S
