@@ -15,6 +15,7 @@ SUITES = {
     "loop": "benchmarks.loop",
     "startup": "benchmarks.startup",
     "memory": "benchmarks.memory",
+    "generator": "benchmarks.generator",
 }
 
 

@@ -45,6 +45,13 @@ def test_generated_weather_says_what_it_is(call, folder):
         assert dataset.sizes == {"time": 365, "cell": 2, "bnds": 2}
 
 
+def test_a_climate_that_is_extrapolated_is_told(call, folder):
+    (folder / "points.csv").write_text("id,lat,lon\nlongreach,-23.4,144.2\nbroome,-18.0,122.2\n")
+    code, said, _ = call("ingest", "generate", "w.zarr", "--points", "points.csv", *DAYS)
+    assert code == Exit.DONE
+    assert "In 50% of the cells, far from all places with known normals, the climate is extrapolated by latitude" in said
+
+
 def test_another_seed_is_other_weather_and_the_same_seed_is_the_same(call, folder):
     for store, seed in (("a.zarr", "1"), ("b.zarr", "1"), ("c.zarr", "2")):
         assert call("ingest", "generate", store, "--points", "points.csv", *DAYS, "--seed", seed)[0] == Exit.DONE

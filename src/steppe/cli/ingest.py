@@ -76,9 +76,12 @@ def generate(
 ) -> None:
     """Make a forcing store of generated weather; it says so in every product.
 
+    A day at a place is the same in every grid and period; its climate is that of Australia, from a formula.
+
     Examples:
 
         steppe ingest generate any.zarr --region queensland --start 1990-01-01 --end 1999-12-31
+        steppe ingest generate other.zarr --points two.csv --start 1990-01-01 --end 1999-12-31 --seed 2
 
     Parameters
     ----------
