@@ -1,6 +1,7 @@
 """A whole run, with reading, monthly maps and checkpoints, beside the kernel alone on the same cells and days."""
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,23 @@ from steppe.models import Packed
 class Repeated:
     """Inputs that hold one piece of forcing in memory and give it for every range of steps of its length."""
 
-    def __init__(self, reader: Any, steps: range) -> None:
-        self.names, self.tiles = reader.names, reader.tiles
+    def __init__(self, reader: Any, steps: range, cells: int) -> None:
+        self.names = reader.names
         self._length = len(steps)
-        self._slabs = [Packed(*(np.array(part) for part in reader.slab(steps, tile))) for tile in range(len(reader.tiles))]
+        self._tiles = [(tile, Packed(*(np.array(part) for part in packed))) for tile, packed in reader.stream(range(cells)).tiles(steps)]
 
     def pieces(self, steps: range) -> list[range]:
         """Ranges of the length that is held; the last may be shorter."""
         return [range(first, min(first + self._length, steps.stop)) for first in range(steps.start, steps.stop, self._length)]
 
-    def slab(self, steps: range, tile: int) -> Packed:
+    def stream(self, cells: range) -> "Repeated":
+        """The same for every thread that asks for all cells."""
+        return self
+
+    def tiles(self, steps: range) -> Iterator[tuple[range, Packed]]:
         """The forcing that is held."""
-        held = self._slabs[tile]
-        return held._replace(row_of=held.row_of[:, : len(steps)])
+        for tile, held in self._tiles:
+            yield tile, held._replace(row_of=held.row_of[:, : len(steps)])
 
 
 def figures(quick: bool) -> list[Figure]:
@@ -37,7 +42,7 @@ def figures(quick: bool) -> list[Figure]:
     plan = Plan.of(read_run_file(path))
     reader = plan.reader()
     assert reader is not None
-    inputs = Repeated(reader, reader.pieces(range(plan.steps))[0])
+    inputs = Repeated(reader, reader.pieces(range(plan.steps))[0], plan.grid.n_cells)
     reader.close()
 
     def kernel() -> float:

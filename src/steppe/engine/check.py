@@ -64,7 +64,9 @@ def estimate(plan: Plan) -> Cost:
         begin = time.perf_counter()
         plan.model.advance(steps, reader, plan.clock, Recorder(plan.grid.n_cells))  # type: ignore[arg-type]
         seconds = time.perf_counter() - begin
+    read_ahead = 0
     if reader:
+        read_ahead = reader.memory
         reader.close()
     state, parameters = plan.model.memory()
     checkpoint = sum(np.asarray(values).nbytes for values in (*plan.model.state.values(), *plan.model.parameters.values()))
@@ -73,7 +75,7 @@ def estimate(plan: Plan) -> Cost:
         plan.steps,
         state,
         parameters,
-        reader.memory if reader else 0,
+        read_ahead,
         outputs.memory,
         outputs.bytes_written,
         checkpoint,

@@ -138,7 +138,18 @@ class Plan:
         wanted = {name: v for name, v in self.model.variables.items() if v.role is Role.FORCING and name in self.forcing.variables}
         cadence = self.run.forcing.cadence if self.run.forcing else {}
         cells, steps = range(self.grid.n_cells), range(self.steps)
-        return ForcingReader(self.forcing.path, cells, tuple(wanted), self.clock, cadence, variables=wanted, grid=self.grid, steps=steps)
+        threads = self.run.engine.threads or usable_cores()
+        return ForcingReader(
+            self.forcing.path,
+            cells,
+            tuple(wanted),
+            self.clock,
+            cadence,
+            variables=wanted,
+            grid=self.grid,
+            steps=steps,
+            decode_ahead=threads < usable_cores(),
+        )
 
     def check_outputs(self) -> None:
         """Raises `RunFileError` for an output variable or a region that does not exist."""

@@ -295,8 +295,6 @@ class Simulation:
             Progress("running", self.step_index, self.date, records).write(self.folder.path)
         self.outputs.open(self.folder.output, records, {})
         self.outputs.recorder.restore(groups["recorder"])
-        if self._reader and not self.finished:
-            self._reader.seek(self.step_index)
 
     def _leave(self) -> None:
         progress = Progress.read(self.folder.path)

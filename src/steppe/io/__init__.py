@@ -3,13 +3,14 @@
 from steppe.io.axis import Axis
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.folder import Progress, RunFolder
-from steppe.io.forcing_reader import ForcingReader, ReadCounters
+from steppe.io.forcing_reader import ForcingReader
 from steppe.io.forcing_scan import Problem, scan
 from steppe.io.forcing_store import ForcingStore, read_static
 from steppe.io.output import Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
 from steppe.io.records import Records
 from steppe.io.results import open_results, unpack
+from steppe.io.stream import ReadCounters
 
 __all__ = [
     "Axis",

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from steppe.errors import DamagedError, ForcingError, nearest
 from steppe.grid import Grid
 from steppe.io.axis import Axis, day_name
-from steppe.io.shard import Layout, layout_of, read_chunk
+from steppe.io.shard import Layout, layout_of
+from steppe.io.shard_file import read_chunk
 
 FORMAT = 1  # of forcing stores; a reader refuses a greater one
 
@@ -144,24 +145,18 @@ class ForcingStore:
         DamagedError
             The file is missing or not what was written; the message names file, variable and days.
         """
-        stored = self.variables[name]
         try:
-            return read_chunk(self.path, name, index, stored.layout, out)
+            return read_chunk(self.path, name, index, self.variables[name].layout, out)
         except DamagedError as error:
-            first = index[0] * stored.layout.chunk[0]
-            last = min(first + stored.layout.chunk[0], stored.axis.rows) - 1
-            days = (day_name(int(stored.axis.starts[first]), self.calendar), day_name(int(stored.axis.stops[last]) - 1, self.calendar))
-            raise DamagedError(f'Variable "{name}", days {days[0]} to {days[1]}: {error}') from None
+            raise self.named(error, name, index[0]) from None
 
-    def rows(self, name: str, rows: range, column: int) -> NDArray[Any]:
-        """Raw values of some rows of one column of chunks, (rows, chunk's cells)."""
+    def named(self, error: DamagedError, name: str, row: int) -> DamagedError:
+        """The same damage with variable and days, found in a row of chunks."""
         stored = self.variables[name]
-        length = stored.layout.chunk[0]
-        out = np.empty((len(rows), stored.layout.chunk[1]), stored.layout.dtype)
-        for k in range(rows.start // length, -(-rows.stop // length)):
-            start, stop = max(rows.start, k * length), min(rows.stop, (k + 1) * length)
-            out[start - rows.start : stop - rows.start] = self.chunk(name, (k, column))[start - k * length : stop - k * length]
-        return out
+        first = row * stored.layout.chunk[0]
+        last = min(first + stored.layout.chunk[0], stored.axis.rows) - 1
+        days = (day_name(int(stored.axis.starts[first]), self.calendar), day_name(int(stored.axis.stops[last]) - 1, self.calendar))
+        return DamagedError(f'Variable "{name}", days {days[0]} to {days[1]}: {error}')
 
 
 def read_small(path: Path, name: str) -> NDArray[Any]:

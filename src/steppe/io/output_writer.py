@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, Failure, FolderError
 from steppe.io.output import PRECISIONS, Group, Output, mark
-from steppe.io.shard import layout_of, read_chunk, write_shard
+from steppe.io.shard import layout_of, write_shard
+from steppe.io.shard_file import read_chunk
 
 Array = NDArray[Any]
 
