@@ -20,7 +20,7 @@ from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
 from steppe.errors import BadCellError, ModelError, nearest
 from steppe.grid import RegionLike
-from steppe.io import Checkpoint, Progress, RunFolder
+from steppe.io import Checkpoint, Progress, ReadCounters, RunFolder
 from steppe.models import Increment, Inputs
 from steppe.variable import Variable
 
@@ -122,6 +122,11 @@ class Simulation:
     def finished(self) -> bool:
         """Whether the last step of the run file is done."""
         return self.step_index >= self.steps
+
+    @property
+    def reading(self) -> ReadCounters | None:
+        """What reading the weather has cost this process so far; None for a model without."""
+        return self._reader.counters if self._reader else None
 
     def step(self, n: int = 1) -> None:
         """Computes `n` steps, fewer when the run ends before.

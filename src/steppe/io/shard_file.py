@@ -35,7 +35,7 @@ class ShardFile:
         index = np.empty(length, np.uint8)
         if read_at(self._file, path, max(size - length, 0), index) != length or google_crc32c.value(index) != RESIDUE:
             raise DamagedError(f'"{path}" is damaged: its index has a wrong checksum. Restore the file, or make the store again.')
-        self._entries = struct.unpack(f"<{(length - 4) // 8}Q", index.tobytes()[:-4])
+        self._index = index.tobytes()
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -43,8 +43,8 @@ class ShardFile:
 
     def entry(self, i: int, j: int) -> tuple[int, int]:
         """Offset and length of a chunk, counted within the shard; `ABSENT` twice when it was never written."""
-        at = 2 * (i * self._layout.chunks[1] + j)
-        return self._entries[at], self._entries[at + 1]
+        offset, length = struct.unpack_from("<QQ", self._index, 16 * (i * self._layout.chunks[1] + j))
+        return offset, length
 
     def length(self, i: int, j: int) -> int:
         """Bytes of the record of a chunk.

@@ -24,7 +24,7 @@ from steppe.packed import MISSING
 
 SLAB_DAYS = 64  # when nothing is daily
 CADENCES = ("1 day", "7 days")
-OPEN_FILES = 256  # at most; two rows of shards of six variables of Australia at 0.05 degree are 168
+OPEN_FILES = 256  # at most; the two rows of shards that are in use, of six variables of Australia at 0.05 degree, are 168
 GRAIN = 65_536  # bytes: memory for records grows by whole ones
 
 
@@ -124,6 +124,8 @@ class Slabs:
             name = sorted(unknown)[0]
             raise ForcingError(f'A cadence is given for "{name}", which is not read.{nearest(name, names)}')
         self._files: OrderedDict[tuple[str, int, int], ShardFile] = OrderedDict()
+        across = sum(-(-len(self.cells) // stored.layout.chunks[1]) + 1 for stored in held)
+        self._most_files = min(2 * across, OPEN_FILES)
         self._lock = Lock()
         self._own = local()  # scratch of each thread
         self._needed: tuple[int, list[tuple[range, range]]] = -1, []  # of one slab
@@ -260,7 +262,7 @@ class Slabs:
             file = self._files.get(key)
             if file is None:
                 file = self._files[key] = ShardFile(shard_path(self.store.path, stored.name, (shard_i, shard_j)), stored.layout)
-                if len(self._files) > OPEN_FILES:
+                if len(self._files) > self._most_files:
                     self._files.popitem(last=False)
             self._files.move_to_end(key)
         return file, i, j

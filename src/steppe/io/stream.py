@@ -46,6 +46,15 @@ class ReadCounters:
             self.stall_seconds += stall
             self.reader_seconds += reader
 
+    def as_dict(self) -> dict[str, float]:
+        """By name, for people and JSON."""
+        return {
+            "bytes": self.bytes,
+            "decode_seconds": self.decode_seconds,
+            "reader_seconds": self.reader_seconds,
+            "stall_seconds": self.stall_seconds,
+        }
+
 
 class _Coming(NamedTuple):
     """A tile of a slab on its way; the future tells whether it was decoded as well."""
