@@ -264,8 +264,8 @@ def test_a_file_that_is_cut_short_or_cannot_be_read_is_named(tmp_path: Path) -> 
 def test_every_flipped_byte_of_a_shard_is_found_and_its_file_named(tmp_path: Path) -> None:
     path = tmp_path / "w.zarr"
     points = Points(("a", "b"), np.array([-20.0, -21.0]), np.array([140.0, 141.0]))
-    values = np.random.default_rng(1).gamma(0.3, 8.0, (200, 2))
-    with ForcingWriter(path, points, [Written(WEATHER["rain"], Axis.daily(small_axis().first, 200))], ABOUT) as writer:
+    values = np.random.default_rng(1).gamma(0.3, 8.0, (90, 2))
+    with ForcingWriter(path, points, [Written(WEATHER["rain"], Axis.daily(small_axis().first, 90))], ABOUT) as writer:
         for block in writer.blocks("rain"):
             writer.write("rain", block, values[block.steps.start : block.steps.stop])
     shard = path / "rain" / "c" / "0" / "0"
