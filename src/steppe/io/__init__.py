@@ -4,10 +4,11 @@ from steppe.io.axis import Axis
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.folder import Progress, RunFolder
 from steppe.io.forcing_reader import ForcingReader
-from steppe.io.forcing_scan import Problem, scan
+from steppe.io.forcing_scan import Problem, limits_of, scan
 from steppe.io.forcing_store import ForcingStore, read_static
 from steppe.io.output import Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
+from steppe.io.pack_file import check_pack, pack_store
 from steppe.io.records import Records
 from steppe.io.results import open_results, unpack
 from steppe.io.stream import ReadCounters
@@ -25,8 +26,11 @@ __all__ = [
     "ReadCounters",
     "Records",
     "RunFolder",
+    "check_pack",
     "create_store",
+    "limits_of",
     "open_results",
+    "pack_store",
     "read_static",
     "scan",
     "unpack",

@@ -6,6 +6,7 @@
       cell  cell_lat  cell_lon ...  coordinates of the packed cells
       rain  tmin  tmax ...          (time, cell) integers with scale_factor and add_offset, or floats; no value is ever missing
       distance_to_nearest_donor     (cell,) static
+      pack/                         a copy of the shards that is faster to read (`steppe.io.pack_file`); no part of what the store holds
 
 `ForcingStore.open` reads what is said about the values; `ForcingWriter` makes a store, `ForcingReader` feeds a run from it.
 """
@@ -95,7 +96,8 @@ class ForcingStore:
         The descriptions name size and xxh3 of every source file. What changes neither is damage, which reading finds.
         """
         found = hashlib.sha256()
-        for file in sorted(path for path in self.path.rglob("*") if path.is_file()):
+        pack = self.path / "pack"
+        for file in sorted(path for path in self.path.rglob("*") if path.is_file() and pack not in path.parents):
             found.update(f"{file.relative_to(self.path).as_posix()} {file.stat().st_size}\n".encode())
             if file.name == "zarr.json":
                 found.update(file.read_bytes())

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from steppe.errors import DamagedError, ForcingError, nearest
 from steppe.io.axis import Axis
 from steppe.io.forcing_store import ForcingStore, Stored
-from steppe.io.shard import shard_path
+from steppe.io.pack_file import PackFile, open_fastest
 from steppe.io.shard_file import Bytes, ShardFile
 from steppe.packed import MISSING
 
@@ -42,7 +42,7 @@ class _Source(NamedTuple):
 class _Record(NamedTuple):
     """A record that was read, of a row of chunks."""
 
-    file: ShardFile
+    file: ShardFile | PackFile
     row: int
     data: Bytes | None  # None: it is where its rows belong already
 
@@ -123,7 +123,7 @@ class Slabs:
         if unknown:
             name = sorted(unknown)[0]
             raise ForcingError(f'A cadence is given for "{name}", which is not read.{nearest(name, names)}')
-        self._files: OrderedDict[tuple[str, int, int], ShardFile] = OrderedDict()
+        self._files: OrderedDict[tuple[str, int, int], ShardFile | PackFile] = OrderedDict()
         across = sum(-(-len(self.cells) // stored.layout.chunks[1]) + 1 for stored in held)
         self._most_files = min(2 * across, OPEN_FILES)
         self._lock = Lock()
@@ -254,14 +254,14 @@ class Slabs:
         length = source.stored.layout.chunk[0]
         return range(wanted.start // length, -(-wanted.stop // length)), wanted
 
-    def _open(self, stored: Stored, row: int, column: int) -> tuple[ShardFile, int, int]:
+    def _open(self, stored: Stored, row: int, column: int) -> tuple[ShardFile | PackFile, int, int]:
         """The open file of a chunk, and the chunk's place in it."""
         (shard_i, i), (shard_j, j) = divmod(row, stored.layout.chunks[0]), divmod(column, stored.layout.chunks[1])
         key = (stored.name, shard_i, shard_j)
         with self._lock:
             file = self._files.get(key)
             if file is None:
-                file = self._files[key] = ShardFile(shard_path(self.store.path, stored.name, (shard_i, shard_j)), stored.layout)
+                file = self._files[key] = open_fastest(self.store.path, stored, (shard_i, shard_j))
                 if len(self._files) > self._most_files:
                     self._files.popitem(last=False)
             self._files.move_to_end(key)

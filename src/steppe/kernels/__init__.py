@@ -4,6 +4,7 @@
     cell_loop what the loop is, as text                source, compiling        from functions to machine code
     cache     machine code on disk                     cell_kernel              all of it: a model's loop, ready to run
     loading   a kernel made while the program goes on    sums                   sums that do not depend on order
+    bitpack   tables of integers in few bits
 
 Importing this room imports neither Numba nor LLVM: a kernel that is in the cache needs no Numba at all.
 """
