@@ -23,7 +23,7 @@ from steppe.errors import DamagedError
 from steppe.io.coordinates import write_group
 from steppe.io.forcing_store import ForcingStore, Stored
 from steppe.io.shard import ABSENT, Array, Layout, shard_path, write_durable
-from steppe.io.shard_file import Bytes, ShardFile, open_file, read_at
+from steppe.io.shard_file import Bytes, Place, ShardFile, new_memory, open_file, read_at
 from steppe.kernels import bitpack
 
 Kind = Literal["raw", "bits"]
@@ -70,25 +70,19 @@ class PackFile:
         if hasattr(self, "_file"):
             os.close(self._file)
 
-    def _entry(self, i: int, j: int) -> tuple[int, int, int]:
-        offset, length, checksum = ENTRY.unpack_from(self._entries, ENTRY.size * (i * self._layout.chunks[1] + j))
-        return offset, length, checksum
-
-    def length(self, i: int, j: int) -> int:
-        """Bytes of the record of a chunk, counted within the shard."""
-        return self._entry(i, j)[1]
-
-    def read(self, i: int, j: int, into: Bytes) -> None:
-        """The record of a chunk into memory of exactly its length.
+    def read(self, i: int, j: int, place: Place) -> Bytes:
+        """The record of a chunk.
 
         Raises
         ------
         DamagedError
             The file is cut short or changed.
         """
-        offset, _, checksum = self._entry(i, j)
-        if read_at(self._file, self.path, offset, into) != len(into) or google_crc32c.value(into) != checksum:
+        offset, length, checksum = ENTRY.unpack_from(self._entries, ENTRY.size * (i * self._layout.chunks[1] + j))
+        into = place(length)
+        if read_at(self._file, self.path, offset, into) != length or google_crc32c.value(into) != checksum:
             raise DamagedError(f'"{self.path}" is damaged: record {i}, {j} has a wrong checksum. {ADVICE}')
+        return into
 
     def decode(self, record: Bytes, out: Array) -> None:
         """The values of a record that was read, into a C-contiguous array of the chunk's shape and dtype."""
@@ -177,9 +171,7 @@ def write_pack(store: Path, stored: Stored, index: tuple[int, int], kind: Kind) 
             if file.entry(i, j)[0] == ABSENT:
                 entries.append(ENTRY.pack(offset, 0, 0))
                 continue
-            data = np.empty(file.length(i, j), np.uint8)
-            file.read(i, j, data)
-            file.decode(data, values)
+            file.decode(file.read(i, j, new_memory), values)
             record = values.tobytes() if kind == "raw" else bitpack.pack(values)
             entries.append(ENTRY.pack(offset, len(record), google_crc32c.value(record)))
             records.append(record)
@@ -253,9 +245,7 @@ def check_pack(store: ForcingStore) -> tuple[int, int]:
                 if shard.entry(i, j)[0] == ABSENT:
                     continue
                 for file, values in zip(files, both, strict=True):
-                    data = np.empty(file.length(i, j), np.uint8)
-                    file.read(i, j, data)
-                    file.decode(data, values)
+                    file.decode(file.read(i, j, new_memory), values)
                 if both[0].tobytes() != both[1].tobytes():
                     raise DamagedError(f'"{packed.path}" holds other values than its shard. {ADVICE}')
         good += 1

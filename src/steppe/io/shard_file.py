@@ -2,8 +2,8 @@
 
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import google_crc32c
 import numpy as np
@@ -15,6 +15,12 @@ from steppe.errors import DamagedError, Failure
 from steppe.io.shard import ABSENT, RESIDUE, Array, Layout, shard_path
 
 Bytes = NDArray[np.uint8]
+Place = Callable[[int], Bytes]  # gives memory of a length to read into
+
+
+def new_memory(length: int) -> Bytes:
+    """A `Place` for those who read few."""
+    return np.empty(length, np.uint8)
 
 
 class ShardFile:
@@ -47,30 +53,21 @@ class ShardFile:
         offset, length = struct.unpack_from("<QQ", self._index, 16 * (i * self._layout.chunks[1] + j))
         return offset, length
 
-    def length(self, i: int, j: int) -> int:
-        """Bytes of the record of a chunk.
+    def read(self, i: int, j: int, place: Place) -> Bytes:
+        """The record of a chunk, compressed.
 
         Raises
         ------
         DamagedError
-            The chunk was never written.
+            The chunk was never written, or the file is cut short or changed.
         """
-        offset, length = self.entry(i, j)
+        offset, length = struct.unpack_from("<QQ", self._index, 16 * (i * self._layout.chunks[1] + j))
         if offset == ABSENT:
             raise DamagedError(f'"{self.path}" has no chunk {i}, {j}. Restore the file, or make the store again.')
-        return length
-
-    def read(self, i: int, j: int, into: Bytes) -> None:
-        """The record of a chunk, compressed, into memory of exactly its length.
-
-        Raises
-        ------
-        DamagedError
-            The file is cut short or changed.
-        """
-        offset, _ = self.entry(i, j)
-        if read_at(self._file, self.path, offset, into) != len(into) or google_crc32c.value(into) != RESIDUE:
+        into = place(length)
+        if read_at(self._file, self.path, offset, into) != length or google_crc32c.value(into) != RESIDUE:
             raise DamagedError(f'"{self.path}" is damaged: chunk {i}, {j} has a wrong checksum. Restore the file, or make the store again.')
+        return into
 
     def digest(self) -> bytes:
         """What tells this shard from any other of the same name: XXH3 of its index and of the checksums of its chunks."""
@@ -165,7 +162,5 @@ def read_chunk(
     if missing is not None and file.entry(i, j) == (ABSENT, ABSENT):
         out.fill(missing)
         return out
-    record: Any = np.empty(file.length(i, j), np.uint8)
-    file.read(i, j, record)
-    file.decode(record, out)
+    file.decode(file.read(i, j, new_memory), out)
     return out

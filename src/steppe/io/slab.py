@@ -19,7 +19,7 @@ from steppe.errors import DamagedError, ForcingError, nearest
 from steppe.io.axis import Axis
 from steppe.io.forcing_store import ForcingStore, Stored
 from steppe.io.pack_file import PackFile, open_fastest
-from steppe.io.shard_file import Bytes, ShardFile
+from steppe.io.shard_file import Bytes, Place, ShardFile
 from steppe.packed import MISSING
 
 SLAB_DAYS = 64  # when nothing is daily
@@ -79,6 +79,10 @@ class Room:
         """Prepares for a tile of so many cells."""
         self.rows = self._values[: self._height * cells].reshape(self._height, cells)
         self.records = []
+
+    def place(self, base: int, rows: int) -> Place:
+        """Where a plain record is read to: some rows of the tile."""
+        return lambda length: self.rows[base : base + rows].reshape(-1).view(np.uint8)
 
     @property
     def nbytes(self) -> int:
@@ -174,20 +178,18 @@ class Slabs:
             for row in chunk_rows:
                 try:
                     file, i, j = self._open(source.stored, row, column)
-                    length = file.length(i, j)
                     if direct and file.plain:
-                        file.read(i, j, room.rows[source.base : source.base + self.length].reshape(-1).view(np.uint8))
+                        total += file.read(i, j, room.place(source.base, self.length)).nbytes
                         records.append(_Record(file, row, None))
                     else:
                         if used == len(room.memory):
                             room.memory.append(Memory())
-                        data = room.memory[used](length)
+                        data = file.read(i, j, room.memory[used])
                         used += 1
-                        file.read(i, j, data)
+                        total += len(data)
                         records.append(_Record(file, row, data))
                 except DamagedError as error:
                     raise self.store.named(error, source.stored.name, row) from None
-                total += length
             room.records.append(records)
         return total
 

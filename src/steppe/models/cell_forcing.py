@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from steppe.errors import ForcingError
 from steppe.kernels import Window
 from steppe.models.model import Array, Inputs, Stream
-from steppe.packed import MISSING
+from steppe.packed import MISSING, Packed
 
 
 class Windows:
@@ -31,21 +31,20 @@ class Windows:
         ForcingError
             The rows are of a type that no kernel reads.
         """
+        window = row_of = None
         for tile, packed in self._stream.tiles(steps):
-            if packed.rows.dtype not in (np.int16, np.float32, np.float64):
-                raise ForcingError(f"Forcing rows are {packed.rows.dtype}; a kernel reads int16, float32 and float64. Convert the store.")
+            if window is None or packed.row_of is not row_of:
+                row_of = packed.row_of
+                window = self._window(packed)
             common = range(max(tile.start, self._cells.start), min(tile.stop, self._cells.stop))
-            yield (
-                common,
-                Window(
-                    self._wanted,
-                    np.ascontiguousarray(packed.rows),
-                    np.ascontiguousarray(packed.row_of[self._places], np.int32),
-                    np.asarray(packed.scale, np.float64)[self._places].astype(self._real),
-                    np.asarray(packed.offset, np.float64)[self._places].astype(self._real),
-                    tile.start,
-                ),
-            )
+            yield common, window._replace(rows=np.ascontiguousarray(packed.rows), first_cell=tile.start)
+
+    def _window(self, packed: Packed) -> Window:
+        if packed.rows.dtype not in (np.int16, np.float32, np.float64):
+            raise ForcingError(f"Forcing rows are {packed.rows.dtype}; a kernel reads int16, float32 and float64. Convert the store.")
+        row_of = np.ascontiguousarray(packed.row_of[self._places], np.int32)
+        scale, offset = (np.asarray(line, np.float64)[self._places].astype(self._real) for line in (packed.scale, packed.offset))
+        return Window(self._wanted, packed.rows, row_of, scale, offset, 0)
 
 
 def part(window: Window, steps: slice) -> Window:

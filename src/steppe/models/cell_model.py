@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from steppe.card import card
 from steppe.clock import Clock
 from steppe.errors import ModelError, nearest
-from steppe.kernels import BLOCK, STATE_NOT_FINITE, TODAY, CellKernel, Loading, Record, Window, attributes
+from steppe.kernels import BLOCK, STATE_NOT_FINITE, TODAY, Bound, CellKernel, Loading, Record, Window, attributes
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
 from steppe.models.cell_forcing import Windows, joined, one_step, part, unpacked
@@ -224,20 +224,24 @@ class CellModel:
         for kept, values in zip(self._kept, arrays, strict=True):
             kept[...] = values
 
-        def run(some: slice, cells: range, window: Window) -> None:
-            if steps[some]:
-                chosen = [record._replace(slots=np.ascontiguousarray(record.slots[some])) for record in listed]
-                kernel.run(*arrays, constants.rows, constants.uniform, today[some], steps[some], cells, part(window, some), chosen)
+        def bind(some: slice, window: Window) -> Bound:
+            chosen = [record._replace(slots=np.ascontiguousarray(record.slots[some])) for record in listed]
+            return kernel.bind(*arrays, constants.rows, constants.uniform, today[some], steps[some], part(window, some), chosen)
 
         def compute(windows: Windows) -> tuple[list[Window], list[_Bad]]:
-            lasts, bad = [], []
+            lasts: list[Window] = []
+            bad: list[_Bad] = []
+            bound: list[Bound] = []
             for cells, window in windows(steps):
-                run(first, cells, window)
+                if not bound:
+                    bound = [bind(some, window) for some in (first, last)]
+                if first.stop:
+                    bound[0](cells, window.rows, window.first_cell)
                 if keep:
                     lasts.append(one_step(window, len(steps) - 1, cells))
                     at = slice(cells.start, cells.stop)
                     self._before_last[0][:, at], self._before_last[1][at] = self._state[:, at], self._codes[at]
-                    run(last, cells, lasts[-1])
+                    bound[1](cells, window.rows, window.first_cell)
                 found = self._newly_bad(cells)
                 if found is not None:
                     step = int(self._bad_steps[found])
