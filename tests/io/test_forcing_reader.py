@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steppe.clock import Clock
 from steppe.errors import DamagedError, ForcingError
 from steppe.grid import Points
-from steppe.io import ForcingReader
+from steppe.io import ForcingReader, pack_store, read_static
 from steppe.io.axis import Axis
 from steppe.io.forcing_reader import DEPTH
 from steppe.io.forcing_variables import WEATHER
@@ -20,6 +20,7 @@ from steppe.io.forcing_writer import ForcingWriter, Written
 from steppe.io.shard import layout_of, shard_path, write_shard
 from steppe.io.shard_file import ShardFile, new_memory, read_chunk
 from steppe.packed import MISSING, Packed
+from steppe.variable import Role, Variable
 from tests.io.small_store import ABOUT, DAYS, START, small_axis, small_grid, small_values, write_small_store
 
 CLOCK = Clock.daily(START)
@@ -149,6 +150,50 @@ def test_a_variable_keeps_the_time_axis_it_was_stored_with(tmp_path: Path) -> No
     np.testing.assert_array_equal(undaily, found[1:])
     with pytest.raises(ForcingError, match='holds no daily "tmin", so its cadence cannot be "1 day"'):
         ForcingReader(tmp_path / "w.zarr", range(5), ("tmin",), CLOCK, {"tmin": "1 day"})
+
+
+def test_daily_weekly_and_constant_inputs_lie_in_one_store(tmp_path: Path) -> None:
+    """The ten input files of paper 000: rain of each day, five of each week, and what does not change."""
+    grid, daily = small_grid(), small_axis()
+    weekly = Axis.weekly(daily.first, daily.rows)
+    fixed = [
+        Variable(name, ("cell",), "mm", "int16", Role.FORCING, name, low=0.0, high=3000.0)
+        for name in ("depth", "store", "evaporated", "soil")
+    ]
+    weather = [Written(WEATHER[name], daily if name == "rain" else weekly) for name in WEATHER]
+    numbers = np.random.default_rng(3)
+    values = {w.variable.name: np.round(numbers.uniform(1.0, 20.0, (w.axis.rows, grid.n_cells)), 1) for w in weather if w.axis}
+    constants = {v.name: np.round(numbers.uniform(0.0, 3000.0, grid.n_cells), 1) for v in fixed}
+    path = tmp_path / "w.zarr"
+    with ForcingWriter(path, grid, [*weather, *(Written(v, None) for v in fixed)], ABOUT) as writer:
+        for name, table in values.items():
+            for block in writer.blocks(name):
+                writer.write(name, block, table[block.steps.start : block.steps.stop, block.cells.start : block.cells.stop])
+        for name, table in constants.items():
+            writer.write_static(name, table)
+    names = ("depth", "rain", "soil", "tmin", "tmax", "radiation", "vp", "pan", "store", "evaporated")
+    expected = {name: table if name == "rain" else table[weekly.row_of_day] for name, table in values.items()}
+    expected |= {name: np.tile(table, (DAYS, 1)) for name, table in constants.items()}
+    for kind in (None, "raw", "bits"):
+        if kind:
+            pack_store(path, kind)
+        with ForcingReader(path, range(7, 400), names, CLOCK) as reader:
+            found = read_all(reader, range(DAYS))
+            for k, name in enumerate(names):
+                np.testing.assert_allclose(found[k], expected[name][:, 7:400], atol=1e-9)
+    np.testing.assert_allclose(read_static(path, "soil", grid), constants["soil"], atol=1e-9)
+
+
+def test_a_constant_of_another_kind_is_refused(tmp_path: Path) -> None:
+    grid, height = small_grid(), Variable("height", ("cell",), "m", "float32", Role.FORCING, "height")
+    with ForcingWriter(
+        tmp_path / "w.zarr", grid, [Written(WEATHER["rain"], small_axis()), Written(height, None, "float32")], ABOUT
+    ) as writer:
+        writer.write_static("height", np.zeros(grid.n_cells))
+        for block in writer.blocks("rain"):
+            writer.write("rain", block, np.zeros((len(block.steps), len(block.cells))))
+    with pytest.raises(ForcingError, match='"height" is float32, "rain" int16; a run reads forcing of one kind'):
+        ForcingReader(tmp_path / "w.zarr", range(5), ("rain", "height"), CLOCK)
 
 
 def test_units_are_converted_to_those_of_the_model(store: Path) -> None:

@@ -22,7 +22,7 @@ from steppe.clock import Clock
 from steppe.errors import ForcingError
 from steppe.grid import Grid
 from steppe.io.axis import day_name, day_number
-from steppe.io.forcing_store import ForcingStore, Stored
+from steppe.io.forcing_store import Constant, ForcingStore, Stored
 from steppe.io.slab import Slabs
 from steppe.io.stream import ReadCounters, Stream
 from steppe.io.units import conversion
@@ -43,7 +43,7 @@ class ForcingReader:
     share
         Packed cells of the grid to read.
     names
-        Variables to read, in this order; None: all that change in time.
+        Variables to read, in this order; None: all that change in time. One without time has its value on every day.
     clock
         Steps of one day.
     cadence
@@ -84,7 +84,8 @@ class ForcingReader:
         if grid is not None:
             store.check_grid(grid)
         _check_clock(store, clock)
-        lines = [_line(store, store[name], (variables or {}).get(name)) for name in self.names]
+        held = [store.constant(name) if name in store.static else store[name] for name in self.names]
+        lines = [_line(store, each, (variables or {}).get(each.name)) for each in held]
         self._scale, self._offset = (np.array([line[side] for line in lines]) for side in (0, 1))
         self._slabs = Slabs(store, self.names, share, cadence or {})
         self._start = day_number(clock.start)
@@ -169,7 +170,7 @@ def _check_clock(store: ForcingStore, clock: Clock) -> None:
         )
 
 
-def _line(store: ForcingStore, stored: Stored, variable: Variable | None) -> tuple[float, float]:
+def _line(store: ForcingStore, stored: Stored | Constant, variable: Variable | None) -> tuple[float, float]:
     """Scale and offset from raw values to the unit of the model."""
     if variable is None:
         return stored.scale, stored.offset

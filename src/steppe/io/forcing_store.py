@@ -43,6 +43,16 @@ class Stored(NamedTuple):
     high: float
 
 
+class Constant(NamedTuple):
+    """A variable without time: value = raw x scale + offset [units]; raw (cells,)."""
+
+    name: str
+    units: str
+    raw: NDArray[Any]
+    scale: float
+    offset: float
+
+
 @dataclass(frozen=True, eq=False)
 class ForcingStore:
     """An open store: what it holds, not the values. attributes: those of the group. static: names of variables without time."""
@@ -85,6 +95,11 @@ class ForcingStore:
         return len(self.cell_lat)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """All variables: those that change in time, then those that do not."""
+        return (*self.variables, *self.static)
+
+    @property
     def calendar(self) -> str:
         """Calendar of all its time axes."""
         return str(self.attributes["calendar"])
@@ -114,6 +129,18 @@ class ForcingStore:
         if name not in self.variables:
             raise ForcingError(f'"{self.path}" has no variable "{name}" that changes in time.{nearest(name, self.variables)}')
         return self.variables[name]
+
+    def constant(self, name: str) -> Constant:
+        """A variable without time, its values read.
+
+        Raises
+        ------
+        DamagedError
+            They cannot be read.
+        """
+        attributes = json.loads((self.path / name / "zarr.json").read_bytes())["attributes"]
+        scale, offset = float(attributes.get("scale_factor", 1.0)), float(attributes.get("add_offset", 0.0))
+        return Constant(name, attributes["units"], read_small(self.path, name), scale, offset)
 
     def check_grid(self, grid: Grid) -> None:
         """Nothing, when the store is for exactly the cells of `grid`.
@@ -192,7 +219,8 @@ def read_static(path: Path, variable: str, grid: Grid) -> NDArray[np.float64]:
     if variable not in store.static:
         raise ForcingError(f'"{path}" has no variable "{variable}" without time.{nearest(variable, store.static)}')
     store.check_grid(grid)
-    return read_small(path, variable).astype(np.float64)
+    found = store.constant(variable)
+    return found.raw.astype(np.float64) * found.scale + found.offset
 
 
 def _group_attributes(path: Path) -> Mapping[str, Any]:

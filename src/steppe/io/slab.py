@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, ForcingError, nearest
 from steppe.io.axis import Axis
-from steppe.io.forcing_store import ForcingStore, Stored
+from steppe.io.forcing_store import Constant, ForcingStore, Stored
 from steppe.io.pack_file import PackFile, open_fastest
 from steppe.io.shard_file import Bytes, Place, ShardFile
 from steppe.packed import MISSING
@@ -103,7 +103,7 @@ class Slabs:
 
     def __init__(self, store: ForcingStore, names: Sequence[str], share: range, cadence: Mapping[str, str]) -> None:
         self.store = store
-        held = [store[name] for name in names]
+        held = [store[name] for name in names if name not in store.static]
         if not held:
             raise ForcingError(f'"{store.path}" holds no variable that changes in time. Name a store of weather.')
         _check_together(store, held)
@@ -118,11 +118,17 @@ class Slabs:
         cuts = range(share.start // self._width * self._width, share.stop, self._width) if share else range(0)
         self.cells = [range(max(share.start, cut), min(share.stop, cut + self._width)) for cut in cuts]
         self._sources: list[_Source] = []
+        self._constants: list[tuple[int, Constant]] = []  # row of a tile, what it holds
         self._height = 0
-        for stored in held:
-            source = self._source(stored, cadence.get(stored.name))
-            self._sources.append(source)
-            self._height += source.room
+        for name in names:
+            if name in store.static:
+                self._constants.append((self._height, _constant(store, name, held[0])))
+                self._height += 1
+            else:
+                self._sources.append(self._source(store[name], cadence.get(name)))
+                self._height += self._sources[-1].room
+        self._order = [names.index(source.stored.name) for source in self._sources]
+        self._constant_rows = [(names.index(constant.name), row) for row, constant in self._constants]
         unknown = set(cadence) - set(names)
         if unknown:
             name = sorted(unknown)[0]
@@ -153,8 +159,10 @@ class Slabs:
     def row_of(self, days: range) -> NDArray[np.int32]:
         """Row of each variable on each of some days of one slab, (variables, days)."""
         span = self._span(self.of_day(days.start))
-        found = np.empty((len(self._sources), len(days)), np.int32)
-        for k, source in enumerate(self._sources):
+        found = np.empty((len(self._sources) + len(self._constants), len(days)), np.int32)
+        for k, row in self._constant_rows:
+            found[k] = row
+        for k, source in zip(self._order, self._sources, strict=True):
             if source.daily:  # chunks are decoded whole: rows count from the slab's first day
                 found[k] = source.base + (days.start - self.origin) % self.length + np.arange(len(days))
             else:
@@ -213,6 +221,8 @@ class Slabs:
                 axis = source.axis
                 raw = _means(raw, axis, axis.rows_of(self._span(slab)), wanted.start + axis.first)
             room.rows[source.base : source.base + len(raw)] = raw
+        for row, constant in self._constants:
+            room.rows[row] = constant.raw[cells.start : cells.stop]
 
     def _is_direct(self, source: _Source, cells: range) -> bool:
         """Whether a chunk lies in a tile's rows as it does in the store."""
@@ -288,6 +298,16 @@ class Slabs:
         slabs = range(self.of_day(self.days.start), self.of_day(self.days.stop - 1) + 1)
         room = max(len(axis.rows_of(self._span(slab))) for slab in slabs)
         return _Source(stored, axis, False, mean, self._height, room)
+
+
+def _constant(store: ForcingStore, name: str, beside: Stored) -> Constant:
+    found = store.constant(name)
+    if found.raw.dtype != np.dtype(beside.layout.dtype):
+        raise ForcingError(
+            f'"{store.path}": "{name}" is {found.raw.dtype}, "{beside.name}" {beside.layout.dtype}; a run reads forcing of one kind. '
+            f'Give "{name}" as a parameter, or store it as {beside.layout.dtype}.'
+        )
+    return found
 
 
 def _means(raw: NDArray[Any], axis: Axis, wanted: range, first: int) -> NDArray[Any]:
