@@ -26,7 +26,7 @@ def scan_zarr(store: str, days: int, pipeline: str) -> int:
     if pipeline == "zarrs":
         import zarrs  # noqa: F401
 
-        zarr.config.set({"codec_pipeline": {"path": "zarrs.ZarrsCodecPipeline", "chunk_concurrent_maximum": 1}, "threading.max_workers": 1})
+        zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline", "threading.max_workers": 1})
     else:
         zarr.config.set({"threading.max_workers": 1})
     count = 0
