@@ -74,3 +74,9 @@ def test_a_picture_needs_neither_tables_nor_compiler(on_points):
     found = imported(NAMED, "plot", "out", cwd=on_points)
     assert "matplotlib" in found
     assert not found & {"pandas", "xarray", "numba", "pydantic"}
+
+
+def test_an_export_needs_neither_tables_nor_pictures(on_points):
+    found = imported(NAMED, "export", "weather.zarr", "--netcdf", "a.nc", cwd=on_points)
+    assert "netCDF4" in found
+    assert not found & {"pandas", "xarray", "numba", "pydantic", "matplotlib", "rasterio"}

@@ -72,7 +72,8 @@ def test_a_branch_that_changes_nothing_is_the_same_run(scenario, uninterrupted):
             branch.run()
         simulation.run()
     assert digest(scenario.parent / "out") == uninterrupted
-    assert digest(scenario.parent / "out" / "branches" / "what-if") == uninterrupted
+    found = digest(scenario.parent / "out" / "branches" / "what-if")
+    assert {name for name in found if found[name] != uninterrupted[name]} == {"output.zarr/zarr.json"}  # which names its parent
 
 
 def test_a_branch_goes_its_own_way_and_leaves_its_parent_alone(scenario, uninterrupted):

@@ -1,6 +1,7 @@
-"""What people and disks do to data. Each function takes the folder of a scenario and may give something to keep until the command ended."""
+"""What people and disks do to data. Each function takes the folder of a scenario and may give a function that undoes it afterwards."""
 
 import json
+import resource
 import shutil
 import subprocess
 import sys
@@ -10,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from steppe.engine import Simulation
 from steppe.grid import read_grid
 from steppe.io import ForcingStore, pack_store
 from steppe.io.ingest import generate
+from steppe.io.sealed import read_sealed, write_sealed
 from steppe.io.shard import write_shard
 from tests.io.daily_maps import LAT, LON, known_maps, write_maps
+from tests.small_disk import mount_small_disk
 
 CELL, ROW = 4, 2  # third day of the store
 
@@ -141,6 +145,54 @@ def foreign_folder(folder: Path) -> None:
     (folder / "out" / "thesis.tex").write_text("very important")
 
 
+def _run_until(folder: Path, day: str) -> Path:
+    """The run folder of a run that was begun."""
+    with Simulation(folder / "run.toml") as simulation:
+        simulation.run(day)
+    return folder / "out"
+
+
+def newer_output(folder: Path) -> None:
+    """A later Steppe began the run."""
+    _change_attributes(_run_until(folder, "1990-02-15") / "output.zarr" / "zarr.json", {"steppe_format": 99})
+
+
+def newer_checkpoint(folder: Path) -> None:
+    """A later Steppe wrote the checkpoints."""
+    for path in (_run_until(folder, "1990-02-15") / "checkpoints").glob("*/manifest.json"):
+        write_sealed(path, read_sealed(path, "") | {"format": 99})
+
+
+def changed_progress(folder: Path) -> None:
+    """The file that says how far the run is, is not what it was."""
+    path = _run_until(folder, "1990-02-15") / "progress.json"
+    path.write_bytes(path.read_bytes().replace(b"37", b"38", 1))
+
+
+def no_checkpoint_left(folder: Path) -> None:
+    """Both checkpoints lost their ends."""
+    for path in (_run_until(folder, "1990-02-15") / "checkpoints").glob("*/arrays.bin"):
+        path.write_bytes(path.read_bytes()[:-1])
+
+
+def missing_output(folder: Path) -> None:
+    """A file of the results was removed."""
+    (_run_until(folder, "1990-02-15") / "output.zarr/series/means/growth/c/0/0").unlink()
+
+
+def full_disk(folder: Path) -> Any:
+    """No file may grow beyond 2,000 bytes: what a disk does that fills up in mid-run."""
+    _run_until(folder, "1990-02-15")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def small_disk(folder: Path) -> Any:
+    """The run folder lies on a disk that is too small by far."""
+    return mount_small_disk(folder / "out", "100k")
+
+
 def folder_in_use(folder: Path) -> Any:
     """Another process holds the run folder."""
     text = (
@@ -150,7 +202,13 @@ def folder_in_use(folder: Path) -> Any:
     process = subprocess.Popen([sys.executable, "-c", text], cwd=folder, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"held\n"
-    return process
+
+    def end() -> None:
+        process.stdout.close()
+        process.kill()
+        process.wait()
+
+    return end
 
 
 def points_without_latitude(folder: Path) -> None:

@@ -34,14 +34,14 @@ def test_the_mistake_is_named(case, made, tmp_path, monkeypatch, capfd):
         assert old in text
         text = text.replace(old, new)
     (folder / "run.toml").write_text(text)
-    kept = getattr(damage, case["damage"])(folder) if "damage" in case else None
+    undo = getattr(damage, case["damage"])(folder) if "damage" in case else None
     before = listed(folder)
     monkeypatch.chdir(folder)
-    code = run_command(case.get("command", "check run.toml").split())
-    if kept is not None:
-        kept.stdout.close()
-        kept.kill()
-        kept.wait()
+    try:
+        code = run_command(case.get("command", "check run.toml").split())
+    finally:
+        if undo:
+            undo()
     out, err = capfd.readouterr()
     assert case["says"].replace("{}", str(folder)) in out + err
     assert code == case["exit"], out + err

@@ -74,8 +74,8 @@ def check_cf(path: Path) -> None:
 def test_maps_are_the_values_of_the_store_on_the_raster(made, tmp_path):
     path, table = made
     told: list[float] = []
-    with Source(path) as what:
-        assert write_netcdf(what, tmp_path / "a.nc", "made by a test", progress=told.append) == [tmp_path / "a.nc"]
+    what = Source(path)
+    assert write_netcdf(what, tmp_path / "a.nc", "made by a test", progress=told.append) == [tmp_path / "a.nc"]
     with xarray.open_dataset(tmp_path / "a.nc", decode_coords="all") as found:
         assert found["growth"].dims == ("time", "lat", "lon")
         np.testing.assert_array_equal(found["growth"], raster().unpack(table))
@@ -94,14 +94,14 @@ def test_maps_are_the_values_of_the_store_on_the_raster(made, tmp_path):
 
 
 def test_the_file_holds_to_the_conventions(made, tmp_path):
-    with Source(made[0], start="1990-01-01", end="1990-01-20") as what:
-        write_netcdf(what, tmp_path / "a.nc", "made by a test")
+    what = Source(made[0], start="1990-01-01", end="1990-01-20")
+    write_netcdf(what, tmp_path / "a.nc", "made by a test")
     check_cf(tmp_path / "a.nc")
 
 
 def test_values_are_compressed_and_rounding_is_said_as_the_conventions_want(made, tmp_path):
-    with Source(made[0]) as what:
-        write_netcdf(what, tmp_path / "a.nc", "")
+    what = Source(made[0])
+    write_netcdf(what, tmp_path / "a.nc", "")
     with netCDF4.Dataset(tmp_path / "a.nc") as found:
         assert found["growth"].filters()["zlib"]
         assert found["growth"].chunking() == [16, 20, 20]
@@ -111,8 +111,8 @@ def test_values_are_compressed_and_rounding_is_said_as_the_conventions_want(made
 
 
 def test_a_folder_takes_a_file_for_each_variable(made, tmp_path):
-    with Source(made[0], end="1990-01-05") as what:
-        assert write_netcdf(what, tmp_path / "maps", "") == [tmp_path / "maps/growth.nc", tmp_path / "maps/wetness.nc"]
+    what = Source(made[0], end="1990-01-05")
+    assert write_netcdf(what, tmp_path / "maps", "") == [tmp_path / "maps/growth.nc", tmp_path / "maps/wetness.nc"]
     with xarray.open_dataset(tmp_path / "maps/wetness.nc") as found:
         assert "wetness" in found
         assert "growth" not in found
@@ -122,19 +122,19 @@ def test_a_folder_takes_a_file_for_each_variable(made, tmp_path):
 def test_the_size_of_the_blocks_does_not_show(made, tmp_path, monkeypatch, rows):
     path, table = made
     monkeypatch.setattr(source, "BLOCK_BYTES", rows * 8 * raster().active.size)
-    with Source(path, ["growth"], "1990-03-01", "1990-06-30") as what:
-        assert what.rows_of_a_block() == rows
-        write_netcdf(what, tmp_path / "a.nc", "")
+    what = Source(path, ["growth"], "1990-03-01", "1990-06-30")
+    assert what.rows_of_a_block() == rows
+    write_netcdf(what, tmp_path / "a.nc", "")
     with xarray.open_dataset(tmp_path / "a.nc") as found:
         np.testing.assert_array_equal(found["growth"], raster().unpack(table[59:181]))
 
 
 def test_a_region_is_the_box_about_its_cells(made, tmp_path):
     path, table = made
-    with Source(path, ["growth"], end="1990-01-03", region={"polygon": [[140.95, -20.25], [141.45, -20.25], [141.45, -20.75]]}) as what:
-        write_netcdf(what, tmp_path / "a.nc", "")
-        write_geotiff(what, tmp_path / "maps")
-        cells = what.cells
+    what = Source(path, ["growth"], end="1990-01-03", region={"polygon": [[140.95, -20.25], [141.45, -20.25], [141.45, -20.75]]})
+    write_netcdf(what, tmp_path / "a.nc", "")
+    write_geotiff(what, tmp_path / "maps")
+    cells = what.cells
     whole = np.full((3, raster().n_cells), np.nan, np.float32)
     whole[:, cells] = table[:3, cells]
     wanted = raster().unpack(whole)[:, 3:8, 10:15]
@@ -148,8 +148,8 @@ def test_a_region_is_the_box_about_its_cells(made, tmp_path):
 
 def test_stations_become_time_series_after_the_conventions(stations, tmp_path):
     path, table = stations
-    with Source(path) as what:
-        write_netcdf(what, tmp_path / "a.nc", "")
+    what = Source(path)
+    write_netcdf(what, tmp_path / "a.nc", "")
     with xarray.open_dataset(tmp_path / "a.nc") as found:
         assert found.attrs["featureType"] == "timeSeries"
         assert found["growth"].dims == ("station", "time")
@@ -161,9 +161,9 @@ def test_stations_become_time_series_after_the_conventions(stations, tmp_path):
 
 def test_a_calendar_of_360_days_is_kept(tmp_path):
     make_run(tmp_path / "run", raster(), 40, 40, "360_day", day_number(parse_date("1990-02-01", "360_day")))
-    with Source(tmp_path / "run", ["growth"]) as what:
-        write_netcdf(what, tmp_path / "a.nc", "")
-        write_cells(what, tmp_path / "a.csv", [(141.0, -20.5)])
+    what = Source(tmp_path / "run", ["growth"])
+    write_netcdf(what, tmp_path / "a.nc", "")
+    write_cells(what, tmp_path / "a.csv", [(141.0, -20.5)])
     with xarray.open_dataset(tmp_path / "a.nc", decode_times=xarray.coders.CFDatetimeCoder(use_cftime=True)) as found:
         assert found["time"].dt.calendar == "360_day"
     dates = [line.split(",")[0] for line in (tmp_path / "a.csv").read_text().splitlines()[1:]]
@@ -172,8 +172,8 @@ def test_a_calendar_of_360_days_is_kept(tmp_path):
 
 def test_weather_is_exported_in_its_units_too(tmp_path):
     write_small_store(tmp_path / "weather.zarr")
-    with Source(tmp_path / "weather.zarr", ["rain"], end="1990-02-28") as what:
-        write_netcdf(what, tmp_path / "a.nc", "")
+    what = Source(tmp_path / "weather.zarr", ["rain"], end="1990-02-28")
+    write_netcdf(what, tmp_path / "a.nc", "")
     with xarray.open_dataset(tmp_path / "a.nc") as found:
         np.testing.assert_allclose(found["rain"], small_grid().unpack(small_values()["rain"][:59]), rtol=1e-6)
     check_cf(tmp_path / "a.nc")
@@ -182,9 +182,9 @@ def test_weather_is_exported_in_its_units_too(tmp_path):
 # ---- CSV ------------------------------------------------------------------------------------------------------------------------------
 def test_cells_are_lines_with_dates_places_and_units(made, tmp_path):
     path, table = made
-    with Source(path, start="1990-02-01") as what:
-        write_cells(what, tmp_path / "a.csv", [(141.0, -20.5), (140.6, -21.9)])
-        cells = [what.grid.locate(141.0, -20.5), what.grid.locate(140.6, -21.9)]
+    what = Source(path, start="1990-02-01")
+    write_cells(what, tmp_path / "a.csv", [(141.0, -20.5), (140.6, -21.9)])
+    cells = [what.grid.locate(141.0, -20.5), what.grid.locate(140.6, -21.9)]
     head, *lines = csv.reader((tmp_path / "a.csv").read_text().splitlines())
     assert head == ["date", "latitude", "longitude", "growth [kg ha-1 d-1]", "wetness [1]"]
     assert lines[0][:3] == ["1990-02-01", "-20.5", "141"]
@@ -194,8 +194,8 @@ def test_cells_are_lines_with_dates_places_and_units(made, tmp_path):
 
 
 def test_stations_are_named(stations, tmp_path):
-    with Source(stations[0], end="1990-01-01", region="Roma") as what:
-        write_cells(what, tmp_path / "a.csv")
+    what = Source(stations[0], end="1990-01-01", region="Roma")
+    write_cells(what, tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text().splitlines()[1].startswith("1990-01-01,Roma,-26.55,148.77,")
 
 
@@ -227,8 +227,8 @@ def test_a_map_is_a_valid_geotiff_of_its_place_and_unit(made, tmp_path):
     from rio_cogeo.cogeo import cog_validate
 
     path, table = made
-    with Source(path, ["growth"], "1990-03-01", "1990-03-01") as what:
-        assert write_geotiff(what, tmp_path / "a.tif") == [tmp_path / "a.tif"]
+    what = Source(path, ["growth"], "1990-03-01", "1990-03-01")
+    assert write_geotiff(what, tmp_path / "a.tif") == [tmp_path / "a.tif"]
     with rasterio.open(tmp_path / "a.tif") as file:
         np.testing.assert_array_equal(file.read(1), raster().unpack(table[59]))
         assert file.crs.to_epsg() == 4326
@@ -249,17 +249,19 @@ def test_a_large_map_has_overviews(tmp_path):
 
     large = Raster(-10.0, -0.05, 112.0, 0.05, np.ones((700, 600), bool))
     make_run(tmp_path / "run", large, 1, 1)
-    with Source(tmp_path / "run", ["growth"]) as what:
-        write_geotiff(what, tmp_path / "a.tif")
+    what = Source(tmp_path / "run", ["growth"])
+    write_geotiff(what, tmp_path / "a.tif")
     with rasterio.open(tmp_path / "a.tif") as file:
         assert file.overviews(1) == [2, 4]
     assert cog_validate(tmp_path / "a.tif", strict=True, quiet=True)[0]
 
 
 def test_one_file_takes_one_map_and_points_make_none(made, stations, tmp_path):
-    with Source(made[0]) as what, pytest.raises(Mistake, match="takes one map, 1,000 are wanted"):
+    what = Source(made[0])
+    with pytest.raises(Mistake, match="takes one map, 1,000 are wanted"):
         write_geotiff(what, tmp_path / "a.tif")
-    with Source(stations[0]) as what, pytest.raises(GridError, match="holds points, which make no map"):
+    what = Source(stations[0])
+    with pytest.raises(GridError, match="holds points, which make no map"):
         write_geotiff(what, tmp_path / "a.tif")
 
 
@@ -284,8 +286,8 @@ def test_what_is_not_computed_yet_is_told_from_what_never_will_be(tmp_path):
         Source(tmp_path / "run", end="1991-02-01")
     with pytest.raises(Mistake, match="not in"):
         Source(tmp_path / "run", end="1995-02-01")
-    with Source(tmp_path / "run", ["growth"]) as what:
-        write_netcdf(what, tmp_path / "a.nc", "")
+    what = Source(tmp_path / "run", ["growth"])
+    write_netcdf(what, tmp_path / "a.nc", "")
     with xarray.open_dataset(tmp_path / "a.nc") as found:
         np.testing.assert_array_equal(found["growth"], raster().unpack(table[:390]))
 
@@ -298,13 +300,13 @@ def test_a_run_that_has_written_nothing_says_so(tmp_path):
 
 def test_a_file_that_is_there_stays_unless_it_may_go(made, tmp_path):
     (tmp_path / "a.nc").write_text("mine")
-    with Source(made[0], end="1990-01-02") as what:
-        with pytest.raises(FolderError, match="is there already"):
-            write_netcdf(what, tmp_path / "a.nc", "")
-        assert (tmp_path / "a.nc").read_text() == "mine"
-        write_netcdf(what, tmp_path / "a.nc", "", overwrite=True)
-        with pytest.raises(FolderError, match="there is no folder"):
-            write_cells(what, tmp_path / "no/a.csv")
+    what = Source(made[0], end="1990-01-02")
+    with pytest.raises(FolderError, match="is there already"):
+        write_netcdf(what, tmp_path / "a.nc", "")
+    assert (tmp_path / "a.nc").read_text() == "mine"
+    write_netcdf(what, tmp_path / "a.nc", "", overwrite=True)
+    with pytest.raises(FolderError, match="there is no folder"):
+        write_cells(what, tmp_path / "no/a.csv")
     assert xarray.open_dataset(tmp_path / "a.nc").sizes["time"] == 2
 
 
@@ -315,7 +317,8 @@ def test_damage_in_the_store_leaves_the_old_file(tmp_path):
     data[len(data) // 3] ^= 1
     shard.write_bytes(data)
     (tmp_path / "a.nc").write_text("mine")
-    with Source(tmp_path / "run") as what, pytest.raises(DamagedError, match=r'variable "growth", 1991-\d\d-\d\d to'):
+    what = Source(tmp_path / "run")
+    with pytest.raises(DamagedError, match=r'Variable "growth", 1991-\d\d-\d\d to'):
         write_netcdf(what, tmp_path / "a.nc", "", overwrite=True)
     assert (tmp_path / "a.nc").read_text() == "mine"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.nc", "run"]
@@ -333,21 +336,22 @@ def small_disk(tmp_path) -> Path:
 
 
 def test_a_full_disk_is_named_and_nothing_is_left_of_the_file(made, small_disk):
-    with Source(made[0]) as what:
-        for write in (
-            lambda: write_netcdf(what, small_disk / "a.nc", ""),
-            lambda: write_cells(what, small_disk / "a.csv"),
-            lambda: write_geotiff(what, small_disk),
-        ):
-            with pytest.raises(NoSpaceError, match=r"No space left|no space is left"):
-                write()
-            assert not list(small_disk.glob("*.tmp"))
-            for file in small_disk.iterdir():
-                assert file.suffix == ".tif"
-                with rasterio.open(file) as whole:
-                    assert np.isfinite(whole.read(1)).any()
+    what = Source(made[0])
+    for write in (
+        lambda: write_netcdf(what, small_disk / "a.nc", ""),
+        lambda: write_cells(what, small_disk / "a.csv"),
+        lambda: write_geotiff(what, small_disk),
+    ):
+        with pytest.raises(NoSpaceError, match=r"No space left|no space is left"):
+            write()
+        assert not list(small_disk.glob("*.tmp"))
+        for file in small_disk.iterdir():
+            assert file.suffix == ".tif"
+            with rasterio.open(file) as whole:
+                assert np.isfinite(whole.read(1)).any()
 
 
 def test_a_folder_that_may_not_be_written_is_a_failure(made):
-    with Source(made[0], end="1990-01-02") as what, pytest.raises(Failure, match="cannot be written"):
+    what = Source(made[0], end="1990-01-02")
+    with pytest.raises(Failure, match="cannot be written"):
         write_netcdf(what, Path("/proc/a.nc"), "")

@@ -8,7 +8,9 @@ import pytest
 
 from steppe.errors import DamagedError, Failure, FolderError
 from steppe.io.checkpoint import Checkpoint
-from steppe.io.folder import Progress, RunFolder
+from steppe.io.folder import Progress, RunFolder, read_identity
+from steppe.io.identity import run_id
+from steppe.io.output import group_attributes
 from steppe.io.results import open_results
 from tests.io.writer_process import DAYS, IDENTITY, run
 
@@ -26,7 +28,7 @@ def test_a_folder_is_made_and_taken_up_again(tmp_path: Path) -> None:
     for _ in range(2):
         with RunFolder(tmp_path / "new" / "run", IDENTITY) as folder:
             folder.write_run("model = 'pasture'")
-    assert json.loads((tmp_path / "new/run/identity.json").read_text()) == IDENTITY
+    assert read_identity(tmp_path / "new/run") == IDENTITY
     assert (tmp_path / "new/run/run.toml").read_text() == "model = 'pasture'"
 
 
@@ -35,7 +37,7 @@ def test_a_folder_in_use_names_the_holder_and_a_dead_one_is_no_obstacle(tmp_path
     process = RUNS.Process(target=hold, args=(tmp_path, held))
     process.start()
     assert held.wait(60)
-    with pytest.raises(FolderError, match=rf"is in use by process {process.pid} on {os.uname().nodename}\. Wait"):
+    with pytest.raises(FolderError, match=rf"is in use by process {process.pid} on {os.uname().nodename}, run [0-9a-f]{{12}}\. Wait"):
         RunFolder(tmp_path, IDENTITY)
     process.kill()
     process.join()
@@ -80,7 +82,7 @@ def test_fresh_removes_the_run_and_leaves_what_is_not_ours(tmp_path: Path) -> No
     (tmp_path / "map.png").write_text("a plot by the user")
     with RunFolder(tmp_path, {"model": "other"}, fresh=True):
         assert sorted(path.name for path in tmp_path.iterdir()) == ["identity.json", "lock", "map.png"]
-    assert json.loads((tmp_path / "identity.json").read_text()) == {"model": "other"}
+    assert read_identity(tmp_path) == {"model": "other"}
 
 
 def test_a_start_that_was_killed_is_taken_up(tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_a_start_that_was_killed_is_taken_up(tmp_path: Path) -> None:
 
 def test_a_damaged_identity_is_said(tmp_path: Path) -> None:
     (tmp_path / "identity.json").write_text("{")
-    with pytest.raises(DamagedError, match=r"identity\.json. cannot be read"):
+    with pytest.raises(DamagedError, match=r"identity\.json. is damaged"):
         RunFolder(tmp_path, IDENTITY)
     RunFolder(tmp_path, IDENTITY, fresh=True).close()
 
@@ -102,7 +104,7 @@ def test_progress_is_replaced_whole_and_read_back(tmp_path: Path) -> None:
     progress.write(tmp_path)
     assert Progress.read(tmp_path) == progress
     (tmp_path / "progress.json").write_text('{"state": "run')
-    with pytest.raises(DamagedError, match=r"progress\.json. cannot be read"):
+    with pytest.raises(DamagedError, match=r"progress\.json. is damaged"):
         Progress.read(tmp_path)
 
 
@@ -133,5 +135,7 @@ def test_a_branch_goes_on_by_itself_and_leaves_its_parent_alone(tmp_path: Path) 
     run(branch)
     assert open_results(branch).sizes["time"] == DAYS
     np.testing.assert_array_equal(open_results(branch)["growth"], open_results(tmp_path / "run")["growth"])
-    assert json.loads((branch / "parent.json").read_text()) == {"run": "../..", "step": 720}
+    attributes = group_attributes(branch / "output.zarr")
+    assert (attributes["steppe_parent_run"], attributes["steppe_parent_step"]) == (run_id(IDENTITY), 720)
+    assert attributes["steppe_run"] not in (run_id(IDENTITY), "")
     assert all(path.read_bytes() == data for path, data in before.items() if path.name != "lock")

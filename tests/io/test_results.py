@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from steppe.errors import DamagedError, FolderError, GridError
 from steppe.grid import Points
@@ -158,18 +160,38 @@ def test_a_missing_file_is_an_error_not_a_missing_value(finished: Path, tmp_path
         open_results(path)
 
 
-def test_zarr_detects_changed_bytes_even_in_one_chunk(finished: Path, tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error_also_when_it_went_after_the_store_was_opened(finished: Path, tmp_path: Path) -> None:
+    path = copied(finished, tmp_path / "run")
+    with open_results(path) as found:
+        (path / "output.zarr/growth/c/1/1").unlink()
+        with pytest.raises(DamagedError, match=r"growth/c/1/1. is missing"):
+            found["growth"].load()
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=60)
+def test_any_part_is_what_was_written(finished: Path, data: st.DataObject) -> None:
+    def part(length: int) -> int | slice | list[int]:
+        number = st.integers(-length, length - 1)
+        return data.draw(number | st.slices(length) | st.lists(number, max_size=5))
+
+    rows, cells = part(DAYS), part(300)
+    with open_results(finished) as found:
+        chosen = found["growth"].isel(time=rows, cell=cells)
+        np.testing.assert_array_equal(chosen, expected()[rows][..., cells])
+
+
+def test_zarr_itself_detects_changed_bytes_in_one_chunk(finished: Path, tmp_path: Path) -> None:
     path = copied(finished, tmp_path / "run")
     shard = path / "output.zarr/growth/c/0/0"
     good = shard.read_bytes()
-    with open_results(path) as found:
+    with xr.open_zarr(path / "output.zarr", chunks=None) as found:
         for position in np.random.default_rng(3).integers(0, len(good), 30):
             bad = bytearray(good)
             bad[position] ^= 4
             shard.write_bytes(bad)
             with pytest.raises(ValueError, match="checksum"):
                 found["growth"][:, :256].load()
-        shard.write_bytes(good)
 
 
 def test_a_store_taken_out_of_its_folder_opens_whole_when_it_is_complete(finished: Path, tmp_path: Path) -> None:

@@ -4,14 +4,18 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from examples import bucket
 from examples.bucket import Diagnostics, Forcing, Parameters, State
+from hypothesis import given
+from hypothesis import strategies as st
 
 from steppe.errors import FolderError
 from steppe.kernels import CellKernel, Window, cache
+from steppe.kernels.cell_kernel import INTEGERS, MISSING, good_integers
 from steppe.kernels.source import fingerprint, in_memory
 from steppe.kernels.vecmath import exp
 from steppe.models.cell_declaration import CellDeclaration
@@ -51,6 +55,15 @@ def test_blocks_of_any_size_give_the_same_bits() -> None:
             kernel.run(state, codes, steps, *constants, np.zeros((6, 3), np.float32), range(6), range(low, high), window, [])
         found.append(state.tobytes())
     assert found[0] == found[1] == found[2]
+
+
+@given(st.sampled_from([np.float32, np.float64]), st.floats(-10, 10), st.floats(-1e4, 1e4), st.floats(-1e3, 1e3), st.floats(0, 1e5))
+def test_limits_of_integers_are_the_limits_of_their_values(real: Any, scale: float, offset: float, low: float, width: float) -> None:
+    least, most = good_integers(real, scale, offset, low, low + width)
+    values = INTEGERS.astype(real) * real(scale) + real(offset)
+    good = (values >= real(low)) & (values <= real(low + width))
+    assert np.array_equal(good, (least <= INTEGERS) & (most >= INTEGERS))
+    assert not least <= MISSING <= most
 
 
 def _run(folder: Path) -> subprocess.Popen[str]:

@@ -228,6 +228,51 @@ def test_a_bad_cell_is_frozen_and_named_and_its_neighbours_keep_their_bits() -> 
         assert np.array_equal(np.isnan(recorder.values["runoff", "sum"][:, 77]), np.arange(12) >= 5)
 
 
+@pytest.mark.parametrize(("dtype", "scale"), [("float32", None), ("float64", None), ("int16", 0.1)])
+def test_many_bad_cells_stop_where_they_are_and_no_other_cell_knows(dtype: str, scale: float | None) -> None:
+    cells, steps = 700, 40
+    random = np.random.default_rng(5)
+    broken = weather(cells, steps)
+    for name, values in (("rain", [np.nan, -0.1, 2000.0, 2000.1]), ("pan", [np.nan, -0.1, 50.0, 50.1])):
+        for value in values:
+            at = random.integers(0, steps, 60), random.integers(0, cells // 2, 60)  # the other blocks have none
+            broken[name][at] = value
+    unpacked = {name: np.float32(np.round(v / 0.1) if scale else v) * np.float32(scale or 1) for name, v in broken.items()}
+    out = {name: ~((unpacked[name] >= 0) & (unpacked[name] <= high)) for name, high in (("rain", 2000), ("pan", 50))}
+    either = out["rain"] | out["pan"]
+    first = np.where(either.any(axis=0), either.argmax(axis=0), steps)
+    frozen = np.arange(steps)[:, None] >= first
+    assert 100 < (first < steps).sum() < cells // 2
+
+    def run(values: dict[str, np.ndarray], **inputs: object) -> tuple[CellModel, dict]:
+        model = started(bucket, cells, threads=2)
+        recorder = MemoryRecorder([("water", "last"), ("runoff", "last")], steps, cells, 1)
+        kind = {"scale": scale} if scale else {"dtype": dtype}
+        model.advance(range(steps), MemoryInputs(values, **inputs, **kind), CLOCK, recorder)
+        return model, {name: values for (name, _), values in recorder.values.items()}
+
+    replaced = {name: np.where(frozen, 1.0, values) for name, values in broken.items()}
+    _, expected = run(replaced)
+    before = np.vstack([np.full((1, cells), 50.0), expected["water"]])
+    for inputs in ({}, {"tile": 300, "piece": 7}):
+        model, found = run(broken, **inputs)
+        assert np.array_equal(found["water"], np.where(frozen, before[first, np.arange(cells)], expected["water"]))
+        assert np.array_equal(found["runoff"], np.where(frozen, np.nan, expected["runoff"]), equal_nan=True)
+        assert np.array_equal(model.state["bad_step"], np.where(first < steps, first, -1))
+        rain_first = out["rain"][np.minimum(first, steps - 1), np.arange(cells)]
+        assert np.array_equal(model.state["bad_code"], np.where(first == steps, 0, np.where(rain_first, 1, 2)))
+
+
+def test_optional_forcing_outside_its_limits_makes_a_cell_bad_too() -> None:
+    model = started(bucket, 300)
+    model.state["irrigation"][[7, 290]] = np.nan, 501.0
+    model.advance(range(2), MemoryInputs(weather(300, 2)), CLOCK, NOTHING)
+    assert np.flatnonzero(model.state["bad_code"]).tolist() == [7, 290]
+    assert set(model.state["bad_code"][[7, 290]]) == {3}
+    assert set(model.state["bad_step"][[7, 290]]) == {0}
+    assert model.state["water"][[7, 290]].tolist() == [50.0, 50.0]
+
+
 def test_a_state_that_is_not_finite_freezes_its_cell_also_after_a_restart() -> None:
     factor = np.full((4, 5), 1e20)
     factor[:, 3] = 1.0

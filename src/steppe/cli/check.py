@@ -35,6 +35,7 @@ def check(
     json
         Problems and cost as JSON on standard output.
     """
+    from steppe.cli.compiling import compiling_is_said
     from steppe.cli.run import changes_of
     from steppe.engine import Plan, estimate, problems
 
@@ -42,7 +43,9 @@ def check(
     try:
         plan = Plan.of(run_file, changes_of(set))
         found = [str(problem) for problem in problems(plan)]
-        cost = None if found else estimate(plan)  # what cannot run costs nothing
+        if not found:  # what cannot run costs nothing
+            with compiling_is_said(plan.model.name, lambda text: None if json else print(text, file=sys.stderr)):
+                cost = estimate(plan)
     except Mistake as mistake:
         if not json:
             raise

@@ -110,13 +110,13 @@ def _write(
     if targets["--csv"] and not at and region is None:
         return [write_series(path, series or "", targets["--csv"], variables, start, end, overwrite)]
     places = [place_of(text) for text in at or []]
-    with Source(path, variables, start, end, region or "all") as source:
-        if targets["--csv"]:
-            return [write_cells(source, targets["--csv"], places, overwrite, progress)]
-        if targets["--cog"]:
-            return write_geotiff(source, targets["--cog"], overwrite, progress)
-        assert targets["--netcdf"]
-        return write_netcdf(source, targets["--netcdf"], shlex.join(["steppe", *sys.argv[1:]]), overwrite, progress)
+    source = Source(path, variables, start, end, region or "all")
+    if targets["--csv"]:
+        return [write_cells(source, targets["--csv"], places, overwrite, progress)]
+    if targets["--cog"]:
+        return write_geotiff(source, targets["--cog"], overwrite, progress)
+    assert targets["--netcdf"]
+    return write_netcdf(source, targets["--netcdf"], shlex.join(["steppe", *sys.argv[1:]]), overwrite, progress)
 
 
 def _said(files: list[Path]) -> str:

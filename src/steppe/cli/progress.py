@@ -40,6 +40,8 @@ class Lines(AbstractContextManager[Tell]):
         self._rate.note(event)
         if event.kind == "resumed" and event.step < event.steps:
             sys.stderr.write(f"Goes on at {event.date}.\n")
+        if event.kind == "compiling":
+            sys.stderr.write(event.text + "\n")
         if event.kind == "progress" and time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
             sys.stderr.write(f"{event.date}  {100 * event.step / event.steps:3.0f} %  {self._rate}\n")
@@ -92,7 +94,7 @@ class Bar(AbstractContextManager[Tell]):
 
     def _tell(self, event: Event) -> None:
         self._rate.note(event)
-        if event.kind == "warning":
+        if event.kind in ("warning", "compiling"):
             self._progress.console.print(event.text)
         if event.kind == "resumed" and event.step < event.steps:
             self._progress.console.print(f"Goes on at {event.date}.")

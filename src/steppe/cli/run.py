@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from steppe.cli.compiling import compiling_is_said
 from steppe.errors import Exit, RunFileError
 
 
@@ -62,7 +63,7 @@ def run(
         changes["output.path"] = json_format.dumps(str(output.absolute()), ensure_ascii=False)  # a TOML string is escaped as one of JSON
     if threads is not None:
         changes["engine.threads"] = str(threads)
-    from steppe.engine import Plan, Simulation, read_run_file, summary
+    from steppe.engine import Event, Plan, Simulation, read_run_file, summary
 
     whole = read_run_file(run_file, changes)
     if show_config:
@@ -73,8 +74,10 @@ def run(
         plan.step_after(until)  # a mistake in it is found before the folder is touched
     with _Stop() as stop, _progress(plan, quiet or json) as tell, Simulation(plan, fresh=fresh, on_event=tell) as simulation:
         was_complete = simulation.finished
-        if not was_complete:
-            simulation.run(until, stop)
+        step, date = simulation.step_index, simulation.date
+        with compiling_is_said(simulation.model.name, lambda text: tell(Event("compiling", text, step, simulation.steps, date))):
+            if not was_complete:
+                simulation.run(until, stop)
     if not quiet:
         _report(summary(simulation), json)
     if stop.asked and not simulation.finished:

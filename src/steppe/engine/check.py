@@ -1,6 +1,8 @@
 """What `steppe check` finds and what a run will cost, before it starts."""
 
+import shutil
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -9,11 +11,15 @@ from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.recorder import Recorder
 from steppe.io import Problem, scan
+from steppe.models import Model
 from steppe.variable import Role
 
 
 class Cost(NamedTuple):
-    """What a run needs. Bytes of memory by part; bytes of results before compression; seconds, measured on its first days."""
+    """What a run needs. Bytes of memory by part; bytes of results in memory and, about, on disk; free: bytes that the disk has.
+
+    seconds: of computing, measured on its first days; encode_seconds: of writing, of one core.
+    """
 
     cells: int
     steps: int
@@ -22,13 +28,16 @@ class Cost(NamedTuple):
     read_ahead: int
     write_buffers: int
     results: int
+    results_on_disk: int
     checkpoint: int
+    free: int
     seconds: float
+    encode_seconds: float
 
     @property
     def memory(self) -> int:
         """Bytes beside the program itself."""
-        return self.state + self.parameters + self.read_ahead + self.write_buffers
+        return self.state + self.parameters + self.read_ahead + self.write_buffers + self.checkpoint
 
     def as_text(self) -> str:
         """For a terminal."""
@@ -37,10 +46,38 @@ class Cost(NamedTuple):
         return (
             f"{self.cells:,} cells, {self.steps:,} days, {self.cells * self.steps:,} cell-days\n"
             f"memory {_bytes(self.memory)}: state {_bytes(self.state)}, parameters {_bytes(self.parameters)}, "
-            f"read-ahead {_bytes(self.read_ahead)}, write buffers {_bytes(self.write_buffers)}\n"
-            f"results {_bytes(self.results)} before compression, checkpoints {_bytes(2 * self.checkpoint)}\n"
-            f"time {seconds} at {rate:.1f} M cell-days/s, measured on the first days\n"
+            f"read-ahead {_bytes(self.read_ahead)}, write buffers {_bytes(self.write_buffers)}, "
+            f"copy for a checkpoint {_bytes(self.checkpoint)}\n"
+            f"results {_bytes(self.results)}, on disk about {_bytes(self.results_on_disk)}; "
+            f"checkpoints {_bytes(CHECKPOINTS * self.checkpoint)}; {_bytes(self.free)} are free\n"
+            f"time {seconds} at {rate:.1f} M cell-days/s, measured on the first days; "
+            f"writing takes about {100 * self.encode_seconds / self.seconds if self.seconds else 0:.1f} % of that, of another core\n"
         )
+
+
+CHECKPOINTS = 3  # two are kept, and one is being written
+SPARE = 1.2  # times what is needed should be free
+
+
+def shortage(plan: Plan, outputs: Outputs, checkpoint: int) -> str:
+    """A sentence when the disk of the run folder is too small for a whole run with checkpoints of so many bytes; otherwise nothing."""
+    need, free = outputs.cost.files + CHECKPOINTS * checkpoint, free_space(plan.run.output.path)
+    if free >= SPARE * need:
+        return ""
+    return (
+        f'The run will write about {_bytes(need)} to "{plan.run.output.path}", where {_bytes(free)} are free. '
+        'Free some space, choose another disk, or write less: a longer "every", precision = "12 bits".'
+    )
+
+
+def free_space(path: Path) -> int:
+    """Bytes that are free on the disk where `path` is or will be."""
+    return shutil.disk_usage(next(folder for folder in (path, *path.parents) if folder.exists())).free
+
+
+def checkpoint_size(model: Model) -> int:
+    """Bytes of a checkpoint, without what unfinished reductions hold."""
+    return sum(np.asarray(values).nbytes for values in (*model.state.values(), *model.parameters.values()))
 
 
 def problems(plan: Plan) -> list[Problem]:
@@ -69,7 +106,7 @@ def estimate(plan: Plan) -> Cost:
         read_ahead = reader.memory
         reader.close()
     state, parameters = plan.model.memory()
-    checkpoint = sum(np.asarray(values).nbytes for values in (*plan.model.state.values(), *plan.model.parameters.values()))
+    results = outputs.cost
     return Cost(
         plan.grid.n_cells,
         plan.steps,
@@ -77,9 +114,12 @@ def estimate(plan: Plan) -> Cost:
         parameters,
         read_ahead,
         outputs.memory,
-        outputs.bytes_written,
-        checkpoint,
+        results.values,
+        results.files,
+        checkpoint_size(plan.model),
+        free_space(plan.run.output.path),
         seconds * plan.steps / len(steps),
+        results.seconds,
     )
 
 

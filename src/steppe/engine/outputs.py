@@ -11,7 +11,7 @@ from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
 from steppe.engine.recorder import PIECE, Deliver, Recorder
 from steppe.engine.run_file import SeriesSection, every
-from steppe.io import Axis, Group, Output, OutputWriter, create_store
+from steppe.io import Axis, Cost, Group, Output, OutputWriter, create_store
 from steppe.kernels.sums import weighted_means
 
 
@@ -38,7 +38,7 @@ class Outputs:
         """
         if records is None:
             create_store(path, self.groups, attributes)
-        self._writer = OutputWriter(path, self.groups)
+        self._writer = OutputWriter(path, self.groups, self._plan.run.engine.write_behind)
         if records is not None:
             self._writer.restore(records)
 
@@ -54,9 +54,10 @@ class Outputs:
         return self.recorder.nbytes(PIECE) + sum(group.memory for group in self.groups)
 
     @property
-    def bytes_written(self) -> int:
-        """Bytes of all records of the whole run, before compression."""
-        return sum(group.axis.rows * group.n_columns * len(group.outputs) * (8 if group.name else 4) for group in self.groups)
+    def cost(self) -> Cost:
+        """What all records of the whole run come to."""
+        costs = [group.cost() for group in self.groups]
+        return Cost(sum(cost.values for cost in costs), sum(cost.files for cost in costs), sum(cost.seconds for cost in costs))
 
     @property
     def complete(self) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steppe.clock import EPOCH, parse_date
 from steppe.errors import RunFileError, nearest
-from steppe.grid import Grid, Points, RegionLike, read_grid
+from steppe.grid import Grid, RegionLike
 from steppe.io import Axis, Records
 from steppe.io.axis import day_name, day_number
 from steppe.io.export import aside
@@ -73,7 +73,7 @@ def draw(
         if name not in held:
             raise RunFileError(f'The run "{path}" has no map of "{name}".{nearest(name, held)}')
     names = [name for name in variables or held if records.axes[name].rows]
-    grid = _grid(records) if at or region != "all" else None
+    grid = records.grid if at or region != "all" else None
     places = _places(grid, at, region) if grid else []
     lines = _lines(records, names, places) if places else _series(path, None if variables is None else set(variables))
     if not names and not lines:
@@ -100,13 +100,6 @@ def _in_order(names: list[str], path: Path, series: str = "") -> list[str]:
         output = next((one for one in output.get("series", []) if one.get("name") == series), {})
     wanted = output.get("variables", [])
     return sorted(names, key=lambda name: (wanted.index(name) if name in wanted else len(wanted), name))
-
-
-def _grid(records: Records) -> Grid:
-    if "compress" in records.attributes["cell"]:
-        return read_grid(file=records.path)
-    ids = tuple(map(str, records.small("cell_id")))
-    return Points(ids, records.small("cell_lat"), records.small("cell_lon"))
 
 
 def _places(grid: Grid, at: Sequence[tuple[float, float]], region: RegionLike) -> list[Place]:
@@ -144,11 +137,10 @@ def _map(records: Records, name: str, rows: slice, cells: NDArray[np.int64] | No
     colours = choose_colours(values, name, units, str(attributes.get("standard_name", "")), title)
     if scale:
         colours = colours.between(*scale)
-    axes = str(records.attributes["cell"].get("compress", "")).split()
-    if not axes:
+    if not records.raster:
         lat, lon = (records.small(f"cell_{which}") if cells is None else records.small(f"cell_{which}")[cells] for which in ("lat", "lon"))
         return Map(title, values, units, lat, lon, colours)
-    y, x = (records.small(axis) for axis in axes)
+    y, x = (records.small(axis) for axis in records.raster)
     order = records.small("cell")
     row, column = np.divmod(order if cells is None else order[cells], len(x))
     whole = np.full((len(y), len(x)), np.nan)
@@ -156,7 +148,7 @@ def _map(records: Records, name: str, rows: slice, cells: NDArray[np.int64] | No
     if cells is not None:
         rows, columns = (slice(int(index.min()), int(index.max()) + 1) for index in (row, column))
         whole, y, x = whole[rows, columns], y[rows], x[columns]
-    return Map(title, whole, units, y, x, colours, projected=axes != ["lat", "lon"])
+    return Map(title, whole, units, y, x, colours, projected=records.raster != ("lat", "lon"))
 
 
 def _mean(records: Records, name: str, rows: slice, cells: NDArray[np.int64] | None) -> Array:

@@ -1,6 +1,5 @@
 """What happened, for people: a table of years, and what a folder holds."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steppe.engine.picture import GENERATED
-from steppe.io import ForcingStore, Progress, open_results
+from steppe.io import ForcingStore, Progress, open_results, read_identity
 
 if TYPE_CHECKING:
     import xarray
@@ -114,7 +113,7 @@ def overview(path: Path) -> dict[str, Any]:
     progress = Progress.read(path)
     if progress:
         found["progress"] = {"state": progress.state, "steps": progress.step, "next day": progress.date}
-        found["identity"] = json.loads((path / "identity.json").read_text())
+        found["identity"] = read_identity(path)
     else:
         store = ForcingStore.open(path)
         found["source"] = [

@@ -14,9 +14,9 @@ from pydantic_core import PydanticCustomError
 from steppe.errors import RunFileError, nearest
 
 Reduction = Literal["mean", "sum", "min", "max", "last"]
-INTERVAL = "Interval of a record: 1 day, 10 days, 1 month, 1 year."
+INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year."
 REDUCE = "What is kept of an interval."
-Interval = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (day|month|year)s?$")]
+Interval = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (day|week|month|year)s?$")]
 Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
 Region = Any  # a name or a table; the grid says what is wrong with it
 
@@ -42,7 +42,8 @@ class Every(NamedTuple):
 def every(text: str) -> Every:
     """The interval of a text such as "1 month"."""
     number, unit = text.split()
-    return Every(int(number), unit.rstrip("s"))
+    unit = unit.rstrip("s")
+    return Every(7 * int(number), "day") if unit == "week" else Every(int(number), unit)
 
 
 class Section(BaseModel):
@@ -128,6 +129,7 @@ class EngineSection(Section):
         default="auto", description="auto: as often as costs little; none: only at the end; or an interval of the run, as 90 days."
     )
     on_bad_cell: Literal["stop", "freeze"] = Field(default="stop", description="What happens when a cell leaves its limits.")
+    write_behind: bool = Field(default=True, description="Results and checkpoints are written in a thread; false: steps wait for them.")
 
 
 class RunFile(Section):

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import shutil
+import platform
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.card import card
+from steppe.engine.check import checkpoint_size, shortage
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
-from steppe.errors import BadCellError, ModelError, nearest
+from steppe.errors import BadCellError, Failure, ModelError, nearest
 from steppe.grid import RegionLike
-from steppe.io import Checkpoint, Progress, ReadCounters, RunFolder
+from steppe.io import Checkpoint, Progress, ReadCounters, RunFolder, Spent, staged
 from steppe.models import Increment, Inputs
 from steppe.variable import Variable
 
@@ -73,7 +77,12 @@ class Simulation:
         self.step_index = 0
         self._on_event = on_event or (lambda event: None)
         self._kept: dict[str, tuple[int, NDArray[Any]]] = {}
-        self._checkpoint_cost = 0.0
+        self._kept_seconds = 0.0  # what the last checkpoint took from its beginning until it was durable
+        self._kept_path: Path | None = None  # of a checkpoint that nobody was told of yet
+        self._keeping = False  # one is being written
+        self._staging: dict[str, NDArray[Any]] = {}
+        self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
+        self._failure: BaseException | None = None
         self._closing = ExitStack()
         with ExitStack() as opening:  # undone when something below fails
             self._reader = self.plan.reader()
@@ -87,11 +96,14 @@ class Simulation:
                 self._create()
             else:
                 self._go_on_from(checkpoint)
-            opening.callback(self.outputs.close)
             opening.callback(self._leave)
+            opening.callback(self.outputs.close)
             self._closing = opening.pop_all()
         self._checkpoint_time = time.monotonic()
         self._tell("resumed" if checkpoint else "started", f"at {self.date}")
+        short = "" if checkpoint else shortage(self.plan, self.outputs, checkpoint_size(self.model))
+        if short:
+            self._tell("warning", short)
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name}: {text}" for name, text in self._facts().items())
@@ -128,6 +140,13 @@ class Simulation:
         """What reading the weather has cost this process so far; None for a model without."""
         return self._reader.counters if self._reader else None
 
+    @property
+    def spent(self) -> Spent:
+        """What stepping took so far, with the sessions before this one."""
+        seconds = self._seconds + (time.perf_counter() - self._begun if self._begun else 0.0)
+        stall_in = self._reader.counters.stall_seconds if self._reader else 0.0
+        return self._spent + Spent(seconds, stall_in, self.outputs.writer.stall)
+
     def step(self, n: int = 1) -> None:
         """Computes `n` steps, fewer when the run ends before.
 
@@ -159,19 +178,31 @@ class Simulation:
         return reached
 
     def _advance(self, end: int, stop: Callable[[], bool]) -> bool:
-        while self.step_index < end:
-            if stop():
-                return False
-            self._act()
-            steps = range(self.step_index, min(end, self._next_border()))
-            self.model.advance(steps, cast(Inputs, self._reader), self.clock, self.outputs.recorder)
-            self.step_index = steps.stop
-            self.version += 1
-            self._check_cells()
-            self._tell("progress", self.date)
-            if self.step_index < self.steps and self._checkpoint_is_due():
-                self.checkpoint()
+        with self._timed():
+            while self.step_index < end:
+                if stop():
+                    return False
+                self._act()
+                steps = range(self.step_index, min(end, self._next_border()))
+                self.model.advance(steps, cast(Inputs, self._reader), self.clock, self.outputs.recorder)
+                self.step_index = steps.stop
+                self.version += 1
+                self._check_cells()
+                self.outputs.writer.check()
+                self._tell("progress", self.date)
+                self._tell_kept()
+                if self.step_index < self.steps and self._checkpoint_is_due():
+                    self._keep(behind=True)
         return True
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        self._begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds += time.perf_counter() - self._begun
+            self._begun = 0.0
 
     def _act(self) -> None:
         for action in self.plan.actions:
@@ -236,22 +267,52 @@ class Simulation:
 
     # ---- keeping ----------------------------------------------------------------------------------------------------------------------
     def checkpoint(self) -> Path:
-        """Writes a checkpoint, durable when this returns, and gives its folder."""
+        """Writes a checkpoint, durable when this returns, and gives its folder.
+
+        Raises
+        ------
+        NoSpaceError, Failure
+            It cannot be written; the one before is safe.
+        """
+        with self._timed():
+            self._keep(behind=False)
+            self.outputs.writer.wait()
+        path = self._kept_path
+        assert path is not None, "the writer has done what it was asked for"
+        self._tell_kept()
+        return path
+
+    def _keep(self, behind: bool) -> None:
+        """Begins a checkpoint. behind: of copies, so that the run can go on meanwhile."""
+        if self._keeping:  # the last one is not written yet, and there is room for the copies of one
+            self.outputs.writer.wait()
+        self._tell_kept()
         begin = time.monotonic()
-        complete = self.finished and self.outputs.complete
-        records = self.outputs.writer.finish() if complete else self.outputs.writer.commit()
         arrays = {
             **{f"state/{name}": values for name, values in self.model.state.items()},
             **{f"parameter/{name}": values for name, values in self.model.parameters.items()},
             **{f"recorder/{name}": values for name, values in self.outputs.recorder.state().items()},
         }
-        manifest = {"date": self.date, "calendar": self.clock.calendar, "records": records}
-        path = Checkpoint.write(self.folder.checkpoints, self.step_index, arrays, manifest, self.plan.identity)
-        Progress("finished" if complete else "running", self.step_index, self.date, records).write(self.folder.path)
-        self._checkpoint_cost = time.monotonic() - begin
+        if behind:
+            arrays = staged(arrays, self._staging)
+        step, date, spent, complete = self.step_index, self.date, self.spent, self.finished and self.outputs.complete
+
+        def write(records: Mapping[str, int]) -> None:
+            manifest = {"date": date, "calendar": self.clock.calendar, "records": records, "spent": asdict(spent), "software": software()}
+            path = Checkpoint.write(self.folder.checkpoints, step, arrays, manifest, self.plan.identity)
+            self._progress = Progress("finished" if complete else "running", step, date, records, path.name, spent)
+            self._progress.write(self.folder.path)
+            self._kept_path, self._kept_seconds = path, time.monotonic() - begin
+            self._keeping = False
+
+        self._keeping = True
+        self.outputs.writer.commit_behind(write, complete)
         self._checkpoint_time = time.monotonic()
-        self._tell("checkpoint", str(path))
-        return path
+
+    def _tell_kept(self) -> None:
+        if self._kept_path:
+            self._tell("checkpoint", str(self._kept_path))
+            self._kept_path = None
 
     def branch(self, name: str = "") -> Simulation:
         """A run of its own that starts from here: it shares what is committed and is free to differ from now on.
@@ -276,17 +337,18 @@ class Simulation:
     def __enter__(self) -> Simulation:
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._failure = error if isinstance(error, Failure) else None
         self.close()
 
     # ---- inside -----------------------------------------------------------------------------------------------------------------------
     def _create(self) -> None:
-        if self.folder.output.exists():  # of a start that was killed before its first checkpoint
-            shutil.rmtree(self.folder.output)
+        self.folder.drop_output()
         self.folder.write_run(self.plan.run.as_toml())
         self._initialise(self.plan.chosen.values, self.plan.initial)
-        self.outputs.open(self.folder.output, None, self.plan.provenance)
-        Progress("running", 0, self.date).write(self.folder.path)
+        self.outputs.open(self.folder.output, None, self.plan.provenance | {"steppe_run": self.folder.id})
+        self._progress = Progress("running", 0, self.date)
+        self._progress.write(self.folder.path)
 
     def _go_on_from(self, checkpoint: Checkpoint) -> None:
         groups: dict[str, dict[str, NDArray[Any]]] = {"state": {}, "parameter": {}, "recorder": {}}
@@ -296,15 +358,26 @@ class Simulation:
         self.step_index = checkpoint.step
         self._initialise(groups["parameter"], groups["state"])
         records = checkpoint.manifest["records"]
+        self._spent = Spent(**checkpoint.manifest["spent"])
+        then, now = checkpoint.manifest["software"], software()
+        if then != now:
+            different = [f"{name} {then.get(name)}, now {now[name]}" for name in now if then.get(name) != now[name]]
+            self._tell("warning", f"The run was begun with {'; '.join(different)}. Its last bits may differ from those of a run in one go.")
+        state = "finished" if self.finished else "running"
+        self._progress = Progress(state, self.step_index, self.date, records, checkpoint.path.name, self._spent)
         if not self.finished:  # readers must not look for what is removed next
-            Progress("running", self.step_index, self.date, records).write(self.folder.path)
+            self._progress.write(self.folder.path)
         self.outputs.open(self.folder.output, records, {})
         self.outputs.recorder.restore(groups["recorder"])
 
     def _leave(self) -> None:
-        progress = Progress.read(self.folder.path)
-        if progress and progress.state == "running":
-            replace(progress, state="stopped").write(self.folder.path)
+        if self._progress.state != "running":
+            return
+        if self._failure is None:
+            replace(self._progress, state="stopped").write(self.folder.path)
+            return
+        with suppress(Failure):  # the disk may still be full; the failure that ends the run is the one to tell
+            replace(self._progress, state="failed", message=str(self._failure)).write(self.folder.path)
 
     def _initialise(self, parameters: Mapping[str, Any], state: Mapping[str, Any]) -> None:
         share, reach = self.plan.surroundings()
@@ -323,7 +396,7 @@ class Simulation:
         if self._checkpoint_days:
             return self.step_index % self._checkpoint_days == 0
         waited = time.monotonic() - self._checkpoint_time
-        return self.plan.run.engine.checkpoint == "auto" and waited > max(SECONDS_BETWEEN_CHECKPOINTS, 50 * self._checkpoint_cost)
+        return self.plan.run.engine.checkpoint == "auto" and waited > max(SECONDS_BETWEEN_CHECKPOINTS, 50 * self._kept_seconds)
 
     def _check_cells(self) -> None:
         status = self.model.status()
@@ -343,6 +416,12 @@ class Simulation:
 
     def _tell(self, kind: str, text: str) -> None:
         self._on_event(Event(kind, text, self.step_index, self.steps, self.date))
+
+
+@cache
+def software() -> dict[str, str]:
+    """What may decide the last bits of a result beside its inputs: versions of libraries, kind of processor."""
+    return {**{name: version(name) for name in ("numpy", "llvmlite")}, "processor": platform.machine()}
 
 
 def run(run_file: RunFile | Path | str, path: Path | str | None = None, *, fresh: bool = False) -> Path:

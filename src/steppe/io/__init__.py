@@ -1,12 +1,12 @@
 """Files: forcing read ahead, results written behind, checkpoints, folders. All is written whole or not at all, and verified when read."""
 
 from steppe.io.axis import Axis
-from steppe.io.checkpoint import Checkpoint
-from steppe.io.folder import Progress, RunFolder
+from steppe.io.checkpoint import Checkpoint, staged
+from steppe.io.folder import Progress, RunFolder, Spent, read_identity
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.forcing_scan import Problem, limits_of, scan
 from steppe.io.forcing_store import ForcingStore, read_static
-from steppe.io.output import Group, Output, create_store
+from steppe.io.output import Cost, Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
 from steppe.io.pack_file import check_pack, pack_store
 from steppe.io.records import Records
@@ -16,6 +16,7 @@ from steppe.io.stream import ReadCounters
 __all__ = [
     "Axis",
     "Checkpoint",
+    "Cost",
     "ForcingReader",
     "ForcingStore",
     "Group",
@@ -26,12 +27,15 @@ __all__ = [
     "ReadCounters",
     "Records",
     "RunFolder",
+    "Spent",
     "check_pack",
     "create_store",
     "limits_of",
     "open_results",
     "pack_store",
+    "read_identity",
     "read_static",
     "scan",
+    "staged",
     "unpack",
 ]

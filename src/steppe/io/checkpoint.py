@@ -4,12 +4,10 @@
       arrays.bin        the arrays one after another, little-endian, each beginning at a multiple of 64 bytes
       manifest.json     step, date, identity of the run; name, type, shape and place of each array; hash of arrays.bin and of itself
 
-A checkpoint is made in a folder aside and renamed when it is durable. Arrays are kept whole, cells last and in the order of the grid, so
-that any number of ranks reads its part of what any other number wrote.
+A checkpoint is made in a folder aside, its manifest last, and renamed when it is durable. Arrays are kept whole, cells last and in the
+order of the grid, so that any number of ranks reads its part of what any other number wrote.
 """
 
-import hashlib
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -23,11 +21,13 @@ from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, Failure, FolderError
 from steppe.io.identity import check_identity
-from steppe.io.shard import sync_folder, write_durable, writing
+from steppe.io.sealed import read_sealed, write_sealed
+from steppe.io.shard import sync_folder, writing
 
 Array = NDArray[Any]
 
 FORMAT = 1  # a reader refuses a greater one
+MANIFEST = "manifest.json"
 ALIGNMENT = 64  # bytes: a cache line
 BLOCK = 1 << 24  # bytes hashed at a time
 
@@ -88,8 +88,7 @@ class Checkpoint:
                 "xxh3": digest,
                 "manifest": dict(manifest),
             }
-            sealed = {"content": content, "sha256": _seal(content)}
-            write_durable(aside / "manifest.json", json.dumps(sealed, indent=1, allow_nan=False).encode())
+            write_sealed(aside / MANIFEST, content)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
@@ -98,8 +97,9 @@ class Checkpoint:
             sync_folder(folder)
         found = _found(folder)
         at = found.index(path)
-        for other in (*found[:at], *found[at + keep :]):
-            shutil.rmtree(other)
+        with writing(path):
+            for other in (*found[:at], *found[at + keep :]):
+                shutil.rmtree(other)
         return path
 
     @classmethod
@@ -116,8 +116,9 @@ class Checkpoint:
         DamagedError
             There are checkpoints, and none is whole.
         """
-        for left_over in folder.glob("*.tmp"):
-            shutil.rmtree(left_over)
+        with writing(folder):
+            for left_over in folder.glob("*.tmp"):
+                shutil.rmtree(left_over)
         found = _found(folder)
         for path in found:
             try:
@@ -141,7 +142,10 @@ class Checkpoint:
         FolderError
             It belongs to another run, or a newer Steppe wrote it.
         """
-        content = _content(path / "manifest.json")
+        try:
+            content = read_sealed(path / MANIFEST, "")
+        except FileNotFoundError:
+            raise DamagedError(f'"{path / MANIFEST}" is missing.') from None
         if content["format"] > FORMAT:
             raise FolderError(f'"{path}" has format {content["format"]}, this Steppe reads up to {FORMAT}. Install a newer Steppe.')
         if identity is not None:
@@ -165,6 +169,18 @@ class Checkpoint:
             return np.empty(shape, entry["dtype"])
         mapped = np.memmap(self.path / "arrays.bin", dtype=entry["dtype"], mode="r", offset=entry["offset"], shape=shape)
         return np.array(mapped if cells is None else mapped[..., cells.start : cells.stop])
+
+
+def staged(arrays: Mapping[str, Array], room: dict[str, Array]) -> dict[str, Array]:
+    """Copies of arrays that change while a checkpoint of them is written. room: kept from call to call, so that memory is taken once."""
+    copies = {}
+    for name, values in arrays.items():
+        copy = room.get(name)
+        if copy is None or (copy.shape, copy.dtype) != (values.shape, values.dtype):
+            copy = room[name] = np.empty_like(values)
+        np.copyto(copy, values)
+        copies[name] = copy
+    return copies
 
 
 def _key(path: Path) -> tuple[int, int]:
@@ -196,21 +212,6 @@ def _write_arrays(path: Path, arrays: Mapping[str, Array]) -> tuple[dict[str, An
             file.flush()
             os.fsync(file.fileno())
     return described, position, digest.hexdigest()
-
-
-def _seal(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _content(path: Path) -> dict[str, Any]:
-    try:
-        sealed = json.loads(path.read_bytes())
-        content: dict[str, Any] = sealed["content"]
-        if sealed["sha256"] != _seal(content):
-            raise ValueError("its hash is wrong")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DamagedError(f'"{path}" is damaged ({error}).') from None
-    return content
 
 
 def _verify(path: Path, size: int, expected: str) -> None:

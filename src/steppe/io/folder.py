@@ -17,28 +17,47 @@ import os
 import shutil
 import socket
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from steppe.errors import DamagedError, Failure, FolderError
+from steppe.errors import Failure, FolderError
 from steppe.io.checkpoint import Checkpoint
-from steppe.io.identity import Identity, check_identity
+from steppe.io.identity import Identity, check_identity, run_id
+from steppe.io.output import mark
+from steppe.io.sealed import read_sealed, write_sealed
 from steppe.io.shard import sync_folder, write_durable, writing
 
-OWN = ("identity.json", "run.toml", "output.zarr", "checkpoints", "progress.json", "log.jsonl", "branches", "journal.sqlite")
+OWN = ("identity.json", "run.toml", "output.zarr", "checkpoints", "progress.json", "log.jsonl", "parent.json", "branches", "journal.sqlite")
 LOCK = "lock"
 
 
 @dataclass(frozen=True)
+class Spent:
+    """What a run took so far, all its sessions together: wall time of stepping, and of it waiting for weather and for the disk, seconds."""
+
+    seconds: float = 0.0
+    stall_in: float = 0.0
+    stall_out: float = 0.0
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(self.seconds + other.seconds, self.stall_in + other.stall_in, self.stall_out + other.stall_out)
+
+
+@dataclass(frozen=True)
 class Progress:
-    """How far a run is. state: "running", "stopped", "finished" or "failed". records: key -> records of the output that can be read."""
+    """How far a run is. state: "running", "stopped", "finished" or "failed", then message says why.
+
+    records: key -> records of the output that can be read. checkpoint: name of the newest.
+    """
 
     state: str
     step: int = 0
     date: str = ""
     records: Mapping[str, int] = field(default_factory=dict)
+    checkpoint: str = ""
+    spent: Spent = Spent()
     message: str = ""
 
     @classmethod
@@ -52,15 +71,14 @@ class Progress:
         """
         path = folder / "progress.json"
         try:
-            return cls(**json.loads(path.read_bytes()))
+            content = read_sealed(path, "Remove it; the next commit of the run writes it again.")
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError) as error:
-            raise DamagedError(f'"{path}" cannot be read ({error}). Remove it; the next commit of the run writes it again.') from None
+        return cls(**content | {"spent": Spent(**content["spent"])})
 
     def write(self, folder: Path) -> None:
         """Replaces the progress file, durably. Call it when what it says is durable."""
-        write_durable(folder / "progress.json", json.dumps(asdict(self), indent=1).encode())
+        write_sealed(folder / "progress.json", asdict(self))
 
 
 class RunFolder:
@@ -90,12 +108,14 @@ class RunFolder:
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
         self._refuse_foreign()
-        self._lock = _locked(path / LOCK)
+        self._lock = _locked(path / LOCK, run_id(identity))
         try:
             if fresh:
-                self._remove_own()
+                with writing(path):
+                    self._remove_own()
             self._identify(identity)
-            _cut_torn_line(path / "log.jsonl")
+            with writing(path / "log.jsonl"):
+                _cut_torn_line(path / "log.jsonl")
         except BaseException:
             self.close()
             raise
@@ -110,9 +130,20 @@ class RunFolder:
         """Lets others write here."""
         os.close(self._lock)
 
+    @property
+    def id(self) -> str:
+        """The run id: what is computed, and for a branch also from which step of which run."""
+        return _id_of(self.path)
+
     def write_run(self, text: str) -> None:
         """Keeps the run file as it was started."""
         write_durable(self.path / "run.toml", text.encode())
+
+    def drop_output(self) -> None:
+        """Removes what a start that was killed before its first checkpoint left of the store."""
+        with writing(self.output):
+            if self.output.exists():
+                shutil.rmtree(self.output)
 
     def log(self, event: Mapping[str, Any]) -> None:
         """Appends a line to the log."""
@@ -141,9 +172,11 @@ class RunFolder:
             for file in ("identity.json", "run.toml"):
                 if (self.path / file).exists():
                     shutil.copyfile(self.path / file, aside / file)
+        parent = {"run": os.path.relpath(self.path, path), "id": self.id, "step": checkpoint.step}
+        write_sealed(aside / "parent.json", parent)
+        mark(aside / "output.zarr", steppe_run=_id_of(aside), steppe_parent_run=self.id, steppe_parent_step=checkpoint.step)
         progress = Progress("stopped", checkpoint.step, str(checkpoint.manifest.get("date", "")), checkpoint.manifest.get("records", {}))
-        progress.write(aside)
-        write_durable(aside / "parent.json", json.dumps({"run": os.path.relpath(self.path, path), "step": checkpoint.step}).encode())
+        replace(progress, checkpoint=here.name).write(aside)
         os.sync()  # links live in many folders; all at once is quicker than each
         with writing(path):
             os.rename(aside, path)
@@ -165,12 +198,10 @@ class RunFolder:
     def _identify(self, identity: Identity) -> None:
         path = self.path / "identity.json"
         try:
-            found = json.loads(path.read_bytes())
+            found = read_identity(self.path)
         except FileNotFoundError:
-            write_durable(path, json.dumps(dict(identity), indent=1).encode())
+            write_sealed(path, identity)
             return
-        except ValueError as error:
-            raise DamagedError(f'"{path}" cannot be read ({error}). Start with --fresh.') from None
         check_identity(self.path, found, identity)
 
     def _remove_own(self) -> None:
@@ -182,9 +213,31 @@ class RunFolder:
                     path.unlink(missing_ok=True)
 
 
-def _locked(path: Path) -> int:
+def read_identity(folder: Path) -> dict[str, str]:
+    """What the run in a folder computes.
+
+    Raises
+    ------
+    FileNotFoundError
+        It is no run folder.
+    DamagedError
+        The file is not what was written.
+    """
+    return read_sealed(folder / "identity.json", "Start with --fresh.")
+
+
+def _id_of(folder: Path) -> str:
+    identity: dict[str, object] = {**read_identity(folder)}
+    if (folder / "parent.json").exists():
+        identity["parent"] = read_sealed(folder / "parent.json", "Make the branch again.")
+        identity["name"] = folder.name.removesuffix(".tmp")
+    return run_id(identity)
+
+
+def _locked(path: Path, run: str) -> int:
     """The open, locked file. The system lets go of the lock when the process ends, however it ends."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    with writing(path):
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -194,8 +247,13 @@ def _locked(path: Path) -> int:
     except OSError as error:
         os.close(file)
         raise Failure(f'"{path}" cannot be locked: {error.strerror}. Put the run folder on a file system that has locks.') from None
-    os.ftruncate(file, 0)
-    os.pwrite(file, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+    try:
+        with writing(path):
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"process {os.getpid()} on {socket.gethostname()}, run {run}\n".encode(), 0)
+    except BaseException:
+        os.close(file)
+        raise
     return file
 
 

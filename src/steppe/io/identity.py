@@ -1,11 +1,18 @@
 """What a run must agree in to go on from what an earlier one left: model, parameters, grid, forcing, each with its digest."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from steppe.errors import FolderError
 
 Identity = Mapping[str, str]  # name in words -> digest or version
+
+
+def run_id(identity: Mapping[str, object]) -> str:
+    """A short name of a run: the same for the same identity, on any machine."""
+    return hashlib.sha256(json.dumps(dict(identity), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def check_identity(path: Path, found: Identity, expected: Identity) -> None:

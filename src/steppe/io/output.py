@@ -8,7 +8,9 @@
         time  time_bnds  region  growth ...
 
 Maps and series are *groups* and written alike, by `OutputWriter`. Arrays have their full length from the start and are NaN where
-nothing is written yet, so nobody ever sees one grow. A shard holds the records of one commit interval of 384 days for one tile of cells.
+nothing is written yet, so nobody ever sees one grow. A shard holds the records of up to 384 days for one tile of cells. It is one
+chunk: zarr-python then takes its index and its values at one stroke, so that a reader never mixes two versions of a file that a commit
+replaces.
 """
 
 import json
@@ -16,8 +18,9 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,13 +28,19 @@ from steppe.errors import DamagedError, Failure, FolderError
 from steppe.grid import Grid, tile_size
 from steppe.io.axis import Axis
 from steppe.io.coordinates import write_axis, write_coordinates, write_group
-from steppe.io.shard import Layout, create_array, sync_folder, write_durable, write_small
+from steppe.io.shard import Layout, create_array, sync_folder, write_durable, write_small, writing
 from steppe.variable import Variable
 
-FORMAT = 1  # of output stores
-COMMIT_DAYS = 384  # of a shard: six chunks of 64 days; measured best of ten shapes for scan, series and map together
-CHUNK_BYTES = 1 << 20  # of a chunk, at most
+FORMAT = 1  # of output stores; a reader refuses a greater one
+CONVENTIONS = "CF-1.12"  # the first that knows of rounding
+SHARD_DAYS = 384  # of a shard, at most
+SHARD_BYTES = 4 << 20  # of a shard in memory, at most
 PRECISIONS = {"exact": None, "12 bits": 12}  # kept bits of the 23 of the mantissa; 12: relative error 1.2e-4
+# What a value costs, to tell people before they start: bytes of it on disk per byte in memory, and bytes in memory encoded and written
+# in a second of one core. Measured on the pasture model's variables; `scripts/bench store` prints them.
+SIZE = {"exact": 0.80, "12 bits": 0.42}
+SPEED = {"exact": 1.2e9, "12 bits": 0.5e9}
+QUANTIZATION = "quantization"  # variable that says how others were rounded; CF-1.12, 8.4
 METHODS = {
     "mean": "time: mean",
     "sum": "time: sum",
@@ -57,7 +66,15 @@ class Output:
             found = {name: value for name, value in found.items() if name not in ("valid_min", "valid_max")}
         found["cell_methods"] = f"area: {self.area} {METHODS[self.method]}" if self.area else METHODS[self.method]
         bits = PRECISIONS[self.precision]
-        return found | ({"quantization": "bitround", "quantization_nsb": bits} if bits else {})
+        return found | ({"quantization": QUANTIZATION, "quantization_nsb": bits} if bits else {})
+
+
+class Cost(NamedTuple):
+    """What results come to. values: bytes in memory; files: bytes on disk, about; seconds: of one core to write them, about."""
+
+    values: int
+    files: int
+    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,18 +101,28 @@ class Group:
     @property
     def memory(self) -> int:
         """Bytes of the buffers of its writer at most: for each output a shard that is being filled and one that is being written."""
-        layouts = [self.layout(output) for output in self.outputs]
-        return 2 * sum(layout.shard[0] * self.n_columns * np.dtype(layout.dtype).itemsize for layout in layouts)
+        return sum(
+            min(2 * layout.shard[0], self.axis.rows) * self.n_columns * np.dtype(layout.dtype).itemsize
+            for layout in map(self.layout, self.outputs)
+        )
+
+    def cost(self) -> "Cost":
+        """What its records come to."""
+        each = self.axis.rows * self.n_columns * (8 if isinstance(self.columns, tuple) else 4)
+        return Cost(
+            each * len(self.outputs),
+            round(sum(each * SIZE[output.precision] for output in self.outputs)),
+            sum(each / SPEED[output.precision] for output in self.outputs),
+        )
 
     def layout(self, output: Output) -> Layout:
         """How the array of an output is cut."""
         dtype = "float64" if isinstance(self.columns, tuple) else "float32"
         width = min(tile_size(self.n_columns), self.n_columns)
-        interval = max(1, COMMIT_DAYS // int((self.axis.stops - self.axis.starts).max()))
-        fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * np.dtype(dtype).itemsize <= CHUNK_BYTES]
-        rows = min(max(fitting), self.axis.rows)
-        shard = rows * -(-min(interval, self.axis.rows) // rows)
-        return Layout((rows, width), (shard, width), dtype, "bitshuffle" if PRECISIONS[output.precision] else "shuffle")
+        interval = max(1, SHARD_DAYS // int((self.axis.stops - self.axis.starts).max()))
+        fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * np.dtype(dtype).itemsize <= SHARD_BYTES]
+        shape = min(max(fitting), self.axis.rows), width
+        return Layout(shape, shape, dtype, "bitshuffle" if PRECISIONS[output.precision] else "shuffle")
 
 
 def create_store(path: Path, groups: Sequence[Group], attributes: Mapping[str, Any]) -> None:
@@ -111,15 +138,18 @@ def create_store(path: Path, groups: Sequence[Group], attributes: Mapping[str, A
     if path.exists():
         raise FolderError(f'"{path}" exists already. Choose another folder, or start with --fresh.')
     aside = path.with_name(path.name + ".tmp")
-    shutil.rmtree(aside, ignore_errors=True)  # of an earlier attempt that was killed
-    described = {"Conventions": "CF-1.11", "steppe_kind": "output", "steppe_format": FORMAT, "steppe_progress": "running"}
+    with writing(aside):
+        if aside.exists():
+            shutil.rmtree(aside)  # of an earlier attempt that was killed
+    described = {"Conventions": CONVENTIONS, "steppe_kind": "output", "steppe_format": FORMAT, "steppe_progress": "running"}
     write_group(aside, {**described, **attributes})
     for group in groups:
         _create_group(aside, group)
     for name in dict.fromkeys(("", *(group.name for group in groups))):  # the root first: its copies are of descriptions alone
         _consolidate(aside / name)
-    os.rename(aside, path)
-    sync_folder(path.parent)
+    with writing(path):
+        os.rename(aside, path)
+        sync_folder(path.parent)
 
 
 def group_attributes(path: Path) -> dict[str, Any]:
@@ -133,12 +163,25 @@ def group_attributes(path: Path) -> dict[str, Any]:
     return dict(_described(path)["attributes"])
 
 
-def mark(path: Path, progress: str) -> None:
-    """Says in a store how far its run is: steppe_progress "running" or "complete"."""
+def check_format(path: Path, attributes: Mapping[str, Any], format: int = FORMAT) -> None:
+    """Nothing, when this Steppe can read a store with these attributes.
+
+    Raises
+    ------
+    FolderError
+        A newer Steppe wrote it.
+    """
+    found = attributes.get("steppe_format", 0)
+    if not isinstance(found, int) or found > format:
+        raise FolderError(f'"{path}" has steppe_format {found}, this Steppe reads up to {format}. Install a newer Steppe.')
+
+
+def mark(path: Path, **changes: Any) -> None:
+    """Changes attributes of a store, such as steppe_progress, which says how far its run is: "running" or "complete"."""
     described = _described(path)
-    if described["attributes"]["steppe_progress"] != progress:
-        described["attributes"]["steppe_progress"] = progress
-        _describe(path, described)
+    changed = described["attributes"] | changes
+    if changed != described["attributes"]:
+        _describe(path, described | {"attributes": changed})
 
 
 def _described(path: Path) -> dict[str, Any]:
@@ -167,7 +210,7 @@ def _create_group(store: Path, group: Group) -> None:
         for parent in folder.relative_to(store).parents:
             if parent.name:
                 write_group(store / parent, {})
-        write_group(folder, {"Conventions": "CF-1.11"})
+        write_group(folder, {"Conventions": CONVENTIONS})
     if isinstance(group.columns, tuple):
         dimension, refers = "region", {}
         write_small(folder, "region", list(group.columns), {"long_name": "region"}, ("region",))
@@ -178,6 +221,9 @@ def _create_group(store: Path, group: Group) -> None:
             refers["cell_measures"] = "area: cell_area"
         write_coordinates(folder, group.columns)
     write_axis(folder, group.axis)
+    if any(PRECISIONS[output.precision] for output in group.outputs):
+        made_by = {"algorithm": "bitround", "implementation": f"steppe version {version('steppe')}"}
+        write_small(folder, QUANTIZATION, np.int32(0), made_by, ())
     for output in group.outputs:
         shape = (group.axis.rows, group.n_columns)
         attributes = output.attributes() | refers

@@ -4,13 +4,16 @@ A shard is encoded and written when its last record is in. `commit` also writes 
 output of its own: `restore` reads their records back and goes on. A shard is a function of its records alone: after a kill and a
 restart the store is the same to the byte as that of an uninterrupted run.
 
-    put ──> buffer of a shard ──full──> thread: round, encode, write aside, synchronise, rename
+    put ──> one of two buffers ──full──> queue ──> thread: round, encode, write aside, rename
                     ^                                                   │
                     └───────────── restore <──── store <────────────────┘
+
+Each array has two buffers and no more: when both wait to be written, `put` blocks, and counts how long. A commit only puts into the
+queue what is to be done and returns; records that come meanwhile go to other rows of the buffer that the thread reads.
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter
@@ -20,11 +23,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, Failure, FolderError
-from steppe.io.output import PRECISIONS, Group, Output, mark
-from steppe.io.shard import layout_of, write_shard
+from steppe.io.output import PRECISIONS, Group, Output, check_format, group_attributes, mark
+from steppe.io.shard import layout_of, synchronise, write_shard, writing
 from steppe.io.shard_file import read_chunk
 
 Array = NDArray[Any]
+Then = Callable[[Mapping[str, int]], None]  # what follows a commit in the thread; takes the records that can be read
+
+
+class _Buffer:
+    """Room for the records of one shard row. reading: the last job of the thread that needs what it holds."""
+
+    def __init__(self, shape: tuple[int, int], dtype: str) -> None:
+        self.values: Array = np.empty(shape, dtype)
+        self.reading: Future[None] | None = None
 
 
 class _Array:
@@ -36,44 +48,55 @@ class _Array:
         self.shape = (group.axis.rows, group.n_columns)
         self.layout = group.layout(output)
         self.bits = PRECISIONS[output.precision]
-        self.buffer: Array | None = None  # records of the shard being filled, NaN where there is none yet
         self.count = 0  # records put
-        self.committed = 0  # of those, durable
-        self.written: Future[None] | None = None
+        self.committed = 0  # of those, in the queue or written
+        self._buffers: list[_Buffer] = []
 
-    def empty(self, row: int) -> Array:
-        """A buffer for shard row `row`, which is short where the array ends."""
-        records = min(self.layout.shard[0], self.shape[0] - row * self.layout.shard[0])
-        return np.full((records, self.shape[1]), np.nan, self.layout.dtype)
+    def length(self, row: int) -> int:
+        """Records of shard row `row`: fewer where the array ends."""
+        return min(self.layout.shard[0], self.shape[0] - row * self.layout.shard[0])
 
-    def write(self, row: int, values: Array) -> None:
-        """Encodes and writes the shards of one row; runs in the writer's thread."""
-        width = self.layout.shard[1]
+    def buffer(self, row: int) -> _Buffer:
+        """The buffer of shard row `row`; it may still be read for the row two before."""
+        while len(self._buffers) <= row % 2:
+            self._buffers.append(_Buffer((self.length(len(self._buffers)), self.shape[1]), self.layout.dtype))
+        return self._buffers[row % 2]
+
+    def write(self, row: int, records: int) -> list[Path]:
+        """Encodes and writes the shards of one row, of which `records` are put; runs in the writer's thread."""
+        width, files = self.layout.shard[1], []
         for tile in range(-(-self.shape[1] // width)):
-            part = values[:, tile * width : (tile + 1) * width]
-            write_shard(self.folder, self.name, (row, tile), part if self.bits is None else bitround(part, self.bits), self.layout)
+            part = self.buffer(row).values[:records, tile * width : (tile + 1) * width]
+            if self.bits is not None:
+                part = bitround(part, self.bits)
+            if records < self.length(row):
+                whole = np.full((self.length(row), part.shape[1]), np.nan, part.dtype)
+                whole[:records] = part
+                part = whole
+            files.append(write_shard(self.folder, self.name, (row, tile), part, self.layout, durable=False))
+        return files
 
-    def read(self, row: int, records: int) -> Array:
-        """The first records of a shard row that was committed unfinished, as a buffer."""
-        values = self.empty(row)
+    def read(self, row: int, records: int) -> None:
+        """Fills the buffer with the first records of a shard row that was committed unfinished."""
+        values = self.buffer(row).values
         rows, width = self.layout.chunk
         for i in range(-(-records // rows)):
             for tile in range(-(-self.shape[1] // width)):
                 chunk = read_chunk(self.folder, self.name, (row * self.layout.chunks[0] + i, tile), self.layout)
                 place = values[i * rows : min((i + 1) * rows, records), tile * width : (tile + 1) * width]
                 place[...] = chunk[: place.shape[0], : place.shape[1]]
-        return values
 
     def cut(self, records: int) -> None:
         """Removes what lies wholly after the first `records`, and left-overs of a killed writer; checks that the rest is there."""
         folder = self.folder / self.name / "c"
         needed = -(-records // self.layout.shard[0])
-        for row in folder.iterdir() if folder.is_dir() else ():
-            if int(row.name) >= needed:
-                shutil.rmtree(row)
-            else:
-                for left_over in row.glob("*.tmp"):
-                    left_over.unlink()
+        with writing(folder):
+            for row in folder.iterdir() if folder.is_dir() else ():
+                if int(row.name) >= needed:
+                    shutil.rmtree(row)
+                else:
+                    for left_over in row.glob("*.tmp"):
+                        left_over.unlink()
         for shard in range(needed):
             for tile in range(-(-self.shape[1] // self.layout.shard[1])):
                 if not (folder / str(shard) / str(tile)).is_file():
@@ -85,15 +108,25 @@ class _Array:
 class OutputWriter:
     """Writes the groups of one store. Keys of its arrays: "growth" of the maps, "series/state/growth" of series "state".
 
+    Parameters
+    ----------
+    path
+        The store.
+    groups
+        What it holds.
+    behind
+        Write in a thread; otherwise `put` and `commit` themselves write before they return.
+
     Raises
     ------
     FolderError
-        The store at `path` holds other arrays.
+        The store at `path` holds other arrays, or a newer Steppe wrote it.
     """
 
-    def __init__(self, path: Path, groups: Sequence[Group]) -> None:
+    def __init__(self, path: Path, groups: Sequence[Group], behind: bool = True) -> None:
         self.path = path
-        self.stall = 0.0  # seconds that `put` waited for the disk
+        self.stall = 0.0  # seconds that callers waited for the disk
+        check_format(path, group_attributes(path))
         self._arrays: dict[str, _Array] = {}
         for group in groups:
             for output in group.outputs:
@@ -103,7 +136,10 @@ class OutputWriter:
                     raise FolderError(
                         f'"{array.folder / array.name}" is cut otherwise than this run needs. Choose another folder, or --fresh.'
                     )
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="output") if behind else None
+        self._last: Future[None] | None = None  # job of the thread
+        self._failure: BaseException | None = None  # of the first job that failed; none is done after it
+        self._unsafe: dict[Path, None] = {}  # files written since the last commit
 
     @property
     def records(self) -> dict[str, int]:
@@ -125,22 +161,47 @@ class OutputWriter:
             raise Failure(
                 f'Records {first} to {last} of "{key}" came, expected {array.count} of {array.shape[0]}. This is a defect of Steppe.'
             )
-        for other in self._arrays.values():
-            if other.written and other.written.done():
-                other.written.result()
+        self.check()
         while len(records):
             row, place = divmod(array.count, array.layout.shard[0])
-            if array.buffer is None:
-                array.buffer = array.empty(row)
-            taken = array.buffer[place : place + len(records)]
+            buffer = array.buffer(row)
+            if place == 0:
+                self._wait_for(buffer.reading)
+            taken = buffer.values[place : array.length(row)][: len(records)]
             taken[...] = records[: len(taken)]
             array.count += len(taken)
             records = records[len(taken) :]
-            if place + len(taken) == len(array.buffer):
-                self._submit(array, row, array.buffer)
-                array.buffer = None
+            if place + len(taken) == array.length(row):
+                self._submit_row(array, row, array.length(row))
 
-    def commit(self) -> dict[str, int]:
+    def commit_behind(self, then: Then, complete: bool = False) -> None:
+        """Begins to make everything put so far durable; `then` follows in the thread when it is, with the records that can be read.
+
+        Parameters
+        ----------
+        then
+            What to do, unless something failed before.
+        complete
+            The run ends here: every record must be in, and the store is marked complete.
+
+        Raises
+        ------
+        NoSpaceError, Failure
+            Writing an earlier record failed; what was committed before is safe.
+        """
+        self.check()
+        records = self.records
+        for key, array in self._arrays.items():
+            if complete and array.count != array.shape[0]:
+                raise Failure(f'The run ends with {array.count} of {array.shape[0]} records of "{key}". This is a defect of Steppe.')
+            row, place = divmod(array.count, array.layout.shard[0])
+            if array.count > array.committed and place and array.count < array.shape[0]:
+                self._submit_row(array, row, place)
+            array.committed = array.count
+        self._submit(self._make_durable, complete)
+        self._submit(then, records)
+
+    def commit(self, complete: bool = False) -> dict[str, int]:
         """Makes everything put so far durable.
 
         Returns
@@ -153,14 +214,29 @@ class OutputWriter:
         NoSpaceError, Failure
             Writing failed; what was committed before is safe.
         """
-        for array in self._arrays.values():
-            if array.buffer is not None and array.count > array.committed:
-                self._submit(array, (array.count - 1) // array.layout.shard[0], array.buffer)
-        for array in self._arrays.values():
-            if array.written:
-                array.written.result()
-            array.committed = array.count
+        self.commit_behind(lambda records: None, complete)
+        self.wait()
         return self.records
+
+    def finish(self) -> dict[str, int]:
+        """Commits the whole run and marks the store complete; gives what `commit` gives."""
+        return self.commit(complete=True)
+
+    def wait(self) -> None:
+        """Returns when all that was asked for is done.
+
+        Raises
+        ------
+        NoSpaceError, Failure
+            Some of it failed; what was committed before is safe.
+        """
+        self._wait_for(self._last)
+        self.check()
+
+    def check(self) -> None:
+        """Raises what went wrong in the thread."""
+        if self._failure:
+            raise self._failure
 
     def restore(self, records: Mapping[str, int]) -> None:
         """Goes back to where `records` was taken: removes what was written later and reads unfinished shards back.
@@ -178,34 +254,55 @@ class OutputWriter:
             raise FolderError(
                 f'The checkpoint has outputs {", ".join(records)}, "{self.path}" has {", ".join(self._arrays)}. Start with --fresh.'
             )
+        self.wait()
         if any(records[key] < array.shape[0] for key, array in self._arrays.items()):
-            mark(self.path, "running")
+            mark(self.path, steppe_progress="running")
         for key, array in self._arrays.items():
             array.cut(records[key])
             row, place = divmod(records[key], array.layout.shard[0])
-            unfinished = place > 0 and records[key] < array.shape[0]
-            array.buffer = array.read(row, place) if unfinished else None
+            if place and records[key] < array.shape[0]:
+                array.read(row, place)
             array.count = array.committed = records[key]
-
-    def finish(self) -> dict[str, int]:
-        """Commits the whole run and marks the store complete; returns what `commit` returns."""
-        for key, array in self._arrays.items():
-            if array.count != array.shape[0]:
-                raise Failure(f'The run ends with {array.count} of {array.shape[0]} records of "{key}". This is a defect of Steppe.')
-        committed = self.commit()
-        mark(self.path, "complete")
-        return committed
 
     def close(self) -> None:
         """Ends the thread; what was not committed is lost."""
-        self._thread.shutdown(cancel_futures=True)
+        if self._thread:
+            self._thread.shutdown(cancel_futures=True)
 
-    def _submit(self, array: _Array, row: int, values: Array) -> None:
-        before = perf_counter()
-        if array.written:
-            array.written.result()
-        self.stall += perf_counter() - before
-        array.written = self._thread.submit(array.write, row, values)
+    def _submit_row(self, array: _Array, row: int, records: int) -> None:
+        def write() -> None:
+            self._unsafe.update(dict.fromkeys(array.write(row, records)))
+
+        array.buffer(row).reading = self._submit(write)
+
+    def _make_durable(self, complete: bool) -> None:
+        synchronise(self._unsafe, self.path)
+        self._unsafe.clear()
+        if complete:
+            mark(self.path, steppe_progress="complete")
+
+    def _submit(self, job: Callable[..., None], *arguments: Any) -> Future[None] | None:
+        if self._thread is None:
+            before = perf_counter()
+            self._do(job, *arguments)
+            self.stall += perf_counter() - before
+            self.check()
+            return None
+        self._last = self._thread.submit(self._do, job, *arguments)
+        return self._last
+
+    def _do(self, job: Callable[..., None], *arguments: Any) -> None:
+        if self._failure is None:
+            try:
+                job(*arguments)
+            except BaseException as failure:
+                self._failure = failure
+
+    def _wait_for(self, job: Future[None] | None) -> None:
+        if job and not job.done():
+            before = perf_counter()
+            job.result()
+            self.stall += perf_counter() - before
 
 
 def bitround(values: NDArray[np.floating[Any]], bits: int) -> NDArray[np.float32]:

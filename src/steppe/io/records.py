@@ -6,6 +6,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, FolderError
+from steppe.grid import Grid, Points, Raster
+from steppe.grid.raster import DIGITS
 from steppe.io.axis import Axis
 from steppe.io.forcing_store import read_small
 from steppe.io.output import group_attributes
@@ -23,14 +26,17 @@ from steppe.io.shard_file import read_chunk
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """A group of variables (time, cell) or (time, region). about: attributes of the store. axes: the readable part of each one's time axis.
+    """A group of variables. about: attributes of the store. attributes: of everything in the group, coordinates too.
 
-    attributes: variable -> its CF attributes; small ones (coordinates) have theirs too.
+    axes: variable (time, cell) or (time, region) -> the readable part of its time axis. whole: time axis -> all of it, written or not.
+    static: variables (cell,) without time.
     """
 
     path: Path
     about: Mapping[str, Any]
     axes: Mapping[str, Axis]
+    whole: Mapping[str, Axis]
+    static: tuple[str, ...]
     attributes: Mapping[str, Mapping[str, Any]]
 
     @classmethod
@@ -58,7 +64,33 @@ class Records:
         for name, axis in values.items():
             rows = slice(0, whole[axis].rows if counts is None else counts.get(name, 0))
             axes[name] = Axis(axis, whole[axis].starts[rows], whole[axis].stops[rows], whole[axis].calendar)
-        return cls(group, group_attributes(store), axes, {name: what.get("attributes", {}) for name, what in described.items()})
+        attributes = {name: what.get("attributes", {}) for name, what in described.items()}
+        static = tuple(name for name, of in dims.items() if list(of) == ["cell"] and attributes[name].get("steppe_role") == "forcing")
+        return cls(group, group_attributes(store), axes, whole, static, attributes)
+
+    @property
+    def raster(self) -> tuple[str, ...]:
+        """The axes of the raster that the cells are packed from, rows before columns; none for points."""
+        return tuple(str(self.attributes["cell"].get("compress", "")).split())
+
+    @cached_property
+    def grid(self) -> Grid:
+        """Where the cells are. Of a raster that is not one of latitude and longitude: its cells as points.
+
+        Raises
+        ------
+        DamagedError
+            A coordinate cannot be read.
+        """
+        if self.raster != ("lat", "lon"):
+            lat, lon = self.small("cell_lat"), self.small("cell_lon")
+            ids = self.small("cell_id") if "cell_id" in self.attributes else range(len(lat))
+            return Points(tuple(map(str, ids)), lat, lon)
+        lat, lon, rows, columns = (self.small(name) for name in ("lat", "lon", "lat_bnds", "lon_bnds"))
+        active = np.zeros((len(lat), len(lon)), dtype=bool)
+        active.ravel()[self.small("cell")] = True
+        dlat, dlon = (round(float(bounds[0, 1] - bounds[0, 0]), DIGITS) for bounds in (rows, columns))
+        return Raster(float(lat[0]), dlat, float(lon[0]), dlon, active)
 
     def small(self, name: str) -> NDArray[Any]:
         """All values of a coordinate.
@@ -70,8 +102,10 @@ class Records:
         """
         return read_small(self.path, name)
 
-    def read(self, name: str, records: slice, columns: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-        """Some records of a variable in its unit, (records, columns), NaN where missing. columns: indices, all when left out.
+    def read(self, name: str, records: slice, columns: NDArray[np.int64] | None = None) -> NDArray[Any]:
+        """Some records of a variable in its unit, (records, columns), NaN where missing; float64, float32 where the store has that.
+
+        columns: indices of cells or regions, all when left out.
 
         Raises
         ------
@@ -79,24 +113,27 @@ class Records:
             A file is missing, cut short or changed.
         """
         layout, attributes = layout_of(self.path, name), self.attributes[name]
-        width = _described(self.path / name / "zarr.json")["shape"][1]
-        wanted = np.arange(width) if columns is None else columns
+        wanted = np.arange(_described(self.path / name / "zarr.json")["shape"][1]) if columns is None else columns
         first, stop, _ = records.indices(self.axes[name].rows)
         stop = max(first, stop)
-        found = np.empty((stop - first, wanted.size))
+        packed = np.dtype(layout.dtype).kind != "f"
+        found = np.empty((stop - first, wanted.size), np.float64 if packed else layout.dtype)
         for j in np.unique(wanted // layout.chunk[1]):
-            here = np.flatnonzero(wanted // layout.chunk[1] == j)
-            inside = wanted[here] % layout.chunk[1]
+            here: Any = np.flatnonzero(wanted // layout.chunk[1] == j)
+            inside: Any = wanted[here] % layout.chunk[1]
+            if columns is None:  # copied in one piece
+                here, inside = slice(here[0], here[-1] + 1), slice(0, here.size)
             for i in range(first // layout.chunk[0], -(-stop // layout.chunk[0])):
                 chunk = read_chunk(self.path, name, (i, int(j)), layout)
                 begin = i * layout.chunk[0]
                 rows = slice(max(first - begin, 0), min(stop - begin, layout.chunk[0]))
                 found[begin + rows.start - first : begin + rows.stop - first, here] = chunk[rows][:, inside]
-        if "_FillValue" in attributes and np.dtype(layout.dtype).kind == "i":
+        if packed and "_FillValue" in attributes:
             found[found == attributes["_FillValue"]] = np.nan
         if "scale_factor" in attributes:
             found *= attributes["scale_factor"]
-            found += attributes.get("add_offset", 0.0)
+        if "add_offset" in attributes:
+            found += attributes["add_offset"]
         return found
 
 

@@ -1,8 +1,7 @@
 """Opening what a run wrote, or a forcing store, as an xarray Dataset.
 
-Values are read by zarr-python, which verifies the checksum of every chunk it reads (and of the index of its shard), but takes a file
-that is missing for fill values. Therefore the files are counted here when a store is opened, and the time axis is cut where the run
-has not been yet: what is NaN in the dataset was written as NaN.
+Every chunk is verified when it is read, and the files are counted when a store is opened, for zarr-python takes a file that is missing
+for fill values. The time axis is cut where the run has not been yet: what is NaN in the dataset was written as NaN.
 """
 
 from collections.abc import Mapping
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, FolderError, GridError
 from steppe.io.folder import Progress
-from steppe.io.output import group_attributes
+from steppe.io.forcing_store import FORMAT as FORCING_FORMAT
+from steppe.io.output import FORMAT, QUANTIZATION, check_format, group_attributes
 from steppe.io.shard import layout_of
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     """
     import xarray
 
+    from steppe.io.checked import checked  # which imports xarray
+
     path = Path(path)
     store = path if (path / "zarr.json").is_file() else path / "output.zarr"
     group = store / "series" / series if series else store
@@ -55,15 +57,16 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
         kind = f'series "{series}"' if series else "run folder or store"
         raise FolderError(f'There is no {kind} at "{path}". Give the folder that `[output] path` of the run file names.')
     readable = readable_records(store, f"series/{series}/" if series else "")
-    dataset: xarray.Dataset = xarray.open_zarr(group, chunks=None, consolidated=False, decode_coords="all")
-    arrays = [str(name) for name, array in dataset.variables.items() if array.ndim == 2 and name not in dataset.coords]
+    raw: xarray.Dataset = xarray.open_zarr(group, chunks=None, consolidated=False, decode_cf=False)
+    arrays = [str(name) for name, array in raw.variables.items() if array.ndim == 2 and array.dims[1] in ("cell", "region")]
     cut: dict[str, int] = {}
     for name in arrays:
-        axis, records = str(dataset[name].dims[0]), dataset[name].shape[0]
+        axis, records = str(raw[name].dims[0]), raw[name].shape[0]
         if readable is not None:
             records = readable.get(name, 0)
             cut[axis] = min(cut.get(axis, records), records)
-        _check_files(group, name, records, dataset[name].shape[1])
+        _check_files(group, name, records, raw[name].shape[1])
+    dataset = xarray.decode_cf(checked(raw, group, arrays), decode_coords="all")
     readable_part = {axis: slice(0, records) for axis, records in cut.items()}
     return dataset.isel(readable_part).set_coords(_coordinates(dataset))
 
@@ -110,7 +113,9 @@ def _spread(array: "xarray.DataArray", places: Mapping[str, "xarray.DataArray"])
 
 def readable_records(store: Path, prefix: str) -> Mapping[str, int] | None:
     """Variable -> records that can be read; None: all."""
-    state = group_attributes(store).get("steppe_progress")
+    attributes = group_attributes(store)
+    check_format(store, attributes, FORMAT if attributes.get("steppe_kind") == "output" else FORCING_FORMAT)
+    state = attributes.get("steppe_progress")
     if state is None:
         return None
     progress = Progress.read(store.parent)
@@ -130,4 +135,5 @@ def _check_files(group: Path, name: str, records: int, columns: int) -> None:
 
 def _coordinates(dataset: "xarray.Dataset") -> list[Any]:
     """Data variables that say where and when, not what."""
-    return [name for name in dataset.data_vars if str(name).startswith("cell_") or str(name).endswith("_bnds") or name == "crs"]
+    told = {"crs", QUANTIZATION}
+    return [name for name in dataset.data_vars if str(name).startswith("cell_") or str(name).endswith("_bnds") or name in told]

@@ -5,8 +5,8 @@ One shard is one file of the Zarr version 3 array `<group>/<name>`, codec `shard
     c/<i>/<j>   chunk 0,0 | chunk 0,1 | ... | chunk n,m | index: offset and length of each chunk, 16 bytes a chunk | CRC32C
                     └ blosc(lz4) of the little-endian values, CRC32C
 
-A shard is written beside its place, synchronised and renamed, and never changed afterwards: a reader, or a run that was killed,
-finds all of it or nothing. The bytes depend on the values alone. Reading verifies both checksums; plain Zarr readers do so too
+A shard is written beside its place and renamed, and never changed afterwards: a reader, or a run that was killed, finds all of it or
+nothing. The bytes depend on the values alone. Reading verifies both checksums; plain Zarr readers do so too
 when they read through zarr-python.
 """
 
@@ -14,7 +14,7 @@ import errno
 import json
 import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,8 +107,8 @@ def write_small(group_path: Path, name: str, values: Any, attributes: Mapping[st
     _write_all(group_path / name, files)
 
 
-def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Array, layout: Layout) -> None:
-    """Writes one shard, or replaces it.
+def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Array, layout: Layout, durable: bool = True) -> Path:
+    """Writes one shard, or replaces it; gives its file.
 
     Parameters
     ----------
@@ -116,6 +116,9 @@ def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Arr
         Of the shard along (time, cell).
     values
         (steps, cells) of `layout.dtype`; smaller than the shard only where the array ends.
+    durable
+        Without it a new shard is whole for every reader at once, but survives a crash of the machine only after `synchronise`: a
+        hundred shards are synchronised together in the time of a few. One that replaces another is durable all the same.
 
     Raises
     ------
@@ -135,11 +138,13 @@ def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Arr
         for j in range(-(-values.shape[1] // columns)):
             block = values[i * rows : (i + 1) * rows, j * columns : (j + 1) * columns]
             coded = _encode(block, layout)
-            entries[i, j] = position, len(coded)
-            parts.append(coded)
-            position += len(coded)
-    parts.append(_sealed(entries.tobytes()))
-    write_durable(Path(shard_path(group_path, name, index)), b"".join(parts))
+            entries[i, j] = position, len(coded) + 4
+            parts += coded, _checksum(coded)
+            position += len(coded) + 4
+    parts += entries.tobytes(), _checksum(entries.tobytes())
+    path = Path(shard_path(group_path, name, index))
+    _write_whole(path, parts, durable)
+    return path
 
 
 def layout_of(group_path: Path, name: str) -> Layout:
@@ -185,19 +190,42 @@ def write_durable(path: Path, data: bytes) -> None:
     NoSpaceError
         The disk is full; the old file is untouched.
     """
+    _write_whole(path, [data], True)
+
+
+def synchronise(files: Collection[Path], root: Path) -> None:
+    """Makes files that were written without `durable` survive a crash of the machine, with all folders between them and `root`.
+
+    Raises
+    ------
+    Failure
+        The system could not write one of them.
+    """
+    folders = dict.fromkeys(folder for file in files for folder in file.parents if folder.is_relative_to(root))
+    for path in (*files, *folders):
+        with writing(path):
+            sync_folder(path)
+
+
+def _write_whole(path: Path, parts: Sequence[bytes], durable: bool) -> None:
     aside = path.with_name(path.name + ".tmp")
     with writing(path):
-        _make_folder(path.parent)
+        if durable:
+            _make_folder(path.parent)
+        elif not path.parent.is_dir():
+            path.parent.mkdir(parents=True)
         try:
             with open(aside, "wb") as file:
-                file.write(data)
+                file.writelines(parts)
                 file.flush()
-                os.fsync(file.fileno())
+                if durable or path.exists():  # a checkpoint may need what is there until the new bytes are safe
+                    os.fsync(file.fileno())
             os.replace(aside, path)
         except OSError:
             aside.unlink(missing_ok=True)
             raise
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
 
 
 @contextmanager
@@ -222,7 +250,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def sync_folder(path: Path) -> None:
-    """Makes what was created, renamed or removed in a folder durable."""
+    """Makes what was created, renamed or removed in a folder durable; of a file, its bytes."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -257,11 +285,12 @@ def _encode(block: Array, layout: Layout) -> bytes:
         whole[: block.shape[0], : block.shape[1]] = block
         block = whole
     little = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("<"))
-    return _sealed(blosc.compress(little, b"lz4", LEVEL, FILTERS[layout.shuffle], 0, little.itemsize))
+    coded: bytes = blosc.compress(little, b"lz4", LEVEL, FILTERS[layout.shuffle], 0, little.itemsize)
+    return coded
 
 
-def _sealed(data: bytes) -> bytes:
-    return data + struct.pack("<I", google_crc32c.value(data))
+def _checksum(data: bytes) -> bytes:
+    return struct.pack("<I", google_crc32c.value(data))
 
 
 def _memory(files: dict[str, Any]) -> Any:

@@ -1,6 +1,8 @@
 """A cell model's loop as machine code: found in the cache, or compiled and kept there."""
 
 import ctypes
+from collections.abc import Iterable
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -16,6 +18,7 @@ Array = NDArray[Any]
 KINDS = {"int16": 0, "float32": 1, "float64": 2}
 MISSING = -32768  # of integer forcing
 OF_TILE = [list(PARAMETERS).index(name) for name in ("first", "last", "integers", "singles", "doubles", "columns", "column_0")]
+INTEGERS = np.arange(MISSING + 1, 32768)
 
 
 class Record(NamedTuple):
@@ -62,6 +65,9 @@ class CellKernel:
         self.rows = Rows(model, per_cell, diagnostics)
         self.real = np.dtype(dtype).type
         self.block = block
+        self._limits = {name: model.limits.get(name, (-np.inf, np.inf)) for name in model.fields("Forcing")}
+        self._limit_rows = np.array([self.rows[name] for name in self._limits], np.int32)
+        self._lowest, self._highest = _columns(self._limits.values(), self.real)
         path = cache.folder() / f"{model.name}_{self._key(model, per_cell, diagnostics)}.kernel"
         found = cache.find(path)
         if found is None:
@@ -118,6 +124,7 @@ class CellKernel:
         addresses = np.array([record.values.ctypes.data for record in records], np.int64)
         work = _aligned(self.rows.count * row_length(self.block), self.real)
         rows, row_of = forcing.rows, np.ascontiguousarray(forcing.row_of)
+        low, high = self._good(forcing)
         given: dict[str, Any] = {
             "work": work,
             "state": state,
@@ -126,6 +133,7 @@ class CellKernel:
             "cells": state.shape[1],
             "first": 0,  # this, and what else belongs to a tile, is given when it is called
             "last": 0,
+            "states": self.rows.states,
             "carried_rows": state.shape[0],
             "constants": constants,
             "n_constants": constants.shape[0],
@@ -144,6 +152,12 @@ class CellKernel:
             "place": places,
             "scale": forcing.scale,
             "offset": forcing.offset,
+            "low": low,
+            "high": high,
+            "n_limits": len(self._limits),
+            "limit_rows": self._limit_rows,
+            "lowest": self._lowest,
+            "highest": self._highest,
             "n_records": len(records),
             "record_rows": lines,
             "record_operations": operations,
@@ -151,6 +165,14 @@ class CellKernel:
             "record_values": addresses,
         }
         return Bound(self._linked, [given[name] if to == "number" else given[name].ctypes.data for name, to in PARAMETERS.items()], given)
+
+    def _good(self, forcing: Window) -> tuple[Array, Array]:
+        """The least and the greatest good number in each variable's rows, as they are compared: integers before they are decoded."""
+        limits = [self._limits[name] for name in forcing.names]
+        if forcing.rows.dtype == np.int16:
+            packing = zip(forcing.scale.tolist(), forcing.offset.tolist(), limits, strict=True)
+            limits = [good_integers(self.real, scale, offset, *limit) for scale, offset, limit in packing]
+        return _columns(limits, self.real)
 
 
 class Bound:
@@ -168,6 +190,20 @@ class Bound:
         self._linked(*self._arguments)
 
 
+def _columns(limits: Iterable[tuple[float, float]], real: Any) -> tuple[Array, Array]:
+    low, high = np.array([*limits], real).reshape(-1, 2).T
+    return np.ascontiguousarray(low), np.ascontiguousarray(high)
+
+
+@lru_cache
+def good_integers(real: Any, scale: float, offset: float, low: float, high: float) -> tuple[int, int]:
+    """The least and the greatest int16 whose value lies within the limits: decoding, and each rounding in it, keeps the order."""
+    with np.errstate(all="ignore"):
+        values = INTEGERS.astype(real) * real(scale) + real(offset)
+    good = np.flatnonzero((values >= real(low)) & (values <= real(high)))
+    return (int(INTEGERS[good[0]]), int(INTEGERS[good[-1]])) if good.size else (1, 0)
+
+
 def _aligned(length: int, real: Any) -> Array:
     """Scratch that begins at a cache line, so that no vector lies across two."""
     size = np.dtype(real).itemsize
@@ -180,11 +216,12 @@ def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), dia
     """The `MachineCode` of a loop, compiled anew (imports Numba)."""
     from numba import types as numba_types
 
-    from steppe.kernels.compiling import compiled, inline, machine_code
-    from steppe.kernels.intrinsics import INTRINSICS, float64_pointer
+    from steppe.kernels.compiling import compiled, inline, machine_code, separate
+    from steppe.kernels.intrinsics import INTRINSICS, float64_pointer, greater, lesser, pointer
 
     namespace: dict[str, Any] = {group: model.groups[group] for group in model.arguments if group != "Options"}
-    namespace |= {"Options": model.groups.get("Options"), "step": compiled(model.step, real), "inline": inline, "Real": real}
+    namespace |= {"Options": model.groups.get("Options"), "step": compiled(model.step, real), "Real": real}
+    namespace |= {"inline": inline, "separate": separate, "pointer": pointer, "lesser": lesser, "greater": greater}
     namespace |= {"B": block, "S": row_length(block)}
     namespace |= {"ZERO": real(0), "NAN": real("nan"), "MISSING": MISSING, "float64_pointer": float64_pointer, "where": INTRINSICS[where]}
     namespace |= {"float64": np.float64, "int32": np.int32, "int64": np.int64}
@@ -193,7 +230,7 @@ def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), dia
     types: Any = numba_types  # declared in part only
     kinds = {name: types.CPointer(getattr(types, name)) for name in ("int16", "int32", "int64", "float32", "float64")}
     kinds |= {"real": kinds[real.__name__], "number": types.int64}
-    return machine_code(namespace["kernel"], tuple(kinds[to] for to in PARAMETERS.values()))
+    return machine_code(namespace["kernel"], tuple(kinds[to] for to in PARAMETERS.values()), apart="advance")
 
 
 __all__ = ["BLOCK", "OPERATIONS", "TODAY", "CellKernel", "CellStep", "Record", "Rows", "Window", "compile_loop"]

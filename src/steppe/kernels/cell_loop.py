@@ -1,20 +1,23 @@
 """The loop around a cell model's step, written for one model as text: blocks of cells, in them days, in them cells.
 
-A block's numbers lie in one scratch array `work`, row r of `B` cells at work[r * S]. One base and constant distances prove to the
-compiler that nothing overlaps, and a block that is not full repeats its last cell, so the loop over cells has `B` turns always and
-becomes vector code without any test. Rows, top to bottom:
+A block's numbers lie in one scratch array `work`, row r of `B` cells at work[r * S], and a block that is not full repeats its last
+cell, so the loop over cells has `B` turns always. It becomes vector code without any test, because rows lie at constant distances, and
+because no two pointers that a function is given lead to the same row (`compiling`). Rows, top to bottom:
 
-    state | optional forcing | code of a bad cell, step of it | forcing | per-cell parameters and derived | diagnostics
+    state | optional forcing | code of a bad cell, step of it, odd | forcing | per-cell parameters and derived | diagnostics | new state
+
+A step reads a state from one of its two rows and writes the other, then they change places. A cell that becomes bad so has its last
+good state still, and the loop need not ask which cells are good: whether a block has a bad one is known from the limits of the forcing,
+looked at where it is decoded, and from a sum of the new state, `odd`. Only then `judge` looks at each cell.
 
 Optional forcing lies in the state array too: it is carried from step to step, and what it becomes after each is its default.
-A value kept for a bad cell is stored as `old + ZERO`: a plain select between a new value and what lies in its place becomes a masked
-store, which takes some twenty operations on AMD Zen (a frozen -0 so becomes 0).
-The loop over the rows of an array takes their number at run time: unrolled, it would be most of the program.
+In `judge` a code is kept as `old + ZERO`: a plain select between a new value and what lies in its place becomes a masked
+store, which takes some twenty operations on AMD Zen.
+A loop over the rows of an array takes their number at run time: unrolled, it would be most of the program.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 from steppe.kernels.source import attributes
@@ -57,13 +60,14 @@ class Rows:
     """Which row of `work` holds what. carried: rows of the state array; per_cell: rows of the array of per-cell constants."""
 
     def __init__(self, model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str, ...]) -> None:
+        self.states = len(model.fields("State"))
         self.carried = (*model.fields("State"), *model.defaults)
-        self.code, self.step = len(self.carried), len(self.carried) + 1
+        self.code, self.step, self.odd = range(len(self.carried), len(self.carried) + 3)
         self.forcing = tuple(name for name in model.fields("Forcing") if name not in model.defaults)
         self.per_cell = per_cell
         self.diagnostics = diagnostics
-        names = (*self.carried, "", "", *self.forcing, *(f"constant {name}" for name in per_cell), *self.diagnostics)
-        self.count = len(names)
+        names = (*self.carried, "", "", "", *self.forcing, *(f"constant {name}" for name in per_cell), *self.diagnostics)
+        self.count = len(names) + self.states
         self._row = {name: row for row, name in enumerate(names)}
 
     def __getitem__(self, name: str) -> int:
@@ -86,28 +90,81 @@ def load(array, stride, rows, at, n, work, to):
 
 
 @inline
-def store(work, array, stride, rows, at, n):
+def store(work, from_row, array, stride, rows, at, n):
     for k in range(rows):
-        source, target = k * S, k * stride + at
+        source, target = (from_row + k) * S, k * stride + at
         for i in range(n):
             array[target + i] = work[source + i]
 
 
 @inline
-def decode(array, at, n, scale, offset, work, to):
+def decode(array, at, n, scale, offset, low, high, work, to):
+    """A row of forcing into `work`; whether all of it lies within the limits."""
+    good = True
     for i in range(n):
-        work[to + i] = Real(array[at + i]) * scale + offset
+        value = Real(array[at + i]) * scale + offset
+        work[to + i] = value
+        good = good & (value >= low) & (value <= high)
     for i in range(n, B):
         work[to + i] = work[to + n - 1]
+    return good
 
 
 @inline
-def decode_integers(array, at, n, scale, offset, work, to):
+def decode_integers(array, at, n, scale, offset, low, high, work, to):
+    """The same; the limits are whole numbers, and what is missing lies outside of them."""
+    least, most = array[at], array[at]
     for i in range(n):
-        value = Real(array[at + i]) * scale + offset
-        work[to + i] = NAN if array[at + i] == MISSING else value
+        work[to + i] = Real(array[at + i]) * scale + offset
+        least, most = lesser(least, array[at + i]), greater(most, array[at + i])
+    good = Real(least) >= low and Real(most) <= high
+    if not good:
+        for i in range(n):
+            if array[at + i] == MISSING:
+                work[to + i] = NAN
     for i in range(n, B):
         work[to + i] = work[to + n - 1]
+    return good
+
+
+@separate
+def advance(old, new, work, uniform, today, j):
+    """One step of all cells of a block; `odd` is not 0 where a new state is not finite."""
+{uniform}
+{today}
+    for i in range(B):
+{loads}
+        s, diagnostic = step({arguments})
+{stores}
+        total = {total}
+        work[{odd} + i] = total - total
+
+
+@inline
+def all_zero(work, at):
+    good = True
+    for i in range(B):
+        good = good & (work[at + i] == ZERO)
+    return good
+
+
+@inline
+def judge(old, new, work, states, n_limits, limit_rows, lowest, highest, j):
+    """Finds the cells that became bad in step j. A bad cell keeps its state and has no diagnostics."""
+    for i in range(B):
+        work[{odd} + i] = where(work[{odd} + i] == ZERO, ZERO, Real({not_finite}))
+    for k in range(n_limits - 1, -1, -1):
+        for i in range(B):
+            value = work[limit_rows[k] * S + i]
+            work[{odd} + i] = where(value >= lowest[k] and value <= highest[k], work[{odd} + i] + ZERO, Real(k + 1))
+    for i in range(B):
+        if work[{code_at} + i] == ZERO and work[{odd} + i] != ZERO:
+            work[{code_at} + i], work[{step_at} + i] = work[{odd} + i], Real(j)
+        if work[{code_at} + i] != ZERO:
+            for k in range(states):
+                new[k * S + i] = old[k * S + i]
+            for k in range({diagnostics_row}, {second}):
+                work[k * S + i] = NAN
 
 
 @inline
@@ -130,40 +187,44 @@ def record(work, source, n, operation, values, at):
 
 
 def kernel({parameters}):
-{uniform}
+    optional = carried_rows - states
     for c in range(first, last, B):
         n = min(B, last - c)
-        load(state, cells, carried_rows, c, n, work, 0)
+        load(state, cells, states, c, n, work, 0)
+        load(state, cells, optional, states * cells + c, n, work, {optional_row})
         load(codes, cells, 1, c, n, work, {code})
         load(constants, cells, n_constants, c, n, work, {constants_row})
+        good = all_zero(work, {code_at})
+        for k in range(n_limits):
+            if limit_rows[k] < carried_rows:
+                for i in range(B):
+                    value = work[limit_rows[k] * S + i]
+                    good = good & (value >= lowest[k]) & (value <= highest[k])
+        old, new = 0, {second}
         for j in range(steps):
             for k in range(n_forcing):
                 at = row_of[k * steps + j] * columns + c - column_0
                 if kind == 0:
-                    decode_integers(integers, at, n, scale[k], offset[k], work, place[k] * S)
+                    fine = decode_integers(integers, at, n, scale[k], offset[k], low[k], high[k], work, place[k] * S)
                 elif kind == 1:
-                    decode(singles, at, n, scale[k], offset[k], work, place[k] * S)
+                    fine = decode(singles, at, n, scale[k], offset[k], low[k], high[k], work, place[k] * S)
                 else:
-                    decode(doubles, at, n, scale[k], offset[k], work, place[k] * S)
-{today}
-            for i in range(B):
-{loads}
-                code = ZERO
-{checks}
-                new, diagnostic = step({arguments})
-                total = {total}
-                code = where(code != ZERO or total - total == ZERO, code, Real({not_finite}))
-                before = work[{code_at} + i]
-                good = code == ZERO and before == ZERO
-{stores}
-                work[{code_at} + i] = where(before == ZERO, code, before + ZERO)
-                work[{step_at} + i] = where(before == ZERO, Real(j), work[{step_at} + i] + ZERO)
+                    fine = decode(doubles, at, n, scale[k], offset[k], low[k], high[k], work, place[k] * S)
+                good = good and fine
+            before, after = pointer(work, old * S), pointer(work, new * S)
+            advance(before, after, work, uniform, today, j)
+            good = good and all_zero(work, {odd})
+            if not good:
+                judge(before, after, work, states, n_limits, limit_rows, lowest, highest, j)
             for r in range(n_records):
                 slot = record_slots[r * steps + j]
                 if slot >= 0:
-                    record(work, record_rows[r] * S, n, record_operations[r], float64_pointer(record_values[r]), slot * cells + c)
+                    row = record_rows[r] + (new if record_rows[r] < states else 0)
+                    record(work, row * S, n, record_operations[r], float64_pointer(record_values[r]), slot * cells + c)
 {defaults}
-        store(work, state, cells, carried_rows, c, n)
+            old, new = new, old
+        store(work, old, state, cells, states, c, n)
+        store(work, {optional_row}, state, cells, optional, states * cells + c, n)
         for i in range(n):
             if codes[c + i] == 0 and work[{code_at} + i] != ZERO:
                 codes[c + i] = int32(work[{code_at} + i])
@@ -179,6 +240,7 @@ PARAMETERS = {
     "cells": "number",
     "first": "number",  # cells first..last are computed
     "last": "number",
+    "states": "number",  # of the rows of `state` the first, which are not optional forcing
     "carried_rows": "number",
     "constants": "real",  # (n_constants, cells)
     "n_constants": "number",
@@ -197,6 +259,12 @@ PARAMETERS = {
     "place": "int32",  # rows of `work`
     "scale": "real",
     "offset": "real",
+    "low": "real",  # least and greatest that is good: of integers as they lie, of others when they are decoded
+    "high": "real",
+    "n_limits": "number",
+    "limit_rows": "int32",  # of all forcing, rows of `work`
+    "lowest": "real",  # good value
+    "highest": "real",
     "n_records": "number",
     "record_rows": "int32",
     "record_operations": "int32",
@@ -208,13 +276,14 @@ PARAMETERS = {
 def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str, ...], block: int = BLOCK) -> str:
     """The source of `kernel` for one model, set of per-cell constants, and diagnostics that are kept, in any precision."""
     rows = Rows(model, per_cell, diagnostics)
+    states = model.fields("State")
     constants = (*model.fields("Parameters"), *model.fields("Derived"))
     uniform = [name for name in constants if name not in per_cell]
     read = attributes(model.step)
-    inner = " " * 16
+    inner = " " * 8
 
-    def at(name: str) -> str:
-        return f"work[{rows[name] * row_length(block)} + i]"
+    def at(name: str, array: str = "work") -> str:
+        return f"{array}[{rows[name] * row_length(block)} + i]"
 
     def value(group: str, name: str) -> str:
         if group == "Options":
@@ -223,32 +292,30 @@ def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str
             return at(f"constant {name}") if name in per_cell else f"uniform_{name}" if name in read else "NAN"
         return f"today_{name}" if group == "Today" else f"v_{name}"
 
-    def check(number: int, name: str) -> str:
-        low, high = model.limits.get(name, (-inf, inf))
-        tests = [f"v_{name} >= Real({low!r})"] * (low > -inf) + [f"v_{name} <= Real({high!r})"] * (high < inf)
-        return f"{inner}code = where({' and '.join(tests) or f'v_{name} == v_{name}'}, code, Real({number}))"
-
     def group_text(group: str) -> str:
         return f"{group}({', '.join(value(group, name) for name in model.fields(group))})"
 
-    stores = [f"{inner}{at(name)} = where(good, new.{name}, v_{name} + ZERO)" for name in model.fields("State")]
-    stores += [f"{inner}{at(name)} = where(good, diagnostic.{name}, NAN)" for name in rows.diagnostics]
     return _TEXT.format(
         parameters=", ".join(PARAMETERS),
         uniform="\n".join(f"    uniform_{name} = uniform[{k}]" for k, name in enumerate(uniform) if name in read),
+        today="\n".join(f"    today_{name} = today[j * {len(TODAY)} + {TODAY.index(name)}]" for name in model.fields("Today")),
+        loads="\n".join(f"{inner}v_{name} = {at(name, 'old' if name in states else 'work')}" for name in (*rows.carried, *rows.forcing)),
+        arguments=", ".join(group_text(group) for group in model.arguments),
+        stores="\n".join(
+            [f"{inner}{at(name, 'new')} = s.{name}" for name in states] + [f"{inner}{at(name)} = diagnostic.{name}" for name in diagnostics]
+        ),
+        total=_sum([f"s.{name}" for name in states]),
+        not_finite=STATE_NOT_FINITE,
+        optional_row=len(states),
         code=rows.code,
         code_at=rows.code * row_length(block),
         step_at=rows.step * row_length(block),
-        constants_row=rows.step + 1 + len(rows.forcing),
-        today="\n".join(f"            today_{name} = today[j * {len(TODAY)} + {TODAY.index(name)}]" for name in model.fields("Today")),
-        loads="\n".join(f"{inner}v_{name} = {at(name)}" for name in (*rows.carried, *rows.forcing)),
-        checks="\n".join(check(number, name) for number, name in reversed([*enumerate(model.fields("Forcing"), start=1)])),
-        arguments=", ".join(group_text(group) for group in model.arguments),
-        total=_sum([f"new.{name}" for name in model.fields("State")]),
-        not_finite=STATE_NOT_FINITE,
-        stores="\n".join(stores),
+        constants_row=rows.odd + 1 + len(rows.forcing),
+        odd=rows.odd * row_length(block),
+        diagnostics_row=rows.count - len(states) - len(diagnostics),
+        second=rows.count - len(states),
         defaults="\n".join(
-            f"            for i in range(B):\n{inner}{at(name)} = Real({default!r})" for name, default in model.defaults.items()
+            f"            for i in range(B):\n{' ' * 16}{at(name)} = Real({default!r})" for name, default in model.defaults.items()
         ),
     )
 

@@ -13,8 +13,10 @@ has the same bits. Importing this imports Numba; a kernel that is in the cache i
 # mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, attr-defined, call-arg, operator, misc"
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
@@ -32,6 +34,7 @@ from steppe.errors import ModelError
 from steppe.kernels.cache import target_machine
 from steppe.kernels.intrinsics import CONSTANTS, INTRINSICS
 from steppe.kernels.loading import go_on
+from steppe.kernels.ordering import ordered
 from steppe.kernels.source import check_names, named, place
 from steppe.kernels.vecmath import FORMULAS
 
@@ -95,6 +98,7 @@ class Translator(compiler.CompilerBase):
     def define_pipelines(self) -> list[Any]:
         """The one way through the compiler, for each function anew."""
         go_on()
+        self.state.flags.noalias = True  # no two pointers that a function of a kernel is given lead to the same numbers
         self.state.library = _untouched().create_library(self.state.func_id.func_qualname)
         manager = PassManager("kernel")
         for each in (*READ, *self.before_types, ReconstructSSA, NopythonTypeInference, *self.after_types, *WRITE):
@@ -103,7 +107,9 @@ class Translator(compiler.CompilerBase):
         return [manager]
 
 
-inline = njit(pipeline_class=Translator, **OPTIONS)  # for the functions of a loop
+# For the functions of a loop: inlined into it, or one that stays by itself.
+inline = njit(pipeline_class=Translator, **OPTIONS)
+separate = njit(pipeline_class=Translator, **{**OPTIONS, "forceinline": False})
 
 
 def _passes(real: Any) -> Any:
@@ -166,6 +172,7 @@ def _passes(real: Any) -> Any:
     return StepTranslator
 
 
+_LOCK = Lock()  # whoever holds it has changed LLVM's settings
 _TRANSLATORS = {real: _passes(real) for real in (np.float32, np.float64)}
 
 
@@ -210,20 +217,25 @@ def compiled(function: Function, real: Any) -> Any:
 
 
 class MachineCode(NamedTuple):
-    """A compiled function. symbol: its name in the object file; module: what LLVM made it of."""
+    """A compiled function. symbol: its name in the object file; module: what LLVM made it of; ordered: in the order of `ordering`."""
 
     symbol: str
     object_file: bytes
     module: Any
+    ordered: bool
 
     @property
     def assembly(self) -> str:
         """The same code as text."""
-        return target_machine().emit_assembly(self.module)
+        with _settings(self.ordered):
+            return target_machine().emit_assembly(self.module)
 
 
-def machine_code(function: Function, argument_types: tuple[Any, ...]) -> MachineCode:
+def machine_code(function: Function, argument_types: tuple[Any, ...], apart: str = "") -> MachineCode:
     """Compiles a function of pointers and whole numbers that returns nothing, into code that needs nothing but itself.
+
+    apart: the name of a `separate` function that it calls, which holds the loop that takes the time and gets an order of its own (see
+    `ordering`); that loop must read nothing that it writes.
 
     What is called later is the function as Numba compiles it, (void **returned, void **exception, arguments...) -> int32. The wrapper
     around it that Numba would have called needs Python and Numba, and is removed.
@@ -243,20 +255,48 @@ def machine_code(function: Function, argument_types: tuple[Any, ...]) -> Machine
     for candidate in module.functions:
         if not candidate.is_declaration and candidate.name != symbol:
             candidate.linkage = "internal"
-    machine = target_machine()
-    _optimise(module, machine)
+    module, object_file = _optimised(module, apart)
     called = sorted(f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm."))
     if called:
         raise ModelError(f"The compiled model calls {', '.join(called)}. Write it with the functions of steppe.kernels.vecmath.")
-    return MachineCode(symbol, machine.emit_object(module), module)
+    return MachineCode(symbol, object_file, module, bool(apart))
 
 
-def _optimise(module: Any, machine: Any) -> None:
-    """Everything inlined into the one function that is left, and that made vector code."""
+def _optimised(module: Any, apart: str) -> tuple[Any, bytes]:
+    """The module with everything inlined but `apart`, and made vector code; and its object file."""
+    machine = target_machine()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     builder = llvm.create_pass_builder(machine, options)
     first = llvm.create_new_module_pass_manager()
     first.add_global_dead_code_eliminate_pass()
     first.run(module, builder)
-    builder.getModulePassManager().run(module, builder)
+    # What is optimised may be another function, of the same name.
+    names = [f.name for f in module.functions if apart and f"{len(apart)}{apart}B" in f.name]
+    for name in names:
+        module.get_function(name).add_function_attribute("noinline")
+    with _settings(bool(apart)):
+        builder.getModulePassManager().run(module, builder)
+        if apart:
+            module = llvm.parse_assembly(ordered(str(module), names))
+            module.verify()
+        return module, machine.emit_object(module)
+
+
+@contextmanager
+def _settings(for_order: bool) -> Iterator[None]:
+    """For order, LLVM makes two vectors of cells a turn and leaves instructions as they are.
+
+    It has these settings once for a whole process; afterwards they are as before.
+    """
+    if not for_order:
+        yield
+        return
+    with _LOCK:
+        llvm.set_option("", "-force-vector-interleave=2")
+        llvm.set_option("", "-enable-misched=false")
+        try:
+            yield
+        finally:
+            llvm.set_option("", "-force-vector-interleave=0")
+            llvm.set_option("", "-enable-misched=true")

@@ -83,6 +83,32 @@ def _of_whole_numbers(instruction: str) -> Callable[..., Any]:
     return operation
 
 
+def _chosen(comparison: str) -> Callable[..., Any]:
+    """The one of two signed whole numbers that stands to the other as `comparison` says, in their own width."""
+
+    @intrinsic
+    def operation(context: Any, i: Any, j: Any) -> Any:
+        def emit(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            return builder.select(builder.icmp_signed(comparison, *args), *args)
+
+        return (i(i, j), emit) if i == j and isinstance(i, types.Integer) else None
+
+    return operation
+
+
+lesser, greater = _chosen("<"), _chosen(">")
+
+
+@intrinsic
+def pointer(context: Any, array: Any, index: Any) -> Any:
+    """A pointer to array[index]."""
+
+    def emit(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.gep(args[0], [args[1]], inbounds=True)
+
+    return (array(array, types.int64), emit) if isinstance(array, types.CPointer) else None
+
+
 @intrinsic
 def float64_pointer(context: Any, address: Any) -> Any:
     """A pointer to float64 from an address that is an int64."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from steppe.errors import GridError, Mistake
 from steppe.io.axis import day_name
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import Progress, Source, Window, axes_of
+from steppe.io.export.source import Progress, Source, Window
 
 TILE = 256  # pixels of a side; a map that is larger gets overviews
 
@@ -36,7 +36,7 @@ def write_geotiff(source: Source, path: Path, overwrite: bool = False, progress:
     FolderError, NoSpaceError, Failure, DamagedError
         As for `write_netcdf`.
     """
-    if not axes_of(source.dataset):
+    if not source.store.raster:
         raise GridError(f'"{source.path}" holds points, which make no map. Export them with --csv or --netcdf.')
     names = {name: _dates(source, name) for name in source.names}
     total = sum(map(len, names.values()))
@@ -77,8 +77,8 @@ def _dates(source: Source, name: str) -> list[str]:
 def _profile(source: Source, window: Window) -> dict[str, Any]:
     """What every file of a source has in common."""
     rasterio = _rasterio()
-    rows, columns = axes_of(source.dataset)
-    y, x = source.dataset[f"{rows}_bnds"].to_numpy()[window.rows], source.dataset[f"{columns}_bnds"].to_numpy()[window.columns]
+    rows, columns = source.store.raster
+    y, x = source.store.small(f"{rows}_bnds")[window.rows], source.store.small(f"{columns}_bnds")[window.columns]
     west, east, south, north = (float(edge) for edge in (x.min(), x.max(), y.min(), y.max()))
     return {
         "driver": "COG",
@@ -86,7 +86,7 @@ def _profile(source: Source, window: Window) -> dict[str, Any]:
         "count": 1,
         "height": len(y),
         "width": len(x),
-        "crs": rasterio.crs.CRS.from_wkt(str(source.dataset["crs"].attrs["crs_wkt"])),
+        "crs": rasterio.crs.CRS.from_wkt(str(source.store.attributes["crs"]["crs_wkt"])),
         "transform": rasterio.transform.from_bounds(west, south, east, north, len(x), len(y)),
         "nodata": np.nan,
         "compress": "DEFLATE",
@@ -98,7 +98,7 @@ def _profile(source: Source, window: Window) -> dict[str, Any]:
 
 def _south_first(source: Source) -> bool:
     """Whether the rows of the store begin in the south, where those of a GeoTIFF end."""
-    bounds = source.dataset[f"{axes_of(source.dataset)[0]}_bnds"].to_numpy()
+    bounds = source.store.small(f"{source.store.raster[0]}_bnds")
     return bool(bounds[0].mean() < bounds[-1].mean())
 
 

@@ -14,7 +14,7 @@ from steppe.clock import EPOCH
 from steppe.io.axis import Axis, day_name
 from steppe.io.coordinates import ATTRIBUTES
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import Progress, Source, axes_of
+from steppe.io.export.source import Progress, Source
 
 if TYPE_CHECKING:
     import netCDF4
@@ -74,7 +74,7 @@ def _write(source: Source, path: Path, names: list[str], history: str, done: _Co
 
     with closing(netCDF4.Dataset(path, "w", format="NETCDF4")) as file:
         file.set_fill_off()  # every value is written
-        place = _Maps(source) if axes_of(source.dataset) else _Stations(source)
+        place = _Maps(source) if source.store.raster else _Stations(source)
         place.describe(file)
         dims = [source.time_of(name) for name in names]
         for dim in dict.fromkeys(filter(None, dims)):
@@ -89,23 +89,23 @@ class _Maps:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._dims = axes_of(source.dataset)
+        self._dims = source.store.raster
         self._window = source.window()
         self.extent = _extent(source)
 
     def describe(self, file: "netCDF4.Dataset") -> None:
         """Axes with bounds, the grid mapping, areas; latitudes and longitudes of cells where the axes are others."""
-        dataset = self._source.dataset
+        store = self._source.store
         file.createDimension("bnds", 2)
         for dim, part in zip(self._dims, (self._window.rows, self._window.columns), strict=True):
             file.createDimension(dim, part.stop - part.start)
-            _put(file, dim, dataset[dim].to_numpy()[part], (dim,), {**dataset[dim].attrs, "bounds": f"{dim}_bnds"})
-            _put(file, f"{dim}_bnds", dataset[f"{dim}_bnds"].to_numpy()[part], (dim, "bnds"), {})
-        _put(file, "crs", np.int32(0), (), dataset["crs"].attrs)
+            _put(file, dim, store.small(dim)[part], (dim,), {**store.attributes[dim], "bounds": f"{dim}_bnds"})
+            _put(file, f"{dim}_bnds", store.small(f"{dim}_bnds")[part], (dim, "bnds"), {})
+        _put(file, "crs", np.int32(0), (), store.attributes["crs"])
         self._auxiliary = {"lat": "cell_lat", "lon": "cell_lon"} if self._dims != ("lat", "lon") else {}
         for name, packed in {**self._auxiliary, "cell_area": "cell_area"}.items():
-            if packed in dataset:
-                values = dataset[packed].to_numpy()[self._source.cells]
+            if packed in store.attributes:
+                values = store.small(packed)[self._source.cells]
                 _put(
                     file,
                     name,
@@ -126,7 +126,7 @@ class _Maps:
             attributes["cell_measures"] = "area: cell_area"
         if self._auxiliary:
             attributes["coordinates"] = " ".join(self._auxiliary)
-        variable.setncatts(_plain(_rounded(file, attributes)))
+        variable.setncatts(_plain(_rounded(file, source, attributes)))
         for block in source.blocks(name):
             maps = self._window.spread(block.values, FILL)
             variable[(slice(block.first, block.first + len(maps)), ...) if time else ...] = maps if time else maps[0]
@@ -142,23 +142,23 @@ class _Stations:
 
     def describe(self, file: "netCDF4.Dataset") -> None:
         """Names and places."""
-        source, dataset = self._source, self._source.dataset
+        source, store = self._source, self._source.store
         file.createDimension("bnds", 2)
         file.createDimension("station", source.cells.size)
         file.setncattr("featureType", "timeSeries")
-        names = np.array([str(name) for name in dataset["cell_id"].values], dtype=object)[source.cells]
+        names = np.array([str(name) for name in store.small("cell_id")], dtype=object)[source.cells]
         file.createVariable("station", str, ("station",)).setncatts(_plain(ATTRIBUTES["cell_id"]))
         file["station"][:] = names
         for name, packed in (("lat", "cell_lat"), ("lon", "cell_lon")):
-            _put(file, name, dataset[packed].to_numpy()[source.cells], ("station",), ATTRIBUTES[packed])
-        _put(file, "crs", np.int32(0), (), dataset["crs"].attrs)
+            _put(file, name, store.small(packed)[source.cells], ("station",), ATTRIBUTES[packed])
+        _put(file, "crs", np.int32(0), (), store.attributes["crs"])
 
     def write(self, file: "netCDF4.Dataset", name: str, done: _Counted) -> None:
         """A variable, block by block."""
         source, time = self._source, self._source.time_of(name)
         variable = _create(file, name, ("station", time) if time else ("station",), None)
         places = {"grid_mapping": "crs", "coordinates": "lat lon station"}
-        variable.setncatts(_plain(_rounded(file, _attributes(source, name) | places)))
+        variable.setncatts(_plain(_rounded(file, source, _attributes(source, name) | places)))
         for block in source.blocks(name):
             values = np.where(np.isfinite(block.values), block.values, np.float32(FILL))
             if time:
@@ -199,13 +199,13 @@ def _write_axis(file: "netCDF4.Dataset", axis: Axis) -> None:
     _put(file, f"{axis.name}_bnds", np.stack([axis.starts, axis.stops], 1).astype(np.float64), (axis.name, "bnds"), {})
 
 
-def _rounded(file: "netCDF4.Dataset", attributes: dict[str, Any]) -> dict[str, Any]:
+def _rounded(file: "netCDF4.Dataset", source: Source, attributes: dict[str, Any]) -> dict[str, Any]:
     """What CF 1.12 (section 8.4) says of values with fewer bits: a variable that names the algorithm."""
     if "quantization" not in attributes:
         return attributes
     name = str(attributes["quantization"])
     if name not in file.variables:
-        described = {"algorithm": name, "implementation": f"Steppe {version('steppe')}"}
+        described = source.store.attributes.get(name) or {"algorithm": name, "implementation": f"Steppe {version('steppe')}"}
         _put(file, name, np.int32(0), (), described)
     return attributes
 

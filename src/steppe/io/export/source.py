@@ -1,21 +1,17 @@
 """What is exported: some variables of a store, on some of its days, in some of its cells, read block by block."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.clock import parse_date
 from steppe.errors import DamagedError, Mistake, nearest
-from steppe.grid import Grid, Points, RegionLike, read_grid
+from steppe.grid import RegionLike
 from steppe.io.axis import Axis, day_name, day_number
-from steppe.io.results import open_results
-
-if TYPE_CHECKING:
-    import xarray
+from steppe.io.records import Records
 
 Array = NDArray[Any]
 Progress = Callable[[float], None]  # told the part that is done, 0 to 1
@@ -84,34 +80,23 @@ class Source:
     ) -> None:
         self.path = path
         self._start, self._end = start, end
-        self.store = path if (path / "zarr.json").is_file() else path / "output.zarr"
-        self.dataset = open_results(path)
+        self.store = Records.open(path)
         self.names = self._named(variables)
+        self.grid = self.store.grid
         self.cells = self.grid.select(region)
         self._whole = region == "all"
         self.axes: dict[str, Axis] = {}
         self._records: dict[str, slice] = {}
-        for dim in dict.fromkeys(filter(None, map(self.time_of, self.names))):
-            whole = read_axis(self.store, dim)
-            records = self._records[dim] = self._between(whole, self.dataset.sizes[dim])
-            self.axes[dim] = Axis(dim, whole.starts[records], whole.stops[records], whole.calendar)
-
-    @cached_property
-    def grid(self) -> Grid:
-        """The grid of the store."""
-        dataset = self.dataset
-        if "compress" in dataset["cell"].attrs:
-            return read_grid(file=self.store)
-        return Points(tuple(map(str, dataset["cell_id"].values)), dataset["cell_lat"].to_numpy(), dataset["cell_lon"].to_numpy())
-
-    def __enter__(self) -> "Source":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.dataset.close()
+        for name in self.names:
+            dim = self.time_of(name)
+            if dim and dim not in self.axes:
+                whole = self.store.whole[dim]
+                committed = min(self.store.axes[other].rows for other in self.names if self.time_of(other) == dim)
+                records = self._records[dim] = self._between(whole, committed)
+                self.axes[dim] = Axis(dim, whole.starts[records], whole.stops[records], whole.calendar)
 
     def _named(self, wanted: list[str] | None) -> list[str]:
-        held = sorted(str(name) for name, array in self.dataset.data_vars.items() if "cell" in array.dims)
+        held = sorted([*self.store.axes, *self.store.static])
         for name in wanted or []:
             if name not in held:
                 raise Mistake(f'"{self.path}" holds no variable "{name}" on its cells.{nearest(name, held)}')
@@ -137,7 +122,7 @@ class Source:
 
     def time_of(self, name: str) -> str:
         """The time dimension of a variable; empty when it has none."""
-        return next((str(dim) for dim in self.dataset[name].dims if dim != "cell"), "")
+        return self.store.axes[name].name if name in self.store.axes else ""
 
     def records(self, name: str) -> int:
         """Records that are wanted of a variable; 1 of one without time."""
@@ -157,56 +142,42 @@ class Source:
             A part of the store cannot be read.
         """
         cells = self.cells if cells is None else cells
-        array, dim = self.dataset[name], self.time_of(name)
-        near = slice(int(cells.min()), int(cells.max()) + 1)  # whole chunks: picking cells one by one reads no less
-        begin = self._records[dim].start if dim else 0
-        rows = self.rows_of_a_block()
+        dim = self.time_of(name)
+        if not dim:
+            yield Block(0, self.store.small(name)[None, cells].astype(np.float32))
+            return
+        begin, rows = self._records[dim].start, self.rows_of_a_block()
+        every = cells.size == self.grid.n_cells
         for first in range(0, self.records(name), rows):
             stop = min(first + rows, self.records(name))
-            part = {"cell": near} | ({dim: slice(begin + first, begin + stop)} if dim else {})
             try:
-                values = array.isel(part).transpose(..., "cell").to_numpy()
-            except (ValueError, RuntimeError, OSError) as error:
-                raise DamagedError(
-                    f'"{self.store}" cannot be read: variable "{name}", {self._said(dim, first, stop)} ({_one_line(error)}). '
-                    "Restore the store, or run again with --fresh."
-                ) from error
-            yield Block(first, np.atleast_2d(values)[:, cells - near.start].astype(np.float32))
-
-    def _said(self, dim: str, first: int, stop: int) -> str:
-        if not dim:
-            return "which has no time"
-        axis = self.axes[dim]
-        return f"{day_name(int(axis.starts[first]), axis.calendar)} to {day_name(int(axis.stops[stop - 1]) - 1, axis.calendar)}"
+                values = self.store.read(name, slice(begin + first, begin + stop), None if every else cells)
+            except DamagedError as error:
+                axis = self.axes[dim]
+                days = (day_name(int(day), axis.calendar) for day in (axis.starts[first], axis.stops[stop - 1] - 1))
+                raise DamagedError(f'Variable "{name}", {" to ".join(days)}: {error}') from None
+            yield Block(first, values.astype(np.float32, copy=False))
 
     def window(self) -> Window:
         """The part of the raster that maps show: all of it, or the box about the cells of a region."""
-        rows, columns = (self.dataset.sizes[dim] for dim in axes_of(self.dataset))
-        row, column = np.divmod(self.grid.order[self.cells], columns)
+        rows, columns = (len(self.store.small(dim)) for dim in self.store.raster)
+        place = self.store.small("cell").astype(np.int64)
         if self._whole:
-            return Window(slice(0, rows), slice(0, columns), self.grid.order)
+            return Window(slice(0, rows), slice(0, columns), place)
+        row, column = np.divmod(place[self.cells], columns)
         top, left, bottom, right = (int(number) for number in (row.min(), column.min(), row.max(), column.max()))
-        place = (row - top) * (right + 1 - left) + column - left
-        return Window(slice(top, bottom + 1), slice(left, right + 1), place)
+        inside = (row - top) * (right + 1 - left) + column - left
+        return Window(slice(top, bottom + 1), slice(left, right + 1), inside)
 
     def attributes(self, name: str) -> dict[str, Any]:
         """The CF attributes of a variable, without those that only its place in the store needs."""
-        own = ("coordinates", "grid_mapping", "cell_measures", "steppe_role")
-        return {key: value for key, value in self.dataset[name].attrs.items() if key not in own}
+        own = ("coordinates", "grid_mapping", "cell_measures", "steppe_role", "_FillValue", "scale_factor", "add_offset")
+        return {key: value for key, value in self.store.attributes[name].items() if key not in own}
 
     @property
     def about(self) -> Mapping[str, Any]:
         """Attributes of the store: what made it, of what."""
-        return self.dataset.attrs
-
-
-def read_axis(store: Path, dim: str) -> Axis:
-    """A whole time axis of a store or of a group in it, committed or not."""
-    import zarr
-
-    bounds = zarr.open_array(store / f"{dim}_bnds", mode="r")
-    days = np.asarray(bounds[:], dtype=np.int64)
-    return Axis(dim, days[:, 0], days[:, 1], str(bounds.attrs.get("calendar", "standard")))
+        return self.store.about
 
 
 def days_between(axis: Axis, start: str | None, end: str | None) -> slice | None:
@@ -223,12 +194,3 @@ def days_between(axis: Axis, start: str | None, end: str | None) -> slice | None
         return None
     found = axis.rows_of(range(first, last + 1))
     return slice(found.start, found.stop)
-
-
-def axes_of(dataset: "xarray.Dataset") -> tuple[str, ...]:
-    """The names of the axes of a raster, rows before columns; none for points."""
-    return tuple(str(dataset["cell"].attrs.get("compress", "")).split())
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:160]

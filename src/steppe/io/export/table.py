@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from steppe.errors import Mistake, nearest
 from steppe.io.axis import Axis, day_name
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import Progress, Source, days_between, read_axis
-from steppe.io.results import open_results
+from steppe.io.export.source import Progress, Source, days_between
+from steppe.io.records import Records
 
 
 def write_cells(
@@ -41,13 +41,13 @@ def write_cells(
     refuse_existing([path], overwrite)
     cells = np.array([source.grid.locate(*place) for place in places]) if places else source.cells
     axis = _common_axis(source)
-    ids = source.dataset["cell_id"].values if "cell_id" in source.dataset.variables else None
+    ids = source.store.small("cell_id") if "cell_id" in source.store.attributes else None
     where = [
         [*([str(ids[cell])] if ids is not None else []), _digits(source.grid.cell_lat[cell]), _digits(source.grid.cell_lon[cell])]
         for cell in cells
     ]
     head = [*(["date"] if axis else []), *(["place"] if ids is not None else []), "latitude", "longitude"]
-    units = [str(source.dataset[name].attrs.get("units", "1")) for name in source.names]
+    units = [str(source.store.attributes[name].get("units", "1")) for name in source.names]
     with aside(path) as beside, beside.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*head, *(f"{name} [{unit}]" for name, unit in zip(source.names, units, strict=True))])
@@ -87,27 +87,24 @@ def write_series(
     """
     refuse_existing([target], overwrite)
     name = _only_series(path, series)
-    store = path if (path / "zarr.json").is_file() else path / "output.zarr"
-    with open_results(path, name) as dataset:
-        held = sorted(str(variable) for variable, array in dataset.data_vars.items() if array.dims == ("time", "region"))
-        for variable in variables or []:
-            if variable not in held:
-                raise Mistake(f'Series "{name}" of "{path}" holds no variable "{variable}".{nearest(variable, held)}')
-        axis = read_axis(store / "series" / name, "time")
-        found = days_between(axis, start, end)
-        if found is None or not dataset.sizes["time"] or (end and found.stop > dataset.sizes["time"]):
-            there = _period(axis, dataset.sizes["time"])
-            raise Mistake(f'Series "{name}" of "{path}" holds {there}. Ask for days of these, written as 1990-01-31.')
-        chosen = dataset.isel(time=slice(found.start, min(found.stop, dataset.sizes["time"])))
-        names = list(variables or held)
-        columns = [_texts(chosen[variable].to_numpy()) for variable in names]
-        dates = _dates(axis, found.start, found.start + chosen.sizes["time"])
-        regions = [str(region) for region in chosen["region"].values]
-        with aside(target) as beside, beside.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["date", "region", *(f"{variable} [{dataset[variable].attrs['units']}]" for variable in names)])
-            for row, date in enumerate(dates):
-                writer.writerows([date, region, *(column[row][i] for column in columns)] for i, region in enumerate(regions))
+    store = Records.open(path, name)
+    held = sorted(store.axes)
+    for variable in variables or []:
+        if variable not in held:
+            raise Mistake(f'Series "{name}" of "{path}" holds no variable "{variable}".{nearest(variable, held)}')
+    names = list(variables or held)
+    axis, committed = store.whole["time"], min(store.axes[variable].rows for variable in names)
+    found = days_between(axis, start, end)
+    if found is None or found.start >= committed or (end and found.stop > committed):
+        raise Mistake(f'Series "{name}" of "{path}" holds {_period(axis, committed)}. Ask for days of these, written as 1990-01-31.')
+    records = slice(found.start, min(found.stop, committed))
+    columns = [_texts(store.read(variable, records)) for variable in names]
+    regions = [str(region) for region in store.small("region")]
+    with aside(target) as beside, beside.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["date", "region", *(f"{variable} [{store.attributes[variable]['units']}]" for variable in names)])
+        for row, date in enumerate(_dates(axis, records.start, records.stop)):
+            writer.writerows([date, region, *(column[row][i] for column in columns)] for i, region in enumerate(regions))
     return target
 
 
@@ -120,14 +117,15 @@ def series_names(path: Path) -> list[str]:
 
 def _only_series(path: Path, series: str) -> str:
     held = series_names(path)
-    if series in held or not (path / "output.zarr").is_dir():  # the latter is said when it is opened
+    if series in held:
         return series
+    Records.open(path)  # says so when there is no store at all
     if series:
-        raise Mistake(f'The run "{path}" has no series "{series}".{nearest(series, held)}')
+        raise Mistake(f'"{path}" has no series "{series}".{nearest(series, held)}')
     if len(held) == 1:
         return held[0]
     choice = f"one of its series with --series ({', '.join(held)}), or cells" if held else "cells"
-    raise Mistake(f'Of the run "{path}" a CSV file takes {choice} with --at LATITUDE,LONGITUDE. Give one.')
+    raise Mistake(f'Of "{path}" a CSV file takes {choice} with --at LATITUDE,LONGITUDE or --region. Give one.')
 
 
 def _common_axis(source: Source) -> Axis | None:

@@ -1,0 +1,61 @@
+"""Arrays of a store that xarray reads lazily, and of which every chunk is verified when it is read.
+
+zarr-python's errors name no file, it takes a file that is missing for fill values, and other readers of shards do not verify the
+checksum of a part. Here a chunk is what was written, or an error that names its file.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xarray.backends import BackendArray
+from xarray.core.indexing import ExplicitIndexer, IndexingSupport, explicit_indexing_adapter
+
+from steppe.io.shard import layout_of
+from steppe.io.shard_file import read_chunk
+
+if TYPE_CHECKING:
+    import xarray
+
+
+class CheckedArray(BackendArray):
+    """The raw values (rows, cells) of one array, as they are written."""
+
+    def __init__(self, group: Path, name: str, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self._group, self._name = group, name
+        self._layout = layout_of(group, name)
+        self.dtype = np.dtype(self._layout.dtype)
+
+    def __getitem__(self, key: ExplicitIndexer) -> Any:
+        return explicit_indexing_adapter(key, self.shape, IndexingSupport.OUTER, self._read)
+
+    def _read(self, key: tuple[Any, ...]) -> NDArray[Any]:
+        """Rows and cells by numbers, slices or arrays of numbers; only the chunks that hold some of them are read."""
+        wanted = [np.atleast_1d(np.arange(length)[part]) for length, part in zip(self.shape, key, strict=True)]
+        values = np.empty([len(numbers) for numbers in wanted], self.dtype)
+        chunk = np.empty(self._layout.chunk, self.dtype)
+        places = [[(i, np.flatnonzero(numbers // size == i)) for i in np.unique(numbers // size)] for numbers, size in self._cuts(wanted)]
+        for i, rows in places[0]:
+            for j, cells in places[1]:
+                read_chunk(self._group, self._name, (int(i), int(j)), self._layout, chunk)
+                inside = np.ix_(wanted[0][rows] - i * chunk.shape[0], wanted[1][cells] - j * chunk.shape[1])
+                values[np.ix_(rows, cells)] = chunk[inside]
+        return values[tuple(0 if isinstance(part, int | np.integer) else slice(None) for part in key)]
+
+    def _cuts(self, wanted: list[NDArray[Any]]) -> list[tuple[NDArray[Any], int]]:
+        return list(zip(wanted, self._layout.chunk, strict=True))
+
+
+def checked(dataset: "xarray.Dataset", group: Path, names: list[str]) -> "xarray.Dataset":
+    """The same undecoded dataset, with the values of arrays `names` of a group verified when they are read."""
+    from xarray.core.indexing import LazilyIndexedArray
+
+    arrays = {name: dataset[name].variable for name in names}
+    return dataset.assign(
+        {
+            name: (array.dims, LazilyIndexedArray(CheckedArray(group, name, array.shape)), array.attrs, array.encoding)
+            for name, array in arrays.items()
+        }
+    )

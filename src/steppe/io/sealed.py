@@ -1,0 +1,56 @@
+"""Small JSON files of which every byte is checked: what people can read and no flipped bit can change.
+
+The last key, "sha256", is the hash of the rest; and the bytes must be those that writing the content again would give, so that
+nothing can change between the words either.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from steppe.errors import DamagedError
+from steppe.io.shard import write_durable
+
+SEAL = "sha256"
+
+
+def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
+    """Writes or replaces the file, durably.
+
+    Raises
+    ------
+    NoSpaceError
+        The disk is full; the old file is untouched.
+    """
+    write_durable(path, _text(content))
+
+
+def read_sealed(path: Path, advice: str) -> dict[str, Any]:
+    """What was written. advice: what to do when the file is damaged, a sentence.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is none.
+    DamagedError
+        It is not what was written.
+    """
+    try:
+        data = path.read_bytes()
+        content: dict[str, Any] = json.loads(data)
+        content.pop(SEAL)
+        if data != _text(content):
+            raise ValueError("its hash is wrong")
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        reason = "it has no hash" if isinstance(error, KeyError) else error
+        raise DamagedError(f'"{path}" is damaged ({reason}). {advice}') from None
+    return content
+
+
+def _text(content: Mapping[str, Any]) -> bytes:
+    seal = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return json.dumps({**content, SEAL: seal}, indent=1, allow_nan=False).encode()

@@ -1,0 +1,124 @@
+"""The order of the instructions in the loop over cells.
+
+LLVM orders instructions so that few registers are needed: chains in which each waits for the one before stand one after another.
+A processor looks a hundred or two instructions ahead, sees little else than one such chain, and waits. Here the loop, which LLVM has
+made of two vectors of cells a turn, gets the order in which its instructions could start if one started each cycle, the longest
+chain first; while more values are alive than there are registers, those that end a value come first (Goodman and Hsu 1988,
+"Code scheduling and register allocation in large basic blocks"). LLVM then chooses instructions and registers in that order.
+
+Text in, text out: llvmlite cannot move instructions. The loop reads nothing that it writes, so only values bind the order.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+
+LATENCY = {"fadd": 3, "fsub": 3, "fmul": 3, "fma": 4, "fdiv": 11, "sqrt": 14}  # [cycles] AMD Zen 3, as LLVM has them; others 1
+REGISTERS = 14  # of 16: what is worked on needs some, too
+NAME = r'%(?:[-\w.$]+|"[^"]*")'
+
+
+class Instruction:
+    """One instruction, or a comparison with the choice it is made for: together they are often one of the processor's."""
+
+    def __init__(self, line: str, makers: dict[str, "Instruction"]) -> None:
+        self.lines = [line]
+        self.name, text = re.findall(rf"^\s*(?:({NAME}) = )?(.*)", line)[0]
+        called = re.search(r"@llvm\.(\w+)", text)
+        self.operation = called[1] if called else text.split(maxsplit=1)[0]
+        self.is_vector = "<" in text
+        self.needs = list(dict.fromkeys(makers[name] for name in re.findall(NAME, text) if name in makers))
+        self.users: list[Instruction] = []
+        for need in self.needs:
+            need.users.append(self)
+        self.height = 0  # cycles from its start to the end of the loop's turn
+        self.start = 0  # cycle in which what it needs is there
+        self.waits_for = 0  # instructions
+        self.open_uses = 0  # users that have not yet had its value
+
+    @property
+    def change(self) -> int:
+        """How many values more are alive after it than before."""
+        return bool(self.users) - sum(need.open_uses == 1 for need in self.needs)
+
+    def take_in(self, other: "Instruction") -> None:
+        """Makes `other`, of which it is the only user, a part of this."""
+        self.lines = other.lines + self.lines
+        self.needs = list(dict.fromkeys([need for need in self.needs if need is not other] + other.needs))
+        for need in other.needs:
+            need.users = list(dict.fromkeys(self if user is other else user for user in need.users))
+
+
+def ordered(module: str, functions: Collection[str]) -> str:
+    """The text of a module with the longest vector loop of each of `functions` in a better order."""
+    # Numbers as names must count upwards; with a letter before them they need not.
+    module = re.sub(r"(?m)^(\d+):", r"n\1:", re.sub(r"%(\d+)\b", r"%n\1", module))
+    return re.sub(r'(?ms)^define [^@]*@"?([^"(]+).*?^\}$', lambda f: _with_order(f[0]) if f[1] in functions else f[0], module)
+
+
+def _with_order(function: str) -> str:
+    loops = [block for block in _blocks(function) if _is_vector_loop(block)]
+    if not loops:
+        return function
+    block = max(loops, key=len)
+    return function.replace(block, reordered(block))
+
+
+def _blocks(function: str) -> Iterator[str]:
+    yield from re.split(r"(?m)^(?=\S+:)", function)[1:]
+
+
+def _is_vector_loop(block: str) -> bool:
+    label = block.split(":", 1)[0]
+    return "<" in block and f"label %{label}" in block
+
+
+def reordered(block: str) -> str:
+    """A block of one label, phis, other instructions and a branch, in a better order."""
+    lines = [line for line in block.splitlines() if line.strip()]
+    begin = next(k for k in range(1, len(lines)) if " = phi " not in lines[k])
+    makers: dict[str, Instruction] = {}
+    instructions = []
+    for line in lines[begin:-1]:
+        instruction = Instruction(line, makers)
+        instructions.append(instruction)
+        if instruction.name:
+            makers[instruction.name] = instruction
+    # Addresses and what is the same in all cells: first, as it is.
+    scalars = [i for i in instructions if not i.is_vector]
+    vectors = [i for i in instructions if i.is_vector]
+    made = [*lines[:begin], *(i.lines[0] for i in scalars), *_sequence(vectors), lines[-1]]
+    return "\n".join(made) + "\n" * (len(block) - len(block.rstrip("\n")))
+
+
+def _sequence(vectors: list[Instruction]) -> Iterator[str]:
+    """The lines of vector instructions in the order of a list schedule. A load stands before its first user."""
+    loads = {i for i in vectors if i.operation == "load" and i.users}
+    choices = {i for i in vectors if i.operation == "fcmp" and len(i.users) == 1}
+    for i in vectors:
+        if i in choices:
+            i.users[0].take_in(i)
+    units = [i for i in vectors if i not in loads and i not in choices]
+    known = set(units)
+    for unit in reversed(units):
+        unit.height = LATENCY.get(unit.operation, 1) + max((user.height for user in unit.users), default=0)
+    for unit in units:
+        unit.waits_for, unit.open_uses = sum(need in known for need in unit.needs), len(unit.users)
+    ready = [unit for unit in units if not unit.waits_for]
+    now = alive = 0
+    loaded: set[Instruction] = set()
+    while ready:
+        crowded = alive >= REGISTERS
+        unit = min(ready, key=lambda u: (u.change if crowded else 0, max(u.start - now, 0), -u.height))
+        ready.remove(unit)
+        now, alive = max(now + 1, unit.start), alive + unit.change
+        for need in unit.needs:
+            need.open_uses -= 1
+            if need in loads and need not in loaded:
+                loaded.add(need)
+                yield from need.lines
+        yield from unit.lines
+        for user in unit.users:
+            user.waits_for -= 1
+            user.start = max(user.start, now + LATENCY.get(unit.operation, 1))
+            if not user.waits_for:
+                ready.append(user)

@@ -1,0 +1,26 @@
+"""A first run says that it compiles; the next ones have nothing to say."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SAID = "Compiling the bucket kernel for this processor; it is kept for the next run.\n"
+
+
+def said(folder: Path, *arguments: str, cache: Path) -> str:
+    environment = {**os.environ, "STEPPE_CACHE": str(cache)}
+    command = [sys.executable, "-m", "steppe", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True).stderr
+
+
+@pytest.mark.parametrize("command", [("run", "run.toml", "--fresh"), ("check", "run.toml")], ids=lambda words: words[0])
+def test_only_the_first_time_is_said(on_points, tmp_path, command):
+    assert said(on_points, *command, cache=tmp_path / "cache") == SAID
+    assert said(on_points, *command, cache=tmp_path / "cache") == ""
+
+
+def test_a_quiet_first_run_is_quiet(on_points, tmp_path):
+    assert said(on_points, "run", "run.toml", "--fresh", "--quiet", cache=tmp_path / "cache") == ""

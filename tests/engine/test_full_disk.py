@@ -1,0 +1,66 @@
+"""A run whose disk fills up: said before it starts, said when it happens, and it goes on when there is space."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import steppe
+from steppe.cli import run_command
+from steppe.errors import Exit
+from steppe.io import Progress
+from tests.engine.test_simulation import digest
+from tests.scenario import copied
+from tests.small_disk import mount_small_disk, resize
+
+COMMAND = ["--quiet", "--set", "engine.checkpoint=20 days"]
+
+
+@pytest.mark.parametrize("part", [0.4, 0.8, 0.95])
+def test_a_full_disk_ends_a_run_and_with_space_it_goes_on(made_scenario: Path, tmp_path: Path, capfd, part: float) -> None:
+    """A disk too small for the store, for its first records, for a later checkpoint."""
+    run_file = copied(made_scenario, tmp_path / "small")
+    out, roomy = run_file.parent / "out", tmp_path / "roomy"
+    command = ["run", str(run_file), *COMMAND]
+    undo = mount_small_disk(roomy, "10m")
+    try:
+        assert run_command([*command, "--output", str(roomy)]) == Exit.DONE
+        expected, size = digest(roomy), int(part * shutil.disk_usage(roomy).used)
+        with steppe.open(roomy) as found:
+            whole = found["water"].load()
+    finally:
+        undo()
+    undo = mount_small_disk(out, str(size))
+    try:
+        capfd.readouterr()
+        assert run_command(command) == Exit.FAILURE
+        said = capfd.readouterr().err
+        assert said.splitlines()[-1].startswith(f'steppe: "{out}')
+        assert said.endswith("cannot be written: No space left on device. Free some space, then start the same command again.\n")
+        assert list(out.rglob("*.tmp")) == [] or not (out / "progress.json").exists()
+        progress = Progress.read(out)
+        if progress:
+            with steppe.open(out) as found:
+                assert found["water"].equals(whole[: progress.records.get("water", 0)])
+        resize(out, "10m")
+        assert run_command(command) == Exit.DONE
+        assert digest(out) == expected
+    finally:
+        undo()
+
+
+def test_a_disk_that_is_too_small_is_said_before_the_run(made_scenario: Path, tmp_path: Path, capfd) -> None:
+    run_file = copied(made_scenario, tmp_path / "small")
+    undo = mount_small_disk(run_file.parent / "out", "600k")
+    try:
+        arguments = [str(run_file), "--set", 'output.every="1 day"']
+        capfd.readouterr()
+        assert run_command(["check", *arguments]) == Exit.DONE
+        assert "are free\n" in capfd.readouterr().out
+        run_command(["run", *arguments, "--quiet"])
+        said = capfd.readouterr().err.splitlines()[0]
+        assert said.startswith("The run will write about ")
+        assert f'to "{run_file.parent / "out"}", where ' in said
+        assert said.endswith('Free some space, choose another disk, or write less: a longer "every", precision = "12 bits".')
+    finally:
+        undo()

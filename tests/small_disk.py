@@ -1,0 +1,21 @@
+"""A disk of a few pages, to fill it: a file system in memory. Where that needs rights that the tests lack, they are skipped and say so."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def mount_small_disk(folder: Path, size: str) -> Callable[[], None]:
+    """Makes `folder` a disk of `size` ("100k"); the function that is returned takes it away."""
+    folder.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"no small disk can be mounted here: {done.stderr.strip()}")
+    return lambda: subprocess.run(["umount", "--lazy", str(folder)], check=True) and None
+
+
+def resize(folder: Path, size: str) -> None:
+    """Another size for a disk of `mount_small_disk`."""
+    subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
