@@ -52,7 +52,6 @@ class PackFile:
 
     def __init__(self, path: str, layout: Layout) -> None:
         self.path = path
-        self._layout = layout
         self._file = open_file(path)
         chunks = layout.chunks[0] * layout.chunks[1]
         head = np.empty(HEAD.size + ENTRY.size * chunks + 4, np.uint8)
@@ -64,7 +63,8 @@ class PackFile:
         self.kind = KINDS[kind]
         self.plain = self.kind == "raw"
         self.source = Source(size, time, digest)
-        self._entries = head[HEAD.size : -4].tobytes()
+        self._entries = [*ENTRY.iter_unpack(head[HEAD.size : -4].tobytes())]
+        self._across = layout.chunks[1]
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -78,7 +78,7 @@ class PackFile:
         DamagedError
             The file is cut short or changed.
         """
-        offset, length, checksum = ENTRY.unpack_from(self._entries, ENTRY.size * (i * self._layout.chunks[1] + j))
+        offset, length, checksum = self._entries[i * self._across + j]
         into = place(length)
         if read_at(self._file, self.path, offset, into) != length or google_crc32c.value(into) != checksum:
             raise DamagedError(f'"{self.path}" is damaged: record {i}, {j} has a wrong checksum. {ADVICE}')

@@ -117,7 +117,7 @@ def read_at(file: int, path: str, offset: int, into: Bytes) -> int:
         The system cannot read it.
     """
     try:
-        return os.preadv(file, [into.data], offset)
+        return os.preadv(file, (into,), offset)  # type: ignore[arg-type]  # an array is a buffer
     except OSError as error:
         raise DamagedError(f'"{path}" cannot be read: {error.strerror}. Restore the file, or make the store again.') from None
 

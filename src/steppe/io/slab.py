@@ -7,7 +7,6 @@ A tile of a slab is read in two steps, so that one thread may read and another d
 its chunks, `Slabs.decode` makes rows of them. A record that holds plain integers is read to where its rows belong.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import Lock, local
 from typing import Any, NamedTuple
@@ -33,6 +32,7 @@ class _Source(NamedTuple):
 
     stored: Stored
     axis: Axis
+    chunks: tuple[int, int]  # of a shard
     daily: bool
     mean: bool
     base: int
@@ -133,7 +133,7 @@ class Slabs:
         if unknown:
             name = sorted(unknown)[0]
             raise ForcingError(f'A cadence is given for "{name}", which is not read.{nearest(name, names)}')
-        self._files: OrderedDict[tuple[str, int, int], ShardFile | PackFile] = OrderedDict()
+        self._files: dict[tuple[str, int, int], ShardFile | PackFile] = {}
         across = sum(-(-len(self.cells) // stored.layout.chunks[1]) + 1 for stored in held)
         self._most_files = min(2 * across, OPEN_FILES)
         self._lock = Lock()
@@ -180,13 +180,14 @@ class Slabs:
         """
         cells = self.cells[tile]
         room.turn_to(len(cells))
-        column, used, total = cells.start // self._width, 0, 0
+        column, whole, used, total = cells.start // self._width, len(cells) == self._width, 0, 0
         for source, (chunk_rows, _) in zip(self._sources, self._needs(slab), strict=True):
-            direct, records = self._is_direct(source, cells), []
+            records = []
             for row in chunk_rows:
+                (shard_i, i), (shard_j, j) = divmod(row, source.chunks[0]), divmod(column, source.chunks[1])
                 try:
-                    file, i, j = self._open(source.stored, row, column)
-                    if direct and file.plain:
+                    file = self._files.get((source.stored.name, shard_i, shard_j)) or self._open(source.stored, shard_i, shard_j)
+                    if whole and source.daily and file.plain:
                         total += file.read(i, j, room.place(source.base, self.length)).nbytes
                         records.append(_Record(file, row, None))
                     else:
@@ -194,7 +195,7 @@ class Slabs:
                             room.memory.append(Memory())
                         data = file.read(i, j, room.memory[used])
                         used += 1
-                        total += len(data)
+                        total += data.nbytes
                         records.append(_Record(file, row, data))
                 except DamagedError as error:
                     raise self.store.named(error, source.stored.name, row) from None
@@ -211,9 +212,9 @@ class Slabs:
         """
         cells = self.cells[tile]
         first = cells.start % self._width
-        part = slice(first, first + len(cells))
+        part, whole = slice(first, first + len(cells)), len(cells) == self._width
         for source, records, (_, wanted) in zip(self._sources, room.records, self._needs(slab), strict=True):
-            if self._is_direct(source, cells):
+            if whole and source.daily:  # a chunk lies in the rows as it does in the store
                 self._decode(source, records[0], room.rows[source.base : source.base + self.length])
                 continue
             raw = self._raw(source, records, wanted)[:, part]
@@ -223,10 +224,6 @@ class Slabs:
             room.rows[source.base : source.base + len(raw)] = raw
         for row, constant in self._constants:
             room.rows[row] = constant.raw[cells.start : cells.stop]
-
-    def _is_direct(self, source: _Source, cells: range) -> bool:
-        """Whether a chunk lies in a tile's rows as it does in the store."""
-        return source.daily and len(cells) == self._width
 
     def _decode(self, source: _Source, record: _Record, out: NDArray[Any]) -> None:
         if record.data is None:
@@ -266,18 +263,15 @@ class Slabs:
         length = source.stored.layout.chunk[0]
         return range(wanted.start // length, -(-wanted.stop // length)), wanted
 
-    def _open(self, stored: Stored, row: int, column: int) -> tuple[ShardFile | PackFile, int, int]:
-        """The open file of a chunk, and the chunk's place in it."""
-        (shard_i, i), (shard_j, j) = divmod(row, stored.layout.chunks[0]), divmod(column, stored.layout.chunks[1])
-        key = (stored.name, shard_i, shard_j)
+    def _open(self, stored: Stored, i: int, j: int) -> ShardFile | PackFile:
+        """Opens a shard, unless another thread has done so meanwhile; the ones opened first are given up."""
         with self._lock:
-            file = self._files.get(key)
-            if file is None:
-                file = self._files[key] = open_fastest(self.store.path, stored, (shard_i, shard_j))
-                if len(self._files) > self._most_files:
-                    self._files.popitem(last=False)
-            self._files.move_to_end(key)
-        return file, i, j
+            if (stored.name, i, j) not in self._files:
+                self._files[stored.name, i, j] = open_fastest(self.store.path, stored, (i, j))
+            file = self._files[stored.name, i, j]
+            if len(self._files) > self._most_files:
+                del self._files[next(iter(self._files))]
+        return file
 
     def _span(self, slab: int) -> range:
         """The days of a slab that all variables hold."""
@@ -294,10 +288,10 @@ class Slabs:
             if cadence == "7 days" and axis.is_daily:
                 axis, mean = Axis.weekly(axis.first, axis.rows, axis.calendar), True
         if axis.is_daily:
-            return _Source(stored, axis, True, mean, self._height, self.length)
+            return _Source(stored, axis, stored.layout.chunks, True, mean, self._height, self.length)
         slabs = range(self.of_day(self.days.start), self.of_day(self.days.stop - 1) + 1)
         room = max(len(axis.rows_of(self._span(slab))) for slab in slabs)
-        return _Source(stored, axis, False, mean, self._height, room)
+        return _Source(stored, axis, stored.layout.chunks, False, mean, self._height, room)
 
 
 def _constant(store: ForcingStore, name: str, beside: Stored) -> Constant:

@@ -64,8 +64,8 @@ def unpack(packed: NDArray[np.uint8], out: NDArray[np.int16]) -> None:
     rows, columns = out.shape
     n = rows * columns // BLOCK
     begin = packed.ctypes.data
-    places = [begin + n * part for part in (0, 4, 6, 8, 9, 10)]
-    _compiled()(n, columns // BLOCK, columns, *places, out.ctypes.data)
+    bases, leasts, widths, firsts, words = begin + 4 * n, begin + 6 * n, begin + 8 * n, begin + 9 * n, begin + 10 * n
+    _compiled()(n, columns // BLOCK, columns, begin, bases, leasts, widths, firsts, words, out.ctypes.data)
 
 
 def _words(width: Any) -> Any:
