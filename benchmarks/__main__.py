@@ -16,6 +16,7 @@ SUITES = {
     "store": "benchmarks.store.suite",
     "startup": "benchmarks.startup",
     "memory": "benchmarks.memory",
+    "generator": "benchmarks.generator",
 }
 
 

@@ -27,6 +27,8 @@ def here(scenario, monkeypatch) -> Path:
 @pytest.fixture
 def call(capfd, monkeypatch) -> Call:
     """Runs a command in this process: exit code, standard output, standard error."""
+    import numba  # noqa: F401  so that no command here says that it compiles, whatever the cache holds
+
     monkeypatch.setenv("COLUMNS", "100")
 
     def called(*arguments: str) -> tuple[Exit, str, str]:

@@ -20,7 +20,3 @@ def said(folder: Path, *arguments: str, cache: Path) -> str:
 def test_only_the_first_time_is_said(on_points, tmp_path, command):
     assert said(on_points, *command, cache=tmp_path / "cache") == SAID
     assert said(on_points, *command, cache=tmp_path / "cache") == ""
-
-
-def test_a_quiet_first_run_is_quiet(on_points, tmp_path):
-    assert said(on_points, "run", "run.toml", "--fresh", "--quiet", cache=tmp_path / "cache") == ""

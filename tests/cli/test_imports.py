@@ -1,10 +1,15 @@
 """What a command does not import: that is why it is there at once."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from steppe.grid.keep import kept as kept_grid
+from tests.scenario import write_mask
 
 NAMED = """
 import sys
@@ -80,3 +85,18 @@ def test_an_export_needs_neither_tables_nor_pictures(on_points):
     found = imported(NAMED, "export", "weather.zarr", "--netcdf", "a.nc", cwd=on_points)
     assert "netCDF4" in found
     assert not found & {"pandas", "xarray", "numba", "pydantic", "matplotlib", "rasterio"}
+
+
+def test_a_grid_out_of_a_file_is_read_with_xarray_once_and_again_when_the_file_changes(here, monkeypatch):
+    monkeypatch.setenv("STEPPE_CACHE", str(here / "cache"))
+    read = "import sys; from steppe.engine.place import open_grid; from steppe.engine.run_file import read_run_file; "
+    read += "print(open_grid(read_run_file('run.toml').grid).n_cells, 'xarray' in sys.modules, file=sys.stderr)"
+    assert imported(read, cwd=here) == {"144", "True"}
+    assert imported(read, cwd=here) == {"144", "False"}
+    shutil.rmtree(here / "mask.zarr")
+    write_mask(here / "mask.zarr", np.ones((3, 4), dtype=bool))
+    assert imported(read, cwd=here) == {"12", "True"}
+    (kept,) = (path for path in (here / "cache" / "grids").iterdir() if kept_grid(path).n_cells == 12)
+    kept.write_bytes(kept.read_bytes()[:100])
+    assert imported(read, cwd=here) == {"12", "True"}
+    assert imported(read, cwd=here) == {"12", "False"}

@@ -10,6 +10,7 @@ import xarray
 
 import steppe
 from steppe.errors import Exit
+from tests.io.daily_maps import write_year
 from tests.shared import shared_path
 
 POINTS = "id,lat,lon\nnorth,-20.5,145.25\nsouth,-25.0,147.5\n"
@@ -42,6 +43,13 @@ def test_generated_weather_says_what_it_is(call, folder):
     with steppe.open("w.zarr") as dataset:
         assert dataset.attrs["weather"] == "generated"
         assert dataset.sizes == {"time": 365, "cell": 2, "bnds": 2}
+
+
+def test_a_climate_that_is_extrapolated_is_told(call, folder):
+    (folder / "points.csv").write_text("id,lat,lon\nlongreach,-23.4,144.2\nbroome,-18.0,122.2\n")
+    code, said, _ = call("ingest", "generate", "w.zarr", "--points", "points.csv", *DAYS)
+    assert code == Exit.DONE
+    assert "In 50% of the cells, far from all places with known normals, the climate is extrapolated by latitude" in said
 
 
 def test_another_seed_is_other_weather_and_the_same_seed_is_the_same(call, folder):
@@ -138,3 +146,41 @@ def test_a_store_that_is_there_stays_as_it_is(call, folder, command):
     assert code == Exit.MISTAKE
     assert "exists already" in wrong
     assert (folder / "w.zarr" / "mine").read_text() == "precious"
+
+
+def test_info_shows_how_maps_came_onto_the_grid(call, folder):
+    files = [str(file) for file in write_year(folder / "silo", days=30)]
+    shifts = ["--day-shift", "rain=0", "--day-shift", "pan=-1"]
+    code, said, _ = call("ingest", "netcdf", *files, "-o", "w.zarr", *shifts, "--method", "rain=nearest", "--points", "places.csv")
+    assert code == Exit.MISTAKE
+    (folder / "places.csv").write_text("id,lat,lon\na,-20.5,143.25\nb,-21.0,144.0\n")
+    code, said, _ = call("ingest", "netcdf", *files, "-o", "w.zarr", *shifts, "--method", "rain=nearest", "--points", "places.csv")
+    assert code == Exit.DONE
+    assert "pan: nearest, days from time stamps moved by -1" in said
+    code, said, _ = call("info", "w.zarr")
+    assert "rain: mm d-1, rainfall, time: mean, nearest, days from time stamps, (time, cell)" in said
+    assert "source: 1990.evap_pan.nc" in said
+
+
+def test_a_year_of_silo_makes_a_store_whose_name_says_what_it_is(call, folder):
+    write_year(folder / "silo")
+    (folder / "places.csv").write_text("id,lat,lon\na,-20.5,143.25\n")
+    code, said, wrong = call("ingest", "silo", "silo", "--years", "1990", "--points", "places.csv")
+    assert (code, wrong) == (Exit.DONE, "")
+    assert said.startswith("silo-1990.zarr: 1 cells, 365 days")
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        (["--day-shift", "rain=today"], "must be whole days"),
+        (["--day-shift", "-1"], "must be NAME=VALUE"),
+        (["--map", "rain"], "must be NAME=VALUE"),
+        (["--method", "wind=nearest"], '"wind" is none of the variables that are taken.'),
+    ],
+)
+def test_options_of_maps_that_say_nothing_are_explained(call, folder, option, says):
+    files = [str(file) for file in write_year(folder / "silo", days=3)]
+    code, _, wrong = call("ingest", "netcdf", *files, "-o", "w.zarr", "--day-shift", "rain=0", "--day-shift", "pan=0", *option)
+    assert code == Exit.MISTAKE
+    assert says in wrong

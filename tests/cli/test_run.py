@@ -39,7 +39,7 @@ def test_a_run_ends_with_its_facts_and_a_table_of_years(call, here):
     with steppe.open("out", "means") as series:
         water = series["water"].isel(region=0).sel(time="1991").values.astype(np.float64)
         runoff = series["runoff"].isel(region=0).sel(time="1991").values.astype(np.float64)
-    assert said.splitlines()[-2].split() == ["1991", f"{runoff.sum():.1f}", f"{water.mean():.1f}"]
+    assert said.splitlines()[-2].split() == ["1991", f"{runoff.sum():.3g}", f"{water.mean():.3g}"]
 
 
 def test_up_to_a_day_and_on(call, here):

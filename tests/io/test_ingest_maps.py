@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from steppe.errors import DamagedError, ForcingError
 from steppe.grid import Lattice, Points, Raster, read_lattice
 from steppe.io import ForcingStore
-from steppe.io.ingest import Choices, Product, ingest_maps, maps
+from steppe.io.ingest import Choices, Product, ingest_maps, map_transfer
 from steppe.io.ingest.regrid import Regrid
 from tests.io.daily_maps import LAT, LON, known_maps, write_maps, write_year
 
@@ -122,7 +122,7 @@ def test_the_area_mean_is_what_it_says(seed, coarser_lat, coarser_lon, down, rig
 def test_a_coarser_grid_gets_area_means_unasked_and_the_store_says_so(year, tmp_path):
     grid = whole(2, 2, -20.25, -0.5, 143.25, 0.5)
     report = ingest(year, tmp_path / "w.zarr", grid)
-    assert "rain: area mean" in report.notes
+    assert "rain: area mean, days from time stamps" in report.notes
     lattice = read_lattice(xarray.Dataset(coords={"lat": LAT, "lon": LON}))
     expected = plain_area_mean(known_maps("max_temp", 365)[:, ::-1], lattice, grid).reshape(365, -1)
     np.testing.assert_allclose(values(tmp_path / "w.zarr", "tmax"), expected, atol=0.0501)
@@ -137,13 +137,13 @@ def test_a_point_gets_the_cell_it_lies_in(year, tmp_path):
 
 
 def test_the_same_values_for_any_buffer_and_batch(year, tmp_path, monkeypatch):
-    ingest(year, tmp_path / "whole.zarr")
-    monkeypatch.setattr(maps, "BUFFER", 1)
-    monkeypatch.setattr(maps, "READ", 100)
+    ingest(year, tmp_path / "whole.zarr", end="1990-02-28")
+    monkeypatch.setattr(map_transfer, "BUFFER", 1)
+    monkeypatch.setattr(map_transfer, "READ", 100)
     monkeypatch.setattr("steppe.io.forcing_writer.tile_size", lambda n_cells: 16)
     monkeypatch.setattr("steppe.io.forcing_writer.SHARD_TILES", 1)
     monkeypatch.setattr("steppe.io.forcing_writer.CHUNK_BYTES", 1)
-    ingest(year, tmp_path / "cut.zarr")
+    ingest(year, tmp_path / "cut.zarr", end="1990-02-28")
     assert ForcingStore.open(tmp_path / "cut.zarr")["rain"].layout.shard == (384, 16)
     for name in ("rain", "tmin"):
         np.testing.assert_array_equal(values(tmp_path / "whole.zarr", name), values(tmp_path / "cut.zarr", name))
@@ -160,6 +160,18 @@ def test_units_are_converted_by_the_table(tmp_path):
         assert dataset["rain"].dtype == np.float32
 
 
+def test_a_unit_that_a_file_lacks_or_has_wrong_is_said_and_recorded(tmp_path):
+    maps_ = {"daily_rain": known_maps("daily_rain", 2) / 1000.0, "max_temp": known_maps("max_temp", 2) + 273.15}
+    file = write_maps(tmp_path / "a.nc", maps_, units={"daily_rain": "", "max_temp": "Celsius"}, packed=False)
+    ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0}, units={"rain": "m d-1", "tmax": "K"})
+    for name, theirs in (("rain", "daily_rain"), ("tmax", "max_temp")):
+        expected = cells_of(known_maps(theirs, 2)[:, ::-1], tmp_path / "w.zarr")
+        np.testing.assert_allclose(values(tmp_path / "w.zarr", name), expected, atol=1e-4)
+    with xarray.open_zarr(tmp_path / "w.zarr", consolidated=False) as dataset:
+        assert dataset["rain"].attrs["source_units"] == "m d-1, as the user says; the file says none"
+        assert dataset["tmax"].attrs["source_units"] == "K, as the user says; the file says Celsius"
+
+
 def test_time_bounds_decide_the_day(tmp_path):
     """Stamped at the end of 24 hours to 9 am: most of them lie on the day before."""
     ends = np.arange(3) + 1.375
@@ -172,6 +184,7 @@ def test_time_bounds_decide_the_day(tmp_path):
 def test_a_day_shift_moves_the_days_and_is_recorded(year, tmp_path):
     report = ingest(year, tmp_path / "w.zarr", day_shift={"rain": 0, "pan": -1})
     assert report.days == 364  # pan of the last day is in the file of the next year
+    assert "pan: as it is, days from time stamps moved by -1" in report.notes
     pan = known_maps("evap_pan", 365)[1:, ::-1]
     np.testing.assert_allclose(values(tmp_path / "w.zarr", "pan"), cells_of(pan, tmp_path / "w.zarr"), atol=1e-5)
     with xarray.open_zarr(tmp_path / "w.zarr", consolidated=False) as dataset:

@@ -63,12 +63,15 @@ class Record:
         """Day of the year, 1 = 1 January."""
         return (self.dates - self.dates.astype("datetime64[Y]").astype("datetime64[D]")).astype(np.int64) + 1
 
+    def total(self, year: int) -> float:
+        """Rain of a year [mm], NaN where too few of its days were read."""
+        of = self.year == year
+        return float(self.filled[of].sum()) if (~np.isnan(self.rain[of])).sum() >= COMPLETE * 365.0 else np.nan
+
     def annual_rain(self) -> Values:
         """Totals [mm] of the years that are complete enough."""
-        _, place = np.unique(self.year, return_inverse=True)
-        complete = np.bincount(place, ~np.isnan(self.rain)) >= COMPLETE * 365.0
-        totals: Values = np.bincount(place, self.filled)[complete]
-        return totals
+        totals = np.array([self.total(year) for year in np.unique(self.year)])
+        return totals[~np.isnan(totals)]
 
 
 class Wetness(NamedTuple):

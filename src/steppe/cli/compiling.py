@@ -10,7 +10,13 @@ SECONDS_BETWEEN_LOOKS = 0.1
 
 @contextmanager
 def compiling_is_said(model: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Says once when the compiler has been loaded: a command does that only for a kernel that is not in the cache."""
+    """Says once when the compiler is being loaded: a command does that only for a kernel that is not in the cache.
+
+    A process that has it already, a program that calls commands, hears nothing.
+    """
+    if "numba" in sys.modules:
+        yield
+        return
     ended = Event()
 
     def watch() -> None:

@@ -7,21 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.clock import parse_date
 from steppe.errors import ModelError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.io import Checkpoint, read_static
+from steppe.io.axis import day_name, day_number
+from steppe.io.records import Records
 from steppe.variable import Role, Variable
 
 State = dict[str, float | NDArray[np.float64]]
 
 
 def initial_state(table: Mapping[str, Any], variables: Mapping[str, Variable], grid: Grid) -> State:
-    """Reads [initial]: `state = "default"` or a checkpoint folder of a run on the same grid; any field as a number or from a store.
+    """Reads [initial]: where the state comes from, and any field of it as a number or from a store.
+
+    state = "default", a checkpoint folder of a run on the same grid, or { store = RUN, date = DAY }: the end of a day that a run recorded.
 
     Raises
     ------
     RunFileError
-        An unknown field, a value of the wrong kind, or a checkpoint of another grid or model.
+        An unknown field, a value of the wrong kind, a checkpoint of another grid or model, or results that do not hold the state.
     ModelError
         A value outside its limits.
     """
@@ -29,7 +34,16 @@ def initial_state(table: Mapping[str, Any], variables: Mapping[str, Variable], g
     found: State = {}
     for key, value in table.items():
         if key == "state":
-            if value != "default":
+            if isinstance(value, dict) and set(value) == {"store", "date"}:
+                numbers = [
+                    name for name, v in known.items() if v.dtype.startswith("float") and name not in table
+                ]  # not which cells are bad
+                found.update(_from_results(Path(value["store"]), value["date"], numbers, grid))
+            elif not isinstance(value, str):
+                raise RunFileError(
+                    f'[initial] state = {value!r} must be "default", a checkpoint folder, or {{ store = "out", date = 1990-01-31 }}.'
+                )
+            elif value != "default":
                 found.update(_from_checkpoint(Path(value), known, grid))
         elif key not in known:
             raise RunFileError(f'[initial] "{key}" is no state of the model.{nearest(key, [*known, "state"])}')
@@ -46,6 +60,33 @@ def initial_state(table: Mapping[str, Any], variables: Mapping[str, Variable], g
             raise ModelError(
                 f'[initial] "{name}" must lie between {low:g} and {high:g} {known[name].units}; it is {found_low:g} to {found_high:g}.'
             )
+    return found
+
+
+def _from_results(path: Path, date: Any, names: list[str], grid: Grid) -> State:
+    """The state at the end of a day, as a run recorded it: records of one day, or the last value of an interval that ends with it."""
+    records = Records.open(path)
+    lat, lon = records.small("cell_lat"), records.small("cell_lon")
+    if lat.shape != grid.cell_lat.shape or not (np.allclose(lat, grid.cell_lat) and np.allclose(lon, grid.cell_lon)):
+        raise RunFileError(f'[initial] state: the results "{path}" are of another grid of {lat.size} cells, this run has {grid.n_cells}.')
+    lacking = [name for name in names if name not in records.axes]
+    if lacking:
+        raise RunFileError(
+            f'[initial] state: the results "{path}" hold no {", ".join(lacking)}. Record them (variables = [...], every = "1 day"), '
+            "or give them as numbers."
+        )
+    found: State = {}
+    for name in names:
+        axis, method = records.axes[name], str(records.attributes[name].get("cell_methods", ""))
+        day = day_number(parse_date(date, axis.calendar))
+        at = np.flatnonzero(axis.stops == day + 1)
+        if not at.size or (axis.starts[at[0]] != day and not method.startswith("time: point")):
+            held = axis.period() if axis.rows else "nothing yet"
+            raise RunFileError(
+                f'[initial] state: the results "{path}" do not hold {name} at the end of {day_name(day, axis.calendar)}; they hold {held}, '
+                f'as "{method}". It must be recorded every day, or as the last of an interval that ends then.'
+            )
+        found[name] = records.read(name, slice(int(at[0]), int(at[0]) + 1))[0]
     return found
 
 

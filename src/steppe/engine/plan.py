@@ -19,10 +19,11 @@ from steppe.comm import BoxReach, Serial
 from steppe.engine.events import Action, calendar
 from steppe.engine.initial import initial_state
 from steppe.engine.parameters import Chosen, choose
+from steppe.engine.place import open_grid
 from steppe.engine.run_file import RunFile, SeriesSection, read_run_file
 from steppe.engine.weather import open_weather
 from steppe.errors import ForcingError, ModelError, RunFileError, nearest
-from steppe.grid import Grid, Partition, Raster, Region, read_grid
+from steppe.grid import Grid, Partition, Raster, Region
 from steppe.io import ForcingReader, ForcingStore, read_static
 from steppe.kernels.sums import total
 from steppe.models import CellModel, Choice, Model, Reach, find_model
@@ -85,7 +86,7 @@ class Plan:
         """Reads all that a run file names."""
         run = run if isinstance(run, RunFile) else read_run_file(run, changes)
         module = find_model(run.model)
-        grid = read_grid(region=run.grid.region, file=run.grid.file, points=run.grid.points)
+        grid = open_grid(run.grid)
         forcing = open_weather(run, grid)
         clock = Clock.daily(run.time.start, forcing.calendar if forcing else "standard")
         steps = clock.index(parse_date(run.time.end, clock.calendar)) + 1

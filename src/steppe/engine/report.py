@@ -124,5 +124,5 @@ def overview(path: Path) -> dict[str, Any]:
 
 def _described(array: "xarray.DataArray") -> str:
     words = [str(array.attrs.get(key, "")) for key in ("units", "long_name", "cell_methods", "regridding")]
-    shift = [f"day shift {array.attrs['day_shift']:+d}"] if array.attrs.get("day_shift") else []
-    return ", ".join([*filter(None, words), *shift, f"({', '.join(map(str, array.dims))})"])
+    days = [f"days from {array.attrs['days_from']}"] if "days_from" in array.attrs else []
+    return ", ".join([*filter(None, words), *days, f"({', '.join(map(str, array.dims))})"])

@@ -6,6 +6,7 @@ from steppe.grid.grid import Grid
 from steppe.grid.lattice import Lattice, read_lattice
 from steppe.grid.partition import Partition, Share, tile_size, tiles
 from steppe.grid.points import Points
+from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 from steppe.grid.read import read_grid
 from steppe.grid.region import Region, RegionLike, region_names
@@ -20,6 +21,7 @@ __all__ = [
     "Partition",
     "Piece",
     "Points",
+    "Projected",
     "Raster",
     "Region",
     "RegionLike",

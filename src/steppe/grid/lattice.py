@@ -1,6 +1,7 @@
-"""Even rows of latitude and columns of longitude, as files have them: either way up, 0 to 360 or -180 to 180, in single precision."""
+"""Even rows and columns as files have them: of latitude and longitude, either way up, 0 to 360 or -180 to 180, or of a projection."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 UNEVEN = 1e-3  # [cell] how far a centre may lie off its even place; float32 coordinates of 0.01 degree stay below it
 
+_METRES = {"m": 1.0, "metre": 1.0, "meter": 1.0, "metres": 1.0, "meters": 1.0, "km": 1000.0, "kilometre": 1000.0, "kilometer": 1000.0}
 _AXES = {"latitude": ("latitude", "lat", "degrees_north", "degree_north"), "longitude": ("longitude", "lon", "degrees_east", "degree_east")}
 
 
@@ -21,6 +23,7 @@ class Lattice(NamedTuple):
 
     dims: the file's names of its rows and columns. lat (rows,), lon (columns,): centres [degrees], falling and rising; dlat < 0, dlon > 0.
     rows, columns: where each of them lies in the file. turned: what was done to the file's order, in words.
+    crs: None, or the attributes of the grid mapping of a projection; then lat and lon are its y and x [m].
     """
 
     dims: tuple[str, str]
@@ -31,13 +34,14 @@ class Lattice(NamedTuple):
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
     turned: tuple[str, ...]
+    crs: Mapping[str, Any] | None = None
 
     def __str__(self) -> str:
         """Size, spacing and extent, for messages."""
-        return (
-            f"{self.lat.size} x {self.lon.size} cells of {-self.dlat:g} x {self.dlon:g} degrees "
-            f"from latitude {self.lat[0]:g}, longitude {self.lon[0]:g}"
-        )
+        size = f"{self.lat.size} x {self.lon.size} cells of {-self.dlat:g} x {self.dlon:g}"
+        if self.crs is not None:
+            return f"{size} m from y {self.lat[0]:.10g}, x {self.lon[0]:.10g}"
+        return f"{size} degrees from latitude {self.lat[0]:g}, longitude {self.lon[0]:g}"
 
 
 def read_lattice(dataset: "xarray.Dataset") -> Lattice:
@@ -46,8 +50,10 @@ def read_lattice(dataset: "xarray.Dataset") -> Lattice:
     Raises
     ------
     GridError
-        It has no one-dimensional, evenly spaced latitude and longitude.
+        It has no one-dimensional, evenly spaced latitude and longitude, or y and x with a grid mapping.
     """
+    if projected := _projected_axes(dataset):
+        return _projected(dataset, *projected)
     lat, lon = (_axis(dataset, kind) for kind in _AXES)
     rows, columns = _even("latitude", lat), _even("longitude", lon)
     row_of, column_of = np.arange(rows.size), np.arange(columns.size)
@@ -70,6 +76,56 @@ def read_lattice(dataset: "xarray.Dataset") -> Lattice:
     return Lattice((str(lat.dims[0]), str(lon.dims[0])), rows, np.round(columns, DIGITS), dlat, dlon, row_of, column_of, tuple(turned))
 
 
+def _projected_axes(dataset: "xarray.Dataset") -> "tuple[xarray.DataArray, xarray.DataArray] | None":
+    """y and x of a projection, None when the file has none."""
+    found = []
+    for axis in ("y", "x"):
+        fitting = [dataset[name] for name in sorted(map(str, dataset.variables)) if _is_projected(dataset[name], axis)]
+        if len(fitting) != 1:
+            return None
+        found.append(fitting[0])
+    return found[0], found[1]
+
+
+def _is_projected(values: "xarray.DataArray", axis: str) -> bool:
+    named = values.attrs.get("standard_name") == f"projection_{axis}_coordinate"
+    return values.ndim == 1 and (named or (values.name == axis and values.attrs.get("units") in _METRES))
+
+
+def _projected(dataset: "xarray.Dataset", y: "xarray.DataArray", x: "xarray.DataArray") -> Lattice:
+    mappings = {str(v.attrs["grid_mapping"]) for v in dataset.data_vars.values() if "grid_mapping" in v.attrs}
+    named = {str(name) for name, v in dataset.variables.items() if {"crs_wkt", "grid_mapping_name", "spatial_ref"} & set(v.attrs)}
+    names = sorted((mappings & named) or named)
+    if len(names) != 1:
+        said = f"{', '.join(names)} say" if names else "no variable says"
+        raise GridError(
+            f'"{y.name}" and "{x.name}" are axes of a projection, but {said} of which. '
+            "Add one grid mapping variable (CF 5.6), with crs_wkt."
+        )
+    lengths = []
+    for axis in (y, x):
+        unit = str(axis.attrs.get("units", ""))
+        if unit not in _METRES:
+            raise GridError(f'"{axis.name}" is in "{unit}", expected metres or kilometres of a projection.')
+        lengths.append(_METRES[unit])
+    rows, columns = _even("y", y) * lengths[0], _even("x", x) * lengths[1]
+    row_of, column_of = np.arange(rows.size), np.arange(columns.size)
+    turned = []
+    if rows[0] < rows[-1]:
+        rows, row_of = rows[::-1], row_of[::-1]
+        turned.append("rows run from the south in the file")
+    if columns[0] > columns[-1]:
+        columns, column_of = columns[::-1], column_of[::-1]
+        turned.append("columns run from the east in the file")
+    steps = _spacing(rows), _spacing(columns)
+    crs = {
+        key: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        for key, value in dataset[names[0]].attrs.items()
+        if key != "_FillValue"
+    }
+    return Lattice((str(y.dims[0]), str(x.dims[0])), rows, columns, *steps, row_of, column_of, tuple(turned), crs)
+
+
 def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":
     marks = _AXES[kind]
     for name in sorted(map(str, dataset.variables)):  # a store does not keep them in order
@@ -79,7 +135,8 @@ def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":
             return values
     raise GridError(
         f"No one-dimensional {kind} was found among {', '.join(sorted(map(str, dataset.variables))) or 'no variables'}. "
-        f"Mark it with standard_name or units ({marks[2]}); projected and curvilinear grids must be regridded first."
+        f"Mark it with standard_name or units ({marks[2]}). Projections need axes projection_y_coordinate and projection_x_coordinate; "
+        "curvilinear grids must be regridded first."
     )
 
 

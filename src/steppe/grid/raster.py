@@ -14,9 +14,9 @@ from steppe.card import card
 from steppe.errors import GridError
 from steppe.grid.earth import band_areas, distances
 from steppe.grid.grid import Array
-from steppe.grid.region import Region, RegionLike
+from steppe.grid.packing import select_cells, spread, strip_order
+from steppe.grid.region import RegionLike
 
-STRIP = 64  # columns of a strip of the order of cells
 DIGITS = 10  # decimals of a degree that count: 0.01 mm; takes the noise of repeated addition out of coordinates
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -120,11 +120,7 @@ class Raster:
 
         Packed cell i - 64 is the northern neighbour of cell i inland, and near it at a coast.
         """
-        strips = []
-        for west in range(0, self.nlon, STRIP):
-            row, column = np.nonzero(self.active[:, west : west + STRIP])
-            strips.append(row * self.nlon + column + west)
-        return _read_only(np.concatenate(strips).astype(np.int64))
+        return strip_order(self.active)
 
     @property
     def n_cells(self) -> int:
@@ -187,29 +183,14 @@ class Raster:
         GridError
             The region is malformed, unknown, or holds no active cell.
         """
-        region = Region.of(region)
-        if region.kind == "all":
-            return np.arange(self.n_cells)
-        if region.kind == "cell":
-            return np.array([self.locate(*region.places[0])])
-        found = np.flatnonzero(region.contains(self.cell_lon, self.cell_lat))
-        if not found.size:
-            south, north, west, east = self.lat_bnds.min(), self.lat_bnds.max(), self.lon_bnds.min(), self.lon_bnds.max()
-            raise GridError(
-                f"Region {region} holds the centre of no active cell. The grid spans longitude {west:g} to {east:g} "
-                f"and latitude {south:g} to {north:g}."
-            )
-        return found
+        return select_cells(self, region)
 
     def unpack(self, values: Array, fill: float = np.nan) -> Array:
         """Packed values (..., cells) as maps (..., nlat, nlon), `fill` where no cell is active.
 
         Keeps the dtype where it can hold `fill`: float32 stays, integers become float64 for NaN.
         """
-        values = np.asarray(values)
-        maps = np.full((*values.shape[:-1], self.active.size), fill, dtype=np.result_type(values.dtype, fill))
-        maps[..., self.order] = values
-        return maps.reshape(*values.shape[:-1], self.nlat, self.nlon)
+        return spread(values, self.order, (self.nlat, self.nlon), fill)
 
 
 def _centres(first: float, spacing: float, count: int) -> NDArray[np.float64]:

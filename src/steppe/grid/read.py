@@ -11,6 +11,7 @@ from steppe.grid.builtin import builtin_grid
 from steppe.grid.grid import Grid
 from steppe.grid.lattice import read_lattice
 from steppe.grid.points import Points
+from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 
 if TYPE_CHECKING:
@@ -46,17 +47,18 @@ def read_grid(region: str | None = None, file: Path | None = None, points: Path 
     return read_raster(file, variable)
 
 
-def read_raster(path: Path, variable: str | None = None) -> Raster:
+def read_raster(path: Path, variable: str | None = None) -> Raster | Projected:
     """The raster of a CF file or store.
 
     A cell takes part where the mask is neither 0 nor missing (a variable whose name holds "mask", whose standard_name is
     land_binary_mask, or of type boolean), or where any other variable has a value. A store of packed cells (CF compression by
-    gathering, as Steppe's forcing) needs no mask. Rows may run either way; longitudes may be 0 to 360.
+    gathering, as Steppe's forcing) needs no mask. Rows may run either way; longitudes may be 0 to 360. Axes may be y and x of a projection
+    that a grid mapping describes.
 
     Raises
     ------
     GridError
-        The file cannot be read, has no regular latitude and longitude, or no clear mask.
+        The file cannot be read, has no regular axes, or no clear mask.
     """
     import xarray  # 0.5 s to import, and only files need it
 
@@ -75,7 +77,7 @@ def read_raster(path: Path, variable: str | None = None) -> Raster:
             raise GridError(f'"{path}": {error}') from None
 
 
-def _raster(dataset: "xarray.Dataset", variable: str | None) -> Raster:
+def _raster(dataset: "xarray.Dataset", variable: str | None) -> Raster | Projected:
     lattice = read_lattice(dataset)
     packed = [v for v in dataset.variables.values() if v.attrs.get("compress") == " ".join(lattice.dims)]
     if packed and variable is None:
@@ -84,6 +86,12 @@ def _raster(dataset: "xarray.Dataset", variable: str | None) -> Raster:
     else:
         mask = _active(_mask_variable(dataset, lattice.dims, variable).transpose(*lattice.dims))
     mask = mask[lattice.rows][:, lattice.columns]
+    if lattice.crs is not None:
+        geometry = (float(lattice.lat[0]), lattice.dlat, float(lattice.lon[0]), lattice.dlon)
+        kept = [dataset[name].values for name in ("cell_lat", "cell_lon", "cell_area") if packed and name in dataset.variables]
+        if len(kept) == 3 and "crs_wkt" in lattice.crs:
+            return Projected(*geometry, mask, lattice.crs, *kept)
+        return Projected.project(*geometry, mask, lattice.crs)
     return Raster(float(lattice.lat[0]), lattice.dlat, float(lattice.lon[0]), lattice.dlon, mask)
 
 

@@ -8,19 +8,22 @@ from typing import Any
 import numpy as np
 
 from steppe.clock import EPOCH
-from steppe.grid import Grid, Raster
+from steppe.grid import Grid, Points, Projected
 from steppe.io.axis import Axis
 from steppe.io.shard import write_durable, write_small
 
 ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
     "lat": {"units": "degrees_north", "standard_name": "latitude", "long_name": "latitude of rows", "axis": "Y", "bounds": "lat_bnds"},
     "lon": {"units": "degrees_east", "standard_name": "longitude", "long_name": "longitude of columns", "axis": "X", "bounds": "lon_bnds"},
+    "y": {"units": "m", "standard_name": "projection_y_coordinate", "long_name": "y of rows", "axis": "Y", "bounds": "y_bnds"},
+    "x": {"units": "m", "standard_name": "projection_x_coordinate", "long_name": "x of columns", "axis": "X", "bounds": "x_bnds"},
     "cell_lat": {"units": "degrees_north", "standard_name": "latitude", "long_name": "latitude of the cell"},
     "cell_lon": {"units": "degrees_east", "standard_name": "longitude", "long_name": "longitude of the cell"},
     "cell_area": {"units": "m2", "standard_name": "cell_area", "long_name": "area of the cell"},
     "cell_id": {"cf_role": "timeseries_id", "long_name": "name of the place"},
 }
-DIMENSIONS = {"lat": ("lat",), "lon": ("lon",), "lat_bnds": ("lat", "bnds"), "lon_bnds": ("lon", "bnds")}
+AXES = ("lat", "lon", "y", "x")
+DIMENSIONS = {**{name: (name,) for name in AXES}, **{f"{name}_bnds": (name, "bnds") for name in AXES}}
 WGS84 = {
     "grid_mapping_name": "latitude_longitude",
     "semi_major_axis": 6378137.0,
@@ -33,11 +36,11 @@ WGS84 = {
 
 def write_coordinates(group: Path, grid: Grid) -> None:
     """Writes where the cells are: `cell` (CF compression by gathering on a raster), centres, axes with bounds, and `crs`."""
-    compress = {"compress": " ".join(grid.shape)} if isinstance(grid, Raster) else {}
+    compress = {} if isinstance(grid, Points) else {"compress": " ".join(grid.shape)}
     write_small(group, "cell", grid.order.astype(np.int32), {"long_name": "cell", **compress}, ("cell",))
     for name, values in grid.coordinates().items():
         write_small(group, name, values, ATTRIBUTES.get(name, {}), DIMENSIONS.get(name, ("cell",)))
-    write_small(group, "crs", np.int32(0), WGS84, ())
+    write_small(group, "crs", np.int32(0), dict(grid.crs) if isinstance(grid, Projected) else WGS84, ())
 
 
 def write_axis(group: Path, axis: Axis) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import Failure, ForcingError
-from steppe.grid import Grid, Raster, tile_size
+from steppe.grid import Grid, Points, Projected, Raster, tile_size
 from steppe.io.axis import Axis, day_name
 from steppe.io.coordinates import write_axis, write_coordinates, write_group
 from steppe.io.forcing_store import FORMAT
@@ -214,6 +214,8 @@ class ForcingWriter:
         if isinstance(grid, Raster):
             kind = {"kind": "regular_lat_lon", "nlat": grid.nlat, "nlon": grid.nlon, "lat0": grid.lat0, "dlat": grid.dlat}
             kind |= {"lon0": grid.lon0, "dlon": grid.dlon, "crs": "EPSG:4326"}
+        if isinstance(grid, Projected):
+            kind = {"kind": "projected", "ny": grid.y.size, "nx": grid.x.size, "y0": grid.y0, "dy": grid.dy, "x0": grid.x0, "dx": grid.dx}
         attributes = {
             "Conventions": "CF-1.11",
             "title": about.title,
@@ -224,7 +226,7 @@ class ForcingWriter:
             "calendar": self._calendar,
             "grid": kind,
             "grid_digest": grid.digest,
-            "cell_order": "strip64" if isinstance(grid, Raster) else "list",
+            "cell_order": "list" if isinstance(grid, Points) else "strip64",
             "tile": tile_size(grid.n_cells),
             "source": [dict(file) for file in about.source],
             "history": about.history,

@@ -72,7 +72,7 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
 
 
 def unpack(packed: "Labelled", dataset: "xarray.Dataset | None" = None) -> "Labelled":
-    """Maps (..., lat, lon) of packed values (..., cell), NaN where no cell is active. Loads the values.
+    """Maps (..., lat, lon) of packed values (..., cell), or (..., y, x) of a projection; NaN where no cell is active. Loads the values.
 
     Parameters
     ----------
@@ -89,11 +89,12 @@ def unpack(packed: "Labelled", dataset: "xarray.Dataset | None" = None) -> "Labe
     import xarray
 
     whole: xarray.Dataset | xarray.DataArray = packed if dataset is None else dataset
-    if "cell" not in packed.dims or packed["cell"].attrs.get("compress") != "lat lon":
+    rows_and_columns = packed["cell"].attrs.get("compress", "").split() if "cell" in packed.dims else []
+    if not rows_and_columns:
         raise GridError("These values are not packed cells of a raster: points and series have no maps. Use them as they are.")
-    if not {"lat", "lon"} <= set(whole.coords):
+    if not set(rows_and_columns) <= set(whole.coords):
         raise GridError('Single variables do not carry the axes of their raster. Write unpack(dataset["name"], dataset).')
-    axes = {str(name): value for name, value in whole.coords.items() if "lat" in value.dims or "lon" in value.dims}
+    axes = {str(name): value for name, value in whole.coords.items() if set(rows_and_columns) & set(value.dims)}
     places = {str(name): value for name, value in packed.coords.items() if "cell" not in value.dims} | axes
     if isinstance(packed, xarray.DataArray):
         return _spread(packed, places)
@@ -103,10 +104,11 @@ def unpack(packed: "Labelled", dataset: "xarray.Dataset | None" = None) -> "Labe
 
 def _spread(array: "xarray.DataArray", places: Mapping[str, "xarray.DataArray"]) -> "xarray.DataArray":
     values: NDArray[Any] = array.transpose(..., "cell").to_numpy()
-    before, raster = values.shape[:-1], (len(places["lat"]), len(places["lon"]))
+    axes = array["cell"].attrs["compress"].split()
+    before, raster = values.shape[:-1], [len(places[axis]) for axis in axes]
     maps = np.full((*before, raster[0] * raster[1]), np.nan, np.result_type(values.dtype, np.float32))
     maps[..., array["cell"].to_numpy()] = values
-    dims = (*(dim for dim in array.dims if dim != "cell"), "lat", "lon")
+    dims = (*(dim for dim in array.dims if dim != "cell"), *axes)
     here = {name: value for name, value in places.items() if set(value.dims) <= set(dims)}
     return type(array)(maps.reshape(*before, *raster), here, dims, array.name, array.attrs)
 

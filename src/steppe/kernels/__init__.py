@@ -2,9 +2,9 @@
 
     vecmath   exp, log, power, ... for steps           primitives, intrinsics   what they are made of, in Python and compiled
     cell_loop what the loop is, as text                source, compiling        from functions to machine code
-    cache     machine code on disk                     cell_kernel              all of it: a model's loop, ready to run
-    loading   a kernel made while the program goes on    sums                   sums that do not depend on order
-    bitpack   tables of integers in few bits
+    ordering  the loop's instructions in good order    cache                    machine code on disk
+    loading   a kernel made while the program goes on  cell_kernel              all of it: a model's loop, ready to run
+    sums      sums that do not depend on order         bitpack                  tables of integers in few bits
 
 Importing this room imports neither Numba nor LLVM: a kernel that is in the cache needs no Numba at all.
 """

@@ -63,6 +63,12 @@ def object_of(text: str) -> bytes:
     return made
 
 
+def vector_registers() -> int:
+    """How many vector registers this processor has: 16 on x86-64 before AVX-512, else 32."""
+    machine, (_, features) = target_machine(), _processor()
+    return 16 if machine.triple.startswith("x86_64") and "+avx512vl" not in features else 32
+
+
 def _compiler() -> str:
     """The source of this room."""
     return "\0".join(path.read_text() for path in sorted(Path(__file__).parent.glob("*.py")))

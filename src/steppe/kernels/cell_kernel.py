@@ -18,7 +18,6 @@ Array = NDArray[Any]
 KINDS = {"int16": 0, "float32": 1, "float64": 2}
 MISSING = -32768  # of integer forcing
 OF_TILE = [list(PARAMETERS).index(name) for name in ("first", "last", "integers", "singles", "doubles", "columns", "column_0")]
-INTEGERS = np.arange(MISSING + 1, 32768)
 
 
 class Record(NamedTuple):
@@ -198,10 +197,11 @@ def _columns(limits: Iterable[tuple[float, float]], real: Any) -> tuple[Array, A
 @lru_cache
 def good_integers(real: Any, scale: float, offset: float, low: float, high: float) -> tuple[int, int]:
     """The least and the greatest int16 whose value lies within the limits: decoding, and each rounding in it, keeps the order."""
+    integers = np.arange(MISSING + 1, 32768)
     with np.errstate(all="ignore"):
-        values = INTEGERS.astype(real) * real(scale) + real(offset)
+        values = integers.astype(real) * real(scale) + real(offset)
     good = np.flatnonzero((values >= real(low)) & (values <= real(high)))
-    return (int(INTEGERS[good[0]]), int(INTEGERS[good[-1]])) if good.size else (1, 0)
+    return (int(integers[good[0]]), int(integers[good[-1]])) if good.size else (1, 0)
 
 
 def _aligned(length: int, real: Any) -> Array:

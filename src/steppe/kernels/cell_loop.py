@@ -11,8 +11,6 @@ good state still, and the loop need not ask which cells are good: whether a bloc
 looked at where it is decoded, and from a sum of the new state, `odd`. Only then `judge` looks at each cell.
 
 Optional forcing lies in the state array too: it is carried from step to step, and what it becomes after each is its default.
-In `judge` a code is kept as `old + ZERO`: a plain select between a new value and what lies in its place becomes a masked
-store, which takes some twenty operations on AMD Zen.
 A loop over the rows of an array takes their number at run time: unrolled, it would be most of the program.
 """
 
@@ -149,14 +147,20 @@ def all_zero(work, at):
 
 
 @inline
+def blame(values, low, high, odd, number):
+    """`number` into `odd` where a value lies outside the limits. What stays is stored as `odd + ZERO`, as a plain select between a new
+    value and what lies in its place becomes a masked store, which takes some twenty operations on AMD Zen."""
+    for i in range(B):
+        odd[i] = where(values[i] >= low and values[i] <= high, odd[i] + ZERO, number)
+
+
+@inline
 def judge(old, new, work, states, n_limits, limit_rows, lowest, highest, j):
     """Finds the cells that became bad in step j. A bad cell keeps its state and has no diagnostics."""
     for i in range(B):
         work[{odd} + i] = where(work[{odd} + i] == ZERO, ZERO, Real({not_finite}))
     for k in range(n_limits - 1, -1, -1):
-        for i in range(B):
-            value = work[limit_rows[k] * S + i]
-            work[{odd} + i] = where(value >= lowest[k] and value <= highest[k], work[{odd} + i] + ZERO, Real(k + 1))
+        blame(pointer(work, limit_rows[k] * S), lowest[k], highest[k], pointer(work, {odd}), Real(k + 1))
     for i in range(B):
         if work[{code_at} + i] == ZERO and work[{odd} + i] != ZERO:
             work[{code_at} + i], work[{step_at} + i] = work[{odd} + i], Real(j)

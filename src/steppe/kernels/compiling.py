@@ -31,7 +31,7 @@ from numba.core.typed_passes import AnnotateTypes, IRLegalization, NativeLowerin
 from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 
 from steppe.errors import ModelError
-from steppe.kernels.cache import target_machine
+from steppe.kernels.cache import target_machine, vector_registers
 from steppe.kernels.intrinsics import CONSTANTS, INTRINSICS
 from steppe.kernels.loading import go_on
 from steppe.kernels.ordering import ordered
@@ -278,7 +278,7 @@ def _optimised(module: Any, apart: str) -> tuple[Any, bytes]:
     with _settings(bool(apart)):
         builder.getModulePassManager().run(module, builder)
         if apart:
-            module = llvm.parse_assembly(ordered(str(module), names))
+            module = llvm.parse_assembly(ordered(str(module), names, vector_registers()))
             module.verify()
         return module, machine.emit_object(module)
 

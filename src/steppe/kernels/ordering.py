@@ -12,8 +12,7 @@ Text in, text out: llvmlite cannot move instructions. The loop reads nothing tha
 import re
 from collections.abc import Collection, Iterator
 
-LATENCY = {"fadd": 3, "fsub": 3, "fmul": 3, "fma": 4, "fdiv": 11, "sqrt": 14}  # [cycles] AMD Zen 3, as LLVM has them; others 1
-REGISTERS = 14  # of 16: what is worked on needs some, too
+LATENCY = {"fadd": 3, "fsub": 3, "fmul": 3, "fma": 4, "fdiv": 11, "sqrt": 15}  # [cycles] AMD Zen 3, as LLVM has them; others 1
 NAME = r'%(?:[-\w.$]+|"[^"]*")'
 
 
@@ -25,8 +24,8 @@ class Instruction:
         self.name, text = re.findall(rf"^\s*(?:({NAME}) = )?(.*)", line)[0]
         called = re.search(r"@llvm\.(\w+)", text)
         self.operation = called[1] if called else text.split(maxsplit=1)[0]
-        self.is_vector = "<" in text
         self.needs = list(dict.fromkeys(makers[name] for name in re.findall(NAME, text) if name in makers))
+        self.is_of_cells: bool = "<" in text or any(need.is_of_cells for need in self.needs)
         self.users: list[Instruction] = []
         for need in self.needs:
             need.users.append(self)
@@ -48,19 +47,19 @@ class Instruction:
             need.users = list(dict.fromkeys(self if user is other else user for user in need.users))
 
 
-def ordered(module: str, functions: Collection[str]) -> str:
-    """The text of a module with the longest vector loop of each of `functions` in a better order."""
+def ordered(module: str, functions: Collection[str], registers: int) -> str:
+    """The text of a module with the longest vector loop of each of `functions` in the order for a processor with so many registers."""
     # Numbers as names must count upwards; with a letter before them they need not.
     module = re.sub(r"(?m)^(\d+):", r"n\1:", re.sub(r"%(\d+)\b", r"%n\1", module))
-    return re.sub(r'(?ms)^define [^@]*@"?([^"(]+).*?^\}$', lambda f: _with_order(f[0]) if f[1] in functions else f[0], module)
+    return re.sub(r'(?ms)^define [^@]*@"?([^"(]+).*?^\}$', lambda f: _with_order(f[0], registers) if f[1] in functions else f[0], module)
 
 
-def _with_order(function: str) -> str:
+def _with_order(function: str, registers: int) -> str:
     loops = [block for block in _blocks(function) if _is_vector_loop(block)]
     if not loops:
         return function
     block = max(loops, key=len)
-    return function.replace(block, reordered(block))
+    return function.replace(block, reordered(block, registers))
 
 
 def _blocks(function: str) -> Iterator[str]:
@@ -69,10 +68,10 @@ def _blocks(function: str) -> Iterator[str]:
 
 def _is_vector_loop(block: str) -> bool:
     label = block.split(":", 1)[0]
-    return "<" in block and f"label %{label}" in block
+    return "<" in block and re.search(rf"label %{re.escape(label)}(?![-\w.$])", block) is not None
 
 
-def reordered(block: str) -> str:
+def reordered(block: str, registers: int) -> str:
     """A block of one label, phis, other instructions and a branch, in a better order."""
     lines = [line for line in block.splitlines() if line.strip()]
     begin = next(k for k in range(1, len(lines)) if " = phi " not in lines[k])
@@ -84,20 +83,19 @@ def reordered(block: str) -> str:
         if instruction.name:
             makers[instruction.name] = instruction
     # Addresses and what is the same in all cells: first, as it is.
-    scalars = [i for i in instructions if not i.is_vector]
-    vectors = [i for i in instructions if i.is_vector]
-    made = [*lines[:begin], *(i.lines[0] for i in scalars), *_sequence(vectors), lines[-1]]
+    common = [line for i in instructions if not i.is_of_cells for line in i.lines]
+    made = [*lines[:begin], *common, *_sequence([i for i in instructions if i.is_of_cells], registers), lines[-1]]
     return "\n".join(made) + "\n" * (len(block) - len(block.rstrip("\n")))
 
 
-def _sequence(vectors: list[Instruction]) -> Iterator[str]:
-    """The lines of vector instructions in the order of a list schedule. A load stands before its first user."""
-    loads = {i for i in vectors if i.operation == "load" and i.users}
-    choices = {i for i in vectors if i.operation == "fcmp" and len(i.users) == 1}
-    for i in vectors:
-        if i in choices:
+def _sequence(instructions: list[Instruction], registers: int) -> Iterator[str]:
+    """The lines in the order of a list schedule. A load stands before its first user."""
+    loads = {i for i in instructions if i.operation == "load" and i.users and not any(need.is_of_cells for need in i.needs)}
+    comparisons = {i for i in instructions if i.operation == "fcmp" and len(i.users) == 1}
+    for i in instructions:
+        if i in comparisons:
             i.users[0].take_in(i)
-    units = [i for i in vectors if i not in loads and i not in choices]
+    units = [i for i in instructions if i not in loads and i not in comparisons]
     known = set(units)
     for unit in reversed(units):
         unit.height = LATENCY.get(unit.operation, 1) + max((user.height for user in unit.users), default=0)
@@ -107,7 +105,7 @@ def _sequence(vectors: list[Instruction]) -> Iterator[str]:
     now = alive = 0
     loaded: set[Instruction] = set()
     while ready:
-        crowded = alive >= REGISTERS
+        crowded = alive >= registers * 7 // 8  # what is worked on needs some, too
         unit = min(ready, key=lambda u: (u.change if crowded else 0, max(u.start - now, 0), -u.height))
         ready.remove(unit)
         now, alive = max(now + 1, unit.start), alive + unit.change

@@ -130,8 +130,9 @@ class Source:
         return self.axes[dim].rows if dim else 1
 
     def rows_of_a_block(self) -> int:
-        """Records that are read at a time."""
-        return max(1, min(ROWS, BLOCK_BYTES // (8 * self.grid.active.size)))
+        """Records that are read at a time: a power of two, in which whole chunks of a file fit."""
+        most = max(1, min(ROWS, BLOCK_BYTES // (8 * self.grid.active.size)))
+        return 1 << (most.bit_length() - 1)
 
     def blocks(self, name: str, cells: NDArray[np.int64] | None = None) -> Iterator[Block]:
         """The wanted values of a variable, in the wanted cells or others, in order of time.

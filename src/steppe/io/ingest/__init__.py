@@ -2,7 +2,8 @@
 
 from steppe.io.ingest.generate import EXTRAPOLATED, generate
 from steppe.io.ingest.land import ingest_land
-from steppe.io.ingest.maps import Choices, Product, ingest_maps
+from steppe.io.ingest.map_choices import Choices
+from steppe.io.ingest.maps import Product, ingest_maps
 from steppe.io.ingest.report import Report
 from steppe.io.ingest.silo import fetch_silo, ingest_silo, years_of
 from steppe.io.ingest.station_file import station_file

@@ -193,7 +193,7 @@ def _open(path: Path) -> "xarray.Dataset":
     except (OSError, RuntimeError, ValueError, KeyError) as error:
         reason = str(error).split("\n")[0]
         if path.is_dir():
-            raise ForcingError(f'"{path}" is no Zarr store of maps ({reason}).') from None
+            raise ForcingError(f'"{path}" is no Zarr store of maps ({reason}). Of a folder of NetCDF files give the files.') from None
         raise DamagedError(f'"{path}" cannot be read ({reason}). It may be cut short; get the file again.') from None
 
 

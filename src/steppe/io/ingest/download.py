@@ -5,6 +5,7 @@ FILE.part.json    what the server said of the file they belong to; a file that h
 """
 
 import json
+import os
 import time
 from collections.abc import Callable
 from email.message import Message
@@ -120,6 +121,8 @@ def _receive(url: str, part: Path, progress: Callable[[float], None]) -> None:
                 file.write(piece)
                 progress(file.tell() / total if total else 0.0)
             size = file.tell()
+            file.flush()
+            os.fsync(file.fileno())
     if total is not None and size != total:
         if size > total:
             part.unlink()

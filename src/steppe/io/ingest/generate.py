@@ -1,15 +1,20 @@
 """A forcing store of generated weather, made block by block. `generator/` makes the days."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date as Date
+from itertools import groupby, product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steppe.grid import Grid
 from steppe.io.axis import Axis
 from steppe.io.forcing_variables import WEATHER
-from steppe.io.forcing_writer import About, ForcingWriter, Written
+from steppe.io.forcing_writer import About, Block, ForcingWriter, Written
 from steppe.io.ingest.generator import Generator, is_extrapolated
 
 PIECE_CELLS, PIECE_DAYS = 2048, 64  # made at a time: they fit into the cache
@@ -21,6 +26,13 @@ those of the place; no day, year or place is real.""".replace("\n", " ")
 EXTRAPOLATED = """\
 In {0:.0%} of the cells, far from all places with known normals, the climate is extrapolated by latitude and distance from the coast of
 Australia.""".replace("\n", " ")
+
+
+class Piece(NamedTuple):
+    """Some packed cells, and what makes their weather."""
+
+    cells: range
+    generator: Generator
 
 
 def generate(
@@ -47,21 +59,40 @@ def generate(
         licence="CC0-1.0",
         attributes={"seed": seed},
     )
-    with ForcingWriter(path, grid, [Written(variable, axis) for variable in WEATHER.values()], about) as writer:
-        blocks = writer.blocks("rain")
-        done = 0
-        for block in blocks:
-            # single precision: a tenth of a unit is all that is kept
-            whole = {name: np.empty((len(block.steps), len(block.cells)), dtype=np.float32) for name in WEATHER}
-            for cell in range(0, len(block.cells), PIECE_CELLS):
-                cells = block.cells[cell : cell + PIECE_CELLS]
-                generator = Generator(grid.cell_lat[cells.start : cells.stop], grid.cell_lon[cells.start : cells.stop], seed)
-                for day in range(0, len(block.steps), PIECE_DAYS):
-                    steps = block.steps[day : day + PIECE_DAYS]
-                    for name, values in generator.weather(axis.first + steps.start, len(steps)).items():
-                        whole[name][day : day + len(steps), cell : cell + len(cells)] = values
-                    done += len(steps) * len(cells)
-                    progress(done / (axis.rows * grid.n_cells))
-            for name, of_block in whole.items():
-                writer.write(name, block, of_block)
+    variables = [Written(variable, axis) for variable in WEATHER.values()]
+    done, whole = 0, axis.rows * grid.n_cells
+    with ForcingWriter(path, grid, variables, about) as writer, ThreadPoolExecutor(os.cpu_count()) as threads:
+        for cells, blocks in groupby(writer.blocks("rain"), key=lambda block: block.cells):
+            pieces = list(threads.map(lambda cells: _piece(grid, cells, seed), _cut(cells, PIECE_CELLS)))
+            for block in blocks:
+                # single precision: no more than a tenth of a unit is kept
+                weather = {name: np.empty((len(block.steps), len(cells)), dtype=np.float32) for name in WEATHER}
+                for made in _fill(weather, block, pieces, axis.first, threads):
+                    done += made
+                    progress(done / whole)
+                for name, values in weather.items():
+                    writer.write(name, block, values)
     return extrapolated
+
+
+def _piece(grid: Grid, cells: range, seed: int) -> Piece:
+    return Piece(cells, Generator(grid.cell_lat[cells.start : cells.stop], grid.cell_lon[cells.start : cells.stop], seed))
+
+
+def _cut(whole: range, length: int) -> list[range]:
+    return [whole[at : at + length] for at in range(0, len(whole), length)]
+
+
+def _fill(
+    weather: dict[str, NDArray[np.float32]], block: Block, pieces: list[Piece], first: int, threads: ThreadPoolExecutor
+) -> Iterable[int]:
+    """Fills one block, piece by piece; yields how many cell-days were made. `first`: the day of row 0."""
+
+    def make(job: tuple[Piece, range]) -> int:
+        (cells, generator), steps = job
+        rows, columns = (slice(part.start - of.start, part.stop - of.start) for part, of in ((steps, block.steps), (cells, block.cells)))
+        for name, values in generator.weather(first + steps.start, len(steps)).items():
+            weather[name][rows, columns] = values
+        return len(steps) * len(cells)
+
+    return threads.map(make, product(pieces, _cut(block.steps, PIECE_DAYS)))

@@ -79,6 +79,11 @@ class MapSeries:
             )
         return cls(variable, parts, days, part_of, map_of, found[0].calendar, day_shift or 0, found[0].source)
 
+    @property
+    def days_from(self) -> str:
+        """What said which day a map is of, in words."""
+        return self.day_source + (f" moved by {self.day_shift:+d}" if self.day_shift else "")
+
     def rows_of(self, axis: Axis, fill: str | None) -> "Rows":
         """Where the values of each day of an axis come from.
 

@@ -5,14 +5,16 @@ area mean    of all cells of the file that lie in a cell of the grid, wholly or 
 nearest      the cell of the file in which the centre of the cell lies
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ForcingError
-from steppe.grid import Grid, Lattice, Raster
+from steppe.grid import Grid, Lattice, Points, Projected, Raster
 from steppe.grid.lattice import UNEVEN
+from steppe.grid.projected import parse_crs, project
 
 AS_IT_IS, AREA_MEAN, NEAREST = "as it is", "area mean", "nearest"
 METHODS = (AREA_MEAN, NEAREST)
@@ -44,14 +46,12 @@ class Regrid:
         place = _positions(lattice, grid)
         _check_extent(lattice, grid, place, where)
         if self.method == AREA_MEAN:
-            assert isinstance(grid, Raster)
             rows, columns = _overlaps(lattice, grid)
             taken = [np.unique(overlap.place[overlap.share > 0.0]) for overlap in (rows, columns)]
         else:
             taken = [np.unique(along) for along in place]
         self.rows, self.columns = (range(int(along[0]), int(along[-1]) + 1) for along in taken)
         if self.method == AREA_MEAN:
-            assert isinstance(grid, Raster)
             self._rows, self._columns = _within(rows, self.rows), _within(columns, self.columns)
             self._cells = grid.order
             self._known: tuple[NDArray[np.bool_], Floats] | None = None
@@ -84,12 +84,20 @@ class Regrid:
 
 def _method(lattice: Lattice, grid: Grid, method: str | None, where: str) -> str:
     """What is done to come from the lattice to the grid, when the user says nothing or `method`."""
-    if not isinstance(grid, Raster):
+    if isinstance(grid, Points):
         if method == AREA_MEAN:
             raise ForcingError(f"{where}: an area mean is for a raster; points have no area. Use --method nearest.")
         return NEAREST
-    ratio = (grid.dlat / lattice.dlat, grid.dlon / lattice.dlon)
-    shift = ((grid.lat0 - lattice.lat[0]) / lattice.dlat % 1.0, (grid.lon0 - lattice.lon[0]) / lattice.dlon % 1.0)
+    if not _same_axes(lattice, grid):
+        if method != NEAREST:
+            raise ForcingError(
+                f"{where}: its rows and columns are those of {_axes(lattice.crs)}, the grid's those of {_axes(_crs(grid))}. "
+                "From one to the other goes only --method nearest."
+            )
+        return NEAREST
+    row0, drow, column0, dcolumn = _geometry(grid)
+    ratio = (drow / lattice.dlat, dcolumn / lattice.dlon)
+    shift = ((row0 - lattice.lat[0]) / lattice.dlat % 1.0, (column0 - lattice.lon[0]) / lattice.dlon % 1.0)
     off = max(min(part, 1.0 - part) for part in shift)
     alike = all(abs(one - 1.0) < UNEVEN for one in ratio)
     if alike and off < UNEVEN:
@@ -98,20 +106,59 @@ def _method(lattice: Lattice, grid: Grid, method: str | None, where: str) -> str
         return method
     if alike:
         raise ForcingError(
-            f"{where}: its cells are as large as those of the grid, but shifted by {off:g} of a cell: its first centre is at latitude "
-            f"{lattice.lat[0]:g}, longitude {lattice.lon[0]:g}, that of the grid at latitude {grid.lat0:g}, longitude {grid.lon0:g}. "
+            f"{where}: its cells are as large as those of the grid, but shifted by {off:g} of a cell: its first centre is at "
+            f"{_place(lattice.crs, lattice.lat[0], lattice.lon[0])}, that of the grid at {_place(lattice.crs, row0, column0)}. "
             "Correct the coordinates, or say how to come from one to the other: --method nearest, or --method 'area mean'."
         )
     if min(ratio) < 1.0 - UNEVEN:
         raise ForcingError(
-            f"{where}: its cells of {-lattice.dlat:g} x {lattice.dlon:g} degrees are larger than those of the grid, "
-            f"{-grid.dlat:g} x {grid.dlon:g}. Take a coarser grid, or repeat values on purpose with --method nearest."
+            f"{where}: its cells of {-lattice.dlat:g} x {lattice.dlon:g} {_unit(lattice.crs)} are larger than those of the grid, "
+            f"{-drow:g} x {dcolumn:g}. Take a coarser grid, or repeat values on purpose with --method nearest."
         )
     return AREA_MEAN
 
 
+def _geometry(grid: Grid) -> tuple[float, float, float, float]:
+    """First centre and spacing of the rows of a raster, and of its columns."""
+    if isinstance(grid, Projected):
+        return grid.y0, grid.dy, grid.x0, grid.dx
+    assert isinstance(grid, Raster)
+    return grid.lat0, grid.dlat, grid.lon0, grid.dlon
+
+
+def _crs(grid: Grid) -> Mapping[str, Any] | None:
+    return grid.crs if isinstance(grid, Projected) else None
+
+
+def _same_axes(lattice: Lattice, grid: Grid) -> bool:
+    """Whether the rows and columns of both are latitudes and longitudes, or those of one projection."""
+    theirs, ours = lattice.crs, _crs(grid)
+    if theirs is None or ours is None:
+        return theirs is None and ours is None
+    return bool(parse_crs(theirs) == parse_crs(ours))
+
+
+def _axes(crs: Mapping[str, Any] | None) -> str:
+    return "latitude and longitude" if crs is None else f'the projection "{crs.get("grid_mapping_name", parse_crs(crs).name)}"'
+
+
+def _unit(crs: Mapping[str, Any] | None) -> str:
+    return "degrees" if crs is None else "m"
+
+
+def _place(crs: Mapping[str, Any] | None, row: float, column: float) -> str:
+    return f"latitude {row:g}, longitude {column:g}" if crs is None else f"y {row:.10g}, x {column:.10g} m"
+
+
 def _positions(lattice: Lattice, grid: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Row and column of the lattice in which the centre of each cell lies, (cells,); may lie outside."""
+    if lattice.crs is not None:
+        x, y = project(parse_crs(lattice.crs), grid.cell_lon, grid.cell_lat)
+        if isinstance(grid, Projected) and _same_axes(lattice, grid):  # exactly, without a way round the Earth
+            y, x = grid.y[grid.order // grid.x.size], grid.x[grid.order % grid.x.size]
+        found = ((y - lattice.lat[0]) / lattice.dlat, (x - lattice.lon[0]) / lattice.dlon)
+        row, column = (np.floor(np.round(np.nan_to_num(along, nan=-9.0, posinf=-9.0, neginf=-9.0) + 0.5, 6)) for along in found)
+        return row.astype(np.int64), column.astype(np.int64)
     row = np.floor(np.round((grid.cell_lat - lattice.lat[0]) / lattice.dlat + 0.5, 6)).astype(np.int64)
     east = np.round((grid.cell_lon - lattice.lon[0]) / lattice.dlon + 0.5, 6)
     column = np.floor(np.mod(east, np.round(360.0 / lattice.dlon, 6))).astype(np.int64)
@@ -120,20 +167,30 @@ def _positions(lattice: Lattice, grid: Grid) -> tuple[NDArray[np.int64], NDArray
 
 def _check_extent(lattice: Lattice, grid: Grid, place: tuple[NDArray[np.int64], NDArray[np.int64]], where: str) -> None:
     row, column = place
-    beyond = np.flatnonzero((row < 0) | (row >= lattice.lat.size) | (column >= lattice.lon.size))
+    beyond = np.flatnonzero((row < 0) | (row >= lattice.lat.size) | (column < 0) | (column >= lattice.lon.size))
     if beyond.size:
         cell = int(beyond[0])
         south, north = lattice.lat[-1] + lattice.dlat / 2, lattice.lat[0] - lattice.dlat / 2
         west, east = lattice.lon[0] - lattice.dlon / 2, lattice.lon[-1] + lattice.dlon / 2
+        covers = f"latitude {south:g} to {north:g}, longitude {west:g} to {east:g}"
+        if lattice.crs is not None:
+            covers = f"y {south:.10g} to {north:.10g}, x {west:.10g} to {east:.10g} m"
         raise ForcingError(
-            f"{where} covers latitude {south:g} to {north:g}, longitude {west:g} to {east:g}: {beyond.size} of {grid.n_cells} cells of the "
+            f"{where} covers {covers}: {beyond.size} of {grid.n_cells} cells of the "
             f"grid lie beyond, the first at latitude {grid.cell_lat[cell]:g}, longitude {grid.cell_lon[cell]:g}. "
             "Give files that cover the grid, or a smaller grid."
         )
 
 
-def _overlaps(lattice: Lattice, grid: Raster) -> tuple[Overlap, Overlap]:
-    """Shares of rows (by area: the sine of latitude) and of columns."""
+def _overlaps(lattice: Lattice, grid: Grid) -> tuple[Overlap, Overlap]:
+    """Shares of rows (by area: the sine of latitude) and of columns; on a map by area there."""
+    if isinstance(grid, Projected):
+        found = []
+        for centres, step, bounds in ((-lattice.lat, -lattice.dlat, "y_bnds"), (lattice.lon, lattice.dlon, "x_bnds")):
+            ends = grid.coordinates()[bounds] * (-1.0 if bounds == "y_bnds" else 1.0)
+            found.append(_shares(np.append(centres - step / 2, centres[-1] + step / 2), np.sort(ends, axis=1)))
+        return found[0], found[1]
+    assert isinstance(grid, Raster)
     edges = np.append(lattice.lat - lattice.dlat / 2, lattice.lat[-1] + lattice.dlat / 2).clip(-90.0, 90.0)
     rows = _shares(-np.sin(np.radians(edges)), -np.sin(np.radians(grid.lat_bnds)))
     east = np.append(lattice.lon - lattice.dlon / 2, lattice.lon[-1] + lattice.dlon / 2)

@@ -14,8 +14,9 @@ from steppe.grid import Grid
 from steppe.io.ingest.cf_file import CfFile
 from steppe.io.ingest.cf_names import PRODUCT_NAMES
 from steppe.io.ingest.download import PAUSE, NotOnServer, fetch
+from steppe.io.ingest.map_choices import Choices
 from steppe.io.ingest.map_series import SHOWN
-from steppe.io.ingest.maps import Choices, Product, ingest_maps
+from steppe.io.ingest.maps import Product, ingest_maps
 from steppe.io.ingest.report import Report
 
 VARIABLES = ("daily_rain", "max_temp", "min_temp", "radiation", "vp", "evap_pan")

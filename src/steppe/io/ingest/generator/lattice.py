@@ -68,9 +68,13 @@ def along_time(first: int, days: int, apart: int) -> tuple[int, NDArray[np.int64
 
 def _weighted(values: Values, at: NDArray[np.int64], weights: Values) -> Values:
     """Sum over taps of the columns `at` (places, taps) of values (days, columns) times weights (places, taps): (days, places)."""
-    total = np.take(values, at[:, 0], axis=1) * weights[:, 0]
+    total = np.take(values, at[:, 0], axis=1)
+    total *= weights[:, 0]
+    term = np.empty_like(total)
     for tap in range(1, TAPS):
-        total += np.take(values, at[:, tap], axis=1) * weights[:, tap]
+        np.take(values, at[:, tap], axis=1, out=term, mode="clip")  # the other mode would make a copy of `out`
+        term *= weights[:, tap]
+        total += term
     return total
 
 

@@ -11,13 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.io.ingest.generator.amount import rain_of, threshold_and_scale
-from steppe.io.ingest.generator.climate import YEAR, days, read_spread, read_surfaces
+from steppe.io.ingest.generator.climate import YEAR, days, read_spread, read_surfaces, season, southern
 from steppe.io.ingest.generator.lattice import TAPS, Lattice, Patch, along_time
 from steppe.io.ingest.meteorology import Values, extraterrestrial_radiation, pan_evaporation, saturation_vapour_pressure
 
 SLOW = Lattice(1500.0, stream=0, days=90)
 LARGE, MIDDLE, SMALL, FINE = Lattice(650.0, stream=1), Lattice(220.0, stream=2), Lattice(70.0, stream=3), Lattice(25.0, stream=4)
-SHARES = {SLOW: 0.015, LARGE: 0.625, MIDDLE: 0.10, SMALL: 0.17, FINE: 0.09}  # [1] of the variance of wetness
+DROUGHT = 0.010  # [1] share of the slow field in the variance of wetness
+SHOWERS = {MIDDLE: 0.20, SMALL: 0.45, FINE: 0.35}  # [1] shares of the fields in the variance of showers
+SHOWERY = 0.29  # [1] share of showers in the variance of wetness, mean of the year ...
+SEASONAL = 0.18  # [1] ... and by how much it is more in summer at 25 S; none at 35 S
+FEWEST, MOST = 0.10, 0.50  # [1] bounds of that share
 WET_DAYS = np.array([1.0, 1.1, 0.7, 0.25])  # weights of the last days in what lasts of wetness
 LAG_ONE = float((WET_DAYS[:-1] * WET_DAYS[1:]).sum() / (WET_DAYS**2).sum())  # correlation of what lasts with the day before, 0.74
 WARM_DAYS: Values = 0.75 ** np.arange(14.0)  # ... and in what lasts of warmth
@@ -28,7 +32,10 @@ SUPERSATURATION = 3.0  # [hPa] of vp above saturation at tmin; the vapour pressu
 
 
 class Climate(NamedTuple):
-    """What days are made of, (steps or days, cells): see `Surfaces` and `Spread`, `threshold_and_scale`, and `lasting` below."""
+    """What days are made of, (steps or days, cells): see `Surfaces` and `Spread`, `threshold_and_scale`.
+
+    lasting, fleeting, showers: shares of the variance of wetness [1] that are large and last, are large and do not, and are small.
+    """
 
     threshold: Values
     scale: Values
@@ -40,6 +47,8 @@ class Climate(NamedTuple):
     spread_tmin: Values
     spread_vp: Values
     lasting: Values
+    fleeting: Values
+    showers: Values
 
 
 class Generator:
@@ -50,7 +59,7 @@ class Generator:
 
     def __init__(self, latitude: Values, longitude: Values, seed: int) -> None:
         self.latitude, self.seed = latitude, seed
-        self._patches = {lattice: Patch(lattice, latitude, longitude) for lattice in SHARES}
+        self._patches = {lattice: Patch(lattice, latitude, longitude) for lattice in (SLOW, LARGE, MIDDLE, SMALL, FINE)}
         self._climate, self._memory = make_climate(latitude, longitude)
         self._days = days()
 
@@ -76,22 +85,22 @@ class Generator:
     def _fields(self, first: int, count: int) -> tuple[Values, list[Values]]:
         """Wetness of `count` days and of the day before and after, and four fields that are the variables' own, (days, cells)."""
         before = max(len(WET_DAYS), len(WARM_DAYS))
-        large, middle = (self._patches[lattice].noise(first - before, count + before + 1, self.seed) for lattice in (LARGE, MIDDLE))
-        small, fine = (self._patches[lattice].noise(first - 1, count + 2, self.seed) for lattice in (SMALL, FINE))
-        wetness = np.zeros((count + 2, self.latitude.size))
-        for lattice, noise in {
-            SLOW: self._slow(first - 1, count + 2),
-            MIDDLE: _lasting(middle[0], WET_DAYS, count + 2, before - 1),
-            SMALL: small[0],
-            FINE: fine[0],
-        }.items():
-            wetness += self._patches[lattice].spread(np.sqrt(SHARES[lattice]) * noise)
-        share = _on_steps(self._climate.lasting, days_of_year(first - 1, count + 2))
-        wetness += np.sqrt(SHARES[LARGE] * share) * self._patches[LARGE].spread(_lasting(large[0], WET_DAYS, count + 2, before - 1))
-        wetness += np.sqrt(SHARES[LARGE] * (1.0 - share)) * self._patches[LARGE].spread(large[3, before - 1 :])
+        large = self._patches[LARGE].noise(first - before, count + before + 1, self.seed)
+        small = {lattice: self._patches[lattice].noise(first - 1, count + 2, self.seed) for lattice in SHOWERS}
+        slow = self._patches[SLOW].spread(np.sqrt(DROUGHT) * self._slow(first - 1, count + 2))
+        lasting = self._patches[LARGE].spread(_lasting(large[0], WET_DAYS, count + 2, before - 1))
+        fleeting = self._patches[LARGE].spread(large[3, before - 1 :])
+        showers = np.zeros_like(slow)
+        for lattice, share in SHOWERS.items():
+            showers += self._patches[lattice].spread(np.sqrt(share) * small[lattice][0])
+        day_of_year = days_of_year(first - 1, count + 2)
+        shares = (_on_steps(values, day_of_year) for values in (self._climate.lasting, self._climate.fleeting, self._climate.showers))
+        wetness = slow
+        for field, variance in zip((lasting, fleeting, showers), shares, strict=True):
+            wetness += np.sqrt(variance) * field
         warm, damp = (self._patches[LARGE].spread(_lasting(large[word], WARM_DAYS, count, before)) for word in (1, 2))
-        fleeting, cloud, vapour = (self._patches[MIDDLE].spread(middle[word, before:-1]) for word in (1, 2, 3))
-        warmth = np.sqrt(self._memory) * warm + np.sqrt(1.0 - self._memory) * fleeting
+        brief, cloud, vapour = (self._patches[MIDDLE].spread(small[MIDDLE][word, 1:-1]) for word in (1, 2, 3))
+        warmth = np.sqrt(self._memory) * warm + np.sqrt(1.0 - self._memory) * brief
         return wetness, [warmth, damp, cloud, vapour]
 
     def _slow(self, first: int, count: int) -> Values:
@@ -108,10 +117,14 @@ def make_climate(latitude: Values, longitude: Values) -> tuple[Climate, Values]:
     spread = read_spread(latitude, longitude, angle, surfaces.rain)
     threshold, scale = threshold_and_scale(spread.dry, surfaces.rain)
     tmin = np.minimum(surfaces.tmin, surfaces.tmax - 4.0)
-    always = SHARES[SLOW] + SHARES[MIDDLE] * LAG_ONE
-    lasting = np.clip((spread.persistence - always) / (SHARES[LARGE] * LAG_ONE), 0.0, 1.0)
+    north = np.clip((southern(latitude) + 35.0) / 10.0, 0.0, 1.3)
+    showers = np.clip(SHOWERY + SEASONAL * north * np.cos(season(angle, latitude)), FEWEST, MOST)
+    large = 1.0 - DROUGHT - showers
+    lasting = np.clip((spread.persistence - DROUGHT) / LAG_ONE, 0.0, large)
     typical = (surfaces.tmax, tmin, surfaces.vp, surfaces.clearness)
-    climate = Climate(threshold, scale, *typical, np.exp(spread.tmax), np.exp(spread.tmin), np.exp(spread.vp), lasting)
+    climate = Climate(
+        threshold, scale, *typical, np.exp(spread.tmax), np.exp(spread.tmin), np.exp(spread.vp), lasting, large - lasting, showers
+    )
     return climate, np.clip(spread.memory[0], 0.0, 1.0)
 
 
@@ -132,7 +145,8 @@ def _on_steps(values: Values, day_of_year: NDArray[np.int64]) -> Values:
     position = (day_of_year - 0.5) * (STEPS / YEAR)
     step = np.floor(position).astype(np.int64)
     part = (position - step)[:, None]
-    found: Values = values[step % STEPS] * (1.0 - part) + values[(step + 1) % STEPS] * part
+    found: Values = values[step % STEPS]
+    found += (values[(step + 1) % STEPS] - found) * part
     return found
 
 
@@ -146,8 +160,8 @@ def _lasting(noise: Values, weights: Values, count: int, before: int) -> Values:
 
 def _sum(factors: tuple[float, ...], fields: tuple[Values, ...]) -> Values:
     """Sum of fields times factors, in their order."""
-    total = np.zeros_like(fields[0])
-    for factor, field in zip(factors, fields, strict=True):
+    total = factors[0] * fields[0]
+    for factor, field in zip(factors[1:], fields[1:], strict=True):
         if factor:
             total += factor * field
     return total

@@ -1,0 +1,258 @@
+"""`steppe ingest netcdf`, `zarr` and `silo`: stores made of daily maps."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from steppe.cli.making import Bar, OptionalDay, Region, grid_of
+from steppe.errors import ForcingError
+
+Output = Annotated[Path, Parameter(name=("--output", "-o"), metavar="STORE")]
+Pairs = Annotated[tuple[str, ...], Parameter(metavar="NAME=VALUE")]
+Fill = Literal["previous", "climatology"] | None
+Mask = Literal["error", "intersect"]
+EXAMPLES = {"map": "daily_rain", "method": "nearest", "day-shift": "0", "units": "mm"}
+
+
+def netcdf(
+    *files: Path,
+    output: Output,
+    region: Region = None,
+    file: Path | None = None,
+    points: Path | None = None,
+    start: OptionalDay = None,
+    end: OptionalDay = None,
+    map: Pairs = (),
+    method: Pairs = (),
+    day_shift: Pairs = (),
+    units: Pairs = (),
+    fill: Fill = None,
+    mask: Mask = "error",
+    clip: bool = False,
+    exact: bool = False,
+) -> None:
+    """Make a forcing store from NetCDF files of daily maps.
+
+    Any CF data set on an even latitude-longitude grid, any variables and days per file. Without a grid the cells are those with values.
+    A coarser grid gets the area mean; every method is recorded in the store, and `steppe info` shows it.
+
+    Examples:
+
+        steppe ingest netcdf agcd/*.nc -o agcd.zarr --region queensland --day-shift rain=0
+        steppe ingest netcdf pr_*.nc tas*_*.nc rsds_*.nc -o model.zarr --start 2071-01-01 --end 2100-12-30
+        steppe ingest netcdf own.nc -o own.zarr --map rain=RAINNC --map tmax=T2MAX --method nearest
+
+    Parameters
+    ----------
+    files
+        NetCDF files, in any order.
+    output
+        The store to make; one that is there stays as it is.
+    region
+        A built-in raster, such as queensland.
+    file
+        A CF raster with a mask.
+    points
+        A CSV file of points (id, latitude, longitude); each gets the cell in which it lies.
+    start
+        First day, as 1990-01-01; default: the first that all variables have.
+    end
+        Last day, inclusive; default: the last that all variables have.
+    map
+        NAME=THEIRS: take their variable as NAME, such as rain=RAINNC. Needed where names and standard_names do not tell.
+    method
+        "area mean" or nearest, for all variables or as NAME=METHOD.
+    day_shift
+        NAME=DAYS added to the day of the stamp. Needed for rain and pan where time bounds do not say which 24 hours a value is for.
+    units
+        NAME=UNIT of their variable, where the file has none or a wrong one, such as rain="m d-1"; recorded.
+    fill
+        Fill days that lack: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
+    mask
+        intersect leaves out cells of the grid that have no values; default: they are an error.
+    clip
+        Put values outside their limits to the limit, and record how many.
+    exact
+        Keep values in single precision instead of steps of 0.1.
+    """
+    _maps("netcdf", files, output, (region, file, points), (start, end), (map, method, day_shift, units), fill, mask, clip, exact)
+
+
+def zarr(
+    *stores: Path,
+    output: Output,
+    region: Region = None,
+    file: Path | None = None,
+    points: Path | None = None,
+    start: OptionalDay = None,
+    end: OptionalDay = None,
+    map: Pairs = (),
+    method: Pairs = (),
+    day_shift: Pairs = (),
+    units: Pairs = (),
+    fill: Fill = None,
+    mask: Mask = "error",
+    clip: bool = False,
+    exact: bool = False,
+) -> None:
+    """Make a forcing store from Zarr stores of daily maps (version 2 or 3).
+
+    As `steppe ingest netcdf`, which says more of the options.
+
+    Examples:
+
+        steppe ingest zarr era5.zarr -o weather.zarr --region queensland --start 1990-01-01 --end 1999-12-31 --day-shift rain=0
+
+    Parameters
+    ----------
+    stores
+        Zarr stores with daily maps.
+    output
+        The store to make; one that is there stays as it is.
+    region
+        A built-in raster, such as queensland.
+    file
+        A CF raster with a mask.
+    points
+        A CSV file of points (id, latitude, longitude).
+    start
+        First day; default: the first that all variables have.
+    end
+        Last day, inclusive; default: the last that all variables have.
+    map
+        NAME=THEIRS: take their variable as NAME.
+    method
+        "area mean" or nearest, for all variables or as NAME=METHOD.
+    day_shift
+        NAME=DAYS added to the day of the stamp.
+    units
+        NAME=UNIT of their variable, where the store has none or a wrong one; recorded.
+    fill
+        Fill days that lack: previous or climatology.
+    mask
+        intersect leaves out cells of the grid that have no values.
+    clip
+        Put values outside their limits to the limit, and record how many.
+    exact
+        Keep values in single precision instead of steps of 0.1.
+    """
+    _maps("zarr", stores, output, (region, file, points), (start, end), (map, method, day_shift, units), fill, mask, clip, exact)
+
+
+def silo(
+    source: str,
+    /,
+    *,
+    years: Annotated[str, Parameter(metavar="YEARS")],
+    region: Region = None,
+    file: Path | None = None,
+    points: Path | None = None,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="STORE")] = None,
+    downloads: Path | None = None,
+    start: OptionalDay = None,
+    end: OptionalDay = None,
+    method: Pairs = (),
+    day_shift: Pairs = (),
+    fill: Fill = None,
+    mask: Mask = "error",
+    clip: bool = False,
+) -> None:
+    """Make a forcing store from SILO's annual files of Australia (NetCDF, one a variable, 0.05 degree).
+
+    From a folder, or from an address: then files that are not in the download folder are fetched first, and what breaks off goes on
+    where it was when the command is given again.
+
+    Examples:
+
+        steppe ingest silo silo --region queensland --years 1990-1999
+        steppe ingest silo https://data.example/annual --region australia --years 2000 --downloads silo -o weather.zarr
+
+    Parameters
+    ----------
+    source
+        Folder or address with 1990.daily_rain.nc and so on, also each in a folder of its variable.
+    years
+        1990 or 1990-1999, inclusive.
+    region
+        A built-in raster, such as queensland or australia.
+    file
+        A CF raster with a mask.
+    points
+        A CSV file of points (id, latitude, longitude).
+    output
+        The store to make; default: silo-YEARS.zarr, with the region in its name.
+    downloads
+        Where fetched files are kept; default: silo in the present folder.
+    start
+        First day, when not that of the years.
+    end
+        Last day, inclusive, when not that of the years.
+    method
+        "area mean" or nearest, for all variables or as NAME=METHOD; default: area mean on a coarser grid.
+    day_shift
+        NAME=DAYS added to the day of the stamp. Rain and pan are stamped with the day of their reading at 9 am; pan=-1: the day before.
+    fill
+        Fill days that lack: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
+    mask
+        intersect leaves out cells of the grid that have no values; default: they are an error.
+    clip
+        Put values outside their limits to the limit, and record how many.
+    """
+    from steppe.io.ingest import Choices, fetch_silo, ingest_silo, years_of
+
+    span = years_of(years)
+    grid = grid_of(region, file, points) if any(place is not None for place in (region, file, points)) else None
+    choices = Choices({}, _named("method", method), _whole(_named("day-shift", day_shift)), start, end, fill, clip, mask == "intersect")
+    store = output or Path("-".join(["silo", *([region] if region else []), years]) + ".zarr")
+    folder = Path(source)
+    if "://" in source:
+        folder = downloads or Path("silo")
+        with Bar("download") as progress:
+            fetch_silo(source, folder, span, choices.day_shift, progress)
+    with Bar("silo") as progress:
+        report = ingest_silo(folder, store, grid, span, choices, progress)
+    print(report)
+
+
+def _maps(
+    command: str,
+    files: tuple[Path, ...],
+    output: Path,
+    place: tuple[str | None, Path | None, Path | None],
+    period: tuple[str | None, str | None],
+    pairs: tuple[tuple[str, ...], ...],
+    fill: Fill,
+    mask: Mask,
+    clip: bool,
+    exact: bool,
+) -> None:
+    from steppe.io.ingest import Choices, Product, ingest_maps
+
+    if not files:
+        raise ForcingError(f"No file was given. Write `steppe ingest {command} FILES -o {output}`.")
+    grid = grid_of(*place) if any(source is not None for source in place) else None
+    options = ("map", "method", "day-shift", "units")
+    names, methods, shifts, units = (_named(option, values) for option, values in zip(options, pairs, strict=True))
+    choices = Choices(names, methods, _whole(shifts), *period, fill, clip, mask == "intersect", exact, units)
+    with Bar(command) as progress:
+        print(ingest_maps(files, output, grid, choices, Product(f"steppe ingest {command}", command), progress), file=sys.stdout)
+
+
+def _named(option: str, pairs: tuple[str, ...]) -> dict[str, str]:
+    """NAME=VALUE as a table; a value without a name is for all and stands under the empty name."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, _, value = pair.rpartition("=")
+        if not value or (option != "method" and not name):
+            raise ForcingError(f'--{option} "{pair}" must be NAME=VALUE, such as rain={EXAMPLES[option]}.')
+        found[name] = value
+    return found
+
+
+def _whole(pairs: dict[str, str]) -> dict[str, int]:
+    try:
+        return {name: int(value) for name, value in pairs.items()}
+    except ValueError:
+        raise ForcingError(f"--day-shift {', '.join(pairs.values())} must be whole days, such as rain=0 or pan=-1.") from None

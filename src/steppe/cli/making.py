@@ -1,0 +1,51 @@
+"""What every command that makes a store shares: the words of its options, the grid that is asked for, and a bar."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from steppe.errors import GridError
+
+if TYPE_CHECKING:
+    from steppe.grid import Grid
+
+Day = Annotated[str, Parameter(metavar="DATE")]
+OptionalDay = Annotated[str | None, Parameter(metavar="DATE")]
+Region = Annotated[str | None, Parameter(metavar="NAME")]
+
+
+def grid_of(region: str | None, file: Path | None, points: Path | None) -> "Grid":
+    """The grid that the options name.
+
+    Raises
+    ------
+    GridError
+        Not exactly one is given, or it cannot be read.
+    """
+    from steppe.grid import read_grid
+
+    if sum(source is not None for source in (region, file, points)) != 1:
+        raise GridError("A store is made for one grid. Give exactly one of --region, --file and --points.")
+    return read_grid(region, file, points)
+
+
+class Bar:
+    """A bar on a terminal, nothing elsewhere."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> Callable[[float], None]:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self._bar = Progress(console=Console(stderr=True), disable=not sys.stderr.isatty())
+        self._bar.start()
+        task = self._bar.add_task(self._what, total=1.0)
+        return lambda part: self._bar.update(task, completed=part)
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()

@@ -1,0 +1,64 @@
+"""Keeping a raster that was read from a user's file: the next run has it in a millisecond, without the libraries that read such files."""
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from steppe.grid.projected import Projected
+from steppe.grid.raster import Raster
+
+VERSION = 1  # of what is kept, and of how files are understood; another one reads the file again
+
+
+def stamp(path: Path) -> str:
+    """What changes when a file, or any file of a folder, is written anew: SHA-256 (hex) of names, sizes and times."""
+    found = hashlib.sha256(f"{VERSION} {path.resolve()}".encode())
+    for folder, folders, files in os.walk(path):
+        folders.sort()
+        for name in sorted(files):
+            _add(found, Path(folder) / name)
+    if path.is_file():
+        _add(found, path)
+    return found.hexdigest()
+
+
+def keep(path: Path, grid: Raster | Projected) -> None:
+    """Writes a raster; when that cannot be, nothing happens but that the next run reads the user's file again."""
+    mask = {"mask": np.packbits(grid.active), "shape": np.array(grid.active.shape)}
+    if isinstance(grid, Raster):
+        arrays = {"geometry": np.array([grid.lat0, grid.dlat, grid.lon0, grid.dlon]), **mask}
+    else:
+        places = {"cell_lat": grid.cell_lat, "cell_lon": grid.cell_lon, "cell_area": grid.cell_area}
+        crs = np.frombuffer(json.dumps(dict(grid.crs)).encode(), np.uint8)
+        arrays = {"geometry": np.array([grid.y0, grid.dy, grid.x0, grid.dx]), **mask, **places, "crs": crs}
+    aside = path.with_name(f"{path.name}.{os.getpid()}")
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with aside.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        aside.replace(path)
+
+
+def kept(path: Path) -> Raster | Projected | None:
+    """The raster that was kept, None when there is none or it cannot be read."""
+    try:
+        with np.load(path) as stored:
+            arrays = dict(stored)
+        rows, columns = (int(length) for length in arrays["shape"])
+        active = np.unpackbits(arrays["mask"], count=rows * columns).astype(bool).reshape(rows, columns)
+        row, drow, column, dcolumn = (float(number) for number in arrays["geometry"])
+        if "crs" in arrays:
+            crs = json.loads(arrays["crs"].tobytes())
+            return Projected(row, drow, column, dcolumn, active, crs, arrays["cell_lat"], arrays["cell_lon"], arrays["cell_area"])
+        return Raster(row, drow, column, dcolumn, active)
+    except Exception:  # whatever is wrong with a cache, the file itself is still there
+        return None
+
+
+def _add(found: "hashlib._Hash", path: Path) -> None:
+    about = path.stat()
+    found.update(f"{path.name} {about.st_size} {about.st_mtime_ns}\n".encode())

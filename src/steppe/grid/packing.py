@@ -1,0 +1,57 @@
+"""What rasters of every kind share: the order of their active cells, the way back to maps, and the cells of a region."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import GridError
+from steppe.grid.grid import Array, Grid
+from steppe.grid.region import Region, RegionLike
+
+STRIP = 64  # columns of a strip of the order of cells
+
+
+def strip_order(active: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Row-major index of each packed cell, (cells,): strips of 64 columns from the west, within a strip row by row.
+
+    Packed cell i - 64 is the northern neighbour of cell i inland, and near it at a coast.
+    """
+    columns = active.shape[1]
+    strips = []
+    for west in range(0, columns, STRIP):
+        row, column = np.nonzero(active[:, west : west + STRIP])
+        strips.append(row * columns + column + west)
+    order = np.concatenate(strips).astype(np.int64)
+    order.flags.writeable = False
+    return order
+
+
+def spread(values: Array, order: NDArray[np.int64], shape: tuple[int, int], fill: float) -> Array:
+    """Packed values (..., cells) as maps (..., rows, columns), `fill` where no cell is active."""
+    values = np.asarray(values)
+    maps = np.full((*values.shape[:-1], shape[0] * shape[1]), fill, dtype=np.result_type(values.dtype, fill))
+    maps[..., order] = values
+    return maps.reshape(*values.shape[:-1], *shape)
+
+
+def select_cells(grid: Grid, region: RegionLike) -> NDArray[np.int64]:
+    """The packed positions of the cells whose centres lie in a region, ascending.
+
+    Raises
+    ------
+    GridError
+        The region is malformed, unknown, or holds no active cell.
+    """
+    region = Region.of(region)
+    if region.kind == "all":
+        return np.arange(grid.n_cells)
+    if region.kind == "cell":
+        return np.array([grid.locate(*region.places[0])])
+    found = np.flatnonzero(region.contains(grid.cell_lon, grid.cell_lat))
+    if not found.size:
+        bounds = grid.coordinates()
+        lat, lon = (bounds.get(f"{axis}_bnds", bounds[f"cell_{axis}"]) for axis in ("lat", "lon"))
+        raise GridError(
+            f"Region {region} holds the centre of no active cell. The grid spans longitude {lon.min():g} to {lon.max():g} "
+            f"and latitude {lat.min():g} to {lat.max():g}."
+        )
+    return found

@@ -1,0 +1,83 @@
+"""Where a run begins: with what another run recorded."""
+
+from pathlib import Path
+
+import pytest
+
+from steppe.engine import Simulation
+from steppe.engine.plan import Plan
+from steppe.errors import RunFileError
+from steppe.grid import read_grid
+from steppe.io.ingest import generate
+from tests.scenario import copied
+
+DAILY = {"output.variables": '["water"]', "output.every": '"1 day"', "output.path": '"before"', "time.end": "1990-06-30"}
+LAST = DAILY | {"output.every": '"1 month"', "output.reduce": '"last"'}
+
+
+@pytest.fixture(scope="module")
+def recorded(made_scenario: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scenario with two runs until June: `before` with daily records, `last` with the last of each month."""
+    run_file = copied(made_scenario, tmp_path_factory.mktemp("initial"))
+    for changes in (DAILY, LAST | {"output.path": '"last"'}, DAILY | {"output.path": '"means"', "output.every": '"1 month"'}):
+        with Simulation(Plan.of(run_file, changes)) as simulation:
+            simulation.run()
+    return run_file
+
+
+def begun(run_file: Path, state: str, start: str, **more: str) -> Plan:
+    return Plan.of(run_file, {"initial.state": state, "time.start": start, "output.path": '"after"', **more})
+
+
+@pytest.mark.parametrize(("store", "day", "start"), [("before", "1990-05-17", "1990-05-18"), ("last", "1990-05-31", "1990-06-01")])
+def test_a_run_goes_on_from_recorded_days_as_if_it_had_never_stopped(recorded, tmp_path, store, day, start):
+    run_file = copied(recorded, tmp_path / "run")
+    with Simulation(Plan.of(run_file, {"output.path": '"whole"'})) as whole:
+        whole.run(until="1990-08-31")
+        expected = whole.get("water").copy()
+    with Simulation(begun(run_file, f'{{ store = "{store}", date = {day} }}', start)) as later:
+        later.run(until="1990-08-31")
+        assert (later.get("water") == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (
+            '{ store = "means", date = 1990-05-31 }',
+            'do not hold water at the end of 1990-05-31; they hold 1990-01-10 to 1990-06-30, as "time: mean"',
+        ),
+        ('{ store = "last", date = 1990-05-30 }', "do not hold water at the end of 1990-05-30"),
+        ('{ store = "before", date = 1991-05-30 }', "do not hold water at the end of 1991-05-30; they hold 1990-01-10 to 1990-06-30"),
+        ('{ store = "before", when = 1991-05-30 }', 'must be "default", a checkpoint folder, or { store = "out", date = 1990-01-31 }'),
+        ("7", 'must be "default", a checkpoint folder'),
+    ],
+)
+def test_what_is_no_state_is_refused(recorded, state, says):
+    with pytest.raises(RunFileError) as caught:
+        begun(recorded, state, "1990-06-01")
+    assert says in str(caught.value)
+
+
+def test_results_without_the_state_ask_for_it_unless_it_is_given(recorded, tmp_path):
+    run_file = copied(recorded, tmp_path / "run")
+    with Simulation(Plan.of(run_file, DAILY | {"output.variables": '["runoff"]', "output.path": '"runoff"'})) as simulation:
+        simulation.run(until="1990-02-01")
+    with pytest.raises(RunFileError, match=r"hold no water. Record them \(variables"):
+        begun(run_file, '{ store = "runoff", date = 1990-01-31 }', "1990-02-01")
+    plan = begun(run_file, '{ store = "runoff", date = 1990-01-31 }', "1990-02-01", **{"initial.water": "12.0"})
+    assert plan.initial == {"water": 12.0}
+
+
+def test_results_of_another_grid_are_refused(recorded, tmp_path):
+    (tmp_path / "points.csv").write_text("id,lat,lon\na,-20.5,145.25\n")
+    run_file = copied(recorded, tmp_path / "run")
+    generate(tmp_path / "w.zarr", read_grid(points=tmp_path / "points.csv"), "1990-01-01", "1991-05-15")
+    text = (
+        run_file.read_text()
+        .replace('file = "mask.zarr"', f'points = "{tmp_path / "points.csv"}"')
+        .replace("weather.zarr", str(tmp_path / "w.zarr"))
+    )
+    run_file.write_text(text.partition("[[output.series]]")[0])
+    with pytest.raises(RunFileError, match="are of another grid of 144 cells, this run has 1"):
+        begun(run_file, '{ store = "before", date = 1990-05-31 }', "1990-06-01")
