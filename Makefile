@@ -27,4 +27,4 @@ bench: .venv/ready
 	touch .venv/ready
 
 clean:
-	rm -rf .venv .venv-peers runs
+	rm -rf .venv .venv-peers* runs

@@ -13,6 +13,7 @@ from benchmarks.machine import describe
 SUITES = {
     "pasture": "benchmarks.pasture.suite",
     "loop": "benchmarks.loop",
+    "store": "benchmarks.store.suite",
     "startup": "benchmarks.startup",
     "memory": "benchmarks.memory",
     "generator": "benchmarks.generator",

@@ -8,6 +8,7 @@ import numpy as np
 import xarray  # noqa: F401  what a run imports late counts as an import
 import zarr.storage  # noqa: F401
 
+import steppe.models.pasture  # noqa: F401
 from steppe.engine import Plan, Simulation, estimate, read_run_file
 from steppe.kernels.sums import fixed_sum
 

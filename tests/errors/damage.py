@@ -13,7 +13,7 @@ import numpy as np
 
 from steppe.engine import Simulation
 from steppe.grid import read_grid
-from steppe.io import ForcingStore
+from steppe.io import ForcingStore, pack_store
 from steppe.io.ingest import generate
 from steppe.io.sealed import read_sealed, write_sealed
 from steppe.io.shard import write_shard
@@ -112,6 +112,15 @@ def flipped_byte(folder: Path) -> None:
     data = bytearray(_shard(folder).read_bytes())
     data[60] ^= 1
     _shard(folder).write_bytes(bytes(data))
+
+
+def flipped_byte_of_the_fast_copy(folder: Path) -> None:
+    """Changes one byte in the copy of a shard."""
+    pack_store(folder / "weather.zarr")
+    file = folder / "weather.zarr" / "pack" / "tmax" / "0.0.sbp"
+    data = bytearray(file.read_bytes())
+    data[-100] ^= 1
+    file.write_bytes(data)
 
 
 def missing_shard(folder: Path) -> None:

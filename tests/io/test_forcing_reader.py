@@ -1,5 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,15 @@ from numpy.typing import NDArray
 from steppe.clock import Clock
 from steppe.errors import DamagedError, ForcingError
 from steppe.grid import Points
-from steppe.io import ForcingReader
+from steppe.io import ForcingReader, pack_store, read_static
 from steppe.io.axis import Axis
+from steppe.io.forcing_reader import DEPTH
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.forcing_writer import ForcingWriter, Written
-from steppe.io.shard import layout_of, read_chunk, write_shard
-from steppe.packed import MISSING
+from steppe.io.shard import layout_of, shard_path, write_shard
+from steppe.io.shard_file import ShardFile, new_memory, read_chunk
+from steppe.packed import MISSING, Packed
+from steppe.variable import Role, Variable
 from tests.io.small_store import ABOUT, DAYS, START, small_axis, small_grid, small_values, write_small_store
 
 CLOCK = Clock.daily(START)
@@ -34,9 +38,9 @@ def read_all(reader: ForcingReader, steps: range) -> NDArray[np.float64]:
     """(variables, steps, cells of the share) as a model would compute it."""
     cells = reader.tiles[-1].stop
     values = np.empty((len(reader.names), len(steps), cells))
+    stream = reader.stream(range(cells))
     for piece in reader.pieces(steps):
-        for number, tile in enumerate(reader.tiles):
-            packed = reader.slab(piece, number)
+        for tile, packed in stream.tiles(piece):
             assert packed.rows.flags.c_contiguous
             assert packed.rows.shape[1] == len(tile)
             for k in range(len(reader.names)):
@@ -59,12 +63,25 @@ def test_any_share_and_any_steps_read_the_values_of_the_store(store: Path, data:
         np.testing.assert_allclose(found[k], values[name][steps.start : steps.stop, share.start : share.stop], atol=1e-9)
 
 
+def one_tile(reader: ForcingReader, steps: range, number: int) -> Packed:
+    """The forcing of one tile, copied."""
+    (_, packed), *_ = reader.stream(reader.tiles[number]).tiles(steps)
+    return packed._replace(rows=packed.rows.copy())
+
+
+def packed_rows(reader: ForcingReader) -> int:
+    return len(one_tile(reader, range(1), 0).rows)
+
+
 def test_tiles_cover_the_share_and_pieces_the_steps(store: Path) -> None:
     with ForcingReader(store, range(100, 403), None, CLOCK) as reader:
         assert reader.names == ("rain", "tmax", "tmin")
         assert reader.tiles == [range(156), range(156, 303)]
         assert reader.pieces(range(500, 1100)) == [range(500, 512), range(512, 1024), range(1024, 1100)]
-        assert reader.memory == 2 * 3 * 512 * 303 * 2
+        assert reader.memory == 0
+        for _ in reader.stream(range(303)).tiles(range(500, 512)):
+            pass
+        assert 0 < reader.memory <= DEPTH * 2 * (3 * 512 * 256 * 2)  # rows and records of a tile, whatever the number of tiles
 
 
 def test_step_0_may_be_any_day_of_the_store(store: Path) -> None:
@@ -100,7 +117,7 @@ def test_a_weekly_mean_with_a_missing_day_is_missing(tmp_path: Path) -> None:
     shard[9, 30] = MISSING
     write_shard(path, "tmin", (0, 0), shard, layout)
     with ForcingReader(path, range(CELLS), ("tmin",), CLOCK, {"tmin": "7 days"}) as reader:
-        packed = reader.slab(range(21), 0)
+        packed = one_tile(reader, range(21), 0)
     assert (packed.rows[packed.row_of[0], 30] == MISSING).tolist() == [False] * 7 + [True] * 7 + [False] * 7
     assert (packed.rows[packed.row_of[0], 31] != MISSING).all()
 
@@ -124,7 +141,7 @@ def test_a_variable_keeps_the_time_axis_it_was_stored_with(tmp_path: Path) -> No
                 writer.write(name, block, table[block.steps.start : block.steps.stop, block.cells.start : block.cells.stop])
     with ForcingReader(tmp_path / "w.zarr", range(5, 400), ("rain", "tmin", "pan"), CLOCK) as reader:
         found = read_all(reader, range(DAYS))
-        assert reader.memory < 2 * 600 * 395 * 2  # weeks and the constant take no row a day
+        assert packed_rows(reader) < 600  # weeks and the constant take no row a day
     with ForcingReader(tmp_path / "w.zarr", range(5, 400), ("tmin", "pan"), CLOCK) as reader:
         assert reader.pieces(range(100)) == [range(64), range(64, 100)]
         undaily = read_all(reader, range(DAYS))
@@ -133,6 +150,50 @@ def test_a_variable_keeps_the_time_axis_it_was_stored_with(tmp_path: Path) -> No
     np.testing.assert_array_equal(undaily, found[1:])
     with pytest.raises(ForcingError, match='holds no daily "tmin", so its cadence cannot be "1 day"'):
         ForcingReader(tmp_path / "w.zarr", range(5), ("tmin",), CLOCK, {"tmin": "1 day"})
+
+
+def test_daily_weekly_and_constant_inputs_lie_in_one_store(tmp_path: Path) -> None:
+    """The ten input files of paper 000: rain of each day, five of each week, and what does not change."""
+    grid, daily = small_grid(), small_axis()
+    weekly = Axis.weekly(daily.first, daily.rows)
+    fixed = [
+        Variable(name, ("cell",), "mm", "int16", Role.FORCING, name, low=0.0, high=3000.0)
+        for name in ("depth", "store", "evaporated", "soil")
+    ]
+    weather = [Written(WEATHER[name], daily if name == "rain" else weekly) for name in WEATHER]
+    numbers = np.random.default_rng(3)
+    values = {w.variable.name: np.round(numbers.uniform(1.0, 20.0, (w.axis.rows, grid.n_cells)), 1) for w in weather if w.axis}
+    constants = {v.name: np.round(numbers.uniform(0.0, 3000.0, grid.n_cells), 1) for v in fixed}
+    path = tmp_path / "w.zarr"
+    with ForcingWriter(path, grid, [*weather, *(Written(v, None) for v in fixed)], ABOUT) as writer:
+        for name, table in values.items():
+            for block in writer.blocks(name):
+                writer.write(name, block, table[block.steps.start : block.steps.stop, block.cells.start : block.cells.stop])
+        for name, table in constants.items():
+            writer.write_static(name, table)
+    names = ("depth", "rain", "soil", "tmin", "tmax", "radiation", "vp", "pan", "store", "evaporated")
+    expected = {name: table if name == "rain" else table[weekly.row_of_day] for name, table in values.items()}
+    expected |= {name: np.tile(table, (DAYS, 1)) for name, table in constants.items()}
+    for kind in (None, "raw", "bits"):
+        if kind:
+            pack_store(path, kind)
+        with ForcingReader(path, range(7, 400), names, CLOCK) as reader:
+            found = read_all(reader, range(DAYS))
+            for k, name in enumerate(names):
+                np.testing.assert_allclose(found[k], expected[name][:, 7:400], atol=1e-9)
+    np.testing.assert_allclose(read_static(path, "soil", grid), constants["soil"], atol=1e-9)
+
+
+def test_a_constant_of_another_kind_is_refused(tmp_path: Path) -> None:
+    grid, height = small_grid(), Variable("height", ("cell",), "m", "float32", Role.FORCING, "height")
+    with ForcingWriter(
+        tmp_path / "w.zarr", grid, [Written(WEATHER["rain"], small_axis()), Written(height, None, "float32")], ABOUT
+    ) as writer:
+        writer.write_static("height", np.zeros(grid.n_cells))
+        for block in writer.blocks("rain"):
+            writer.write("rain", block, np.zeros((len(block.steps), len(block.cells))))
+    with pytest.raises(ForcingError, match='"height" is float32, "rain" int16; a run reads forcing of one kind'):
+        ForcingReader(tmp_path / "w.zarr", range(5), ("rain", "height"), CLOCK)
 
 
 def test_units_are_converted_to_those_of_the_model(store: Path) -> None:
@@ -168,47 +229,109 @@ def test_a_store_that_does_not_fit_the_run_is_refused_when_opened(store: Path, c
 def test_steps_beyond_the_store_and_over_two_slabs_are_refused(store: Path) -> None:
     with ForcingReader(store, range(5), None, CLOCK) as reader:
         with pytest.raises(ForcingError, match="Shorten the run"):
-            reader.slab(range(1024, 1101), 0)
+            one_tile(reader, range(1024, 1101), 0)
         with pytest.raises(ForcingError, match="lie in two slabs"):
-            reader.slab(range(600), 0)
+            one_tile(reader, range(600), 0)
 
 
-def test_a_reader_goes_back_and_forth(store: Path) -> None:
+@pytest.mark.parametrize("decode_ahead", [False, True])
+def test_a_reader_goes_back_and_forth(store: Path, decode_ahead: bool) -> None:
     values = small_values()["rain"]
-    with ForcingReader(store, range(CELLS), ("rain",), CLOCK) as reader:
-        for step in (0, 1050, 3, 600, 599, 1050, 20):
-            reader.seek(step)
-            packed = reader.slab(range(step, step + 1), 1)
-            np.testing.assert_allclose(packed.rows[packed.row_of[0, 0]] * 0.1, values[step, 256:], atol=1e-9)
+    with ForcingReader(store, range(CELLS), ("rain",), CLOCK, decode_ahead=decode_ahead) as reader:
+        for step in (0, 1050, 3, 4, 600, 599, 1050, 20):
+            for length in (1, 30):
+                steps = range(step, min(step + length, DAYS))
+                packed = one_tile(reader, steps, 1)
+                np.testing.assert_allclose(packed.rows[packed.row_of[0]] * 0.1, values[steps.start : steps.stop, 256:], atol=1e-9)
 
 
-def test_threads_ask_for_tiles_of_one_piece_at_once(store: Path) -> None:
+def test_a_slab_that_is_stepped_through_by_hand_is_read_once(store: Path) -> None:
+    with ForcingReader(store, range(CELLS), None, CLOCK, steps=range(1024)) as by_hand:
+        for step in range(0, 1024, 50):
+            read_all(by_hand, range(step, min(step + 50, 1024)))
+    with ForcingReader(store, range(CELLS), None, CLOCK, steps=range(1024)) as at_once:
+        read_all(at_once, range(1024))
+    assert by_hand.counters.bytes == at_once.counters.bytes
+
+
+def test_every_thread_has_its_own_way_through_the_cells(store: Path) -> None:
     values = small_values()["rain"]
-    with ForcingReader(store, range(CELLS), ("rain",), CLOCK) as reader, ThreadPoolExecutor(4) as threads:
+    cuts = [0, 100, 300, CELLS]
+
+    def walk(cells: range) -> None:
+        stream = reader.stream(cells)
         for piece in reader.pieces(range(DAYS)):
-            for tile, packed in zip([0, 1] * 4, threads.map(reader.slab, [piece] * 8, [0, 1] * 4), strict=True):
-                cells = reader.tiles[tile]
-                part = values[piece.start : piece.stop, cells.start : cells.stop]
+            for tile, packed in stream.tiles(piece):
+                part = values[piece.start : piece.stop, tile.start : tile.stop]
                 np.testing.assert_allclose(packed.rows[packed.row_of[0]] * 0.1, part, atol=1e-9)
+                assert tile.start < cells.stop
+                assert cells.start < tile.stop
+
+    with ForcingReader(store, range(CELLS), ("rain",), CLOCK) as reader, ThreadPoolExecutor(3) as threads:
+        list(threads.map(walk, [range(low, high) for low, high in pairwise(cuts)]))
+
+
+def test_a_few_cells_of_a_long_period_are_little_memory(tmp_path: Path) -> None:
+    points = Points(("a", "b", "c"), np.array([-20.0, -21.0, -22.0]), np.array([140.0, 141.0, 142.0]))
+    axis = Axis.daily(small_axis().first, 36_525)
+    with ForcingWriter(tmp_path / "w.zarr", points, [Written(WEATHER["rain"], axis)], ABOUT) as writer:
+        for block in writer.blocks("rain"):
+            writer.write("rain", block, np.ones((len(block.steps), len(block.cells))))
+    with ForcingReader(tmp_path / "w.zarr", range(3), None, CLOCK) as reader:
+        one_tile(reader, range(1), 0)
+        assert reader.memory < 1_000_000
 
 
 def test_damage_ahead_is_told_when_the_days_are_asked_for_and_not_before(tmp_path: Path) -> None:
     write_small_store(tmp_path / "w.zarr")
     (tmp_path / "w.zarr" / "tmax" / "c" / "1" / "0").unlink()
     with ForcingReader(tmp_path / "w.zarr", range(CELLS), None, CLOCK) as reader:
-        reader.slab(range(512), 0)
+        one_tile(reader, range(512), 0)
         for _ in range(2):
             with pytest.raises(DamagedError, match='Variable "tmax", days 1991-05-28 to 1992-10-20'):
-                reader.slab(range(512, 513), 0)
-        reader.slab(range(1024, 1025), 0)
+                one_tile(reader, range(512, 513), 0)
+        one_tile(reader, range(1024, 1025), 0)
+
+
+def test_a_file_that_is_cut_short_or_cannot_be_read_is_named(tmp_path: Path) -> None:
+    write_small_store(tmp_path / "w.zarr")
+    shard = tmp_path / "w.zarr" / "tmax" / "c" / "0" / "0"
+    with ForcingReader(tmp_path / "w.zarr", range(CELLS), None, CLOCK) as reader:
+        shard.write_bytes(shard.read_bytes()[:-1000])
+        with pytest.raises(DamagedError, match="tmax/c/0/0"):
+            one_tile(reader, range(512), 0)
+    shard.unlink()
+    shard.mkdir()
+    with ForcingReader(tmp_path / "w.zarr", range(CELLS), None, CLOCK) as reader, pytest.raises(DamagedError, match="tmax/c/0/0"):
+        one_tile(reader, range(512), 0)
+
+
+def test_every_flipped_byte_of_a_shard_is_found_and_its_file_named(tmp_path: Path) -> None:
+    path = tmp_path / "w.zarr"
+    points = Points(("a", "b"), np.array([-20.0, -21.0]), np.array([140.0, 141.0]))
+    values = np.random.default_rng(1).gamma(0.3, 8.0, (90, 2))
+    with ForcingWriter(path, points, [Written(WEATHER["rain"], Axis.daily(small_axis().first, 90))], ABOUT) as writer:
+        for block in writer.blocks("rain"):
+            writer.write("rain", block, values[block.steps.start : block.steps.stop])
+    shard = path / "rain" / "c" / "0" / "0"
+    good = shard.read_bytes()
+    for place in range(len(good)):
+        bad = bytearray(good)
+        bad[place] ^= 1 << place % 8
+        shard.write_bytes(bad)
+        with ForcingReader(path, range(2), None, CLOCK) as reader, pytest.raises(DamagedError, match=r'"rain", days 1990.*rain/c/0/0'):
+            one_tile(reader, range(64), 0)
 
 
 def test_reading_is_counted(store: Path) -> None:
     with ForcingReader(store, range(CELLS), ("rain",), CLOCK, steps=range(1024)) as reader:
         read_all(reader, range(1024))
-    assert reader.counters.bytes == 2 * 512 * CELLS * 2
+    layout = layout_of(store, "rain")
+    files = [ShardFile(shard_path(store, "rain", (0, 0)), layout), ShardFile(shard_path(store, "rain", (1, 0)), layout)]
+    assert reader.counters.bytes == sum(len(file.read(0, j, new_memory)) for file in files for j in (0, 1))
     assert reader.counters.decode_seconds > 0.0
     assert reader.counters.stall_seconds > 0.0
+    assert reader.counters.reader_seconds > 0.0
 
 
 def test_variables_whose_periods_do_not_meet_cannot_be_read_together(tmp_path: Path) -> None:

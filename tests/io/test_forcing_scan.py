@@ -7,7 +7,8 @@ import pytest
 from steppe.errors import DamagedError, ForcingError
 from steppe.io import scan
 from steppe.io.forcing_variables import WEATHER
-from steppe.io.shard import layout_of, read_chunk, write_shard
+from steppe.io.shard import layout_of, write_shard
+from steppe.io.shard_file import read_chunk
 from steppe.packed import MISSING
 from tests.io.small_store import write_small_store
 

@@ -1,6 +1,6 @@
 """What the tests of cell models share: inputs in memory, a recorder, a larger model, and one run that is compared with itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -51,10 +51,23 @@ class MemoryInputs:
         cuts = sorted({steps.start, steps.stop, *(s for s in steps if s % self._piece == 0)})
         return [range(a, b) for a, b in pairwise(cuts)]
 
+    def stream(self, cells: range) -> "MemoryStream":
+        return MemoryStream(self, cells)
+
     def slab(self, steps: range, tile: int) -> Packed:
         cells = self.tiles[tile]
         row_of = self._row_of[:, steps.start : steps.stop]
         return Packed(self._rows[:, cells.start : cells.stop], row_of, self._scale, np.zeros(len(self.names)))
+
+
+class MemoryStream:
+    def __init__(self, inputs: MemoryInputs, cells: range) -> None:
+        self._inputs = inputs
+        self._numbers = [k for k, tile in enumerate(inputs.tiles) if tile.start < cells.stop and cells.start < tile.stop]
+
+    def tiles(self, steps: range) -> Iterator[tuple[range, Packed]]:
+        for number in self._numbers:
+            yield self._inputs.tiles[number], self._inputs.slab(steps, number)
 
 
 class MemoryRecorder:

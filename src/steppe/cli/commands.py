@@ -3,6 +3,7 @@
 COMMANDS = {
     "new": "Write a run file, or a model, to start from.",
     "ingest": "Make a forcing store: from station records, daily maps, or generated.",
+    "forcing": "Check a forcing store, or make its fast copy.",
     "check": "Read all that a run would read, find all that can be wrong, say what it costs.",
     "run": "Run a run file, or go on with it.",
     "describe": "Show a model: variables, units, parameters, sources.",

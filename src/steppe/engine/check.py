@@ -101,7 +101,9 @@ def estimate(plan: Plan) -> Cost:
         begin = time.perf_counter()
         plan.model.advance(steps, reader, plan.clock, Recorder(plan.grid.n_cells))  # type: ignore[arg-type]
         seconds = time.perf_counter() - begin
+    read_ahead = 0
     if reader:
+        read_ahead = reader.memory
         reader.close()
     state, parameters = plan.model.memory()
     results = outputs.cost
@@ -110,7 +112,7 @@ def estimate(plan: Plan) -> Cost:
         plan.steps,
         state,
         parameters,
-        reader.memory if reader else 0,
+        read_ahead,
         outputs.memory,
         results.values,
         results.files,

@@ -120,8 +120,8 @@ class Plan:
         if needed and self.forcing is None:
             raise RunFileError(f'Model "{self.model.name}" needs weather ({", ".join(needed)}). Give a [forcing] table.')
         for name in needed:
-            if self.forcing and name not in self.forcing.variables:
-                held = ", ".join(self.forcing.variables)
+            if self.forcing and name not in self.forcing.names:
+                held = ", ".join(self.forcing.names)
                 raise ForcingError(
                     f'"{self.forcing.path}" has no variable "{name}", which model "{self.model.name}" needs; it holds {held}.'
                 )
@@ -136,10 +136,21 @@ class Plan:
         """
         if self.forcing is None:
             return None
-        wanted = {name: v for name, v in self.model.variables.items() if v.role is Role.FORCING and name in self.forcing.variables}
+        wanted = {name: v for name, v in self.model.variables.items() if v.role is Role.FORCING and name in self.forcing.names}
         cadence = self.run.forcing.cadence if self.run.forcing else {}
         cells, steps = range(self.grid.n_cells), range(self.steps)
-        return ForcingReader(self.forcing.path, cells, tuple(wanted), self.clock, cadence, variables=wanted, grid=self.grid, steps=steps)
+        threads = self.run.engine.threads or usable_cores()
+        return ForcingReader(
+            self.forcing.path,
+            cells,
+            tuple(wanted),
+            self.clock,
+            cadence,
+            variables=wanted,
+            grid=self.grid,
+            steps=steps,
+            decode_ahead=threads < usable_cores(),
+        )
 
     def check_outputs(self) -> None:
         """Raises `RunFileError` for an output variable or a region that does not exist."""

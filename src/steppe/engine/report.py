@@ -17,15 +17,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """A finished or stopped run: facts by name, and one row a year of area means."""
+    """A finished or stopped run: facts by name, one row a year of area means, and what reading cost this process, in bytes and seconds."""
 
     facts: dict[str, str]
     columns: list[str]
     years: dict[int, list[float]]
+    reading: dict[str, float]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**self.facts, "columns": self.columns, "years": {str(year): row for year, row in self.years.items()}}
+        return {
+            **self.facts,
+            "reading": self.reading,
+            "columns": self.columns,
+            "years": {str(year): row for year, row in self.years.items()},
+        }
 
     def as_text(self) -> str:
         """For a terminal."""
@@ -35,6 +41,11 @@ class Summary:
             lines.append("year  " + "  ".join(f"{column:>{w}}" for column, w in zip(self.columns, width, strict=True)))
             for year, row in self.years.items():
                 lines.append(f"{year}  " + "  ".join(f"{_digits(value):>{w}}" for value, w in zip(row, width, strict=True)))
+        if self.reading.get("bytes"):
+            lines.append(
+                "reading: {bytes:,.1f} MB, {decode_seconds:.2f} s of decoding, {reader_seconds:.2f} s of the reading thread, "
+                "{stall_seconds:.2f} s waited".format(**self.reading | {"bytes": self.reading["bytes"] / 1e6})
+            )
         return "\n".join(lines) + "\n"
 
 
@@ -54,14 +65,15 @@ def summary(simulation: "Simulation") -> Summary:
     }
     if plan.provenance["weather"] == "generated":
         facts["weather"] = GENERATED
+    reading = simulation.reading.as_dict() if simulation.reading else {}
     if not plan.run.output.series or not simulation.step_index:
-        return Summary(facts, [], {})
+        return Summary(facts, [], {}, reading)
     series = plan.run.output.series[0]
     with open_results(simulation.folder.path, series.name) as dataset:
         region = str(dataset["region"].values[0])
         columns, years = _years(dataset.isel(region=0).load(), series.variables)
     facts["years"] = f'area means of series "{series.name}", region "{region}"'
-    return Summary(facts, columns, years)
+    return Summary(facts, columns, years, reading)
 
 
 def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict[int, list[float]]]:

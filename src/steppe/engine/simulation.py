@@ -24,7 +24,7 @@ from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
 from steppe.errors import BadCellError, Failure, ModelError, nearest
 from steppe.grid import RegionLike
-from steppe.io import Checkpoint, Progress, RunFolder, Spent, staged
+from steppe.io import Checkpoint, Progress, ReadCounters, RunFolder, Spent, staged
 from steppe.models import Increment, Inputs
 from steppe.variable import Variable
 
@@ -134,6 +134,11 @@ class Simulation:
     def finished(self) -> bool:
         """Whether the last step of the run file is done."""
         return self.step_index >= self.steps
+
+    @property
+    def reading(self) -> ReadCounters | None:
+        """What reading the weather has cost this process so far; None for a model without."""
+        return self._reader.counters if self._reader else None
 
     @property
     def spent(self) -> Spent:
@@ -364,8 +369,6 @@ class Simulation:
             self._progress.write(self.folder.path)
         self.outputs.open(self.folder.output, records, {})
         self.outputs.recorder.restore(groups["recorder"])
-        if self._reader and not self.finished:
-            self._reader.seek(self.step_index)
 
     def _leave(self) -> None:
         if self._progress.state != "running":

@@ -3,13 +3,15 @@
 from steppe.io.axis import Axis
 from steppe.io.checkpoint import Checkpoint, staged
 from steppe.io.folder import Progress, RunFolder, Spent, read_identity
-from steppe.io.forcing_reader import ForcingReader, ReadCounters
-from steppe.io.forcing_scan import Problem, scan
+from steppe.io.forcing_reader import ForcingReader
+from steppe.io.forcing_scan import Problem, limits_of, scan
 from steppe.io.forcing_store import ForcingStore, read_static
 from steppe.io.output import Cost, Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
+from steppe.io.pack_file import check_pack, pack_store
 from steppe.io.records import Records
 from steppe.io.results import open_results, unpack
+from steppe.io.stream import ReadCounters
 
 __all__ = [
     "Axis",
@@ -26,8 +28,11 @@ __all__ = [
     "Records",
     "RunFolder",
     "Spent",
+    "check_pack",
     "create_store",
+    "limits_of",
     "open_results",
+    "pack_store",
     "read_identity",
     "read_static",
     "scan",

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from xarray.backends import BackendArray
 from xarray.core.indexing import ExplicitIndexer, IndexingSupport, explicit_indexing_adapter
 
-from steppe.io.shard import layout_of, read_chunk
+from steppe.io.shard import layout_of
+from steppe.io.shard_file import read_chunk
 
 if TYPE_CHECKING:
     import xarray

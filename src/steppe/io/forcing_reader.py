@@ -1,16 +1,13 @@
-"""Feeding a run: the weather of a share of the cells, tile by tile, read and decoded ahead by one thread.
+"""Feeding a run: the weather of a share of the cells, tile by tile, read ahead by one thread and decoded next to the kernel.
 
-    store  -- read, check, decode -->  buffer of the next slab      (the thread)
-                                       buffer of this slab    -->   model
+    store ── read, check ──>  records of the next tiles  ── decode ──>  rows of one tile  ──>  kernel
+             one thread       a few a computing thread                  where it is used
 
-Two buffers are all the memory there is: while the model works on one slab the thread fills the other. A tile's rows lie together, so that a
-chunk is decoded straight to where the model reads it.
+There is never a slab of all cells, unless somebody steps day by day: then each slab is decoded once and kept.
 """
 
-import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -25,22 +22,15 @@ from steppe.clock import Clock
 from steppe.errors import ForcingError
 from steppe.grid import Grid
 from steppe.io.axis import day_name, day_number
-from steppe.io.forcing_store import ForcingStore, Stored
+from steppe.io.forcing_store import Constant, ForcingStore, Stored
 from steppe.io.slab import Slabs
+from steppe.io.stream import ReadCounters, Stream
 from steppe.io.units import conversion
 from steppe.packed import Packed
 from steppe.variable import Variable
 
+DEPTH = 4  # tiles that a computing thread has in memory: the one in use and three on their way
 GREGORIAN = ("standard", "gregorian", "proleptic_gregorian")  # one calendar since 1582
-
-
-@dataclass
-class ReadCounters:
-    """What reading has cost so far: bytes decoded, CPU seconds of the reading thread, seconds that a caller waited for it."""
-
-    bytes: int = 0
-    decode_seconds: float = 0.0
-    stall_seconds: float = 0.0
 
 
 class ForcingReader:
@@ -53,7 +43,7 @@ class ForcingReader:
     share
         Packed cells of the grid to read.
     names
-        Variables to read, in this order; None: all that change in time.
+        Variables to read, in this order; None: all that change in time. One without time has its value on every day.
     clock
         Steps of one day.
     cadence
@@ -65,6 +55,8 @@ class ForcingReader:
         The cells of the run, compared with the store's.
     steps
         The steps of the whole run, which the store must cover.
+    decode_ahead
+        Whether the reading thread decodes as well: right where a processor is spare for it.
 
     Raises
     ------
@@ -85,13 +77,15 @@ class ForcingReader:
         variables: Mapping[str, Variable] | None = None,
         grid: Grid | None = None,
         steps: range | None = None,
+        decode_ahead: bool = True,
     ) -> None:
         self.store = store = ForcingStore.open(path)
         self.names = tuple(store.variables if names is None else names)
         if grid is not None:
             store.check_grid(grid)
         _check_clock(store, clock)
-        lines = [_line(store, store[name], (variables or {}).get(name)) for name in self.names]
+        held = [store.constant(name) if name in store.static else store[name] for name in self.names]
+        lines = [_line(store, each, (variables or {}).get(each.name)) for each in held]
         self._scale, self._offset = (np.array([line[side] for line in lines]) for side in (0, 1))
         self._slabs = Slabs(store, self.names, share, cadence or {})
         self._start = day_number(clock.start)
@@ -101,16 +95,15 @@ class ForcingReader:
             self._end = self._start + steps.stop
         self.tiles: Sequence[range] = [range(cells.start - share.start, cells.stop - share.start) for cells in self._slabs.cells]
         self.counters = ReadCounters()
-        self._buffers = [self._slabs.new_buffer(), self._slabs.new_buffer()]
-        self._held: int | None = None  # the slab in the first buffer
-        self._coming: tuple[int, Future[None]] | None = None  # the slab that the thread puts into the second
+        self._decode_ahead = decode_ahead
+        self._streams: dict[range, Stream] = {}
         self._lock = Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="forcing")
 
     @property
     def memory(self) -> int:
-        """Bytes of both buffers."""
-        return sum(tile.nbytes for buffer in self._buffers for tile in buffer)
+        """Bytes of all that is read and decoded into, as far as it is made: whole when the first tiles are through."""
+        return sum(stream.memory for stream in self._streams.values())
 
     def pieces(self, steps: range) -> list[range]:
         """`steps` cut where one slab of the store ends and the next begins."""
@@ -121,37 +114,24 @@ class ForcingReader:
             cuts.append(min(steps.stop, phase + (slab + 1) * self._slabs.length))
         return [range(first, stop) for first, stop in pairwise(cuts)]
 
-    def slab(self, steps: range, tile: int) -> Packed:
-        """The forcing of one piece for one tile. The arrays are valid until another piece is asked for. Thread-safe.
+    def stream(self, cells: range) -> Stream:
+        """One thread's way through the forcing of some cells, given as positions in the share; the same one for the same cells.
 
-        Raises
-        ------
-        ForcingError
-            The store does not hold all of `steps`.
-        DamagedError
-            A file of it is missing or not what was written; names file, variable and days.
+        It gives whole tiles: those that `cells` begin or end in are read for the neighbours as well.
         """
-        self._check_period(steps)
-        days = range(self._start + steps.start, self._start + steps.stop)
-        wanted = self._slabs.of_day(days.start)
-        if self._slabs.of_day(days.stop - 1) != wanted:
-            raise ForcingError(f"Steps {steps.start} to {steps.stop - 1} lie in two slabs of the store. Ask for the pieces of them.")
         with self._lock:
-            if self._held != wanted:
-                self._turn_to(wanted)
-            rows = self._buffers[0][tile]
-        return Packed(rows, self._slabs.row_of(days), self._scale, self._offset)
-
-    def seek(self, step: int) -> None:
-        """Begins to read at another step, after a rewind or a branch; what was read ahead is dropped."""
-        wanted = self._slabs.of_day(self._start + step)
-        with self._lock:
-            if wanted != self._held:
-                self._fetch(wanted)
+            if cells not in self._streams:
+                inside = [k for k, tile in enumerate(self.tiles) if tile.start < cells.stop and cells.start < tile.stop]
+                numbers = range(inside[0], inside[-1] + 1) if inside else range(0)
+                way = self._slabs, self.tiles, numbers, self._days_of, self._packed
+                self._streams[cells] = Stream(*way, self._thread, self.counters, DEPTH, self._decode_ahead, self._end)
+            return self._streams[cells]
 
     def close(self) -> None:
-        """Ends the thread. The reader is not used after it."""
+        """Ends the thread and frees all memory. The reader is not used after it."""
         self._thread.shutdown(wait=True, cancel_futures=True)
+        self._streams.clear()
+        self._slabs.close()
 
     def __enter__(self) -> "ForcingReader":
         return self
@@ -159,33 +139,15 @@ class ForcingReader:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _turn_to(self, wanted: int) -> None:
-        """Waits until a slab is there, makes it the held one and begins to read the next."""
-        began = time.perf_counter()
-        coming = self._fetch(wanted)
-        try:
-            coming.result()
-        except BaseException:
-            self._coming = None  # another attempt reads again
-            raise
-        self.counters.stall_seconds += time.perf_counter() - began
-        self._buffers.reverse()
-        self._held, self._coming = wanted, None
-        if self._slabs.origin + (wanted + 1) * self._slabs.length < self._end:
-            self._fetch(wanted + 1)
+    def _packed(self, rows: NDArray[Any], row_of: NDArray[np.int32]) -> Packed:
+        return Packed(rows, row_of, self._scale, self._offset)
 
-    def _fetch(self, slab: int) -> Future[None]:
-        """Has the thread read a slab into the second buffer, unless it is at it."""
-        if self._coming is None or self._coming[0] != slab:
-            # one thread: what it is reading now is finished, then overwritten
-            self._coming = slab, self._thread.submit(self._read, slab, self._buffers[1])
-        return self._coming[1]
-
-    def _read(self, slab: int, buffer: list[NDArray[Any]]) -> None:
-        began = time.thread_time()
-        for tile, rows in enumerate(buffer):
-            self.counters.bytes += self._slabs.fill(slab, tile, rows)
-        self.counters.decode_seconds += time.thread_time() - began
+    def _days_of(self, steps: range) -> range:
+        self._check_period(steps)
+        days = range(self._start + steps.start, self._start + steps.stop)
+        if self._slabs.of_day(days.start) != self._slabs.of_day(days.stop - 1):
+            raise ForcingError(f"Steps {steps.start} to {steps.stop - 1} lie in two slabs of the store. Ask for the pieces of them.")
+        return days
 
     def _check_period(self, steps: range) -> None:
         days, calendar = self._slabs.days, self.store.calendar
@@ -208,7 +170,7 @@ def _check_clock(store: ForcingStore, clock: Clock) -> None:
         )
 
 
-def _line(store: ForcingStore, stored: Stored, variable: Variable | None) -> tuple[float, float]:
+def _line(store: ForcingStore, stored: Stored | Constant, variable: Variable | None) -> tuple[float, float]:
     """Scale and offset from raw values to the unit of the model."""
     if variable is None:
         return stored.scale, stored.offset

@@ -11,7 +11,7 @@ from steppe.io.axis import day_name
 from steppe.io.forcing_store import ForcingStore, Stored
 from steppe.io.units import conversion
 from steppe.packed import MISSING
-from steppe.variable import Variable
+from steppe.variable import Role, Variable
 
 
 class Problem(NamedTuple):
@@ -34,6 +34,12 @@ class Problem(NamedTuple):
             f'"{self.file}", {self.variable}, {self.day}, cell {self.cell} (latitude {self.latitude:g}, longitude {self.longitude:g}): '
             f"{self.value:g} {self.fault}{more}"
         )
+
+
+def limits_of(store: ForcingStore) -> dict[str, Variable]:
+    """The variables of a store as it describes them itself, for `scan` without a model."""
+    held = store.variables.values()
+    return {s.name: Variable(s.name, ("time", "cell"), s.units, s.layout.dtype, Role.FORCING, s.name, low=s.low, high=s.high) for s in held}
 
 
 def scan(path: Path, variables: Mapping[str, Variable]) -> list[Problem]:

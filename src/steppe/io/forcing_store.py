@@ -6,6 +6,7 @@
       cell  cell_lat  cell_lon ...  coordinates of the packed cells
       rain  tmin  tmax ...          (time, cell) integers with scale_factor and add_offset, or floats; no value is ever missing
       distance_to_nearest_donor     (cell,) static
+      pack/                         a copy of the shards that is faster to read (`steppe.io.pack_file`); no part of what the store holds
 
 `ForcingStore.open` reads what is said about the values; `ForcingWriter` makes a store, `ForcingReader` feeds a run from it.
 """
@@ -23,7 +24,8 @@ from numpy.typing import NDArray
 from steppe.errors import DamagedError, ForcingError, nearest
 from steppe.grid import Grid
 from steppe.io.axis import Axis, day_name
-from steppe.io.shard import Layout, layout_of, read_chunk
+from steppe.io.shard import Layout, layout_of
+from steppe.io.shard_file import read_chunk
 
 FORMAT = 1  # of forcing stores; a reader refuses a greater one
 
@@ -39,6 +41,16 @@ class Stored(NamedTuple):
     offset: float
     low: float
     high: float
+
+
+class Constant(NamedTuple):
+    """A variable without time: value = raw x scale + offset [units]; raw (cells,)."""
+
+    name: str
+    units: str
+    raw: NDArray[Any]
+    scale: float
+    offset: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +95,11 @@ class ForcingStore:
         return len(self.cell_lat)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """All variables: those that change in time, then those that do not."""
+        return (*self.variables, *self.static)
+
+    @property
     def calendar(self) -> str:
         """Calendar of all its time axes."""
         return str(self.attributes["calendar"])
@@ -94,7 +111,8 @@ class ForcingStore:
         The descriptions name size and xxh3 of every source file. What changes neither is damage, which reading finds.
         """
         found = hashlib.sha256()
-        for file in sorted(path for path in self.path.rglob("*") if path.is_file()):
+        pack = self.path / "pack"
+        for file in sorted(path for path in self.path.rglob("*") if path.is_file() and pack not in path.parents):
             found.update(f"{file.relative_to(self.path).as_posix()} {file.stat().st_size}\n".encode())
             if file.name == "zarr.json":
                 found.update(file.read_bytes())
@@ -111,6 +129,18 @@ class ForcingStore:
         if name not in self.variables:
             raise ForcingError(f'"{self.path}" has no variable "{name}" that changes in time.{nearest(name, self.variables)}')
         return self.variables[name]
+
+    def constant(self, name: str) -> Constant:
+        """A variable without time, its values read.
+
+        Raises
+        ------
+        DamagedError
+            They cannot be read.
+        """
+        attributes = json.loads((self.path / name / "zarr.json").read_bytes())["attributes"]
+        scale, offset = float(attributes.get("scale_factor", 1.0)), float(attributes.get("add_offset", 0.0))
+        return Constant(name, attributes["units"], read_small(self.path, name), scale, offset)
 
     def check_grid(self, grid: Grid) -> None:
         """Nothing, when the store is for exactly the cells of `grid`.
@@ -144,24 +174,18 @@ class ForcingStore:
         DamagedError
             The file is missing or not what was written; the message names file, variable and days.
         """
-        stored = self.variables[name]
         try:
-            return read_chunk(self.path, name, index, stored.layout, out)
+            return read_chunk(self.path, name, index, self.variables[name].layout, out)
         except DamagedError as error:
-            first = index[0] * stored.layout.chunk[0]
-            last = min(first + stored.layout.chunk[0], stored.axis.rows) - 1
-            days = (day_name(int(stored.axis.starts[first]), self.calendar), day_name(int(stored.axis.stops[last]) - 1, self.calendar))
-            raise DamagedError(f'Variable "{name}", days {days[0]} to {days[1]}: {error}') from None
+            raise self.named(error, name, index[0]) from None
 
-    def rows(self, name: str, rows: range, column: int) -> NDArray[Any]:
-        """Raw values of some rows of one column of chunks, (rows, chunk's cells)."""
+    def named(self, error: DamagedError, name: str, row: int) -> DamagedError:
+        """The same damage with variable and days, found in a row of chunks."""
         stored = self.variables[name]
-        length = stored.layout.chunk[0]
-        out = np.empty((len(rows), stored.layout.chunk[1]), stored.layout.dtype)
-        for k in range(rows.start // length, -(-rows.stop // length)):
-            start, stop = max(rows.start, k * length), min(rows.stop, (k + 1) * length)
-            out[start - rows.start : stop - rows.start] = self.chunk(name, (k, column))[start - k * length : stop - k * length]
-        return out
+        first = row * stored.layout.chunk[0]
+        last = min(first + stored.layout.chunk[0], stored.axis.rows) - 1
+        days = (day_name(int(stored.axis.starts[first]), self.calendar), day_name(int(stored.axis.stops[last]) - 1, self.calendar))
+        return DamagedError(f'Variable "{name}", days {days[0]} to {days[1]}: {error}')
 
 
 def read_small(path: Path, name: str) -> NDArray[Any]:
@@ -195,7 +219,8 @@ def read_static(path: Path, variable: str, grid: Grid) -> NDArray[np.float64]:
     if variable not in store.static:
         raise ForcingError(f'"{path}" has no variable "{variable}" without time.{nearest(variable, store.static)}')
     store.check_grid(grid)
-    return read_small(path, variable).astype(np.float64)
+    found = store.constant(variable)
+    return found.raw.astype(np.float64) * found.scale + found.offset
 
 
 def _group_attributes(path: Path) -> Mapping[str, Any]:

@@ -160,8 +160,9 @@ class ForcingWriter:
             A value is missing or outside the variable's limits.
         """
         written = self._variables[name]
-        self._check(written, Block(range(1), range(self._grid.n_cells)), values[None])
-        write_small(self._aside, name, values.astype(written.dtype), self._attributes(written), ("cell",))
+        whole = Block(range(1), range(self._grid.n_cells))
+        self._check(written, whole, values[None])
+        write_small(self._aside, name, self._pack(written, whole, values[None])[0], self._attributes(written), ("cell",))
         self._left.discard((name, None))
 
     def write_remark(self, name: str, values: NDArray[Any], attributes: Mapping[str, Any], dimensions: Sequence[str]) -> None:

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, Failure, FolderError
 from steppe.io.output import PRECISIONS, Group, Output, check_format, group_attributes, mark
-from steppe.io.shard import layout_of, read_chunk, synchronise, write_shard, writing
+from steppe.io.shard import layout_of, synchronise, write_shard, writing
+from steppe.io.shard_file import read_chunk
 
 Array = NDArray[Any]
 Then = Callable[[Mapping[str, int]], None]  # what follows a commit in the thread; takes the records that can be read

@@ -20,7 +20,8 @@ from steppe.io.axis import Axis
 from steppe.io.forcing_store import read_small
 from steppe.io.output import group_attributes
 from steppe.io.results import readable_records
-from steppe.io.shard import layout_of, read_chunk
+from steppe.io.shard import layout_of
+from steppe.io.shard_file import read_chunk
 
 
 @dataclass(frozen=True, eq=False)

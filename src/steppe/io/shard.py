@@ -142,68 +142,9 @@ def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Arr
             parts += coded, _checksum(coded)
             position += len(coded) + 4
     parts += entries.tobytes(), _checksum(entries.tobytes())
-    path = Path(_shard_path(group_path, name, index))
+    path = Path(shard_path(group_path, name, index))
     _write_whole(path, parts, durable)
     return path
-
-
-def read_chunk(
-    group_path: Path, name: str, index: tuple[int, int], layout: Layout, out: Array | None = None, missing: float | None = None
-) -> Array:
-    """One chunk of an array, both checksums verified.
-
-    Parameters
-    ----------
-    index
-        Of the chunk along (time, cell), counted through the whole array.
-    out
-        C-contiguous array of the chunk's shape and dtype to decode into; a new one without it.
-    missing
-        The value of a chunk that was never written; without it such a chunk is an error.
-
-    Returns
-    -------
-    Array
-        (steps, cells) of a whole chunk; what lies beyond the end of the array has no meaning.
-
-    Raises
-    ------
-    DamagedError
-        The file is absent, cut short or changed.
-    """
-    if out is None:
-        out = np.empty(layout.chunk, layout.dtype)
-    elif out.shape != layout.chunk or out.dtype != np.dtype(layout.dtype) or not out.flags.c_contiguous:
-        raise Failure(
-            f'A chunk of "{name}" is {layout.dtype} {layout.chunk}; it cannot be read into {out.dtype} {out.shape}. '
-            "This is a defect of Steppe."
-        )
-    (shard_i, i), (shard_j, j) = divmod(index[0], layout.chunks[0]), divmod(index[1], layout.chunks[1])
-    path = _shard_path(group_path, name, (shard_i, shard_j))
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        if missing is None:
-            raise DamagedError(f'"{path}" is missing. Restore the file, or make the store again.') from None
-        out.fill(missing)
-        return out
-    try:
-        offset, length = _entry(file, path, layout, i, j)
-        if offset == ABSENT and length == ABSENT and missing is not None:
-            out.fill(missing)
-            return out
-        if offset == ABSENT:
-            raise DamagedError(f'"{path}" has no chunk {i}, {j}. Restore the file, or make the store again.')
-        raw = os.pread(file, length, offset)
-    finally:
-        os.close(file)
-    if len(raw) != length or google_crc32c.value(raw) != RESIDUE:
-        raise DamagedError(f'"{path}" is damaged: chunk {i}, {j} has a wrong checksum. Restore the file, or make the store again.')
-    held = struct.unpack_from("<I", raw, 4)[0]  # blosc header, bytes 4-7: size of the values
-    if held != out.nbytes:
-        raise DamagedError(f'"{path}" holds chunks of {held} bytes, its zarr.json says {out.nbytes}. Restore the store.')
-    blosc.decompress(memoryview(raw)[:-4], out)
-    return out
 
 
 def layout_of(group_path: Path, name: str) -> Layout:
@@ -325,8 +266,9 @@ def _make_folder(path: Path) -> None:
     sync_folder(path.parent)
 
 
-def _shard_path(group_path: Path, name: str, index: tuple[int, int]) -> str:
-    return f"{group_path}/{name}/c/{index[0]}/{index[1]}"  # text: a Path takes a quarter of the time of reading a chunk
+def shard_path(group_path: Path, name: str, index: tuple[int, int]) -> str:
+    """The file of a shard; text, since a Path takes a quarter of the time of reading a chunk."""
+    return f"{group_path}/{name}/c/{index[0]}/{index[1]}"
 
 
 def _filter(layout: Layout) -> Any:
@@ -349,16 +291,6 @@ def _encode(block: Array, layout: Layout) -> bytes:
 
 def _checksum(data: bytes) -> bytes:
     return struct.pack("<I", google_crc32c.value(data))
-
-
-def _entry(file: int, path: str, layout: Layout, i: int, j: int) -> tuple[int, int]:
-    size = os.fstat(file).st_size
-    length = 16 * layout.chunks[0] * layout.chunks[1] + 4
-    raw = os.pread(file, length, max(size - length, 0))
-    if len(raw) != length or google_crc32c.value(raw) != RESIDUE:
-        raise DamagedError(f'"{path}" is damaged: its index has a wrong checksum. Restore the file, or make the store again.')
-    offset, count = struct.unpack_from("<QQ", raw, 16 * (i * layout.chunks[1] + j))
-    return offset, count
 
 
 def _memory(files: dict[str, Any]) -> Any:

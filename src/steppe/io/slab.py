@@ -2,21 +2,29 @@
 
 days   |---- slab 0 ----|---- slab 1 ----|---- slab 2 ----|        a slab is as long as a chunk of the daily variables
 rows of one tile, one slab:   rain: one a day | tmin: one a day | pan: its weeks | ...          (rows, cells of the tile)
+
+A tile of a slab is read in two steps, so that one thread may read and another decode: `Slabs.read` fills a `Room` with the records of all
+its chunks, `Slabs.decode` makes rows of them. A record that holds plain integers is read to where its rows belong.
 """
 
 from collections.abc import Mapping, Sequence
+from threading import Lock, local
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.errors import ForcingError, nearest
+from steppe.errors import DamagedError, ForcingError, nearest
 from steppe.io.axis import Axis
-from steppe.io.forcing_store import ForcingStore, Stored
+from steppe.io.forcing_store import Constant, ForcingStore, Stored
+from steppe.io.pack_file import PackFile, open_fastest
+from steppe.io.shard_file import Bytes, Place, ShardFile
 from steppe.packed import MISSING
 
 SLAB_DAYS = 64  # when nothing is daily
 CADENCES = ("1 day", "7 days")
+OPEN_FILES = 256  # at most; the two rows of shards that are in use, of six variables of Australia at 0.05 degree, are 168
+GRAIN = 65_536  # bytes: memory for records grows by whole ones
 
 
 class _Source(NamedTuple):
@@ -24,9 +32,62 @@ class _Source(NamedTuple):
 
     stored: Stored
     axis: Axis
+    chunks: tuple[int, int]  # of a shard
+    daily: bool
     mean: bool
     base: int
     room: int
+
+
+class _Record(NamedTuple):
+    """A record that was read, of a row of chunks."""
+
+    file: ShardFile | PackFile
+    row: int
+    data: Bytes | None  # None: it is where its rows belong already
+
+
+class Memory:
+    """Memory that is used again and again; it grows to the largest that was asked for."""
+
+    def __init__(self) -> None:
+        self._bytes = np.empty(0, np.uint8)
+
+    def __call__(self, length: int) -> Bytes:
+        """The first `length` bytes; what they held is lost."""
+        if length > len(self._bytes):
+            self._bytes = np.empty(-(-length // GRAIN) * GRAIN, np.uint8)
+        return self._bytes[:length]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it has grown to."""
+        return self._bytes.nbytes
+
+
+class Room:
+    """Where one tile of one slab is read and decoded. rows (rows, cells of the tile): valid once it was decoded."""
+
+    def __init__(self, height: int, width: int, dtype: str) -> None:
+        self._values = np.empty(height * width, dtype)
+        self._height = height
+        self.rows: NDArray[Any] = self._values.reshape(height, width)
+        self.memory: list[Memory] = []
+        self.records: list[list[_Record]] = []  # of each variable
+
+    def turn_to(self, cells: int) -> None:
+        """Prepares for a tile of so many cells."""
+        self.rows = self._values[: self._height * cells].reshape(self._height, cells)
+        self.records = []
+
+    def place(self, base: int, rows: int) -> Place:
+        """Where a plain record is read to: some rows of the tile."""
+        return lambda length: self.rows[base : base + rows].reshape(-1).view(np.uint8)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that it holds."""
+        return self._values.nbytes + sum(memory.nbytes for memory in self.memory)
 
 
 class Slabs:
@@ -42,7 +103,7 @@ class Slabs:
 
     def __init__(self, store: ForcingStore, names: Sequence[str], share: range, cadence: Mapping[str, str]) -> None:
         self.store = store
-        held = [store[name] for name in names]
+        held = [store[name] for name in names if name not in store.static]
         if not held:
             raise ForcingError(f'"{store.path}" holds no variable that changes in time. Name a store of weather.')
         _check_together(store, held)
@@ -57,59 +118,160 @@ class Slabs:
         cuts = range(share.start // self._width * self._width, share.stop, self._width) if share else range(0)
         self.cells = [range(max(share.start, cut), min(share.stop, cut + self._width)) for cut in cuts]
         self._sources: list[_Source] = []
+        self._constants: list[tuple[int, Constant]] = []  # row of a tile, what it holds
         self._height = 0
-        for stored in held:
-            source = self._source(stored, cadence.get(stored.name))
-            self._sources.append(source)
-            self._height += source.room
+        for name in names:
+            if name in store.static:
+                self._constants.append((self._height, _constant(store, name, held[0])))
+                self._height += 1
+            else:
+                self._sources.append(self._source(store[name], cadence.get(name)))
+                self._height += self._sources[-1].room
+        self._order = [names.index(source.stored.name) for source in self._sources]
+        self._constant_rows = [(names.index(constant.name), row) for row, constant in self._constants]
         unknown = set(cadence) - set(names)
         if unknown:
             name = sorted(unknown)[0]
             raise ForcingError(f'A cadence is given for "{name}", which is not read.{nearest(name, names)}')
+        self._files: dict[tuple[str, int, int], ShardFile | PackFile] = {}
+        across = sum(-(-len(self.cells) // stored.layout.chunks[1]) + 1 for stored in held)
+        self._most_files = min(2 * across, OPEN_FILES)
+        self._lock = Lock()
+        self._own = local()  # scratch of each thread
+        self._needed: tuple[int, list[tuple[range, range]]] = -1, []  # of one slab
 
-    def new_buffer(self) -> list[NDArray[Any]]:
-        """Room for one slab: (rows, cells) for each tile."""
-        return [np.empty((self._height, len(cells)), self._sources[0].stored.layout.dtype) for cells in self.cells]
+    def new_room(self) -> Room:
+        """Room for any one tile of a slab."""
+        return Room(self._height, max(len(cells) for cells in self.cells), self._sources[0].stored.layout.dtype)
+
+    def close(self) -> None:
+        """Closes all files."""
+        self._files.clear()
 
     def of_day(self, day: int) -> int:
         """The slab that holds a day, counted from 1850-01-01."""
         return (day - self.origin) // self.length
 
+    def end(self, slab: int) -> int:
+        """The day after the last of a slab."""
+        return self.origin + (slab + 1) * self.length
+
     def row_of(self, days: range) -> NDArray[np.int32]:
         """Row of each variable on each of some days of one slab, (variables, days)."""
         span = self._span(self.of_day(days.start))
-        found = np.empty((len(self._sources), len(days)), np.int32)
-        for k, source in enumerate(self._sources):
-            if source.axis.is_daily:  # chunks are decoded whole: rows count from the slab's first day
+        found = np.empty((len(self._sources) + len(self._constants), len(days)), np.int32)
+        for k, row in self._constant_rows:
+            found[k] = row
+        for k, source in zip(self._order, self._sources, strict=True):
+            if source.daily:  # chunks are decoded whole: rows count from the slab's first day
                 found[k] = source.base + (days.start - self.origin) % self.length + np.arange(len(days))
             else:
                 rows = source.axis.row_of_day[days.start - source.axis.first : days.stop - source.axis.first]
                 found[k] = source.base + rows - source.axis.rows_of(span).start
         return found
 
-    def fill(self, slab: int, tile: int, out: NDArray[Any]) -> int:
-        """Reads and decodes one slab of one tile into `out`; the number of bytes decoded.
+    def read(self, slab: int, tile: int, room: Room) -> int:
+        """Reads the records of one tile of one slab, checksums verified; the number of bytes read.
 
         Raises
         ------
         DamagedError
-            A file is missing or not what was written.
+            A file is missing or not what was written; names file, variable and days.
         """
-        days, cells = self._span(slab), self.cells[tile]
-        column = cells.start // self._width
-        part = slice(cells.start % self._width, cells.start % self._width + len(cells))
-        for stored, axis, mean, base, _ in self._sources:
-            if axis.is_daily:
-                place = out[base : base + self.length]
-                if len(cells) == self._width:
-                    self.store.chunk(stored.name, (slab, column), place)
-                else:
-                    place[:] = self.store.chunk(stored.name, (slab, column))[:, part]
+        cells = self.cells[tile]
+        room.turn_to(len(cells))
+        column, whole, used, total = cells.start // self._width, len(cells) == self._width, 0, 0
+        for source, (chunk_rows, _) in zip(self._sources, self._needs(slab), strict=True):
+            records = []
+            for row in chunk_rows:
+                (shard_i, i), (shard_j, j) = divmod(row, source.chunks[0]), divmod(column, source.chunks[1])
+                try:
+                    file = self._files.get((source.stored.name, shard_i, shard_j)) or self._open(source.stored, shard_i, shard_j)
+                    if whole and source.daily and file.plain:
+                        total += file.read(i, j, room.place(source.base, self.length)).nbytes
+                        records.append(_Record(file, row, None))
+                    else:
+                        if used == len(room.memory):
+                            room.memory.append(Memory())
+                        data = file.read(i, j, room.memory[used])
+                        used += 1
+                        total += data.nbytes
+                        records.append(_Record(file, row, data))
+                except DamagedError as error:
+                    raise self.store.named(error, source.stored.name, row) from None
+            room.records.append(records)
+        return total
+
+    def decode(self, slab: int, tile: int, room: Room) -> None:
+        """Makes the rows of what was read.
+
+        Raises
+        ------
+        DamagedError
+            A record is of another size than the description of the store says.
+        """
+        cells = self.cells[tile]
+        first = cells.start % self._width
+        part, whole = slice(first, first + len(cells)), len(cells) == self._width
+        for source, records, (_, wanted) in zip(self._sources, room.records, self._needs(slab), strict=True):
+            if whole and source.daily:  # a chunk lies in the rows as it does in the store
+                self._decode(source, records[0], room.rows[source.base : source.base + self.length])
                 continue
-            wanted = axis.rows_of(days)
-            found = self._means(stored, axis, wanted, column) if mean else self.store.rows(stored.name, wanted, column)
-            out[base : base + len(wanted)] = found[:, part]
-        return int(out.nbytes)
+            raw = self._raw(source, records, wanted)[:, part]
+            if source.mean:
+                axis = source.axis
+                raw = _means(raw, axis, axis.rows_of(self._span(slab)), wanted.start + axis.first)
+            room.rows[source.base : source.base + len(raw)] = raw
+        for row, constant in self._constants:
+            room.rows[row] = constant.raw[cells.start : cells.stop]
+
+    def _decode(self, source: _Source, record: _Record, out: NDArray[Any]) -> None:
+        if record.data is None:
+            return
+        try:
+            record.file.decode(record.data, out)
+        except DamagedError as error:
+            raise self.store.named(error, source.stored.name, record.row) from None
+
+    def _raw(self, source: _Source, records: Sequence[_Record], wanted: range) -> NDArray[Any]:
+        """Some rows of a column of chunks, in this thread's scratch."""
+        rows, width = source.stored.layout.chunk
+        dtype = np.dtype(source.stored.layout.dtype)
+        if not hasattr(self._own, "memory"):
+            self._own.memory = Memory()
+        held: NDArray[Any] = self._own.memory(len(records) * rows * width * dtype.itemsize).view(dtype).reshape(-1, width)
+        for k, record in enumerate(records):
+            self._decode(source, record, held[k * rows : (k + 1) * rows])
+        first = records[0].row * rows
+        return held[wanted.start - first : wanted.stop - first]
+
+    def _needs(self, slab: int) -> list[tuple[range, range]]:
+        """Of each source the rows of chunks that a slab needs, and the rows of the store's own axis."""
+        known, needs = self._needed
+        if known != slab:
+            needs = [self._need(source, slab) for source in self._sources]
+            self._needed = slab, needs
+        return needs
+
+    def _need(self, source: _Source, slab: int) -> tuple[range, range]:
+        axis = source.axis
+        if source.daily:
+            return range(slab, slab + 1), range(slab * self.length, (slab + 1) * self.length)
+        wanted = axis.rows_of(self._span(slab))
+        if source.mean:
+            wanted = range(int(axis.starts[wanted.start]) - axis.first, int(axis.stops[wanted.stop - 1]) - axis.first)
+        length = source.stored.layout.chunk[0]
+        return range(wanted.start // length, -(-wanted.stop // length)), wanted
+
+    def _open(self, stored: Stored, i: int, j: int) -> ShardFile | PackFile:
+        """Opens a shard, unless another thread has done so meanwhile; the ones opened first are given up."""
+        with self._lock:
+            if (stored.name, i, j) not in self._files:
+                self._files[stored.name, i, j] = open_fastest(self.store.path, stored, (i, j))
+            file = self._files[stored.name, i, j]
+            if len(self._files) > self._most_files:
+                del self._files[next(iter(self._files))]
+        return file
 
     def _span(self, slab: int) -> range:
         """The days of a slab that all variables hold."""
@@ -126,24 +288,36 @@ class Slabs:
             if cadence == "7 days" and axis.is_daily:
                 axis, mean = Axis.weekly(axis.first, axis.rows, axis.calendar), True
         if axis.is_daily:
-            return _Source(stored, axis, mean, self._height, self.length)
+            return _Source(stored, axis, stored.layout.chunks, True, mean, self._height, self.length)
         slabs = range(self.of_day(self.days.start), self.of_day(self.days.stop - 1) + 1)
         room = max(len(axis.rows_of(self._span(slab))) for slab in slabs)
-        return _Source(stored, axis, mean, self._height, room)
+        return _Source(stored, axis, stored.layout.chunks, False, mean, self._height, room)
 
-    def _means(self, stored: Stored, axis: Axis, wanted: range, column: int) -> NDArray[Any]:
-        """Mean of the raw days of some rows of `axis`, rounded to the store's integers; missing when one of its days is."""
-        days = range(int(axis.starts[wanted.start]) - axis.first, int(axis.stops[wanted.stop - 1]) - axis.first)
-        raw = self.store.rows(stored.name, days, column)
-        found = np.empty((len(wanted), raw.shape[1]), raw.dtype)
-        for row, mean in zip(wanted, found, strict=True):
-            part = raw[int(axis.starts[row]) - axis.first - days.start : int(axis.stops[row]) - axis.first - days.start]
-            if raw.dtype == np.int16:
-                np.rint(part.sum(axis=0, dtype=np.int32) / len(part), out=mean, casting="unsafe")
-                mean[part.min(axis=0) == MISSING] = MISSING
-            else:
-                part.mean(axis=0, out=mean)
-        return found
+
+def _constant(store: ForcingStore, name: str, beside: Stored) -> Constant:
+    found = store.constant(name)
+    if found.raw.dtype != np.dtype(beside.layout.dtype):
+        raise ForcingError(
+            f'"{store.path}": "{name}" is {found.raw.dtype}, "{beside.name}" {beside.layout.dtype}; a run reads forcing of one kind. '
+            f'Give "{name}" as a parameter, or store it as {beside.layout.dtype}.'
+        )
+    return found
+
+
+def _means(raw: NDArray[Any], axis: Axis, wanted: range, first: int) -> NDArray[Any]:
+    """Mean of the raw days of some rows of `axis`, rounded to the store's integers; missing when one of its days is.
+
+    raw (days, cells): the days from `first` on.
+    """
+    found = np.empty((len(wanted), raw.shape[1]), raw.dtype)
+    for row, mean in zip(wanted, found, strict=True):
+        part = raw[int(axis.starts[row]) - first : int(axis.stops[row]) - first]
+        if raw.dtype == np.int16:
+            np.rint(part.sum(axis=0, dtype=np.int32) / len(part), out=mean, casting="unsafe")
+            mean[part.min(axis=0) == MISSING] = MISSING
+        else:
+            part.mean(axis=0, out=mean)
+    return found
 
 
 def _check_together(store: ForcingStore, held: Sequence[Stored]) -> None:

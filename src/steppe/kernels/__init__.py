@@ -4,13 +4,13 @@
     cell_loop what the loop is, as text                source, compiling        from functions to machine code
     ordering  the loop's instructions in good order    cache                    machine code on disk
     loading   a kernel made while the program goes on  cell_kernel              all of it: a model's loop, ready to run
-    sums      sums that do not depend on order
+    sums      sums that do not depend on order         bitpack                  tables of integers in few bits
 
 Importing this room imports neither Numba nor LLVM: a kernel that is in the cache needs no Numba at all.
 """
 
 from steppe.kernels.cache import folder as cache_folder
-from steppe.kernels.cell_kernel import CellKernel, Record, Rows, Window
+from steppe.kernels.cell_kernel import Bound, CellKernel, Record, Rows, Window
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, STATE_NOT_FINITE, TODAY, CellStep
 from steppe.kernels.loading import Loading
 from steppe.kernels.source import attributes, fingerprint
@@ -20,6 +20,7 @@ __all__ = [
     "OPERATIONS",
     "STATE_NOT_FINITE",
     "TODAY",
+    "Bound",
     "CellKernel",
     "CellStep",
     "Loading",

@@ -53,6 +53,16 @@ def target_machine() -> Any:
     return target.create_target_machine(cpu=name, features=features, opt=3, reloc="pic", codemodel="small", jit=True)
 
 
+def object_of(text: str) -> bytes:
+    """The object file of a function written in LLVM's own language, as it stands: nothing is optimised but its instructions' order."""
+    llvm, machine = _llvm(), target_machine()
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    made: bytes = machine.emit_object(module)
+    return made
+
+
 def vector_registers() -> int:
     """How many vector registers this processor has: 16 on x86-64 before AVX-512, else 32."""
     machine, (_, features) = target_machine(), _processor()

@@ -17,6 +17,7 @@ from steppe.kernels.source import fingerprint, in_memory
 Array = NDArray[Any]
 KINDS = {"int16": 0, "float32": 1, "float64": 2}
 MISSING = -32768  # of integer forcing
+OF_TILE = [list(PARAMETERS).index(name) for name in ("first", "last", "integers", "singles", "doubles", "columns", "column_0")]
 
 
 class Record(NamedTuple):
@@ -92,7 +93,23 @@ class CellKernel:
         forcing: Window,
         records: list[Record],
     ) -> None:
-        """Advances `cells` over `steps`. Threads may run it at once on different cells.
+        """Advances `cells` over `steps`. Threads may run it at once on different cells; arguments as of `bind`."""
+        bound = self.bind(state, codes, bad_steps, constants, uniform, today, steps, forcing, records)
+        bound(cells, forcing.rows, forcing.first_cell)
+
+    def bind(
+        self,
+        state: Array,
+        codes: NDArray[np.int32],
+        bad_steps: NDArray[np.int32],
+        constants: Array,
+        uniform: Array,
+        today: Array,
+        steps: range,
+        forcing: Window,
+        records: list[Record],
+    ) -> "Bound":
+        """The loop for one thread over `steps`, ready to be called for tile after tile: all that is the same for them is put together once.
 
         state (rows, cells): states and optional forcing, updated. codes, bad_steps (cells,): 0 and -1 while a cell is good.
         constants (per-cell constants, cells); uniform (the other constants,); today (steps, 3) as `TODAY`; all C-contiguous and,
@@ -113,8 +130,8 @@ class CellKernel:
             "codes": codes,
             "bad_steps": bad_steps,
             "cells": state.shape[1],
-            "first": cells.start,
-            "last": cells.stop,
+            "first": 0,  # this, and what else belongs to a tile, is given when it is called
+            "last": 0,
             "states": self.rows.states,
             "carried_rows": state.shape[0],
             "constants": constants,
@@ -146,7 +163,7 @@ class CellKernel:
             "record_slots": slots,
             "record_values": addresses,
         }
-        self._linked(*(given[name] if to == "number" else given[name].ctypes.data for name, to in PARAMETERS.items()))
+        return Bound(self._linked, [given[name] if to == "number" else given[name].ctypes.data for name, to in PARAMETERS.items()], given)
 
     def _good(self, forcing: Window) -> tuple[Array, Array]:
         """The least and the greatest good number in each variable's rows, as they are compared: integers before they are decoded."""
@@ -155,6 +172,21 @@ class CellKernel:
             packing = zip(forcing.scale.tolist(), forcing.offset.tolist(), limits, strict=True)
             limits = [good_integers(self.real, scale, offset, *limit) for scale, offset, limit in packing]
         return _columns(limits, self.real)
+
+
+class Bound:
+    """See `CellKernel.bind`. held: what the addresses among the arguments point to."""
+
+    def __init__(self, linked: cache.Linked, arguments: list[Any], held: dict[str, Any]) -> None:
+        self._linked, self._arguments, self._held = linked, arguments, held
+
+    def __call__(self, cells: range, rows: Array, first_cell: int) -> None:
+        """Advances `cells`; rows (rows, columns), C-contiguous: their forcing, with the cell `first_cell` in column 0."""
+        address = rows.ctypes.data
+        of_tile = (cells.start, cells.stop, address, address, address, rows.shape[1], first_cell)
+        for place, value in zip(OF_TILE, of_tile, strict=True):
+            self._arguments[place] = value
+        self._linked(*self._arguments)
 
 
 def _columns(limits: Iterable[tuple[float, float]], real: Any) -> tuple[Array, Array]:

@@ -1,6 +1,6 @@
-"""The forcing of a cell model: slabs of a store, as windows for the kernel and as numbers for people."""
+"""The forcing of a cell model: tiles of a store, as windows for the kernel and as numbers for people."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,35 +8,43 @@ from numpy.typing import NDArray
 
 from steppe.errors import ForcingError
 from steppe.kernels import Window
-from steppe.models.model import Array, Inputs
-from steppe.packed import MISSING
+from steppe.models.model import Array, Inputs, Stream
+from steppe.packed import MISSING, Packed
 
 
-def windows(inputs: Inputs, steps: range, wanted: Sequence[str], real: Any) -> list[Window]:
-    """One window a tile: the variables of the model among those that the inputs hold.
+class Windows:
+    """The forcing of some cells, tile by tile: the variables of the model among those that the inputs hold.
 
-    Raises
-    ------
-    ForcingError
-        The rows are of a type that no kernel reads.
+    wanted: names in the order of the model. real: the model's precision.
     """
-    places = [inputs.names.index(name) for name in wanted]
-    found = []
-    for number, tile in enumerate(inputs.tiles):
-        packed = inputs.slab(steps, number)
+
+    def __init__(self, inputs: Inputs, cells: range, wanted: Sequence[str], real: Any) -> None:
+        self._stream: Stream = inputs.stream(cells)
+        self._cells, self._wanted, self._real = cells, tuple(wanted), real
+        self._places = [inputs.names.index(name) for name in wanted]
+
+    def __call__(self, steps: range) -> Iterator[tuple[range, Window]]:
+        """Which of the cells, and their window, valid until the next is asked for.
+
+        Raises
+        ------
+        ForcingError
+            The rows are of a type that no kernel reads.
+        """
+        window = row_of = None
+        for tile, packed in self._stream.tiles(steps):
+            if window is None or packed.row_of is not row_of:
+                row_of = packed.row_of
+                window = self._window(packed)
+            common = range(max(tile.start, self._cells.start), min(tile.stop, self._cells.stop))
+            yield common, window._replace(rows=np.ascontiguousarray(packed.rows), first_cell=tile.start)
+
+    def _window(self, packed: Packed) -> Window:
         if packed.rows.dtype not in (np.int16, np.float32, np.float64):
             raise ForcingError(f"Forcing rows are {packed.rows.dtype}; a kernel reads int16, float32 and float64. Convert the store.")
-        found.append(
-            Window(
-                tuple(wanted),
-                np.ascontiguousarray(packed.rows),
-                np.ascontiguousarray(packed.row_of[places], np.int32),
-                np.asarray(packed.scale, np.float64)[places].astype(real),
-                np.asarray(packed.offset, np.float64)[places].astype(real),
-                tile.start,
-            )
-        )
-    return found
+        row_of = np.ascontiguousarray(packed.row_of[self._places], np.int32)
+        scale, offset = (np.asarray(line, np.float64)[self._places].astype(self._real) for line in (packed.scale, packed.offset))
+        return Window(self._wanted, packed.rows, row_of, scale, offset, 0)
 
 
 def part(window: Window, steps: slice) -> Window:
@@ -44,16 +52,24 @@ def part(window: Window, steps: slice) -> Window:
     return window._replace(row_of=np.ascontiguousarray(window.row_of[:, steps]))
 
 
-def kept(window: Window, step: int) -> Window:
-    """One step of a window, copied, so that it outlives the store's memory."""
+def one_step(window: Window, step: int, cells: range) -> Window:
+    """Some cells at one step of a window, copied, so that they outlive the memory that they were read into."""
     names = len(window.names)
-    return window._replace(rows=window.rows[window.row_of[:, step]], row_of=np.arange(names, dtype=np.int32).reshape(names, 1))
+    rows = window.rows[window.row_of[:, step], cells.start - window.first_cell : cells.stop - window.first_cell]
+    return window._replace(
+        rows=np.ascontiguousarray(rows), row_of=np.arange(names, dtype=np.int32).reshape(names, 1), first_cell=cells.start
+    )
 
 
-def unpacked(window: Window, name: str, step: int = 0) -> Array:
-    """The values of one variable at one step of the window, with the bits that the kernel sees."""
+def joined(windows: Sequence[Window]) -> Window:
+    """One window of what lies side by side, at one step."""
+    return windows[0]._replace(rows=np.concatenate([window.rows for window in windows], axis=1))
+
+
+def unpacked(window: Window, name: str) -> Array:
+    """The values of one variable at the first step of the window, with the bits that the kernel sees."""
     k = window.names.index(name)
-    raw: NDArray[Any] = window.rows[window.row_of[k, step]]
+    raw: NDArray[Any] = window.rows[window.row_of[k, 0]]
     real = window.scale.dtype.type
     values = raw.astype(real) * window.scale[k] + window.offset[k]
     known: Array = np.where(raw == MISSING, real("nan"), values) if raw.dtype == np.int16 else values

@@ -1,14 +1,15 @@
 """Runs a cell model, a module with a `step` for one cell and one step, over all cells of a share: threads, records, exports, changes.
 
-    advance: piece of the inputs ─> a window a tile ─> threads over ranges of cells ─> the kernel: blocks, steps, cells
+    advance: piece of the inputs ─> threads over ranges of cells ─> a window a tile ─> the kernel: blocks, steps, cells
                                                                  records reduced in the loop ┘
 
 Two kernels: one that keeps the diagnostics that are recorded, often none, and one that keeps all of them, for `export`. Of the last
-step are kept its forcing and the state before it, so that diagnostics can be had of it later.
+step are kept its forcing and the state before it, so that diagnostics can be had of it later. A piece is computed for all cells or,
+when its forcing cannot be read, for none.
 """
 
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -19,10 +20,10 @@ from numpy.typing import NDArray
 from steppe.card import card
 from steppe.clock import Clock
 from steppe.errors import ModelError, nearest
-from steppe.kernels import BLOCK, STATE_NOT_FINITE, TODAY, CellKernel, Loading, Record, Window, attributes
+from steppe.kernels import BLOCK, STATE_NOT_FINITE, TODAY, Bound, CellKernel, Loading, Record, Window, attributes
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
-from steppe.models.cell_forcing import kept, part, unpacked, windows
+from steppe.models.cell_forcing import Windows, joined, one_step, part, unpacked
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Records, Status
 from steppe.variable import Role, Variable
 
@@ -38,11 +39,19 @@ class LastStep(NamedTuple):
     """What is needed to compute the last step again."""
 
     steps: range  # of length 1
-    windows: list[Window]
+    window: Window  # of all cells
     today: Array
     constants: Constants
     state: Array  # before the step
     codes: NDArray[np.int32]
+
+
+class _Bad(NamedTuple):
+    """A cell that became bad, at which step, and its forcing then."""
+
+    step: int
+    cell: int
+    window: Window
 
 
 class CellModel:
@@ -130,6 +139,11 @@ class CellModel:
         self._bad_steps = np.full(self._cells, -1, np.int32)
         self._codes[:] = given.get("bad_code", 0)
         self._bad_steps[:] = given.get("bad_step", -1)
+        self._kept = (np.empty_like(self._state), np.empty_like(self._codes), np.empty_like(self._bad_steps))  # when a piece begins
+        self._before_last = (np.empty_like(self._state), np.empty_like(self._codes))
+        blocks = -(-self._cells // BLOCK)
+        cuts = [min(self._cells, BLOCK * (blocks * k // self._threads)) for k in range(self._threads + 1)]
+        self._shares = [range(low, high) for low, high in pairwise(cuts) if low < high]
 
     def _check_known(self, names: Iterable[str], known: Iterable[str], kind: str) -> None:
         known = list(known)
@@ -176,19 +190,11 @@ class CellModel:
             The inputs lack a forcing variable, hold one that was also set, or a parameter is to be recorded.
         """
         wanted = self._wanted(inputs)
+        streams = [Windows(inputs, cells, wanted, self._real) for cells in self._shares]
         self._diagnostics = {}
         for piece in inputs.pieces(steps):
-            slabs = windows(inputs, piece, wanted, self._real)
             records = recorder.records(piece)
-            if piece.stop == steps.stop:
-                before, last = piece[:-1], piece[-1:]
-                if before:
-                    self._run(before, [part(slab, slice(None, -1)) for slab in slabs], clock, _of(records, slice(None, -1)))
-                lasts = [kept(slab, len(piece) - 1) for slab in slabs]
-                self._last = LastStep(last, lasts, self._today(last, clock), self._constants, self._state.copy(), self._codes.copy())
-                self._run(last, lasts, clock, _of(records, slice(-1, None)))
-            else:
-                self._run(piece, slabs, clock, records)
+            self._run(piece, streams, clock, records, keep=piece.stop == steps.stop)
             recorder.finish(piece)
 
     def _wanted(self, inputs: Inputs) -> list[str]:
@@ -205,17 +211,71 @@ class CellModel:
             return np.zeros((len(steps), len(TODAY)), self._real)
         return np.stack(clock.fields(steps), axis=1).astype(self._real)
 
-    def _run(self, steps: range, slabs: list[Window], clock: Clock, records: list[Records]) -> None:
-        per_cell = self._constants.per_cell
+    def _run(self, steps: range, streams: list[Windows], clock: Clock, records: list[Records], keep: bool) -> None:
+        """One piece, all or nothing. keep: somebody may look at its last step."""
+        constants, today = self._constants, self._today(steps, clock)
         self._recorded = {record.name for record in records if self._recordable(record.name).role is Role.DIAGNOSTIC}
-        kernel = self._kernel(per_cell, self._recorded).result()
+        kernel = self._kernel(constants.per_cell, self._recorded).result()
         listed = [Record(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
-        good = self._codes == 0
-        self._compute(kernel, steps, slabs, self._today(steps, clock), self._constants, (self._state, self._codes, self._bad_steps), listed)
-        new = np.flatnonzero(good & (self._codes != 0))
-        if new.size and not self._first_bad.count:
-            cell = int(new[np.argmin(self._bad_steps[new])])
-            self._first_bad = self._found_bad(cell, steps, slabs, clock)
+        first = slice(0, len(steps) - 1) if keep else slice(0, len(steps))
+        last = slice(len(steps) - 1, len(steps))
+        self._last = None  # its memory is used again
+        arrays = self._state, self._codes, self._bad_steps
+        for kept, values in zip(self._kept, arrays, strict=True):
+            kept[...] = values
+
+        def bind(some: slice, window: Window) -> Bound:
+            chosen = [record._replace(slots=np.ascontiguousarray(record.slots[some])) for record in listed]
+            return kernel.bind(*arrays, constants.rows, constants.uniform, today[some], steps[some], part(window, some), chosen)
+
+        def compute(windows: Windows) -> tuple[list[Window], list[_Bad]]:
+            lasts: list[Window] = []
+            bad: list[_Bad] = []
+            bound: list[Bound] = []
+            for cells, window in windows(steps):
+                if not bound:
+                    bound = [bind(some, window) for some in (first, last)]
+                if first.stop:
+                    bound[0](cells, window.rows, window.first_cell)
+                if keep:
+                    lasts.append(one_step(window, len(steps) - 1, cells))
+                    at = slice(cells.start, cells.stop)
+                    self._before_last[0][:, at], self._before_last[1][at] = self._state[:, at], self._codes[at]
+                    bound[1](cells, window.rows, window.first_cell)
+                found = self._newly_bad(cells)
+                if found is not None:
+                    step = int(self._bad_steps[found])
+                    bad.append(_Bad(step, found, one_step(window, step - steps.start, range(found, found + 1))))
+            return lasts, bad
+
+        try:
+            found = self._each(compute, streams)
+        except BaseException:
+            for kept, values in zip(self._kept, arrays, strict=True):
+                values[...] = kept
+            raise
+        if keep and found:
+            window = joined([window for lasts, _ in found for window in lasts])
+            self._last = LastStep(steps[last], window, today[last], constants, *self._before_last)
+        bad = [each for _, some in found for each in some]
+        if bad and not self._first_bad.count:
+            self._first_bad = self._found_bad(min(bad, key=lambda each: each[:2]), clock)
+
+    def _each(self, work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        """What threads make of the parts, one each; none is at work any more when this returns or raises."""
+        if not self._pool:
+            return [work(part) for part in parts]
+        futures = [self._pool.submit(work, part) for part in parts]
+        wait(futures)
+        return [future.result() for future in futures]
+
+    def _newly_bad(self, cells: range) -> int | None:
+        """The first cell of a range that became bad in this piece, the earliest of them."""
+        codes = self._codes[cells.start : cells.stop]
+        if not codes.any():
+            return None
+        new = cells.start + np.flatnonzero((codes != 0) & (self._kept[1][cells.start : cells.stop] == 0))
+        return int(new[np.argmin(self._bad_steps[new])]) if new.size else None
 
     def _recordable(self, name: str) -> Variable:
         found = self.variables.get(name)
@@ -228,34 +288,6 @@ class CellModel:
         if values.dtype != np.float64 or not values.flags.c_contiguous or values.shape[1:] != (self._cells,):
             raise ModelError(f'The record of "{record.name}" must be float64 (slots, {self._cells}), it is {values.dtype} {values.shape}.')
         return values
-
-    def _compute(
-        self,
-        kernel: CellKernel,
-        steps: range,
-        slabs: list[Window],
-        today: Array,
-        constants: Constants,
-        arrays: tuple[Array, NDArray[np.int32], NDArray[np.int32]],
-        records: list[Record],
-    ) -> None:
-        """Runs a kernel on every cell, each thread a contiguous range that may begin and end within a tile."""
-
-        def on(cells: range) -> None:
-            for slab in slabs:
-                first, last = slab.first_cell, slab.first_cell + slab.rows.shape[1]
-                common = range(max(cells.start, first), min(cells.stop, last))
-                if common:
-                    kernel.run(*arrays, constants.rows, constants.uniform, today, steps, common, slab, records)
-
-        blocks = -(-self._cells // BLOCK)
-        cuts = [min(self._cells, BLOCK * (blocks * k // self._threads)) for k in range(self._threads + 1)]
-        shares = [range(low, high) for low, high in pairwise(cuts) if low < high]
-        if self._pool:
-            list(self._pool.map(on, shares))
-        else:
-            for cells in shares:
-                on(cells)
 
     # --- what people see ------------------------------------------------------------------------------------------------------------
     @property
@@ -274,8 +306,8 @@ class CellModel:
         self._kernel(self._constants.per_cell, self._declaration.fields("Diagnostics"))
 
     def memory(self) -> tuple[int, int]:
-        """Bytes of the state and the copy before the last step, and of the parameters, with all that is derived from them."""
-        return 2 * sum(values.nbytes for values in self.state.values()), self._constants.nbytes
+        """Bytes of the state, with its copies before the piece and before the last step, and of the parameters, with what is derived."""
+        return 3 * sum(values.nbytes for values in self.state.values()), self._constants.nbytes
 
     def _row(self, name: str) -> Array:
         row: Array = self._state[self._rows.index(name)]
@@ -307,10 +339,10 @@ class CellModel:
         return np.array(values if index is None else values[index])
 
     def _forcing(self, last: LastStep, name: str) -> Array:
-        if name not in last.windows[0].names:
+        if name not in last.window.names:
             row: Array = last.state[self._rows.index(name)]
             return row
-        return np.concatenate([unpacked(slab, name) for slab in last.windows])
+        return unpacked(last.window, name)
 
     def _diagnostic(self, last: LastStep, name: str) -> Array:
         """All of them are computed on the first request after a step; of a bad cell they are NaN."""
@@ -319,8 +351,13 @@ class CellModel:
             kernel = self._kernel(last.constants.per_cell, names).result()
             values = np.empty((len(names), 1, self._cells))
             records = [Record(kernel.rows[n], "last", np.zeros(1, np.int32), v) for n, v in zip(names, values, strict=True)]
-            arrays = (last.state.copy(), last.codes.copy(), np.zeros(self._cells, np.int32))
-            self._compute(kernel, last.steps, last.windows, last.today, last.constants, arrays, records)
+            given = last.state.copy(), last.codes.copy(), np.zeros(self._cells, np.int32), last.constants.rows, last.constants.uniform
+            rest = last.window, records
+
+            def on(cells: range) -> None:
+                kernel.run(*given, last.today, last.steps, cells, *rest)
+
+            self._each(on, self._shares)
             self._diagnostics = {n: v[0].astype(self._real) for n, v in zip(names, values, strict=True)}
         return self._diagnostics[name]
 
@@ -376,11 +413,10 @@ class CellModel:
     def _blamed(self, code: int) -> str:
         return "state" if code == STATE_NOT_FINITE else self._declaration.fields("Forcing")[code - 1]
 
-    def _found_bad(self, cell: int, steps: range, slabs: list[Window], clock: Clock) -> Status:
+    def _found_bad(self, bad: _Bad, clock: Clock) -> Status:
         """The step of a bad cell once more, in Python: the cell is frozen as it was before."""
-        step = int(self._bad_steps[cell])
-        slab = next(slab for slab in slabs if slab.first_cell <= cell < slab.first_cell + slab.rows.shape[1])
-        at = {name: unpacked(slab, name, step - steps.start)[cell - slab.first_cell] for name in slab.names}
+        step, cell = bad.step, bad.cell
+        at = {name: unpacked(bad.window, name)[0] for name in bad.window.names}
         code = int(self._codes[cell])
         name = self._blamed(code)
         value = float(at.get(name, np.nan))
@@ -393,7 +429,3 @@ class CellModel:
             value = float(new[name])
         variable = self.variables[name]
         return Status(1, cell, step, name, value, variable.low, variable.high)
-
-
-def _of(records: list[Records], steps: slice) -> list[Records]:
-    return [record._replace(slots=record.slots[steps]) for record in records]

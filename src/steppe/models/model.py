@@ -1,6 +1,6 @@
 """What a model is, and what it is handed. A model knows only its own physics: no ranks, files, clients or other models."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -14,21 +14,28 @@ from steppe.variable import Variable
 Array = NDArray[Any]
 
 
+class Stream(Protocol):
+    """One thread's way through the forcing of some cells."""
+
+    def tiles(self, steps: range) -> Iterator[tuple[range, Packed]]:
+        """Cells (positions in the share) and forcing of each tile of one piece, in order; valid until the next is asked for.
+
+        A tile may hold more cells than the stream was asked for. Raises `DamagedError` naming file, variable and days.
+        """
+        ...
+
+
 class Inputs(Protocol):
-    """Forcing for a share of the cells, tile by tile."""
+    """Forcing for a share of the cells."""
 
     names: tuple[str, ...]
-    tiles: Sequence[range]  # the cells of each tile, as positions in the share; together they are the whole share
 
     def pieces(self, steps: range) -> list[range]:
         """`steps` cut where one slab of the store ends and the next begins."""
         ...
 
-    def slab(self, steps: range, tile: int) -> Packed:
-        """The forcing of one piece for one tile. The arrays are valid until a later piece is asked for. Thread-safe.
-
-        Raises `DamagedError` naming file, variable and day.
-        """
+    def stream(self, cells: range) -> Stream:
+        """The forcing of some cells, given as positions in the share, for one thread; the same stream for the same cells."""
         ...
 
 

@@ -1,0 +1,1 @@
+"""The store: reading, writing, checkpoints, beside what others offer."""

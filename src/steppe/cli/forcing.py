@@ -1,0 +1,91 @@
+"""`steppe forcing`: checking forcing stores, and making them fast."""
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from steppe.cli.commands import COMMANDS
+from steppe.errors import Exit, RunFileError
+
+forcing = App(name="forcing", help=COMMANDS["forcing"], help_format="plaintext")
+
+
+@forcing.command
+def check(store: Path, /, *, json: bool = False) -> Exit:
+    """Read every value of a forcing store and of its fast copy.
+
+    Values that are missing or outside the limits that the store states, and tmin above tmax, are listed with day and cell. Exit code 2
+    when there are some, 1 when a file is damaged, 0 otherwise.
+
+    Examples:
+
+        steppe forcing check weather.zarr
+        steppe forcing check weather.zarr --json
+
+    Parameters
+    ----------
+    store
+        The forcing store.
+    json
+        What is found as JSON on standard output.
+    """
+    from steppe.io import ForcingStore, check_pack, limits_of, scan
+
+    held = ForcingStore.open(store)
+    found = [str(problem) for problem in scan(store, limits_of(held))]
+    good, stale = check_pack(held)
+    if json:
+        sys.stdout.write(json_format.dumps({"problems": found, "packed": good, "stale": stale}, indent=2) + "\n")
+        return Exit.MISTAKE if found else Exit.DONE
+    for text in found:
+        sys.stderr.write(f"steppe: {text}\n")
+    for name, stored in held.variables.items():
+        low, high = stored.low, stored.high
+        sys.stdout.write(f"{name}: {stored.axis.rows:,} rows, {stored.axis.period()}, {low:g} to {high:g} {stored.units}\n")
+    copy = f"{good} files, each equal to its shard" if good else "none; `steppe forcing pack` makes one"
+    sys.stdout.write(f"fast copy: {copy}{f'; {stale} of older shards, not used' if stale else ''}\n")
+    sys.stdout.write(f"Problems: {len(found)}.\n" if found else "Nothing is wrong.\n")
+    return Exit.MISTAKE if found else Exit.DONE
+
+
+@forcing.command
+def pack(
+    store: Path,
+    /,
+    *,
+    raw: Annotated[bool, Parameter(negative=())] = False,
+    bits: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Make the fast copy of a forcing store, or bring it up to date.
+
+    Runs find it by themselves and read it in place of the store's own shards: the same values, faster. It lies in the store, under
+    pack/, and may be removed at any moment. Without --raw or --bits it is raw where that fits in half of this machine's memory.
+
+    Examples:
+
+        steppe forcing pack weather.zarr
+        steppe forcing pack australia.zarr --bits
+
+    Parameters
+    ----------
+    store
+        The forcing store.
+    raw
+        Plain integers: nothing to decode, 2 bytes a value.
+    bits
+        In few bits: a third of that, decoded at ten thousand million values a second.
+    """
+    if raw and bits:
+        raise RunFileError("Both --raw and --bits are given. Choose one.")
+    from steppe.io import pack_store
+
+    def tell(done: int, of: int) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{done} of {of} files" + ("\n" if done == of else ""))
+
+    made = pack_store(store, "raw" if raw else "bits" if bits else None, tell)
+    times = made.bytes / made.of if made.of else 0.0
+    sys.stdout.write(f"{made.files} files, {made.kind}, {made.bytes / 1e6:,.0f} MB: {times:.2f} times the shards.\n")

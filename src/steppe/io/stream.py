@@ -1,0 +1,216 @@
+"""One thread's way through the forcing: tile by tile, slab by slab, read ahead.
+
+    reading thread     reads, and where a processor is spare decodes ──>  rooms in the order of the way
+    computing thread   decodes what is not decoded yet, computes     <──  the first of them; it is free when the next is asked for
+
+A room that the reading thread has not begun when it is needed is read by the computing thread itself. A jump in time finds other rooms
+waiting than it needs, and drops them. Rooms are made when they are first needed and used again for ever.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.io.slab import Room, Slabs
+from steppe.packed import Packed
+
+KEEP_BELOW = 4  # a slab asked for in more pieces than this is decoded once and kept
+
+
+@dataclass
+class ReadCounters:
+    """What reading has cost so far.
+
+    bytes: read from files. decode_seconds: CPU time of decoding, in whatever thread. stall_seconds: time that computing threads waited
+    for bytes or rows. reader_seconds: CPU time of the reading thread, its decoding included.
+    """
+
+    bytes: int = 0
+    decode_seconds: float = 0.0
+    stall_seconds: float = 0.0
+    reader_seconds: float = 0.0
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    def add(self, bytes: int = 0, decode: float = 0.0, stall: float = 0.0, reader: float = 0.0) -> None:
+        """Adds to each; threads may do it at once."""
+        with self._lock:
+            self.bytes += bytes
+            self.decode_seconds += decode
+            self.stall_seconds += stall
+            self.reader_seconds += reader
+
+    def as_dict(self) -> dict[str, float]:
+        """By name, for people and JSON."""
+        return {
+            "bytes": self.bytes,
+            "decode_seconds": self.decode_seconds,
+            "reader_seconds": self.reader_seconds,
+            "stall_seconds": self.stall_seconds,
+        }
+
+
+class _Coming(NamedTuple):
+    """A tile of a slab on its way; the future tells whether it was decoded as well."""
+
+    slab: int
+    tile: int
+    room: Room
+    future: Future[bool]
+
+
+class Stream:
+    """The forcing of some cells of a share, for one computing thread; `ForcingReader.stream` makes it.
+
+    Parameters
+    ----------
+    cells
+        The cells of each tile of the share, as positions in it.
+    numbers
+        The tiles of this stream, in the order in which they are computed.
+    days_of
+        Turns steps into days of one slab, or raises `ForcingError`.
+    packed
+        Makes of rows, and of the place of each day in them, what a model takes.
+    thread
+        Reads ahead.
+    depth
+        Tiles in memory at once, the one in use among them.
+    decode_ahead
+        Whether the reading thread decodes, too.
+    end
+        The day after the last that will be asked for.
+    """
+
+    def __init__(
+        self,
+        slabs: Slabs,
+        cells: Sequence[range],
+        numbers: range,
+        days_of: Callable[[range], range],
+        packed: Callable[[NDArray[Any], NDArray[np.int32]], Packed],
+        thread: Executor,
+        counters: ReadCounters,
+        depth: int,
+        decode_ahead: bool,
+        end: int,
+    ) -> None:
+        self._slabs, self._cells, self._numbers, self._days_of, self._packed = slabs, cells, numbers, days_of, packed
+        self._thread, self._counters, self._depth, self._decode_ahead, self._end = thread, counters, depth, decode_ahead, end
+        self._coming: deque[_Coming] = deque()
+        self._rooms: list[Room] = []  # all there are
+        self._free: list[Room] = []
+        self._kept: dict[int, Room] = {}  # tile -> its rows in the slab `_kept_slab`
+        self._kept_slab: int | None = None
+
+    @property
+    def memory(self) -> int:
+        """Bytes of all its rooms."""
+        return sum(room.nbytes for room in self._rooms)
+
+    def tiles(self, steps: range) -> Iterator[tuple[range, Packed]]:
+        """Cells (positions in the share) and forcing of each tile over one piece. The arrays are valid until the next is asked for.
+
+        Raises
+        ------
+        ForcingError
+            The store does not hold all of `steps`, or they are not one piece.
+        DamagedError
+            A file of the store is missing or not what was written; names file, variable and days.
+        """
+        days = self._days_of(steps)
+        slab, row_of = self._slabs.of_day(days.start), self._slabs.row_of(days)
+        if slab != self._kept_slab:
+            self._free += self._kept.values()
+            self._kept, self._kept_slab = {}, slab
+        end = min(self._slabs.end(slab), self._end)
+        keep = days.stop < end and KEEP_BELOW * len(days) < self._slabs.length
+        follows = slab if days.stop < end and not keep else slab + 1  # what is asked for after the last tile
+        for tile in self._numbers:
+            room = self._kept.get(tile)
+            if room is None:
+                room = self._take(slab, tile)
+                if keep:
+                    self._kept[tile] = room
+            try:
+                self._order(slab, tile, follows)
+                yield self._cells[tile], self._packed(room.rows, row_of)
+            finally:
+                if tile not in self._kept:
+                    self._free.append(room)
+
+    def drop(self) -> None:
+        """Forgets what is on its way; returns when nobody writes to it any more."""
+        for coming in self._coming:
+            if not coming.future.cancel():
+                coming.future.exception()  # being read now: a matter of a millisecond; what it finds concerns nobody
+            self._free.append(coming.room)
+        self._coming.clear()
+
+    def _take(self, slab: int, tile: int) -> Room:
+        """The rows of a tile, read ahead or read now."""
+        if self._coming and self._coming[0][:2] != (slab, tile):
+            self.drop()
+        coming = self._coming.popleft() if self._coming else None
+        room = coming.room if coming else self._room()
+        try:
+            decoded = False
+            began = time.perf_counter()
+            if coming is None or coming.future.cancel():
+                self._read(slab, tile, room)
+            else:
+                decoded = coming.future.result()
+            self._counters.add(stall=time.perf_counter() - began)
+            if not decoded:
+                self._decode(slab, tile, room)
+        except BaseException:
+            self._free.append(room)  # another attempt reads again
+            raise
+        return room
+
+    def _order(self, slab: int, tile: int, follows: int) -> None:
+        """Has the reading thread go on with what comes after a tile."""
+        if self._coming:
+            slab, tile = self._coming[-1][:2]
+        while len(self._coming) < self._depth - 1:
+            slab, tile = self._after(slab, tile, follows)
+            if self._slabs.end(slab) - self._slabs.length >= self._end:
+                return
+            room = self._room()
+            self._coming.append(_Coming(slab, tile, room, self._thread.submit(self._ahead, slab, tile, room)))
+
+    def _after(self, slab: int, tile: int, follows: int) -> tuple[int, int]:
+        later = range(tile + 1, self._numbers.stop)
+        if slab == self._kept_slab:
+            later_here = [other for other in later if other not in self._kept]
+            return (slab, later_here[0]) if later_here else (follows, self._numbers.start)
+        return (slab, later[0]) if later else (slab + 1, self._numbers.start)
+
+    def _room(self) -> Room:
+        if not self._free:
+            self._free.append(self._slabs.new_room())
+            self._rooms.append(self._free[-1])
+        return self._free.pop()
+
+    def _ahead(self, slab: int, tile: int, room: Room) -> bool:
+        """What the reading thread does for a tile."""
+        began = time.thread_time()
+        self._read(slab, tile, room)
+        if self._decode_ahead:
+            self._decode(slab, tile, room)
+        self._counters.add(reader=time.thread_time() - began)
+        return self._decode_ahead
+
+    def _read(self, slab: int, tile: int, room: Room) -> None:
+        self._counters.add(bytes=self._slabs.read(slab, tile, room))
+
+    def _decode(self, slab: int, tile: int, room: Room) -> None:
+        began = time.thread_time()
+        self._slabs.decode(slab, tile, room)
+        self._counters.add(decode=time.thread_time() - began)
