@@ -5,11 +5,12 @@ import time
 import traceback
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import xarray as xr
+from zarr.storage import LocalStore
 
 from steppe.io.folder import Progress, RunFolder
 from steppe.io.output import Group, Output, create_store
@@ -39,9 +40,11 @@ def look_with_xarray(path: Path, expected: np.ndarray) -> int:
     """What anybody would write."""
     with xr.open_zarr(path / "output.zarr") as found:
         values, mean = found["growth"].to_numpy(), float(found["growth"].mean())
+        few = found["growth"].isel(time=slice(10, 14)).to_numpy()
         some = found["water"].isel(time=slice(3, None, 7), cell=[5, 299]).to_numpy()
     written = ~np.isnan(values)
     np.testing.assert_array_equal(values[written], expected[written])
+    np.testing.assert_array_equal(few[~np.isnan(few)], expected[10:14][~np.isnan(few)])
     part = expected[3::7, [5, 299]]
     there = ~np.isnan(some)
     np.testing.assert_allclose(some[there], part[there], rtol=2.0**-13)
@@ -104,3 +107,25 @@ def test_a_plain_xarray_opens_results_and_forcing_without_a_warning(tmp_path: Pa
     write_small_store(tmp_path / "weather.zarr")
     with xr.open_zarr(tmp_path / "weather.zarr") as found:
         assert "rain" in found.data_vars
+
+
+class Counting(LocalStore):
+    """Notes which parts of which files are asked for."""
+
+    asked: ClassVar[list[tuple[str, Any]]] = []
+
+    async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
+        self.asked.append((key, byte_range))
+        return await super().get(key, prototype, byte_range)
+
+
+def test_zarr_takes_a_file_at_one_stroke_so_that_no_commit_comes_between(tmp_path: Path) -> None:
+    create_store(tmp_path / "output.zarr", [group()], {})
+    writer = OutputWriter(tmp_path / "output.zarr", [group()])
+    writer.put("growth", 0, truth()[:100])
+    writer.commit()
+    writer.close()
+    with xr.open_zarr(Counting(tmp_path / "output.zarr", read_only=True)) as found:
+        Counting.asked.clear()
+        assert found["growth"].isel(time=7, cell=299).item() == truth()[7, 299]
+        assert Counting.asked == [("growth/c/0/1", None)]

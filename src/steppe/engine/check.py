@@ -56,6 +56,7 @@ class Cost(NamedTuple):
 
 
 CHECKPOINTS = 3  # two are kept, and one is being written
+WORTH_SAYING = 100_000_000  # bytes of results in memory
 SPARE = 1.2  # times what is needed should be free
 
 
@@ -67,6 +68,17 @@ def shortage(plan: Plan, outputs: Outputs, checkpoint: int) -> str:
     return (
         f'The run will write about {in_bytes(need)} to "{plan.run.output.path}", where {in_bytes(free)} are free. '
         'Free some space, choose another disk, or write less: a longer "every", precision = "12 bits".'
+    )
+
+
+def announcement(plan: Plan, outputs: Outputs) -> str:
+    """A sentence when what a run will write is worth one; otherwise nothing."""
+    cost = outputs.cost
+    if cost.values < WORTH_SAYING:
+        return ""
+    return (
+        f'Writes about {in_bytes(cost.files)} to "{plan.run.output.path}", where {in_bytes(free_space(plan.run.output.path))} are free: '
+        f"some {cost.seconds:.1f} s of one core."
     )
 
 
