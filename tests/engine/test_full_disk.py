@@ -51,7 +51,7 @@ def test_a_full_disk_ends_a_run_and_with_space_it_goes_on(made_scenario: Path, t
 
 def test_a_disk_that_is_too_small_is_said_before_the_run(made_scenario: Path, tmp_path: Path, capfd) -> None:
     run_file = copied(made_scenario, tmp_path / "small")
-    undo = mount_small_disk(run_file.parent / "out", "600k")
+    undo = mount_small_disk(run_file.parent / "out", "450k")
     try:
         arguments = [str(run_file), "--set", 'output.every="1 day"']
         capfd.readouterr()
