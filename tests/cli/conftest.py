@@ -1,5 +1,6 @@
 """The commands as a user meets them: a folder to stand in, a width of the page, a run that is finished."""
 
+import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -27,8 +28,7 @@ def here(scenario, monkeypatch) -> Path:
 @pytest.fixture
 def call(capfd, monkeypatch) -> Call:
     """Runs a command in this process: exit code, standard output, standard error."""
-    import numba  # noqa: F401  so that no command here says that it compiles, whatever the cache holds
-
+    monkeypatch.setattr(logging.getLogger("steppe"), "disabled", True)  # whether a command compiles depends on what the cache holds
     monkeypatch.setenv("COLUMNS", "100")
 
     def called(*arguments: str) -> tuple[Exit, str, str]:

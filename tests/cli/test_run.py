@@ -17,8 +17,13 @@ cells: 144
 days: 420 of 420
 weather: The weather is generated: no day, year or place of it is real.
 years: area means of series "means", region "all"
-year  runoff [mm, total]  water [mm, mean]
+year   runoff [mm, total]  water [mm, mean]
 """
+
+
+def without_times(said: str) -> str:
+    """A summary without what is never the same."""
+    return said.partition("results: ")[0]
 
 
 def days(said: str) -> str:
@@ -26,20 +31,19 @@ def days(said: str) -> str:
     return next(line for line in said.splitlines() if line.startswith("days: "))
 
 
-def without_times(said: str) -> str:
-    """A summary without what reading cost, which is never the same."""
-    return said.partition("reading: ")[0]
-
-
 def test_a_run_ends_with_its_facts_and_a_table_of_years(call, here):
     code, said, wrong = call("run", "run.toml")
     assert (code, wrong) == (Exit.DONE, "")
-    assert said.startswith(f"run: {here / 'out'}\n{AT_THE_END}1990  ")
+    assert said.startswith(f"run: {here / 'out'}\n{AT_THE_END}1990*  ")
     assert re.search(r"reading: [\d.]+ MB, [\d.]+ s of decoding, [\d.]+ s of the reading thread, [\d.]+ s waited\n$", said)
     with steppe.open("out", "means") as series:
         water = series["water"].isel(region=0).sel(time="1991").values.astype(np.float64)
         runoff = series["runoff"].isel(region=0).sel(time="1991").values.astype(np.float64)
-    assert said.splitlines()[-2].split() == ["1991", f"{runoff.sum():.3g}", f"{water.mean():.3g}"]
+    last, partial, size, took = said.splitlines()[-5:-1]
+    assert last.split() == ["1991*", f"{runoff.sum():.3g}", f"{water.mean():.3g}"]
+    assert partial == "* not a whole year"
+    assert re.fullmatch(r"results: [\d.]+ kB", size)
+    assert re.fullmatch(r"time: [\d.]+ s, [\d.]+ M cell-days/s; waited [\d.]+ s for weather, [\d.]+ s for the disk", took)
 
 
 def test_up_to_a_day_and_on(call, here):
@@ -55,7 +59,8 @@ def test_up_to_a_day_and_on(call, here):
 def test_a_finished_run_shows_its_summary_and_says_how_to_run_it_again(call, here):
     first = without_times(call("run", "run.toml")[1])
     written = (here / "out" / "output.zarr" / "water" / "zarr.json").stat().st_mtime_ns
-    assert call("run", "run.toml") == (Exit.DONE, first, "The run is complete; --fresh runs it again.\n")
+    code, said, wrong = call("run", "run.toml")
+    assert (code, without_times(said), wrong) == (Exit.DONE, first, "The run is complete; --fresh runs it again.\n")
     assert (here / "out" / "output.zarr" / "water" / "zarr.json").stat().st_mtime_ns == written
     code, said, wrong = call("run", "run.toml", "--fresh")
     assert (code, without_times(said), wrong) == (Exit.DONE, first, "")
@@ -72,6 +77,10 @@ def test_the_summary_as_json(call, here):
     found = json.loads(said)
     assert (code, wrong) == (Exit.DONE, "")
     assert found["model"] == "bucket 1.0"
+    assert (found["cells"], found["days"], found["days_of_run"], found["partial_years"]) == (144, 420, 420, [1990, 1991])
+    assert found["bytes"] == sum(file.stat().st_size for file in (here / "out/output.zarr").rglob("*") if file.is_file())
+    assert found["cell_days_per_second"] == pytest.approx(144 * 420 / found["seconds"], rel=0.1)
+    assert min(found["stall_in_seconds"], found["stall_out_seconds"]) >= 0
     assert found["columns"] == ["runoff [mm, total]", "water [mm, mean]"]
     assert list(found["years"]) == ["1990", "1991"]
     assert all(len(row) == 2 and all(np.isfinite(row)) for row in found["years"].values())

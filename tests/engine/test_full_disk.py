@@ -51,7 +51,7 @@ def test_a_full_disk_ends_a_run_and_with_space_it_goes_on(made_scenario: Path, t
 
 def test_a_disk_that_is_too_small_is_said_before_the_run(made_scenario: Path, tmp_path: Path, capfd) -> None:
     run_file = copied(made_scenario, tmp_path / "small")
-    undo = mount_small_disk(run_file.parent / "out", "600k")
+    undo = mount_small_disk(run_file.parent / "out", "450k")
     try:
         arguments = [str(run_file), "--set", 'output.every="1 day"']
         capfd.readouterr()
@@ -64,3 +64,13 @@ def test_a_disk_that_is_too_small_is_said_before_the_run(made_scenario: Path, tm
         assert said.endswith('Free some space, choose another disk, or write less: a longer "every", precision = "12 bits".')
     finally:
         undo()
+
+
+def test_what_a_run_will_write_is_said_when_it_is_much(made_scenario: Path, tmp_path: Path, capfd, monkeypatch) -> None:
+    monkeypatch.setattr("steppe.engine.check.WORTH_SAYING", 10_000)
+    run_file = copied(made_scenario, tmp_path / "run")
+    for arguments, said in (([], 1), (["--fresh", "--quiet"], 0)):
+        assert run_command(["run", str(run_file), *arguments]) == Exit.DONE
+        lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("Writes about ")]
+        assert len(lines) == said
+        assert all(f'to "{run_file.parent / "out"}", where ' in line and line.endswith(" s of one core.") for line in lines)

@@ -81,6 +81,9 @@ class Case:
         assert list(self.out.rglob("output.zarr/**/*.tmp")) == [] or error < 0 or "output.zarr.tmp" in ended.said, told
         progress = Progress.read(self.out)
         if progress is not None:
+            if error > 0:  # a disk that stays full takes no word of it
+                assert progress.state == "failed", told
+                assert f"steppe: {progress.message}\n" == ended.said, told
             with steppe.open(self.out) as found:
                 days = progress.records.get("water", 0)
                 assert found.sizes["time"] == days, told

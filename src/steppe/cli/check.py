@@ -44,7 +44,7 @@ def check(
         plan = Plan.of(run_file, changes_of(set))
         found = [str(problem) for problem in problems(plan)]
         if not found:  # what cannot run costs nothing
-            with compiling_is_said(plan.model.name, lambda text: None if json else print(text, file=sys.stderr)):
+            with compiling_is_said(lambda text: None if json else print(text, file=sys.stderr)):
                 cost = estimate(plan)
     except Mistake as mistake:
         if not json:

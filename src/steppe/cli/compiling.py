@@ -1,34 +1,33 @@
 """What the silence of a first run is: half a minute in which the compiler works."""
 
-import sys
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
-
-SECONDS_BETWEEN_LOOKS = 0.1
 
 
 @contextmanager
-def compiling_is_said(model: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Says once when the compiler is being loaded: a command does that only for a kernel that is not in the cache.
-
-    A process that has it already, a program that calls commands, hears nothing.
-    """
-    if "numba" in sys.modules:
-        yield
-        return
-    ended = Event()
-
-    def watch() -> None:
-        while not ended.wait(SECONDS_BETWEEN_LOOKS):
-            if "numba" in sys.modules:
-                say(f"Compiling the {model} kernel for this processor; it is kept for the next run.")
-                return
-
-    thread = Thread(target=watch, name="compiling", daemon=True)
-    thread.start()
+def compiling_is_said(say: Callable[[str], None]) -> Iterator[None]:
+    """Passes on what Steppe's log says, each sentence once: a model often has several kernels."""
+    log, handler = logging.getLogger("steppe"), _Once(say)
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
     try:
         yield
     finally:
-        ended.set()
-        thread.join()
+        log.setLevel(level)
+        log.removeHandler(handler)
+
+
+class _Once(logging.Handler):
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__(logging.INFO)
+        self._say = say
+        self._said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Called under the handler's lock, by whichever thread compiles."""
+        text = record.getMessage()
+        if text not in self._said:
+            self._said.add(text)
+            self._say(text)

@@ -40,6 +40,8 @@ class Lines(AbstractContextManager[Tell]):
         self._rate.note(event)
         if event.kind == "resumed" and event.step < event.steps:
             sys.stderr.write(f"Goes on at {event.date}.\n")
+        if event.kind == "note":
+            sys.stderr.write(event.text + "\n")
         if event.kind == "compiling":
             sys.stderr.write(event.text + "\n")
         if event.kind == "progress" and time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
@@ -94,7 +96,7 @@ class Bar(AbstractContextManager[Tell]):
 
     def _tell(self, event: Event) -> None:
         self._rate.note(event)
-        if event.kind in ("warning", "compiling"):
+        if event.kind in ("note", "warning", "compiling"):
             self._progress.console.print(event.text)
         if event.kind == "resumed" and event.step < event.steps:
             self._progress.console.print(f"Goes on at {event.date}.")

@@ -75,7 +75,7 @@ def run(
     with _Stop() as stop, _progress(plan, quiet or json) as tell, Simulation(plan, fresh=fresh, on_event=tell) as simulation:
         was_complete = simulation.finished
         step, date = simulation.step_index, simulation.date
-        with compiling_is_said(simulation.model.name, lambda text: tell(Event("compiling", text, step, simulation.steps, date))):
+        with compiling_is_said(lambda text: tell(Event("compiling", text, step, simulation.steps, date))):
             if not was_complete:
                 simulation.run(until, stop)
     if not quiet:

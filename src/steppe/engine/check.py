@@ -45,17 +45,18 @@ class Cost(NamedTuple):
         seconds = f"about {self.seconds:.0f} s" if self.seconds >= 1 else "under a second"
         return (
             f"{self.cells:,} cells, {self.steps:,} days, {self.cells * self.steps:,} cell-days\n"
-            f"memory {_bytes(self.memory)}: state {_bytes(self.state)}, parameters {_bytes(self.parameters)}, "
-            f"read-ahead {_bytes(self.read_ahead)}, write buffers {_bytes(self.write_buffers)}, "
-            f"copy for a checkpoint {_bytes(self.checkpoint)}\n"
-            f"results {_bytes(self.results)}, on disk about {_bytes(self.results_on_disk)}; "
-            f"checkpoints {_bytes(CHECKPOINTS * self.checkpoint)}; {_bytes(self.free)} are free\n"
+            f"memory {in_bytes(self.memory)}: state {in_bytes(self.state)}, parameters {in_bytes(self.parameters)}, "
+            f"read-ahead {in_bytes(self.read_ahead)}, write buffers {in_bytes(self.write_buffers)}, "
+            f"copy for a checkpoint {in_bytes(self.checkpoint)}\n"
+            f"results {in_bytes(self.results)}, on disk about {in_bytes(self.results_on_disk)}; "
+            f"checkpoints {in_bytes(CHECKPOINTS * self.checkpoint)}; {in_bytes(self.free)} are free\n"
             f"time {seconds} at {rate:.1f} M cell-days/s, measured on the first days; "
             f"writing takes about {100 * self.encode_seconds / self.seconds if self.seconds else 0:.1f} % of that, of another core\n"
         )
 
 
 CHECKPOINTS = 3  # two are kept, and one is being written
+WORTH_SAYING = 100_000_000  # bytes of results in memory
 SPARE = 1.2  # times what is needed should be free
 
 
@@ -65,8 +66,19 @@ def shortage(plan: Plan, outputs: Outputs, checkpoint: int) -> str:
     if free >= SPARE * need:
         return ""
     return (
-        f'The run will write about {_bytes(need)} to "{plan.run.output.path}", where {_bytes(free)} are free. '
+        f'The run will write about {in_bytes(need)} to "{plan.run.output.path}", where {in_bytes(free)} are free. '
         'Free some space, choose another disk, or write less: a longer "every", precision = "12 bits".'
+    )
+
+
+def announcement(plan: Plan, outputs: Outputs) -> str:
+    """A sentence when what a run will write is worth one; otherwise nothing."""
+    cost = outputs.cost
+    if cost.values < WORTH_SAYING:
+        return ""
+    return (
+        f'Writes about {in_bytes(cost.files)} to "{plan.run.output.path}", where {in_bytes(free_space(plan.run.output.path))} are free: '
+        f"some {cost.seconds:.1f} s of one core."
     )
 
 
@@ -123,7 +135,8 @@ def estimate(plan: Plan) -> Cost:
     )
 
 
-def _bytes(number: int) -> str:
+def in_bytes(number: int) -> str:
+    """A number of bytes as people read it: three digits and a unit."""
     size = float(number)
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:

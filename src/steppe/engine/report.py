@@ -1,13 +1,15 @@
 """What happened, for people: a table of years, and what a folder holds."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steppe.engine.check import in_bytes
 from steppe.engine.picture import GENERATED
-from steppe.io import ForcingStore, Progress, open_results, read_identity
+from steppe.io import ForcingStore, Progress, Spent, open_results, read_identity
 
 if TYPE_CHECKING:
     import xarray
@@ -17,36 +19,67 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """A finished or stopped run: facts by name, one row a year of area means, and what reading cost this process, in bytes and seconds."""
+    """A finished or stopped run: facts by name, what it took, and one row a year of area means.
 
-    facts: dict[str, str]
+    facts: numbers are numbers; bytes are those of the results on disk. partial: years of which the run holds a part only.
+    reading: what reading cost this process, bytes and seconds.
+    """
+
+    facts: dict[str, str | int]
+    spent: dict[str, float]
     columns: list[str]
     years: dict[int, list[float]]
+    partial: list[int]
     reading: dict[str, float]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            **self.facts,
-            "reading": self.reading,
-            "columns": self.columns,
-            "years": {str(year): row for year, row in self.years.items()},
-        }
+        years = {str(year): row for year, row in self.years.items()}
+        return {**self.facts, **self.spent, "reading": self.reading, "columns": self.columns, "years": years, "partial_years": self.partial}
 
     def as_text(self) -> str:
         """For a terminal."""
-        lines = [f"{name}: {text}" for name, text in self.facts.items()]
+        facts = self.facts | {"days": f"{self.facts['days']:,} of {self.facts['days_of_run']:,}", "cells": f"{self.facts['cells']:,}"}
+        lines = [f"{name}: {text}" for name, text in facts.items() if name not in ("days_of_run", "bytes")]
         if self.years:
             width = [max(len(column), 9) for column in self.columns]
-            lines.append("year  " + "  ".join(f"{column:>{w}}" for column, w in zip(self.columns, width, strict=True)))
+            lines.append("year   " + "  ".join(f"{column:>{w}}" for column, w in zip(self.columns, width, strict=True)))
             for year, row in self.years.items():
-                lines.append(f"{year}  " + "  ".join(f"{_digits(value):>{w}}" for value, w in zip(row, width, strict=True)))
+                mark = "*" if year in self.partial else " "
+                lines.append(f"{year}{mark}  " + "  ".join(f"{_digits(value):>{w}}" for value, w in zip(row, width, strict=True)))
+            if self.partial:
+                lines.append("* not a whole year")
+        lines.append(f"results: {in_bytes(int(self.facts['bytes']))}")
+        lines.append(f"time: {spent_text(self.spent)}")
         if self.reading.get("bytes"):
             lines.append(
                 "reading: {bytes:,.1f} MB, {decode_seconds:.2f} s of decoding, {reader_seconds:.2f} s of the reading thread, "
                 "{stall_seconds:.2f} s waited".format(**self.reading | {"bytes": self.reading["bytes"] / 1e6})
             )
         return "\n".join(lines) + "\n"
+
+
+def spent_of(spent: Spent, cells: int, days: int) -> dict[str, float]:
+    """What a run took, for JSON: seconds, and cell-days a second."""
+    return {
+        "seconds": round(spent.seconds, 3),
+        "cell_days_per_second": round(cells * days / spent.seconds) if spent.seconds else 0,
+        "stall_in_seconds": round(spent.stall_in, 3),
+        "stall_out_seconds": round(spent.stall_out, 3),
+    }
+
+
+def spent_text(spent: dict[str, float]) -> str:
+    """The same in words."""
+    return (
+        f"{spent['seconds']:,.1f} s, {spent['cell_days_per_second'] / 1e6:.1f} M cell-days/s; "
+        f"waited {spent['stall_in_seconds']:.1f} s for weather, {spent['stall_out_seconds']:.1f} s for the disk"
+    )
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files in a folder, with folders in it."""
+    return sum(os.stat(os.path.join(place, name)).st_size for place, _, names in os.walk(folder) for name in names)
 
 
 def _digits(value: float) -> str:
@@ -56,24 +89,28 @@ def _digits(value: float) -> str:
 
 def summary(simulation: "Simulation") -> Summary:
     """The facts of a run, and the years of its first series: totals of rates, means of the rest."""
-    plan = simulation.plan
-    facts = {
+    plan, cells, days = simulation.plan, simulation.grid.n_cells, simulation.step_index
+    facts: dict[str, str | int] = {
         "run": str(simulation.folder.path),
         "model": f"{simulation.model.name} {simulation.model.version}",
-        "cells": f"{simulation.grid.n_cells:,}",
-        "days": f"{simulation.step_index:,} of {simulation.steps:,}",
+        "cells": cells,
+        "days": days,
+        "days_of_run": simulation.steps,
+        "bytes": size_of(simulation.folder.output),
     }
     if plan.provenance["weather"] == "generated":
         facts["weather"] = GENERATED
     reading = simulation.reading.as_dict() if simulation.reading else {}
-    if not plan.run.output.series or not simulation.step_index:
-        return Summary(facts, [], {}, reading)
+    spent = spent_of(simulation.spent, cells, days)
+    if not plan.run.output.series or not days:
+        return Summary(facts, spent, [], {}, [], reading)
     series = plan.run.output.series[0]
     with open_results(simulation.folder.path, series.name) as dataset:
         region = str(dataset["region"].values[0])
         columns, years = _years(dataset.isel(region=0).load(), series.variables)
     facts["years"] = f'area means of series "{series.name}", region "{region}"'
-    return Summary(facts, columns, years, reading)
+    partial = [year for year in years if plan.clock.index(f"{year}-01-01") < 0 or plan.clock.index(f"{year + 1}-01-01") > days]
+    return Summary(facts, spent, columns, years, partial, reading)
 
 
 def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict[int, list[float]]]:
@@ -113,6 +150,9 @@ def overview(path: Path) -> dict[str, Any]:
     progress = Progress.read(path)
     if progress:
         found["progress"] = {"state": progress.state, "steps": progress.step, "next day": progress.date}
+        found["progress"] |= {"failure": progress.message} if progress.message else {}
+        found["spent"] = spent_of(progress.spent, dataset.sizes.get("cell", 0), progress.step)
+        found["bytes"] = size_of(path / "output.zarr")
         found["identity"] = read_identity(path)
     else:
         store = ForcingStore.open(path)

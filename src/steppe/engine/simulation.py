@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.card import card
-from steppe.engine.check import checkpoint_size, shortage
+from steppe.engine.check import announcement, checkpoint_size, shortage
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.recorder import PIECE
@@ -36,7 +36,7 @@ SECONDS_BETWEEN_CHECKPOINTS = 10.0  # of checkpoint = "auto", and at least 50 ti
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. kind: "started", "resumed", "progress", "checkpoint", "warning", "finished"."""
+    """Something that happened. kind: "started", "resumed", "progress", "checkpoint", "note", "warning", "finished"."""
 
     kind: str
     text: str
@@ -101,9 +101,13 @@ class Simulation:
             self._closing = opening.pop_all()
         self._checkpoint_time = time.monotonic()
         self._tell("resumed" if checkpoint else "started", f"at {self.date}")
-        short = "" if checkpoint else shortage(self.plan, self.outputs, checkpoint_size(self.model))
-        if short:
-            self._tell("warning", short)
+        if checkpoint is None:
+            for kind, text in (
+                ("note", announcement(self.plan, self.outputs)),
+                ("warning", shortage(self.plan, self.outputs, checkpoint_size(self.model))),
+            ):
+                if text:
+                    self._tell(kind, text)
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name}: {text}" for name, text in self._facts().items())
@@ -300,8 +304,9 @@ class Simulation:
         def write(records: Mapping[str, int]) -> None:
             manifest = {"date": date, "calendar": self.clock.calendar, "records": records, "spent": asdict(spent), "software": software()}
             path = Checkpoint.write(self.folder.checkpoints, step, arrays, manifest, self.plan.identity)
-            self._progress = Progress("finished" if complete else "running", step, date, records, path.name, spent)
-            self._progress.write(self.folder.path)
+            progress = Progress("finished" if complete else "running", step, date, records, path.name, spent)
+            progress.write(self.folder.path)
+            self._progress = progress
             self._kept_path, self._kept_seconds = path, time.monotonic() - begin
             self._keeping = False
 

@@ -57,3 +57,12 @@ def write_group(group: Path, attributes: Mapping[str, Any]) -> None:
     """Writes the description of a Zarr version 3 group: last, for it makes the group visible."""
     described = {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
     write_durable(group / "zarr.json", json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False).encode())
+
+
+def consolidate(group: Path) -> None:
+    """Copies the descriptions of all that a group holds into its own, where zarr-python and xarray look first."""
+    inside = sorted(file.parent for file in group.rglob("zarr.json") if file.parent != group)
+    metadata = {str(part.relative_to(group)): json.loads((part / "zarr.json").read_bytes()) for part in inside}
+    described = json.loads((group / "zarr.json").read_bytes())
+    described["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": metadata}
+    write_durable(group / "zarr.json", json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False).encode())

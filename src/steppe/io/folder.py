@@ -29,7 +29,18 @@ from steppe.io.output import mark
 from steppe.io.sealed import read_sealed, write_sealed
 from steppe.io.shard import sync_folder, write_durable, writing
 
-OWN = ("identity.json", "run.toml", "output.zarr", "checkpoints", "progress.json", "log.jsonl", "parent.json", "branches", "journal.sqlite")
+OWN = (
+    "identity.json",
+    "run.toml",
+    "output.zarr",
+    "output.zarr.json",
+    "checkpoints",
+    "progress.json",
+    "log.jsonl",
+    "parent.json",
+    "branches",
+    "journal.sqlite",
+)
 LOCK = "lock"
 
 

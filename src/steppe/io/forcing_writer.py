@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from steppe.errors import Failure, ForcingError
 from steppe.grid import Grid, Points, Projected, Raster, tile_size
 from steppe.io.axis import Axis, day_name
-from steppe.io.coordinates import write_axis, write_coordinates, write_group
+from steppe.io.coordinates import consolidate, write_axis, write_coordinates, write_group
 from steppe.io.forcing_store import FORMAT
 from steppe.io.shard import Layout, create_array, sync_folder, write_durable, write_shard, write_small
 from steppe.packed import MISSING
@@ -119,6 +119,7 @@ class ForcingWriter:
         if self._left:
             shutil.rmtree(self._aside, ignore_errors=True)
             raise Failure(f'"{self.path}" was to be finished with {len(self._left)} blocks lacking. This is a defect.')
+        consolidate(self._aside)
         os.rename(self._aside, self.path)
         sync_folder(self.path.parent)
 

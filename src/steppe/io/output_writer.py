@@ -32,11 +32,18 @@ Then = Callable[[Mapping[str, int]], None]  # what follows a commit in the threa
 
 
 class _Buffer:
-    """Room for the records of one shard row. reading: the last job of the thread that needs what it holds."""
+    """Room for the records of one shard row, tile by tile. reading: the last job of the thread that needs what it holds."""
 
-    def __init__(self, shape: tuple[int, int], dtype: str) -> None:
-        self.values: Array = np.empty(shape, dtype)
+    def __init__(self, rows: int, columns: int, width: int, dtype: str) -> None:
+        self.tiles: list[Array] = [np.empty((rows, min(width, columns - start)), dtype) for start in range(0, columns, width)]
         self.reading: Future[None] | None = None
+
+    def put(self, place: int, records: Array) -> None:
+        """Takes records from row `place` on."""
+        start = 0
+        for tile in self.tiles:
+            tile[place : place + len(records)] = records[:, start : start + tile.shape[1]]
+            start += tile.shape[1]
 
 
 class _Array:
@@ -59,14 +66,15 @@ class _Array:
     def buffer(self, row: int) -> _Buffer:
         """The buffer of shard row `row`; it may still be read for the row two before."""
         while len(self._buffers) <= row % 2:
-            self._buffers.append(_Buffer((self.length(len(self._buffers)), self.shape[1]), self.layout.dtype))
+            rows = self.length(len(self._buffers))
+            self._buffers.append(_Buffer(rows, self.shape[1], self.layout.shard[1], self.layout.dtype))
         return self._buffers[row % 2]
 
     def write(self, row: int, records: int) -> list[Path]:
         """Encodes and writes the shards of one row, of which `records` are put; runs in the writer's thread."""
-        width, files = self.layout.shard[1], []
-        for tile in range(-(-self.shape[1] // width)):
-            part = self.buffer(row).values[:records, tile * width : (tile + 1) * width]
+        files = []
+        for tile, values in enumerate(self.buffer(row).tiles):
+            part = values[:records]
             if self.bits is not None:
                 part = bitround(part, self.bits)
             if records < self.length(row):
@@ -78,13 +86,8 @@ class _Array:
 
     def read(self, row: int, records: int) -> None:
         """Fills the buffer with the first records of a shard row that was committed unfinished."""
-        values = self.buffer(row).values
-        rows, width = self.layout.chunk
-        for i in range(-(-records // rows)):
-            for tile in range(-(-self.shape[1] // width)):
-                chunk = read_chunk(self.folder, self.name, (row * self.layout.chunks[0] + i, tile), self.layout)
-                place = values[i * rows : min((i + 1) * rows, records), tile * width : (tile + 1) * width]
-                place[...] = chunk[: place.shape[0], : place.shape[1]]
+        for tile, values in enumerate(self.buffer(row).tiles):
+            values[:records] = read_chunk(self.folder, self.name, (row, tile), self.layout)[:records, : values.shape[1]]
 
     def cut(self, records: int) -> None:
         """Removes what lies wholly after the first `records`, and left-overs of a killed writer; checks that the rest is there."""
@@ -167,12 +170,12 @@ class OutputWriter:
             buffer = array.buffer(row)
             if place == 0:
                 self._wait_for(buffer.reading)
-            taken = buffer.values[place : array.length(row)][: len(records)]
-            taken[...] = records[: len(taken)]
-            array.count += len(taken)
-            records = records[len(taken) :]
-            if place + len(taken) == array.length(row):
-                self._submit_row(array, row, array.length(row))
+            taken = min(len(records), array.length(row) - place)
+            buffer.put(place, records[:taken])
+            array.count += taken
+            records = records[taken:]
+            if place + taken == array.length(row):
+                self._submit_row(array, row, place + taken)
 
     def commit_behind(self, then: Then, complete: bool = False) -> None:
         """Begins to make everything put so far durable; `then` follows in the thread when it is, with the records that can be read.

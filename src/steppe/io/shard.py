@@ -182,15 +182,17 @@ def layout_of(group_path: Path, name: str) -> Layout:
     return Layout((chunk[0], chunk[1]), (shard[0], shard[1]), described["data_type"], settings["shuffle"])
 
 
-def write_durable(path: Path, data: bytes) -> None:
+def write_durable(path: Path, data: bytes, aside: Path | None = None) -> None:
     """Writes a file so that after a crash it holds the old bytes or the new ones, and makes its folders.
+
+    aside: where it is made, when nobody must see it beside its place.
 
     Raises
     ------
     NoSpaceError
         The disk is full; the old file is untouched.
     """
-    _write_whole(path, [data], True)
+    _write_whole(path, [data], True, aside)
 
 
 def synchronise(files: Collection[Path], root: Path) -> None:
@@ -207,8 +209,8 @@ def synchronise(files: Collection[Path], root: Path) -> None:
             sync_folder(path)
 
 
-def _write_whole(path: Path, parts: Sequence[bytes], durable: bool) -> None:
-    aside = path.with_name(path.name + ".tmp")
+def _write_whole(path: Path, parts: Sequence[bytes], durable: bool, aside: Path | None = None) -> None:
+    aside = aside or path.with_name(path.name + ".tmp")
     with writing(path):
         if durable:
             _make_folder(path.parent)
@@ -220,6 +222,8 @@ def _write_whole(path: Path, parts: Sequence[bytes], durable: bool) -> None:
                 file.flush()
                 if durable or path.exists():  # a checkpoint may need what is there until the new bytes are safe
                     os.fsync(file.fileno())
+                elif hasattr(os, "posix_fadvise"):  # Linux begins to write to the disk, and a commit has little left to wait for
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             os.replace(aside, path)
         except OSError:
             aside.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """A cell model's loop as machine code: found in the cache, or compiled and kept there."""
 
 import ctypes
+import logging
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib.metadata import version
@@ -14,6 +15,7 @@ from steppe.kernels.cell_loop import BLOCK, OPERATIONS, PARAMETERS, TODAY, CellS
 from steppe.kernels.primitives import where
 from steppe.kernels.source import fingerprint, in_memory
 
+LOG = logging.getLogger("steppe")
 Array = NDArray[Any]
 KINDS = {"int16": 0, "float32": 1, "float64": 2}
 MISSING = -32768  # of integer forcing
@@ -70,6 +72,7 @@ class CellKernel:
         path = cache.folder() / f"{model.name}_{self._key(model, per_cell, diagnostics)}.kernel"
         found = cache.find(path)
         if found is None:
+            LOG.info("Compiling the %s kernel for this processor; it is kept for the next run.", model.name)
             code = compile_loop(model, self.real, per_cell, diagnostics, block)
             found = code.symbol, code.object_file
             cache.store(path, *found)

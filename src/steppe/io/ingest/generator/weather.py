@@ -26,7 +26,7 @@ WET_DAYS = np.array([1.0, 1.1, 0.7, 0.25])  # weights of the last days in what l
 LAG_ONE = float((WET_DAYS[:-1] * WET_DAYS[1:]).sum() / (WET_DAYS**2).sum())  # correlation of what lasts with the day before, 0.74
 WARM_DAYS: Values = 0.75 ** np.arange(14.0)  # ... and in what lasts of warmth
 STEPS = 36  # of the year at which the climate is worked out; straight lines between
-LEAST_RANGE = 1.0  # [K] between tmin and tmax
+LEAST_RANGE, LEAST_MEAN_RANGE = 1.0, 4.0  # [K] between tmin and tmax of a day, and of the climate where it is extrapolated
 DIMMEST = 0.08  # [1] clearness of the darkest day
 SUPERSATURATION = 3.0  # [hPa] of vp above saturation at tmin; the vapour pressure is that of 9 a.m.
 
@@ -116,8 +116,8 @@ def make_climate(latitude: Values, longitude: Values) -> tuple[Climate, Values]:
     surfaces = read_surfaces(latitude, longitude, angle)
     spread = read_spread(latitude, longitude, angle, surfaces.rain)
     threshold, scale = threshold_and_scale(spread.dry, surfaces.rain)
-    tmin = np.minimum(surfaces.tmin, surfaces.tmax - 4.0)
-    north = np.clip((southern(latitude) + 35.0) / 10.0, 0.0, 1.3)
+    tmin = np.minimum(surfaces.tmin, surfaces.tmax - LEAST_MEAN_RANGE)
+    north = np.clip((southern(latitude) + 35.0) / 10.0, 0.0, 1.3)  # 0 at 35 S, 1 at 25 S; 22 S and beyond alike, where stations end
     showers = np.clip(SHOWERY + SEASONAL * north * np.cos(season(angle, latitude)), FEWEST, MOST)
     large = 1.0 - DROUGHT - showers
     lasting = np.clip((spread.persistence - DROUGHT) / LAG_ONE, 0.0, large)

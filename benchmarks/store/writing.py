@@ -1,0 +1,265 @@
+"""What writing costs: results behind the run, shards, checkpoints, and somebody who looks meanwhile."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import xxhash
+from numcodecs import blosc
+
+from benchmarks.figures import Figure
+from benchmarks.machine import is_idle
+from benchmarks.queensland import FOLDER, run_file
+from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, output, pinned, ratio
+from steppe.engine import Plan, Simulation, read_run_file
+from steppe.engine.intervals import edges
+from steppe.engine.recorder import Recorder
+from steppe.engine.run_file import Every
+from steppe.grid import tile_size
+from steppe.io import Checkpoint, OutputWriter, create_store, open_results, staged
+from steppe.io.output import SPEED
+from steppe.io.output_writer import bitround
+from steppe.io.shard import FILTERS, LEVEL, Layout, write_shard
+
+VARIABLES = ["growth", "soil_water_index", "total_standing_dry_matter"]
+STATE = (30, 280_000)  # fields and cells of Australia on 0.05 degree, float64
+
+
+def figures(quick: bool) -> list[Figure]:
+    """All of them; the whole runs take the longest."""
+    rounds = QUICK_ROUNDS if quick else ROUNDS - 2
+    years = 2 if quick else 10
+    idle = is_idle()  # wall times are judged only then
+    return [
+        *behind(years, rounds, idle),
+        *strategies(years, rounds),
+        *looked_at(years, rounds, idle),
+        *shards(years, rounds),
+        *checkpoints(rounds),
+    ]
+
+
+def plan(years: int, **engine: str) -> Plan:
+    """Queensland with three variables written every day."""
+    changes = {
+        "output.variables": json.dumps(VARIABLES),
+        "output.every": '"1 day"',
+        "output.path": f'"{FOLDER}/daily-{years}"',
+        **{f"engine.{key}": value for key, value in engine.items()},
+    }
+    return Plan.of(read_run_file(run_file(years), changes))
+
+
+def written(clock: Callable[[], float], years: int, **engine: str) -> tuple[float, float]:
+    """Seconds of a run and of them waiting for the disk."""
+    with Simulation(plan(years, **engine), fresh=True) as simulation:
+        begin = clock()
+        simulation.run()
+        return clock() - begin, simulation.spent.stall_out
+
+
+def thrown_away(clock: Callable[[], float], years: int) -> float:
+    """Seconds of the same steps, with the same reading and reductions, whose records nobody keeps."""
+    whole = plan(years)
+    reader, recorder = whole.reader(), Recorder(whole.grid.n_cells)
+    for name in VARIABLES:
+        recorder.want(name, "mean", edges(Every(1, "day"), whole.clock, whole.steps), lambda first, values: None)
+    share, reach = whole.surroundings()
+    whole.model.initialise(share, whole.chosen.values, whole.initial, whole.chosen.options, reach)
+    begin = clock()
+    step = 0
+    while step < whole.steps:
+        piece = reader.pieces(range(step, min(step + 64, whole.steps)))[0]
+        whole.model.advance(piece, reader, whole.clock, recorder)
+        step = piece.stop
+    seconds = clock() - begin
+    reader.close()
+    return seconds
+
+
+def behind(years: int, rounds: int, idle: bool) -> list[Figure]:
+    """Target 9: three daily variables written, beside the same run that throws its records away."""
+    wall, cpu = (
+        {"written": measured(alone, clock, years), "thrown away": measured(thrown_away, clock, years)}
+        for clock in (time.perf_counter, time.process_time)
+    )
+    wall = alternate(wall, rounds)
+    with pinned():
+        cpu = alternate(cpu, rounds)
+    spare, full = (ratio(samples["written"], samples["thrown away"]) for samples in (wall, cpu))
+    name = "3 daily variables written behind"
+    return [
+        Figure("daily records thrown away, wall", float(np.median(wall["thrown away"])), "s"),
+        Figure(f"{name}, spare core", 100 * (spare.value - 1), "% of wall", at_most=5 if idle else None, note=spare.spread, samples=wall),
+        Figure(f"{name}, one core", 100 * (full.value - 1), "% of CPU", at_most=15, note=full.spread, samples=cpu),
+    ]
+
+
+def strategies(years: int, rounds: int) -> list[Figure]:
+    """By name. With one process `gather` and `aggregate:k` are `private`: whoever holds a tile writes it."""
+    stalls: dict[str, list[float]] = {}
+
+    def run(name: str, behind: str) -> float:
+        seconds, stall = written(time.perf_counter, years, write_behind=behind)
+        stalls.setdefault(name, []).append(stall)
+        return seconds
+
+    names = {"private, async": "true", "private, sync": "false"}
+    samples = alternate({name: lambda name=name, behind=behind: run(name, behind) for name, behind in names.items()}, rounds)
+    return [
+        Figure(f"whole run, {name}", float(np.median(samples[name])), "s", note=f"{np.median(stalls[name]):.2f} s waiting", samples=samples)
+        for name in names
+    ]
+
+
+def looked_at(years: int, rounds: int, idle: bool) -> list[Figure]:
+    """Target 12: the run while somebody opens its store and takes a mean five times a second."""
+    looks: list[int] = []
+    failures: list[str] = []
+
+    def with_reader(clock: Callable[[], float]) -> float:
+        with reader(f"{FOLDER}/daily-{years}/output.zarr") as found:
+            seconds = written(clock, years)[0]
+        looks.append(found["looks"])
+        failures.extend(found["failures"])
+        return seconds
+
+    figures = []
+    for clock, unit, judged in ((time.process_time, "% of CPU", True), (time.perf_counter, "% of wall", idle)):
+        samples = alternate({"looked at": measured(with_reader, clock), "alone": measured(alone, clock, years)}, rounds)
+        slower = ratio(samples["looked at"], samples["alone"])
+        limit = 3 if judged else None
+        figures.append(
+            Figure("run slowed by a reader at 5 Hz", 100 * (slower.value - 1), unit, at_most=limit, note=slower.spread, samples=samples)
+        )
+    return [
+        *figures,
+        Figure("looks that failed or saw half a value", len(failures), f"of {sum(looks)}", at_most=0, note="; ".join(failures[:1])),
+    ]
+
+
+def alone(clock: Callable[[], float], years: int) -> float:
+    """Seconds of the run by itself."""
+    return written(clock, years)[0]
+
+
+@contextmanager
+def reader(store: str) -> Iterator[dict[str, Any]]:
+    """A process that looks; what it found is there afterwards."""
+    found: dict[str, Any] = {}
+    command = [sys.executable, "-m", "benchmarks.store.reader", store]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        time.sleep(1.5)  # its imports
+        yield found
+        found.update(json.loads(process.communicate("\n")[0]))
+
+
+def shards(years: int, rounds: int) -> list[Figure]:
+    """Target 9: a shard beside blosc and write() alone, on records of the run; and what its values come to."""
+    width = tile_size(15_208)
+    with open_results(FOLDER / f"daily-{years}") as found:
+        records = [np.ascontiguousarray(found[name][:384, :width].to_numpy()) for name in VARIABLES]
+    place = FOLDER / "shards"
+    place.mkdir(exist_ok=True)
+    layout = Layout(records[0].shape, records[0].shape, "float32", "shuffle")
+
+    def ours() -> float:
+        begin = time.process_time()
+        for number, values in enumerate(records):
+            write_shard(place, "ours", (0, number), values, layout, durable=False)
+        return time.process_time() - begin
+
+    def bare() -> float:
+        begin = time.process_time()
+        for number, values in enumerate(records):
+            with open(place / f"bare-{number}", "wb", buffering=0) as file:
+                file.write(blosc.compress(values, b"lz4", LEVEL, FILTERS["shuffle"], 0, 4))
+        return time.process_time() - begin
+
+    def rounded() -> float:
+        begin = time.process_time()
+        for number, values in enumerate(records):
+            write_shard(place, "rounded", (0, number), bitround(values, 12), layout._replace(shuffle="bitshuffle"), durable=False)
+        return time.process_time() - begin
+
+    size = sum(values.nbytes for values in records)
+    samples = alternate({"bare": bare, "exact": ours, "12 bits": rounded}, 3 * rounds)
+    rate = {name: size / float(np.median(times)) for name, times in samples.items()}
+    against = ratio(samples["bare"], samples["exact"])
+    speeds = {name: f"{rate[name] / 1e6:.0f} MB/s, announced {SPEED[name] / 1e6:.0f}" for name in SPEED}
+
+    def bytes_of(folder: str) -> float:
+        return sum(file.stat().st_size for file in (place / folder).rglob("*") if file.is_file()) / size
+
+    return [
+        Figure("shard written / blosc and write()", against.value, "x", at_least=0.8, note=against.spread, samples=samples),
+        Figure("exact: on disk / in memory", bytes_of("ours"), note=speeds["exact"]),
+        Figure("12 bits: on disk / in memory", bytes_of("rounded"), note=speeds["12 bits"]),
+    ]
+
+
+def checkpoints(rounds: int) -> list[Figure]:
+    """Target 10, on a state of the size of Australia's."""
+    state = {f"state/{k}": np.random.default_rng(k).normal(size=STATE[1]) for k in range(STATE[0])}
+    size = sum(values.nbytes for values in state.values())
+    place = FOLDER / "checkpoints"
+    store = FOLDER / "empty.zarr"
+    if not store.exists():
+        create_store(store, [], {})
+    writer, room, copies = OutputWriter(store, []), {}, {name: np.empty_like(values) for name, values in state.items()}
+    steps = iter(range(1, 1_000_000))
+
+    def pause() -> float:
+        begin = time.thread_time()  # it waits for nothing
+        held = staged(state, room)
+        writer.commit_behind(lambda records: Checkpoint.write(place, next(steps), held, {}, {}) and None)
+        seconds = time.thread_time() - begin
+        writer.wait()
+        return seconds
+
+    def copy() -> float:
+        begin = time.thread_time()
+        for name, values in state.items():
+            np.copyto(copies[name], values)
+        return time.thread_time() - begin
+
+    def whole() -> float:
+        begin = time.perf_counter()
+        Checkpoint.write(place, next(steps), state, {}, {})
+        return time.perf_counter() - begin
+
+    def dd() -> float:
+        begin = time.perf_counter()
+        output(["dd", "if=/dev/zero", f"of={FOLDER}/dd", "bs=1M", f"count={size >> 20}", "conv=fsync"])
+        seconds = time.perf_counter() - begin
+        os.unlink(f"{FOLDER}/dd")
+        return seconds
+
+    def hashed() -> float:
+        begin = time.thread_time()
+        digest = xxhash.xxh3_128()
+        for values in state.values():
+            digest.update(values.data)
+        digest.hexdigest()
+        return time.thread_time() - begin
+
+    samples = alternate({"pause": pause, "memcpy": copy}, 3 * rounds)
+    disk = alternate({"checkpoint": whole, "dd": dd, "hash": hashed}, rounds)
+    writer.close()
+    visible, total, share = (
+        ratio(samples["pause"], samples["memcpy"]),
+        ratio(disk["dd"], disk["checkpoint"]),
+        ratio(disk["hash"], disk["checkpoint"]),
+    )
+    return [
+        Figure("state of a checkpoint", size / 1e6, "MB"),
+        Figure("visible pause / memcpy", visible.value, "x", at_most=1.2, note=visible.spread, samples=samples),
+        Figure("checkpoint / dd conv=fsync, bandwidth", total.value, "x", at_least=0.8, note=total.spread, samples=disk),
+        Figure("hash of a checkpoint", 100 * share.value, "%", at_most=5, note=share.spread),
+    ]
