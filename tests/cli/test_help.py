@@ -11,7 +11,7 @@ from steppe.cli.app import app
 from steppe.cli.commands import COMMANDS
 from steppe.errors import Exit, RunFileError
 
-GROUPS = {"ingest": ("stations", "generate", "land"), "new": ("run", "model")}
+GROUPS = {"ingest": ("stations", "generate", "land"), "new": ("run", "model"), "forcing": ("check", "pack")}
 ALONE = [name for name in COMMANDS if name not in GROUPS]
 EVERY = [*((name,) for name in ALONE), *((group, name) for group, names in GROUPS.items() for name in names)]
 
@@ -41,6 +41,7 @@ Run gridded environmental models in parallel; see what they do.
 Commands (steppe COMMAND --help shows one, with examples):
   new         Write a run file, or a model, to start from.
   ingest      Make a forcing store: from station records, daily maps, or generated.
+  forcing     Check a forcing store, or make its fast copy.
   check       Read all that a run would read, find all that can be wrong, say what it costs.
   run         Run a run file, or go on with it.
   describe    Show a model: variables, units, parameters, sources.

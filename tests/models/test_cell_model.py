@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from examples import bucket
 
-from steppe.errors import ForcingError, ModelError
-from steppe.models import CellModel
+from steppe.errors import DamagedError, ForcingError, ModelError
+from steppe.models import CellModel, Packed
 from tests.models import doubling, garden
 from tests.models.cells import CLOCK, NOTHING, MemoryInputs, MemoryRecorder, started, weather
 
@@ -117,6 +117,31 @@ def test_integer_and_weekly_rows_give_the_bits_of_their_unpacked_values() -> Non
 def _value(inputs: MemoryInputs, k: int, day: int) -> np.ndarray:
     raw = np.concatenate([inputs.slab(range(day, day + 1), tile).rows for tile in range(len(inputs.tiles))], axis=1)
     return raw[inputs.slab(range(day, day + 1), 0).row_of[k, 0]].astype(np.float32) * np.float32(0.1) + np.float32(0)
+
+
+class DamagedInputs(MemoryInputs):
+    """Inputs whose third tile cannot be read from step 20 on."""
+
+    def slab(self, steps: range, tile: int) -> Packed:
+        if tile == 2 and steps.stop > 20:
+            raise DamagedError("the third tile")
+        return super().slab(steps, tile)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_piece_whose_forcing_cannot_be_read_is_computed_for_no_cell(threads: int) -> None:
+    model, same = garden_model(threads=threads), garden_model(threads=threads)
+    with pytest.raises(DamagedError, match="the third tile"):
+        model.advance(range(STEPS), DamagedInputs(garden_weather(), tile=300, piece=10), CLOCK, NOTHING)
+    same.advance(range(20), MemoryInputs(garden_weather()), CLOCK, NOTHING)
+    assert {name: values.tobytes() for name, values in model.state.items()} == {
+        name: values.tobytes() for name, values in same.state.items()
+    }
+    with pytest.raises(ModelError, match="belongs to a step"):
+        model.export("growth")
+    model.advance(range(20, STEPS), MemoryInputs(garden_weather()), CLOCK, NOTHING)
+    same.advance(range(20, STEPS), MemoryInputs(garden_weather()), CLOCK, NOTHING)
+    assert model.export("growth").tobytes() == same.export("growth").tobytes()
 
 
 def test_records_equal_a_reduction_of_a_run_day_by_day() -> None:
