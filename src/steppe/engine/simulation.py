@@ -196,7 +196,7 @@ class Simulation:
                 self._tell("progress", self.date)
                 self._tell_kept()
                 if self.step_index < self.steps and self._checkpoint_is_due():
-                    self._keep(behind=True)
+                    self._keep()
         return True
 
     @contextmanager
@@ -279,15 +279,15 @@ class Simulation:
             It cannot be written; the one before is safe.
         """
         with self._timed():
-            self._keep(behind=False)
+            self._keep()
             self.outputs.writer.wait()
         path = self._kept_path
         assert path is not None, "the writer has done what it was asked for"
         self._tell_kept()
         return path
 
-    def _keep(self, behind: bool) -> None:
-        """Begins a checkpoint. behind: of copies, so that the run can go on meanwhile."""
+    def _keep(self) -> None:
+        """Begins a checkpoint of copies, so that the run can go on meanwhile; the last one, too, so that all runs need the same memory."""
         if self._keeping:  # the last one is not written yet, and there is room for the copies of one
             self.outputs.writer.wait()
         self._tell_kept()
@@ -297,8 +297,7 @@ class Simulation:
             **{f"parameter/{name}": values for name, values in self.model.parameters.items()},
             **{f"recorder/{name}": values for name, values in self.outputs.recorder.state().items()},
         }
-        if behind:
-            arrays = staged(arrays, self._staging)
+        arrays = staged(arrays, self._staging)
         step, date, spent, complete = self.step_index, self.date, self.spent, self.finished and self.outputs.complete
 
         def write(records: Mapping[str, int]) -> None:
