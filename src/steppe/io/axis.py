@@ -87,7 +87,7 @@ class Axis:
 
     def rows_of(self, days: range) -> range:
         """The rows that hold for some days of the axis."""
-        first, last = self.row_of_day[[days.start - self.first, days.stop - 1 - self.first]]
+        first, last = np.searchsorted(self.stops, [days.start, days.stop - 1], side="right")
         return range(int(first), int(last) + 1)
 
     @property

@@ -142,7 +142,7 @@ class OutputWriter:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output") if behind else None
         self._last: Future[None] | None = None  # job of the thread
         self._failure: BaseException | None = None  # of the first job that failed; none is done after it
-        self._unsafe: dict[Path, None] = {}  # files written since the last commit
+        self._unsafe: dict[str, None] = {}  # files written since the last commit
 
     @property
     def records(self) -> dict[str, int]:
@@ -274,7 +274,7 @@ class OutputWriter:
 
     def _submit_row(self, array: _Array, row: int, records: int) -> None:
         def write() -> None:
-            self._unsafe.update(dict.fromkeys(array.write(row, records)))
+            self._unsafe.update(dict.fromkeys(map(str, array.write(row, records))))
 
         array.buffer(row).reading = self._submit(write)
 

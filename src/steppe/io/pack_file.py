@@ -63,7 +63,7 @@ class PackFile:
         self.kind = KINDS[kind]
         self.plain = self.kind == "raw"
         self.source = Source(size, time, digest)
-        self._entries = [*ENTRY.iter_unpack(head[HEAD.size : -4].tobytes())]
+        self._entries = head[HEAD.size :].tobytes()
         self._across = layout.chunks[1]
 
     def __del__(self) -> None:
@@ -78,7 +78,7 @@ class PackFile:
         DamagedError
             The file is cut short or changed.
         """
-        offset, length, checksum = self._entries[i * self._across + j]
+        offset, length, checksum = ENTRY.unpack_from(self._entries, ENTRY.size * (i * self._across + j))
         into = place(length)
         if read_at(self._file, self.path, offset, into) != length or google_crc32c.value(into) != checksum:
             raise DamagedError(f'"{self.path}" is damaged: record {i}, {j} has a wrong checksum. {ADVICE}')

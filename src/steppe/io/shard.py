@@ -16,6 +16,7 @@ import os
 import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -195,16 +196,19 @@ def write_durable(path: Path, data: bytes, aside: Path | None = None) -> None:
     _write_whole(path, [data], True, aside)
 
 
-def synchronise(files: Collection[Path], root: Path) -> None:
+def synchronise(files: Collection[str], root: Path) -> None:
     """Makes files that were written without `durable` survive a crash of the machine, with all folders between them and `root`.
+
+    They are given as text: a long run writes thousands between two commits, and a Path takes a kilobyte.
 
     Raises
     ------
     Failure
         The system could not write one of them.
     """
-    folders = dict.fromkeys(folder for file in files for folder in file.parents if folder.is_relative_to(root))
-    for path in (*files, *folders):
+    nearest = map(Path, dict.fromkeys(map(os.path.dirname, files)))
+    folders = dict.fromkeys(folder for near in nearest for folder in (near, *near.parents) if folder.is_relative_to(root))
+    for path in chain(map(Path, files), folders):
         with writing(path):
             sync_folder(path)
 
