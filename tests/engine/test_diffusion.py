@@ -12,7 +12,7 @@ from steppe.comm import BoxReach, Serial
 from steppe.errors import ModelError
 from steppe.grid import Edge, Partition, Raster
 from steppe.kernels.sums import total
-from steppe.models import Model, Packed, Records
+from steppe.models import Model, Records
 
 CLOCK = Clock(cftime.datetime(2000, 1, 1), timedelta(hours=1))
 
@@ -21,12 +21,11 @@ class Nothing:
     """No forcing, nothing recorded."""
 
     names = ()
-    tiles = ()
 
     def pieces(self, steps: range) -> list[range]:
         return [steps]
 
-    def slab(self, steps: range, tile: int) -> Packed:
+    def stream(self, cells: range) -> "Nothing":
         raise AssertionError("diffusion has no forcing")
 
     def records(self, steps: range) -> list[Records]:

@@ -1,5 +1,6 @@
 """The pasture as Steppe runs it: compiled, on cells that all have the weather of one station, with everything recorded."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from verification.pasture.cases import NAMES, Case, Weather, weather
 
 DIAGNOSTICS = pasture.Diagnostics._fields
 EVERYTHING = (*pasture.State._fields, *DIAGNOSTICS)
+TILE = 4096  # cells
 
 
 class Cells(NamedTuple):
@@ -24,19 +26,23 @@ class Station:
 
     names = NAMES
 
-    def __init__(self, records: Weather, cells: int, piece: int = 400) -> None:
-        self.tiles = [range(first, min(cells, first + 4096)) for first in range(0, cells, 4096)]
+    def __init__(self, records: Weather, cells: int | range, piece: int = 400) -> None:
+        self._cells = range(cells) if isinstance(cells, int) else cells
         self._records, self._piece = records, piece
 
     def pieces(self, steps: range) -> list[range]:
         cuts = sorted({steps.start, steps.stop, *range(0, steps.stop, self._piece)} & set(range(steps.start, steps.stop + 1)))
         return [range(low, high) for low, high in pairwise(cuts)]
 
-    def slab(self, steps: range, tile: int) -> Packed:
+    def stream(self, cells: range) -> "Station":
+        return Station(self._records, cells, self._piece)
+
+    def tiles(self, steps: range) -> Iterator[tuple[range, Packed]]:
         values = self._records.values[steps.start : steps.stop].T.reshape(-1, 1)
-        rows = np.repeat(values, len(self.tiles[tile]), axis=1)
-        row_of = np.arange(len(rows), dtype=np.int32).reshape(len(NAMES), len(steps))
-        return Packed(rows, row_of, np.ones(len(NAMES)), np.zeros(len(NAMES)))
+        row_of = np.arange(len(values), dtype=np.int32).reshape(len(NAMES), len(steps))
+        for first in range(self._cells.start, self._cells.stop, TILE):
+            tile = range(first, min(self._cells.stop, first + TILE))
+            yield tile, Packed(np.repeat(values, len(tile), axis=1), row_of, np.ones(len(NAMES)), np.zeros(len(NAMES)))
 
 
 class Log:
