@@ -14,7 +14,7 @@ import pytest
 import xarray
 
 import steppe
-from steppe.engine import Plan, Simulation, read_run_file
+from steppe.engine import Plan, Simulation, read_run_file, summary
 from steppe.errors import BadCellError, FolderError, GridError, ModelError, RunFileError
 from tests.scenario import copied
 
@@ -207,6 +207,58 @@ def test_a_set_tells_what_it_did_and_reaches_only_its_region(scenario):
         assert increment.after == pytest.approx(7.0 * inside.size)
         outside = np.setdiff1d(np.arange(simulation.grid.n_cells), inside)
         assert (simulation.get("water")[outside] == before[outside]).all()
+
+
+def test_a_map_is_set_as_it_was_given(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(20)
+        box = {"box": [144.0, -22.0, 145.0, -20.0]}
+        inside = simulation.grid.select(box)
+        before = simulation.get("water").copy()
+        simulation.set("water", simulation["water"] * 0.5, box)
+        wanted = before.copy()
+        wanted[inside] *= np.float32(0.5)
+        np.testing.assert_array_equal(simulation.get("water"), wanted)
+        simulation.set("water", simulation["water"])
+        np.testing.assert_array_equal(simulation.get("water"), wanted)
+
+
+def test_leaving_a_with_block_keeps_what_was_computed_and_an_error_does_not(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(20)
+    with Simulation(scenario) as simulation:
+        assert simulation.step_index == 20
+        simulation.step(7)
+        simulation.set("water", 3.0)
+
+    def fail() -> None:
+        with Simulation(scenario) as simulation:
+            assert simulation.step_index == 27
+            assert set(simulation.get("water")) == {np.float32(3.0)}
+            simulation.step(1)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    with Simulation(scenario) as simulation:
+        assert simulation.step_index == 27
+
+
+@pytest.mark.parametrize("reduce", ["sum", "min", "max", "last"])
+def test_years_are_what_the_records_of_their_series_are(scenario, reduce):
+    text = scenario.read_text().replace('every = "1 day"', f'every = "1 month"\nreduce = "{reduce}"')
+    daily, scenario_of = scenario.with_name("daily.toml"), scenario.with_name(f"{reduce}.toml")
+    daily.write_text(scenario.read_text().replace('"out"', '"daily"'))
+    scenario_of.write_text(text.replace('"out"', f'"{reduce}"'))
+    steppe.run(daily)
+    days = steppe.open(scenario.with_name("daily"), "means")["runoff"].isel(region=0).sel(time="1990").values
+    with Simulation(scenario_of) as simulation:
+        simulation.run()
+        found = summary(simulation)
+    records = steppe.open(scenario.with_name(reduce), "means")["runoff"].isel(region=0).sel(time="1990").values
+    label = {"sum": "mm, total", "min": "mm d-1, least", "max": "mm d-1, greatest", "last": "mm d-1, last"}[reduce]
+    assert found.columns[0] == f"runoff [{label}]"
+    assert found.years[1990][0] == pytest.approx({"sum": days.sum(), "min": records.min(), "max": records.max(), "last": days[-1]}[reduce])
 
 
 @pytest.mark.parametrize(

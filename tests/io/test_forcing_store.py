@@ -54,6 +54,15 @@ def test_the_digest_of_a_store_tells_it_from_others(tmp_path: Path) -> None:
     assert first != ForcingStore.open(tmp_path / "w.zarr").digest
 
 
+def test_what_is_lost_or_lies_beside_does_not_change_what_a_store_is(tmp_path: Path) -> None:
+    write_small_store(tmp_path / "w.zarr")
+    first = ForcingStore.open(tmp_path / "w.zarr").digest
+    (tmp_path / "w.zarr" / "rain" / "c" / "0" / "0").unlink()
+    (tmp_path / "w.zarr" / ".DS_Store").write_text("of the Finder")
+    (tmp_path / "w.zarr" / "picture.png").write_bytes(b"")
+    assert ForcingStore.open(tmp_path / "w.zarr").digest == first
+
+
 def test_the_same_values_make_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_small_store(tmp_path / name / "w.zarr")

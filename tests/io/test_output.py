@@ -102,7 +102,7 @@ def test_series_lie_in_a_group_of_their_own(tmp_path: Path) -> None:
     with xr.open_zarr(tmp_path / "output.zarr", group="series/state", chunks=None) as found:
         assert found["growth"].dtype == np.float64
         assert found["growth"].sel(region="south").values.tolist() == [0.1, 0.1, 0.1]
-        assert found["growth"].attrs["cell_methods"] == "area: mean time: sum"
+        assert found["growth"].attrs["cell_methods"] == "time: sum area: mean"
         assert "valid_min" not in found["growth"].attrs  # a limit of one step, not of a sum
 
 

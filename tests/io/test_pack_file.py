@@ -80,6 +80,18 @@ def test_the_cache_is_no_part_of_what_a_store_is(tmp_path: Path) -> None:
     assert set(xarray.open_zarr(path, consolidated=False, chunks=None).data_vars) >= {"rain", "tmin", "tmax"}
 
 
+def test_packing_again_mends_a_damaged_file_and_leaves_good_ones(tmp_path: Path) -> None:
+    path = tmp_path / "w.zarr"
+    write_small_store(path)
+    pack_store(path, "raw")
+    damaged, good = (Path(pack_path(path, name, (0, 0))) for name in ("rain", "tmin"))
+    whole, inode = damaged.read_bytes(), good.stat().st_ino
+    damaged.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    pack_store(path, "raw")
+    assert damaged.read_bytes() == whole
+    assert good.stat().st_ino == inode
+
+
 def test_a_stale_file_is_passed_over_and_a_moved_store_is_not_stale(tmp_path: Path) -> None:
     path = tmp_path / "w.zarr"
     write_small_store(path)

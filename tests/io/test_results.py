@@ -65,7 +65,7 @@ def test_series_open_by_name(finished: Path) -> None:
         assert list(found["region"].values) == ["north", "south"]
         assert found["growth"].dtype == np.float64
         np.testing.assert_allclose(found["growth"], expected()[9::10, :2], rtol=1e-5)
-        assert found["growth"].attrs["cell_methods"] == "area: mean time: sum"
+        assert found["growth"].attrs["cell_methods"] == "time: sum area: mean"
 
 
 def test_maps_are_unpacked_to_latitude_and_longitude(finished: Path) -> None:

@@ -33,7 +33,7 @@ def plot(
     path
         The run folder, or a store.
     output
-        The file to write; default: picture.png in the run folder.
+        The file to write; default: picture.png in the run folder, or a file beside the store.
     variables
         A variable to draw, instead of all that the run holds. May be given several times.
     date
@@ -49,4 +49,5 @@ def plot(
     from steppe.engine import draw
 
     places = [place_of(text) for text in at or []]
-    print(draw(path, output or path / "picture.png", variables, date, places, region_of(region) or "all", scale_of(scale)))
+    beside = path.with_suffix(".png") if (path / "zarr.json").is_file() else path / "picture.png"
+    print(draw(path, output or beside, variables, date, places, region_of(region) or "all", scale_of(scale)))

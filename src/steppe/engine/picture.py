@@ -21,6 +21,7 @@ Array = NDArray[Any]
 
 GENERATED = "The weather is generated: no day, year or place of it is real."
 BLOCK = 64  # records that are read at a time
+MOST_RECORDS = 400  # of a line: a year of days
 
 
 class Place(NamedTuple):
@@ -185,7 +186,7 @@ def _lines(records: Records, names: list[str], places: list[Place]) -> list[Seri
 
 
 def _series(path: Path, wanted: set[str] | None) -> list[Series]:
-    """Every series of a run as means of months, which a page can show."""
+    """Every series of a run: its records, or their means of months when a line could not show so many."""
     found = []
     folder = path / "output.zarr" / "series"
     for group in sorted(folder.iterdir()) if folder.is_dir() else []:
@@ -197,7 +198,8 @@ def _series(path: Path, wanted: set[str] | None) -> list[Series]:
             if not records.axes[name].rows or (wanted is not None and name not in wanted):
                 continue
             attributes = records.attributes[name]
-            dates, means = _monthly(records.axes[name], records.read(name, slice(None)))
+            axis, values = records.axes[name], records.read(name, slice(None))
+            dates, means = (_dates(axis), values) if axis.rows <= MOST_RECORDS else _monthly(axis, values)
             title = f"{attributes.get('long_name', name)}, {group.name}"
             found += [Series(title, dates, means[:, i], str(attributes["units"]), region) for i, region in enumerate(regions)]
     return found
@@ -231,6 +233,6 @@ def _of_maps(records: Records, shown: dict[str, slice], date: str | None) -> str
 
 def _of_lines(records: Records, names: list[str], places: list[Place]) -> str:
     if not places:
-        return "Lines: monthly means."
+        return f"Lines: records of the series; means of months where there are more than {MOST_RECORDS}."
     methods = dict.fromkeys(str(records.attributes[name].get("cell_methods", "")).removeprefix("time: ") for name in names)
     return f"Lines: records of the run ({', '.join(filter(None, methods)) or 'as they are'})."

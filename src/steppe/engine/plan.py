@@ -209,7 +209,7 @@ class Plan:
             "source": f"Steppe {version('steppe')}, model {self.model.name} {self.model.version}",
             "weather": str(weather.get("weather", "none")),
             "weather_summary": str(weather.get("summary", "")),
-            "steppe_identity": self.identity,
+            "steppe_identity": json.dumps(self.identity, sort_keys=True),  # text: NetCDF knows no tables
         }
 
     @cached_property

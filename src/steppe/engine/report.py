@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steppe.engine.check import in_bytes
 from steppe.engine.picture import GENERATED
@@ -88,7 +89,7 @@ def _digits(value: float) -> str:
 
 
 def summary(simulation: "Simulation") -> Summary:
-    """The facts of a run, and the years of its first series: totals of rates, means of the rest."""
+    """The facts of a run, and the years of its first series: totals of rates, means of other states, or what its records are."""
     plan, cells, days = simulation.plan, simulation.grid.n_cells, simulation.step_index
     facts: dict[str, str | int] = {
         "run": str(simulation.folder.path),
@@ -120,14 +121,24 @@ def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict
     columns: list[str] = []
     rows: dict[int, list[float]] = {int(number): [] for number in np.unique(year)}
     for name in names:
-        units = str(dataset[name].attrs["units"])
-        is_rate = units.endswith(" d-1")
-        columns.append(f"{name} [{units.removesuffix(' d-1')}, total]" if is_rate else f"{name} [{units}, mean]")
+        attributes, values = dataset[name].attrs, dataset[name].values
+        units, method = str(attributes["units"]), str(attributes["cell_methods"]).removeprefix("time: ").split()[0]
+        what = {"sum": "total", "maximum": "greatest", "minimum": "least", "mean": "mean"}.get(method, "last")
+        if what == "mean" and units.endswith(" d-1"):
+            units, what, values = units.removesuffix(" d-1"), "total", values * days
+        columns.append(f"{name} [{units}, {what}]")
         for number in rows:
             here = year == number
-            total = float(np.sum(dataset[name].values[here] * days[here]))
-            rows[number].append(total if is_rate else total / float(days[here].sum()))
+            rows[number].append(_of_year(what, values[here], days[here]))
     return columns, rows
+
+
+def _of_year(what: str, values: NDArray[np.float64], days: NDArray[np.float64]) -> float:
+    if what == "total":
+        return float(values.sum())
+    if what == "mean":
+        return float((values * days).sum() / days.sum())
+    return float({"greatest": values.max(), "least": values.min(), "last": values[-1]}[what])
 
 
 def overview(path: Path) -> dict[str, Any]:

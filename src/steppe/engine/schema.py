@@ -93,7 +93,13 @@ def _narrow(found: Schema, sections: Schema, model: Any, sets: Mapping[str, Mapp
         "required": ["id"],
         "additionalProperties": False,
     }
-    start = {"state": {"type": "string", "description": '"default", or a checkpoint folder of a run on the same grid.'}}
+    recorded = {
+        "type": "object",
+        "properties": {"store": {"type": "string"}, "date": {"type": "string", "format": "date"}},
+        "required": ["store", "date"],
+    }
+    said = '"default", a checkpoint folder of a run on the same grid, or the results of one and a date.'
+    start = {"state": {"anyOf": [{"type": "string"}, {**recorded, "additionalProperties": False}], "description": said}}
     put(found["properties"], "initial", start | {v.name: _or_store(v) for v in of(Role.STATE)})
     settable = [*of(Role.STATE, Role.PARAMETER), *(v for v in of(Role.FORCING) if v.initial is not None)]
     put(sections["EventSection"]["properties"], "set", {v.name: _number(v) for v in settable})

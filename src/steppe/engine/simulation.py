@@ -74,6 +74,8 @@ class Simulation:
         self.plan = run if isinstance(run, Plan) else Plan.of(run)
         self.grid, self.clock, self.steps, self.model = self.plan.grid, self.plan.clock, self.plan.steps, self.plan.model
         self.version = 0
+        self._kept_version = 0  # of what is safe
+        self._sound = True  # no cell was found bad: the state may be kept
         self.step_index = 0
         self._on_event = on_event or (lambda event: None)
         self._kept: dict[str, tuple[int, NDArray[Any]]] = {}
@@ -99,7 +101,7 @@ class Simulation:
             opening.callback(self._leave)
             opening.callback(self.outputs.close)
             self._closing = opening.pop_all()
-        self._checkpoint_time = time.monotonic()
+        self._checkpoint_time, self._kept_version = time.monotonic(), self.version
         self._tell("resumed" if checkpoint else "started", f"at {self.date}")
         if checkpoint is None:
             for kind, text in (
@@ -248,8 +250,10 @@ class Simulation:
             self._kept[name] = (self.version, values)
         return values if region == "all" else values[self.grid.select(region)]
 
-    def set(self, name: str, value: float | NDArray[Any], region: RegionLike = "all") -> Increment:
+    def set(self, name: str, value: float | NDArray[Any] | xarray.DataArray, region: RegionLike = "all") -> Increment:
         """Sets a state, a parameter or an event input (of the next step) in a region from now on.
+
+        value: one number, numbers of the region's packed cells, or a whole map as `sim[name]` gives it, in the variable's unit.
 
         Raises
         ------
@@ -259,7 +263,10 @@ class Simulation:
             The region is unknown or empty.
         """
         self._variable(name)
-        increment = self.model.set(name, value, None if region == "all" else self.grid.select(region))
+        values, cells = np.asarray(value), None if region == "all" else self.grid.select(region)
+        if values.ndim > 1 and values.shape == tuple(self.grid.shape.values()):
+            values = self._packed(values)[slice(None) if cells is None else cells]
+        increment = self.model.set(name, values if values.ndim else float(values), cells)
         self.version += 1
         self.folder.log({"event": "set", "step": self.step_index, "region": str(region), **increment._asdict()})
         return increment
@@ -309,7 +316,7 @@ class Simulation:
             self._kept_path, self._kept_seconds = path, time.monotonic() - begin
             self._keeping = False
 
-        self._keeping = True
+        self._keeping, self._kept_version = True, self.version
         self.outputs.writer.commit_behind(write, complete)
         self._checkpoint_time = time.monotonic()
 
@@ -335,7 +342,7 @@ class Simulation:
         return Simulation(Plan.of(self.plan.run), folder, on_event=self._on_event)
 
     def close(self) -> None:
-        """Ends reading and writing and frees the folder. What is not in a checkpoint is lost."""
+        """Ends reading and writing and frees the folder. What is not in a checkpoint is lost; leaving a `with` block makes one first."""
         self._closing.close()
 
     def __enter__(self) -> Simulation:
@@ -343,7 +350,11 @@ class Simulation:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._failure = error if isinstance(error, Failure) else None
-        self.close()
+        try:
+            if error is None and self._sound and self.version != self._kept_version:
+                self.checkpoint()
+        finally:
+            self.close()
 
     # ---- inside -----------------------------------------------------------------------------------------------------------------------
     def _create(self) -> None:
@@ -406,6 +417,7 @@ class Simulation:
         status = self.model.status()
         if not status.count or self.plan.run.engine.on_bad_cell == "freeze":
             return
+        self._sound = False
         place = f"cell {status.cell:,} (longitude {self.grid.cell_lon[status.cell]:g}, latitude {self.grid.cell_lat[status.cell]:g})"
         when = f"{self.clock.date(status.step):%Y-%m-%d}"
         if status.variable in self.model.variables and np.isfinite(status.low):

@@ -106,16 +106,14 @@ class ForcingStore:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of all descriptions and the names and sizes of all shards: tells whether a run resumes with the same forcing.
+        """SHA-256 (hex) of all descriptions: tells whether a run resumes with the same forcing.
 
-        The descriptions name size and xxh3 of every source file. What changes neither is damage, which reading finds.
+        They name size and xxh3 of every source file, or the seed, and how values were made of them. Shards do not count: what changes
+        or removes one is damage, which reading finds, and which a run survives when the shard is restored.
         """
         found = hashlib.sha256()
-        pack = self.path / "pack"
-        for file in sorted(path for path in self.path.rglob("*") if path.is_file() and pack not in path.parents):
-            found.update(f"{file.relative_to(self.path).as_posix()} {file.stat().st_size}\n".encode())
-            if file.name == "zarr.json":
-                found.update(file.read_bytes())
+        for name in ("", *sorted(path.parent.name for path in self.path.glob("*/zarr.json") if path.parent.name != "pack")):
+            found.update(f"{name}\n".encode() + (self.path / name / "zarr.json").read_bytes())
         return found.hexdigest()
 
     def __getitem__(self, name: str) -> Stored:

@@ -62,9 +62,11 @@ class Output:
     def attributes(self) -> dict[str, Any]:
         """CF attributes of the array."""
         found = self.variable.attributes()
-        if self.method == "sum":  # the limits are those of one step
-            found = {name: value for name, value in found.items() if name not in ("valid_min", "valid_max")}
-        found["cell_methods"] = f"area: {self.area} {METHODS[self.method]}" if self.area else METHODS[self.method]
+        if self.method == "sum":  # over days; limits and standard name are those of one
+            found = {name: value for name, value in found.items() if name not in ("valid_min", "valid_max", "standard_name")}
+            units = self.variable.units
+            found["units"] = units.removesuffix(" d-1") if units.endswith(" d-1") else "d" if units == "1" else f"{units} d"
+        found["cell_methods"] = f"{METHODS[self.method]} area: {self.area}" if self.area else METHODS[self.method]  # in this order
         bits = PRECISIONS[self.precision]
         return found | ({"quantization": QUANTIZATION, "quantization_nsb": bits} if bits else {})
 
@@ -144,7 +146,7 @@ def create_store(path: Path, groups: Sequence[Group], attributes: Mapping[str, A
     described = {"Conventions": CONVENTIONS, "steppe_kind": "output", "steppe_format": FORMAT, "steppe_progress": "running"}
     write_group(aside, {**described, **attributes})
     for group in groups:
-        _create_group(aside, group)
+        _create_group(aside, group, {name: value for name, value in attributes.items() if not name.startswith("steppe_")})
     for name in dict.fromkeys(("", *(group.name for group in groups))):  # the root first: its copies are of descriptions alone
         consolidate(aside / name)
     with writing(path):
@@ -198,13 +200,13 @@ def _describe(path: Path, described: Mapping[str, Any]) -> None:
     write_durable(path / "zarr.json", text, path.with_name(f"{path.name}.json.tmp"))  # zarr-python warns of other files in a group
 
 
-def _create_group(store: Path, group: Group) -> None:
+def _create_group(store: Path, group: Group, about: Mapping[str, Any]) -> None:
     folder = store / group.name
     if group.name:
         for parent in folder.relative_to(store).parents:
             if parent.name:
                 write_group(store / parent, {})
-        write_group(folder, {"Conventions": CONVENTIONS})
+        write_group(folder, {"Conventions": CONVENTIONS, **about})
     if isinstance(group.columns, tuple):
         dimension, refers = "region", {}
         write_small(folder, "region", list(group.columns), {"long_name": "region"}, ("region",))

@@ -84,6 +84,16 @@ class PackFile:
             raise DamagedError(f'"{self.path}" is damaged: record {i}, {j} has a wrong checksum. {ADVICE}')
         return into
 
+    def is_good(self) -> bool:
+        """Whether every record is what was written."""
+        try:
+            for k in range(len(self._entries) // ENTRY.size):
+                if ENTRY.unpack_from(self._entries, ENTRY.size * k)[1]:
+                    self.read(*divmod(k, self._across), new_memory)
+        except DamagedError:
+            return False
+        return True
+
     def decode(self, record: Bytes, out: Array) -> None:
         """The values of a record that was read, into a C-contiguous array of the chunk's shape and dtype."""
         if self.plain:
@@ -157,7 +167,7 @@ def write_pack(store: Path, stored: Stored, index: tuple[int, int], kind: Kind) 
         there = open_packed(store, stored, index)
     except DamagedError:
         there = None
-    if there is not None and there.kind == kind:
+    if there is not None and there.kind == kind and there.is_good():
         return os.path.getsize(path)
     shard = shard_path(store, stored.name, index)
     found, layout = os.stat(shard) if os.path.exists(shard) else None, stored.layout
