@@ -62,10 +62,9 @@ class Output:
     def attributes(self) -> dict[str, Any]:
         """CF attributes of the array."""
         found = self.variable.attributes()
-        if self.method == "sum":  # over days; limits and standard name are those of one
+        if self.method == "sum":  # of days: a rate becomes an amount; limits and standard name are those of one day
             found = {name: value for name, value in found.items() if name not in ("valid_min", "valid_max", "standard_name")}
-            units = self.variable.units
-            found["units"] = units.removesuffix(" d-1") if units.endswith(" d-1") else "d" if units == "1" else f"{units} d"
+            found["units"] = self.variable.units.removesuffix(" d-1")
         found["cell_methods"] = f"{METHODS[self.method]} area: {self.area}" if self.area else METHODS[self.method]  # in this order
         bits = PRECISIONS[self.precision]
         return found | ({"quantization": QUANTIZATION, "quantization_nsb": bits} if bits else {})
