@@ -2,13 +2,13 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steppe.cli.making import Bar
 from steppe.cli.places import place_of, region_of
 from steppe.errors import Mistake
 
@@ -87,7 +87,7 @@ def export(
     if at and (series or region):
         raise Mistake("--at, --region and --series each say which lines a table has. Give one of them.")
     start, end = (date, date) if date else (start, end)
-    with _progress("exporting", quiet) as progress:
+    with Bar("exporting", quiet) as progress:
         files = _write(path, targets, variables, start, end, region_of(region), at, series, overwrite, progress)
     if not quiet:
         print(_said(files))
@@ -124,17 +124,3 @@ def _said(files: list[Path]) -> str:
     if len(files) == 1:
         return f"{files[0]}: {size:,.2f} MB"
     return f"{files[0].parent}: {len(files):,} files, {size:,.2f} MB"
-
-
-@contextmanager
-def _progress(what: str, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal, nothing elsewhere."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda part: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task: Any = bar.add_task(what, total=1.0)
-        yield lambda part: bar.update(task, completed=part)

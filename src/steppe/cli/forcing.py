@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from steppe.cli.commands import COMMANDS
+from steppe.cli.making import Bar
 from steppe.errors import Exit, RunFileError
 
 forcing = App(name="forcing", help=COMMANDS["forcing"], help_format="plaintext")
@@ -82,10 +83,7 @@ def pack(
         raise RunFileError("Both --raw and --bits are given. Choose one.")
     from steppe.io import pack_store
 
-    def tell(done: int, of: int) -> None:
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{done} of {of} files" + ("\n" if done == of else ""))
-
-    made = pack_store(store, "raw" if raw else "bits" if bits else None, tell)
+    with Bar("files") as progress:
+        made = pack_store(store, "raw" if raw else "bits" if bits else None, lambda done, of: progress(done / of))
     times = made.bytes / made.of if made.of else 0.0
     sys.stdout.write(f"{made.files} files, {made.kind}, {made.bytes / 1e6:,.0f} MB: {times:.2f} times the shards.\n")

@@ -1,4 +1,4 @@
-"""What every command that makes a store shares: the words of its options, the grid that is asked for, and a bar."""
+"""What commands that make a store or a file share: the words of options, the grid that is asked for, and a bar."""
 
 import sys
 from collections.abc import Callable
@@ -33,16 +33,16 @@ def grid_of(region: str | None, file: Path | None, points: Path | None) -> "Grid
 
 
 class Bar:
-    """A bar on a terminal, nothing elsewhere."""
+    """A bar on a terminal, nothing elsewhere or when `quiet`."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, what: str, quiet: bool = False) -> None:
+        self._what, self._quiet = what, quiet or not sys.stderr.isatty()
 
     def __enter__(self) -> Callable[[float], None]:
         from rich.console import Console
         from rich.progress import Progress
 
-        self._bar = Progress(console=Console(stderr=True), disable=not sys.stderr.isatty())
+        self._bar = Progress(console=Console(stderr=True), disable=self._quiet)
         self._bar.start()
         task = self._bar.add_task(self._what, total=1.0)
         return lambda part: self._bar.update(task, completed=part)

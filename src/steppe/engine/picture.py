@@ -15,6 +15,7 @@ from steppe.grid import Grid, RegionLike
 from steppe.io import Axis, Records
 from steppe.io.axis import day_name, day_number
 from steppe.io.export import aside
+from steppe.io.results import series_names
 from steppe.view import Map, Series, choose_colours, draw_run
 
 Array = NDArray[Any]
@@ -188,19 +189,16 @@ def _lines(records: Records, names: list[str], places: list[Place]) -> list[Seri
 def _series(path: Path, wanted: set[str] | None) -> list[Series]:
     """Every series of a run: its records, or their means of months when a line could not show so many."""
     found = []
-    folder = path / "output.zarr" / "series"
-    for group in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if not (group / "zarr.json").is_file():
-            continue
-        records = Records.open(path, group.name)
+    for group in series_names(path):
+        records = Records.open(path, group)
         regions = [str(region) for region in records.small("region")]
-        for name in _in_order(list(records.axes), path, group.name):
+        for name in _in_order(list(records.axes), path, group):
             if not records.axes[name].rows or (wanted is not None and name not in wanted):
                 continue
             attributes = records.attributes[name]
             axis, values = records.axes[name], records.read(name, slice(None))
             dates, means = (_dates(axis), values) if axis.rows <= MOST_RECORDS else _monthly(axis, values)
-            title = f"{attributes.get('long_name', name)}, {group.name}"
+            title = f"{attributes.get('long_name', name)}, {group}"
             found += [Series(title, dates, means[:, i], str(attributes["units"]), region) for i, region in enumerate(regions)]
     return found
 

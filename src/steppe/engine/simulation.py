@@ -36,7 +36,10 @@ SECONDS_BETWEEN_CHECKPOINTS = 10.0  # of checkpoint = "auto", and at least 50 ti
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. kind: "started", "resumed", "progress", "checkpoint", "note", "warning", "finished"."""
+    """Something that happened. kind: "started", "resumed", "progress", "checkpoint", "note", "warning", "stopped" or "finished".
+
+    Commands that show events add "compiling", which Steppe's log says.
+    """
 
     kind: str
     text: str

@@ -12,6 +12,8 @@ from steppe.grid.raster import DIGITS
 if TYPE_CHECKING:
     import xarray
 
+Centres = NDArray[np.float64]
+Indices = NDArray[np.int64]
 UNEVEN = 1e-3  # [cell] how far a centre may lie off its even place; float32 coordinates of 0.01 degree stay below it
 
 _METRES = {"m": 1.0, "metre": 1.0, "meter": 1.0, "metres": 1.0, "meters": 1.0, "km": 1000.0, "kilometre": 1000.0, "kilometer": 1000.0}
@@ -56,14 +58,7 @@ def read_lattice(dataset: "xarray.Dataset") -> Lattice:
         return _projected(dataset, *projected)
     lat, lon = (_axis(dataset, kind) for kind in _AXES)
     rows, columns = _even("latitude", lat), _even("longitude", lon)
-    row_of, column_of = np.arange(rows.size), np.arange(columns.size)
-    turned = []
-    if rows[0] < rows[-1]:
-        rows, row_of = rows[::-1], row_of[::-1]
-        turned.append("rows run from the south in the file")
-    if columns[0] > columns[-1]:
-        columns, column_of = columns[::-1], column_of[::-1]
-        turned.append("columns run from the east in the file")
+    rows, columns, row_of, column_of, turned = _southward_and_eastward(rows, columns)
     dlat, dlon = _spacing(rows), _spacing(columns)
     if round(columns.size * dlon, 6) == 360.0:
         east = int(np.searchsorted(columns, 180.0 - dlon * UNEVEN))
@@ -109,6 +104,18 @@ def _projected(dataset: "xarray.Dataset", y: "xarray.DataArray", x: "xarray.Data
             raise GridError(f'"{axis.name}" is in "{unit}", expected metres or kilometres of a projection.')
         lengths.append(_METRES[unit])
     rows, columns = _even("y", y) * lengths[0], _even("x", x) * lengths[1]
+    rows, columns, row_of, column_of, turned = _southward_and_eastward(rows, columns)
+    steps = _spacing(rows), _spacing(columns)
+    crs = {
+        key: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        for key, value in dataset[names[0]].attrs.items()
+        if key != "_FillValue"
+    }
+    return Lattice((str(y.dims[0]), str(x.dims[0])), rows, columns, *steps, row_of, column_of, tuple(turned), crs)
+
+
+def _southward_and_eastward(rows: Centres, columns: Centres) -> tuple[Centres, Centres, Indices, Indices, list[str]]:
+    """Centres from north to south and from west to east, where each lies in the file, and what was turned."""
     row_of, column_of = np.arange(rows.size), np.arange(columns.size)
     turned = []
     if rows[0] < rows[-1]:
@@ -117,13 +124,7 @@ def _projected(dataset: "xarray.Dataset", y: "xarray.DataArray", x: "xarray.Data
     if columns[0] > columns[-1]:
         columns, column_of = columns[::-1], column_of[::-1]
         turned.append("columns run from the east in the file")
-    steps = _spacing(rows), _spacing(columns)
-    crs = {
-        key: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-        for key, value in dataset[names[0]].attrs.items()
-        if key != "_FillValue"
-    }
-    return Lattice((str(y.dims[0]), str(x.dims[0])), rows, columns, *steps, row_of, column_of, tuple(turned), crs)
+    return rows, columns, row_of, column_of, turned
 
 
 def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import GridError
+from steppe.grid.earth import distances
 from steppe.grid.grid import Array, Grid
 from steppe.grid.region import Region, RegionLike
 
@@ -31,6 +32,16 @@ def spread(values: Array, order: NDArray[np.int64], shape: tuple[int, int], fill
     maps = np.full((*values.shape[:-1], shape[0] * shape[1]), fill, dtype=np.result_type(values.dtype, fill))
     maps[..., order] = values
     return maps.reshape(*values.shape[:-1], *shape)
+
+
+def no_cell(grid: Grid, longitude: float, latitude: float, where: str) -> GridError:
+    """What to raise for a place that no active cell holds; names the nearest one with its coordinates and distance."""
+    metres = distances(longitude, latitude, grid.cell_lon, grid.cell_lat)
+    near = int(np.argmin(metres))
+    return GridError(
+        f"The cell at longitude {longitude:g}, latitude {latitude:g} is {where}. The nearest active cell is at longitude "
+        f"{grid.cell_lon[near]:g}, latitude {grid.cell_lat[near]:g}, {metres[near] / 1000:.0f} km away."
+    )
 
 
 def select_cells(grid: Grid, region: RegionLike) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steppe.errors import GridError
 from steppe.grid.earth import distances
 from steppe.grid.grid import Array
-from steppe.grid.packing import select_cells, spread, strip_order
+from steppe.grid.packing import no_cell, select_cells, spread, strip_order
 from steppe.grid.region import RegionLike
 
 if TYPE_CHECKING:
@@ -140,10 +140,7 @@ class Projected:
         stretch = np.sqrt(self.cell_area[near] / (-self.dy * self.dx))  # metres on the ground for one on the map
         if metres[near] <= stretch * np.hypot(self.dx, self.dy) / 2.0:
             return near
-        raise GridError(
-            f"The cell at longitude {longitude:g}, latitude {latitude:g} is outside the mask or the grid. The nearest active cell is at "
-            f"longitude {self.cell_lon[near]:g}, latitude {self.cell_lat[near]:g}, {metres[near] / 1000:.0f} km away."
-        )
+        raise no_cell(self, longitude, latitude, "outside the mask or the grid")
 
     def select(self, region: RegionLike) -> NDArray[np.int64]:
         """The packed positions of the cells whose centres lie in a region, ascending.

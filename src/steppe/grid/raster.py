@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from steppe.card import card
 from steppe.errors import GridError
-from steppe.grid.earth import band_areas, distances
+from steppe.grid.earth import band_areas
 from steppe.grid.grid import Array
-from steppe.grid.packing import select_cells, spread, strip_order
+from steppe.grid.packing import no_cell, select_cells, spread, strip_order
 from steppe.grid.region import RegionLike
 
 DIGITS = 10  # decimals of a degree that count: 0.01 mm; takes the noise of repeated addition out of coordinates
@@ -167,13 +167,7 @@ class Raster:
         on_raster = 0 <= row < self.nlat and 0 <= column < self.nlon
         if on_raster and self.active[row, column]:
             return int(np.flatnonzero(self.order == row * self.nlon + column)[0])
-        metres = distances(longitude, latitude, self.cell_lon, self.cell_lat)
-        near = int(np.argmin(metres))
-        where = "in the sea or outside the mask" if on_raster else "outside the grid"
-        raise GridError(
-            f"The cell at longitude {longitude:g}, latitude {latitude:g} is {where}. The nearest active cell is at longitude "
-            f"{self.cell_lon[near]:g}, latitude {self.cell_lat[near]:g}, {metres[near] / 1000:.0f} km away."
-        )
+        raise no_cell(self, longitude, latitude, "in the sea or outside the mask" if on_raster else "outside the grid")
 
     def select(self, region: RegionLike) -> NDArray[np.int64]:
         """The packed positions of the cells whose centres lie in a region, ascending.

@@ -161,7 +161,7 @@ def group_attributes(path: Path) -> dict[str, Any]:
     DamagedError
         Its description cannot be read.
     """
-    return dict(_described(path)["attributes"])
+    return dict(description(path)["attributes"])
 
 
 def check_format(path: Path, attributes: Mapping[str, Any], format: int = FORMAT) -> None:
@@ -179,13 +179,20 @@ def check_format(path: Path, attributes: Mapping[str, Any], format: int = FORMAT
 
 def mark(path: Path, **changes: Any) -> None:
     """Changes attributes of a store, such as steppe_progress, which says how far its run is: "running" or "complete"."""
-    described = _described(path)
+    described = description(path)
     changed = described["attributes"] | changes
     if changed != described["attributes"]:
         _describe(path, described | {"attributes": changed})
 
 
-def _described(path: Path) -> dict[str, Any]:
+def description(path: Path) -> dict[str, Any]:
+    """What the zarr.json of a group or an array says, with attributes always.
+
+    Raises
+    ------
+    DamagedError
+        It cannot be read.
+    """
     try:
         described: dict[str, Any] = json.loads((path / "zarr.json").read_bytes())
         described["attributes"] = described.get("attributes", {})

@@ -3,7 +3,6 @@
 `open_results` is for people; this reads the same records, chunk by chunk, with both checksums verified.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,13 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.errors import DamagedError, FolderError
 from steppe.grid import Grid, Points, Raster
 from steppe.grid.raster import DIGITS
 from steppe.io.axis import Axis
 from steppe.io.forcing_store import read_small
-from steppe.io.output import group_attributes
-from steppe.io.results import readable_records
+from steppe.io.output import description, group_attributes
+from steppe.io.results import locate, readable_records
 from steppe.io.shard import layout_of
 from steppe.io.shard_file import read_chunk
 
@@ -50,12 +48,8 @@ class Records:
         DamagedError
             A description or an axis cannot be read.
         """
-        store = path if (path / "zarr.json").is_file() else path / "output.zarr"
-        group = store / "series" / series if series else store
-        if not (group / "zarr.json").is_file():
-            kind = f'series "{series}"' if series else "run folder or store"
-            raise FolderError(f'There is no {kind} at "{path}". Give the folder that `[output] path` of the run file names.')
-        described = {file.parent.name: _described(file) for file in sorted(group.glob("*/zarr.json"))}
+        store, group = locate(path, series)
+        described = {file.parent.name: description(file.parent) for file in sorted(group.glob("*/zarr.json"))}
         dims = {name: what.get("dimension_names") or [] for name, what in described.items()}
         values = {name: str(of[0]) for name, of in dims.items() if len(of) == 2 and of[1] in ("cell", "region")}
         whole = {axis: _axis(group, axis, described[f"{axis}_bnds"]) for axis in set(values.values())}
@@ -64,7 +58,7 @@ class Records:
         for name, axis in values.items():
             rows = slice(0, whole[axis].rows if counts is None else counts.get(name, 0))
             axes[name] = Axis(axis, whole[axis].starts[rows], whole[axis].stops[rows], whole[axis].calendar)
-        attributes = {name: what.get("attributes", {}) for name, what in described.items()}
+        attributes = {name: what["attributes"] for name, what in described.items()}
         static = tuple(name for name, of in dims.items() if list(of) == ["cell"] and attributes[name].get("steppe_role") == "forcing")
         return cls(group, group_attributes(store), axes, whole, static, attributes)
 
@@ -113,7 +107,7 @@ class Records:
             A file is missing, cut short or changed.
         """
         layout, attributes = layout_of(self.path, name), self.attributes[name]
-        wanted = np.arange(_described(self.path / name / "zarr.json")["shape"][1]) if columns is None else columns
+        wanted = np.arange(description(self.path / name)["shape"][1]) if columns is None else columns
         first, stop, _ = records.indices(self.axes[name].rows)
         stop = max(first, stop)
         packed = np.dtype(layout.dtype).kind != "f"
@@ -137,14 +131,6 @@ class Records:
         return found
 
 
-def _described(path: Path) -> dict[str, Any]:
-    try:
-        described: dict[str, Any] = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise DamagedError(f'"{path}" cannot be read ({error}). Restore the store.') from None
-    return described
-
-
 def _axis(group: Path, name: str, described: Mapping[str, Any]) -> Axis:
     days = read_small(group, f"{name}_bnds").astype(np.int64)
-    return Axis(name, days[:, 0], days[:, 1], str(described.get("attributes", {}).get("calendar", "standard")))
+    return Axis(name, days[:, 0], days[:, 1], str(described["attributes"].get("calendar", "standard")))

@@ -50,12 +50,7 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
 
     from steppe.io.checked import checked  # which imports xarray
 
-    path = Path(path)
-    store = path if (path / "zarr.json").is_file() else path / "output.zarr"
-    group = store / "series" / series if series else store
-    if not (group / "zarr.json").is_file():
-        kind = f'series "{series}"' if series else "run folder or store"
-        raise FolderError(f'There is no {kind} at "{path}". Give the folder that `[output] path` of the run file names.')
+    store, group = locate(Path(path), series)
     readable = readable_records(store, f"series/{series}/" if series else "")
     raw: xarray.Dataset = xarray.open_zarr(group, chunks=None, consolidated=False, decode_cf=False)
     arrays = [str(name) for name, array in raw.variables.items() if array.ndim == 2 and array.dims[1] in ("cell", "region")]
@@ -111,6 +106,32 @@ def _spread(array: "xarray.DataArray", places: Mapping[str, "xarray.DataArray"])
     dims = (*(dim for dim in array.dims if dim != "cell"), *axes)
     here = {name: value for name, value in places.items() if set(value.dims) <= set(dims)}
     return type(array)(maps.reshape(*before, *raster), here, dims, array.name, array.attrs)
+
+
+def store_of(path: Path) -> Path:
+    """The store that a run folder has, or that lies at `path` itself; whether it is there is another question."""
+    return path if (path / "zarr.json").is_file() else path / "output.zarr"
+
+
+def series_names(path: Path) -> list[str]:
+    """The names of the series of a run."""
+    return sorted(description.parent.name for description in (store_of(path) / "series").glob("*/zarr.json"))
+
+
+def locate(path: Path, series: str = "") -> tuple[Path, Path]:
+    """The store of a run folder, or at `path` itself, and in it the group of the maps or of a series.
+
+    Raises
+    ------
+    FolderError
+        There is no such store or series.
+    """
+    store = store_of(path)
+    group = store / "series" / series if series else store
+    if not (group / "zarr.json").is_file():
+        kind = f'series "{series}"' if series else "run folder or store"
+        raise FolderError(f'There is no {kind} at "{path}". Give the folder that `[output] path` of the run file names.')
+    return store, group
 
 
 def readable_records(store: Path, prefix: str) -> Mapping[str, int] | None:

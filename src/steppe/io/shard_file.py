@@ -61,7 +61,7 @@ class ShardFile:
         DamagedError
             The chunk was never written, or the file is cut short or changed.
         """
-        offset, length = struct.unpack_from("<QQ", self._index, 16 * (i * self._layout.chunks[1] + j))
+        offset, length = self.entry(i, j)
         if offset == ABSENT:
             raise DamagedError(f'"{self.path}" has no chunk {i}, {j}. Restore the file, or make the store again.')
         into = place(length)

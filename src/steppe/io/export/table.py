@@ -13,6 +13,7 @@ from steppe.io.axis import Axis, day_name
 from steppe.io.export.aside import aside, refuse_existing
 from steppe.io.export.source import Progress, Source, days_between
 from steppe.io.records import Records
+from steppe.io.results import series_names
 
 
 def write_cells(
@@ -106,13 +107,6 @@ def write_series(
         for row, date in enumerate(_dates(axis, records.start, records.stop)):
             writer.writerows([date, region, *(column[row][i] for column in columns)] for i, region in enumerate(regions))
     return target
-
-
-def series_names(path: Path) -> list[str]:
-    """The names of the series of a run."""
-    store = path if (path / "zarr.json").is_file() else path / "output.zarr"
-    folder = store / "series"
-    return sorted(group.name for group in folder.iterdir() if (group / "zarr.json").is_file()) if folder.is_dir() else []
 
 
 def _only_series(path: Path, series: str) -> str:
