@@ -2,6 +2,7 @@
 
 from steppe.comm.reach import BoxExchange, BoxReach
 from steppe.comm.serial import Serial
+from steppe.comm.threads import Threads, run_threads
 from steppe.comm.world import Operation, Request, World
 
-__all__ = ["BoxExchange", "BoxReach", "Operation", "Request", "Serial", "World"]
+__all__ = ["BoxExchange", "BoxReach", "Operation", "Request", "Serial", "Threads", "World", "run_threads"]

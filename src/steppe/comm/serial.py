@@ -1,48 +1,54 @@
 """The world of one rank. It imports no message library."""
 
-from collections import defaultdict, deque
+from collections import Counter
 from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
 
-from steppe.comm.world import Array, Operation
+from steppe.comm.world import Array, Operation, check_rank, check_summable, deliver
 from steppe.errors import Failure
 
 
 class Serial:
-    """One rank that is everyone: messages to itself are queued copies, collective calls are the identity."""
+    """One rank that is everyone: messages to itself are copies that it keeps, collective calls are the identity."""
 
     rank = 0
     size = 1
 
     def __init__(self) -> None:
-        self._queues: defaultdict[int, deque[Array]] = defaultdict(deque)
+        self._messages: dict[tuple[int, int], Array] = {}  # by tag, and number within it
+        self._sent: Counter[int] = Counter()
+        self._awaited: Counter[int] = Counter()
 
     def send(self, array: Array, to: int, tag: int = 0) -> "Sent":
-        """Queues a copy of `array`."""
-        _check_rank(to)
-        self._queues[tag].append(np.array(array))
+        """Keeps a copy of `array`."""
+        check_rank(to, 1)
+        self._messages[tag, self._sent[tag]] = np.array(array)
+        self._sent[tag] += 1
         return Sent()
 
     def receive(self, into: Array, source: int, tag: int = 0) -> "Awaited":
-        """Will fill `into` from the queue."""
-        _check_rank(source)
-        return Awaited(into, self._queues[tag], tag)
+        """Will fill `into`."""
+        check_rank(source, 1)
+        self._awaited[tag] += 1
+        return Awaited(into, (tag, self._awaited[tag] - 1), self._messages)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Leaves `array` as it is."""
-        _check_rank(root)
+        check_rank(root, 1)
+
+    def call(self, array: Array) -> None:
+        """Leaves `array` as it is."""
 
     def gather(self, array: Array, root: int = 0) -> list[Array]:
         """A copy of `array`."""
-        _check_rank(root)
+        check_rank(root, 1)
         return [np.array(array)]
 
     def reduce(self, array: Array, operation: Operation) -> Array:
         """A copy of `array`."""
-        if operation == "sum" and not np.issubdtype(array.dtype, np.integer):
-            raise Failure(f"Only integers can be summed over ranks, these are {array.dtype}. Use steppe.kernels.sums for numbers.")
+        check_summable(array, operation)
         return np.array(array)
 
     def barrier(self) -> None:
@@ -58,7 +64,7 @@ class Serial:
 
 
 class Sent:
-    """A message that has left: its copy is in the queue."""
+    """A message that has left: its copy is kept."""
 
     def test(self) -> bool:
         """True."""
@@ -70,16 +76,16 @@ class Sent:
 
 @dataclass
 class Awaited:
-    """A message to come: the next of a queue."""
+    """A message to come."""
 
     into: Array
-    queue: deque[Array]
-    tag: int
+    key: tuple[int, int]
+    messages: dict[tuple[int, int], Array]
     done: bool = False
 
     def test(self) -> bool:
         """True when the message has come."""
-        return self.done or bool(self.queue)
+        return self.done or self.key in self.messages
 
     def wait(self) -> None:
         """Fills the buffer.
@@ -91,18 +97,8 @@ class Awaited:
         """
         if self.done:
             return
-        if not self.queue:
-            raise Failure(f"Rank 0 waits for a message from itself, tag {self.tag}, that was not sent. Send before waiting.")
-        message = self.queue.popleft()
-        if (message.shape, message.dtype) != (self.into.shape, self.into.dtype):
-            raise Failure(
-                f"Rank 0 got {message.dtype} {message.shape} from rank 0, tag {self.tag}, expected {self.into.dtype} {self.into.shape}. "
-                "Both sides must use the same plan."
-            )
-        self.into[...] = message
+        tag = self.key[0]
+        if self.key not in self.messages:
+            raise Failure(f"Rank 0 waits for a message from itself, tag {tag}, that was not sent. Send before waiting.")
+        deliver(self.messages.pop(self.key), self.into, 0, 0, tag)
         self.done = True
-
-
-def _check_rank(rank: int) -> None:
-    if rank != 0:
-        raise Failure(f"There is no rank {rank}: the world has one rank, 0.")

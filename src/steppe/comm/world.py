@@ -7,7 +7,10 @@ Floats are never summed by messages, since their sum depends on the order: `redu
 
 from typing import Any, Literal, NoReturn, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
+
+from steppe.errors import Failure
 
 Array = NDArray[Any]
 Operation = Literal["sum", "min", "max"]
@@ -70,6 +73,13 @@ class World(Protocol):
         """Fills `array` on every rank with that of `root`."""
         ...
 
+    def call(self, array: Array) -> None:
+        """`broadcast` from rank 0 for which the others wait asleep: what ranks without work wait in.
+
+        A broadcast is waited for awake, at the cost of a processor a rank; a call costs none and is heard within a millisecond.
+        """
+        ...
+
     def gather(self, array: Array, root: int = 0) -> list[Array] | None:
         """Copies of the arrays of all ranks in order of rank, on `root`; None elsewhere. Lengths may differ."""
         ...
@@ -95,3 +105,25 @@ class World(Protocol):
     def abort(self, message: str) -> NoReturn:
         """Ends all ranks with `message`; does not return."""
         ...
+
+
+def check_rank(rank: int, size: int) -> None:
+    """Raises `Failure` when a world of `size` ranks has no such one."""
+    if not 0 <= rank < size:
+        raise Failure(f"There is no rank {rank}: the world has {'one rank, 0' if size == 1 else f'{size} ranks, 0 to {size - 1}'}.")
+
+
+def check_summable(array: Array, operation: Operation) -> None:
+    """Raises `Failure` when a sum of `array` over ranks would depend on their order."""
+    if operation == "sum" and not np.issubdtype(array.dtype, np.integer):
+        raise Failure(f"Only integers can be summed over ranks, these are {array.dtype}. Use steppe.kernels.sums for numbers.")
+
+
+def deliver(message: Array, into: Array, source: int, rank: int, tag: int) -> None:
+    """Copies a message that was kept within this process, or raises `Failure` when it is not what was awaited."""
+    if (message.shape, message.dtype) != (into.shape, into.dtype):
+        raise Failure(
+            f"Rank {rank} got {message.dtype} {message.shape} from rank {source}, tag {tag}, expected {into.dtype} {into.shape}. "
+            "Both sides must use the same plan."
+        )
+    into[...] = message

@@ -1,0 +1,228 @@
+"""Ranks as threads of one process: the whole of a parallel run without a message library, for tests.
+
+Everything that passes between ranks is copied through one table under one condition; no wait lasts longer than a limit, so that a
+deadlock is an error with a sentence. Collective calls make all ranks meet, more strictly than MPI does, and see to it that all are in
+the same one.
+"""
+
+import functools
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn, TypeVar
+
+import numpy as np
+
+from steppe.comm.world import Array, Operation, check_rank, check_summable, deliver
+from steppe.errors import Failure
+
+T = TypeVar("T")
+Way = tuple[int, int, int]  # source, to, tag: messages of one way are numbered as they are sent, receives as they are started
+
+REDUCTIONS: dict[Operation, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+
+
+def run_threads(n: int, function: Callable[["Threads"], T], limit: float = 30.0) -> list[T]:
+    """Calls `function(world)` on `n` ranks at once and returns what each returned, by rank.
+
+    Parameters
+    ----------
+    n
+        How many ranks.
+    function
+        What a rank does.
+    limit
+        Longest wait for another rank [s].
+
+    Raises
+    ------
+    BaseException
+        What the first rank that failed raised; the others got a `Failure` at their next wait, or where they waited.
+    Failure
+        A message was sent that nobody received.
+    """
+    table = _Table(n, limit)
+    results: dict[int, T] = {}
+
+    def rank(me: int) -> None:
+        try:
+            results[me] = function(Threads(me, table))
+        except BaseException as error:
+            table.fail(me, error)
+
+    threads = [threading.Thread(target=rank, args=(me,), name=f"rank {me}", daemon=True) for me in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if table.error is not None:
+        raise table.error
+    for (source, to, tag), _ in table.messages:
+        raise Failure(f"Rank {source} sent rank {to} a message, tag {tag}, that was never received.")
+    return [results[me] for me in range(n)]
+
+
+@dataclass
+class _Table:
+    """What the ranks share; everything in it is touched under `changed` only."""
+
+    size: int
+    limit: float
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    messages: dict[tuple[Way, int], Array] = field(default_factory=dict)
+    sent: Counter[Way] = field(default_factory=Counter)
+    awaited: Counter[Way] = field(default_factory=Counter)
+    meetings: dict[int, "_Meeting"] = field(default_factory=dict)
+    error: BaseException | None = None
+    failed: int = -1
+
+    def fail(self, rank: int, error: BaseException) -> None:
+        with self.changed:
+            if self.error is None:
+                self.error, self.failed = error, rank
+            self.changed.notify_all()
+
+    def check(self, me: int) -> None:
+        if self.error is not None:
+            raise Failure(f"Rank {me} ends because rank {self.failed} failed: {type(self.error).__name__}: {self.error}")
+
+    def wait(self, me: int, what: str, ready: Callable[[], bool]) -> None:
+        """Returns when `ready()`; called with `changed` held."""
+        end = time.monotonic() + self.limit
+        while not ready():
+            self.check(me)
+            if not self.changed.wait(end - time.monotonic()):
+                raise Failure(f"Rank {me} has waited {self.limit:g} s for {what}.")
+
+
+@dataclass
+class _Meeting:
+    """One collective call: who is in which, and with what."""
+
+    calls: dict[int, str]
+    arrays: dict[int, Array]
+    left: int = 0
+
+
+class Threads:
+    """The world of a rank that is a thread; it is made by `run_threads`."""
+
+    def __init__(self, rank: int, table: _Table) -> None:
+        self.rank = rank
+        self.size = table.size
+        self._table = table
+        self._meetings = 0
+
+    def send(self, array: Array, to: int, tag: int = 0) -> "Posted":
+        """Puts a copy of `array` on the table."""
+        check_rank(to, self.size)
+        way = self.rank, to, tag
+        with self._table.changed:
+            self._table.check(self.rank)
+            self._table.messages[way, self._table.sent[way]] = np.array(array)
+            self._table.sent[way] += 1
+            self._table.changed.notify_all()
+        return Posted()
+
+    def receive(self, into: Array, source: int, tag: int = 0) -> "Expected":
+        """Will fill `into`."""
+        check_rank(source, self.size)
+        way = source, self.rank, tag
+        with self._table.changed:
+            number = self._table.awaited[way]
+            self._table.awaited[way] += 1
+        return Expected(into, way, number, self._table)
+
+    def broadcast(self, array: Array, root: int = 0) -> None:
+        """Copies the array of `root` into `array`."""
+        check_rank(root, self.size)
+        array[...] = self._meet(f"broadcast from rank {root} of {array.dtype} {array.shape}", array)[root]
+
+    call = broadcast
+
+    def gather(self, array: Array, root: int = 0) -> list[Array] | None:
+        """Copies of all arrays, on `root`."""
+        check_rank(root, self.size)
+        arrays = self._meet(f"gather to rank {root} of {array.dtype}", array)
+        return arrays if self.rank == root else None
+
+    def reduce(self, array: Array, operation: Operation) -> Array:
+        """The arrays of all ranks, taken together in order of rank."""
+        check_summable(array, operation)
+        arrays = self._meet(f"reduce ({operation}) of {array.dtype} {array.shape}", array)
+        return np.asarray(functools.reduce(REDUCTIONS[operation], arrays))
+
+    def barrier(self) -> None:
+        """Returns when all have come."""
+        self._meet("barrier", np.empty(0))
+
+    def agree(self, ok: bool) -> bool:
+        """True when all say so."""
+        return bool(self.reduce(np.array([int(ok)]), "min")[0])
+
+    def abort(self, message: str) -> NoReturn:
+        """Raises `Failure` here and, at their next wait, in the others."""
+        raise Failure(message)
+
+    def _meet(self, call: str, array: Array) -> list[Array]:
+        """Waits for all ranks and returns copies of their arrays, which they share."""
+        self._meetings += 1
+        table, number = self._table, self._meetings
+        with table.changed:
+            table.check(self.rank)
+            meeting = table.meetings.setdefault(number, _Meeting({}, {}))
+            for other, theirs in meeting.calls.items():
+                if theirs != call:
+                    raise Failure(f"The ranks disagree: rank {other} is in {theirs}, rank {self.rank} in {call}.")
+            meeting.calls[self.rank], meeting.arrays[self.rank] = call, np.array(array)
+            table.changed.notify_all()
+            table.wait(self.rank, f"the other ranks in {call}", lambda: len(meeting.calls) == self.size)
+            meeting.left += 1
+            if meeting.left == self.size:
+                del table.meetings[number]
+            return [meeting.arrays[rank] for rank in range(self.size)]
+
+
+class Posted:
+    """A message that has left: its copy lies on the table."""
+
+    def test(self) -> bool:
+        """True."""
+        return True
+
+    def wait(self) -> None:
+        """Returns at once."""
+
+
+class Expected:
+    """A message to come."""
+
+    def __init__(self, into: Array, way: Way, number: int, table: _Table) -> None:
+        self._into: Array | None = into
+        self._way, self._number = way, number
+        self._table = table
+
+    def test(self) -> bool:
+        """True when the message has come."""
+        with self._table.changed:
+            self._table.check(self._way[1])
+            return self._into is None or (self._way, self._number) in self._table.messages
+
+    def wait(self) -> None:
+        """Fills the buffer.
+
+        Raises
+        ------
+        Failure
+            No message came within the limit, another rank failed, or the message has another shape or dtype.
+        """
+        if self._into is None:
+            return
+        (source, me, tag), key = self._way, (self._way, self._number)
+        with self._table.changed:
+            self._table.wait(me, f"a message from rank {source}, tag {tag}", lambda: key in self._table.messages)
+            message = self._table.messages.pop(key)
+        deliver(message, self._into, source, me, tag)
+        self._into = None

@@ -1,0 +1,147 @@
+"""The contract of every world: what each rank does, and finds. `python -m tests.comm.contract` runs all of it as one rank of an MPI job."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from steppe.comm import World
+from steppe.errors import Failure
+
+
+def a_rank_is_one_of_its_world(world: World) -> None:
+    assert 0 <= world.rank < world.size
+
+
+def messages_of_one_tag_arrive_in_the_order_sent_and_tags_are_kept_apart(world: World) -> None:
+    to, source = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+    first, second, other = np.empty(3), np.empty(3), np.empty(2, dtype=np.int64)
+    requests = [world.receive(first, source, tag=7), world.receive(second, source, tag=7), world.receive(other, source, tag=8)]
+    sent = [world.send(np.array([1, 2]), to, tag=8), world.send(np.full(3, 0.5), to, tag=7), world.send(np.full(3, 1.5), to, tag=7)]
+    for request in (*requests, *sent):
+        request.wait()
+    assert first.tolist() == [0.5, 0.5, 0.5]
+    assert second.tolist() == [1.5, 1.5, 1.5]
+    assert other.tolist() == [1, 2]
+
+
+def what_is_sent_may_change_as_soon_as_send_returns(world: World) -> None:
+    to, source = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+    values, into = np.ones(1_000), np.empty(1_000)
+    sent = world.send(values, to)
+    values[:] = 2.0
+    world.receive(into, source).wait()
+    sent.wait()
+    assert (into == 1.0).all()
+
+
+def a_request_tests_true_when_it_would_not_wait_and_waits_twice(world: World) -> None:
+    into = np.empty(1)
+    request = world.receive(into, world.rank, tag=3)
+    assert not request.test()
+    sent = world.send(np.array([4.0]), world.rank, tag=3)
+    request.wait()
+    request.wait()
+    sent.wait()
+    assert request.test()
+    assert sent.test()
+    assert into[0] == 4.0
+
+
+def a_message_of_another_length_is_refused(world: World) -> None:
+    for length in (2, 4):
+        sent = world.send(np.zeros(length), world.rank)
+        with pytest.raises(Failure, match=rf"Rank {world.rank} got .* from rank {world.rank}, tag 0, expected float64 \(3,\)"):
+            world.receive(np.zeros(3), world.rank).wait()
+        sent.wait()
+
+
+def there_is_no_rank_beyond_the_last(world: World) -> None:
+    for call in (world.send, world.receive):
+        with pytest.raises(Failure, match=f"There is no rank {world.size}: the world has"):
+            call(np.zeros(1), world.size)
+
+
+def a_broadcast_gives_everyone_the_array_of_the_root(world: World) -> None:
+    for root in range(world.size):
+        values = np.array([world.rank, 10.0])
+        world.broadcast(values, root)
+        assert values.tolist() == [root, 10.0]
+
+
+def a_call_gives_everyone_the_array_of_rank_0(world: World) -> None:
+    for n in range(20):
+        values = np.array([n if world.rank == 0 else -1, 10])
+        world.call(values)
+        assert values.tolist() == [n, 10]
+        time.sleep(0.003 * ((n + world.rank) % 3 == 0))  # some ranks wait already, some come late
+
+
+def arrays_of_any_length_are_gathered_as_copies_in_order_of_rank(world: World) -> None:
+    for root in range(world.size):
+        mine = np.arange(world.rank + 2)
+        found = world.gather(mine, root)
+        mine[:] = -1
+        if world.rank == root:
+            assert found is not None
+            assert [part.tolist() for part in found] == [list(range(rank + 2)) for rank in range(world.size)]
+        else:
+            assert found is None
+
+
+def gathered_arrays_keep_their_shapes_and_some_may_be_empty(world: World) -> None:
+    found = world.gather(np.full((world.rank, 2, 3), world.rank, dtype=np.float32))
+    if world.rank == 0:
+        assert found is not None
+        assert [part.shape for part in found] == [(rank, 2, 3) for rank in range(world.size)]
+        assert all((part == rank).all() and part.dtype == np.float32 for rank, part in enumerate(found))
+
+
+def receives_are_filled_in_the_order_in_which_they_were_started(world: World) -> None:
+    to, source = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+    first, second = np.empty(1), np.empty(1)
+    requests = [world.receive(first, source), world.receive(second, source)]
+    sent = [world.send(np.array([number]), to) for number in (1.0, 2.0)]
+    for request in (*reversed(requests), *sent):
+        request.wait()
+    assert (first[0], second[0]) == (1.0, 2.0)
+
+
+def empty_arrays_are_messages_too(world: World) -> None:
+    into = world.receive(np.empty((0, 3)), world.rank)
+    world.send(np.empty((0, 3)), world.rank).wait()
+    into.wait()
+    world.broadcast(np.empty(0))
+    assert world.reduce(np.empty(0), "max").size == 0
+
+
+def integers_are_summed_exactly_and_extremes_taken_of_any_numbers(world: World) -> None:
+    big = 2**60 // world.size
+    assert world.reduce(np.array([big, world.rank]), "sum").tolist() == [big * world.size, world.size * (world.size - 1) // 2]
+    assert world.reduce(np.array([world.rank + 0.5]), "min").tolist() == [0.5]
+    assert world.reduce(np.array([world.rank + 0.5]), "max").tolist() == [world.size - 0.5]
+
+
+def numbers_that_are_no_integers_are_not_summed(world: World) -> None:
+    with pytest.raises(Failure, match="Only integers can be summed"):
+        world.reduce(np.array([0.5]), "sum")
+
+
+def a_reduction_leaves_what_it_was_given(world: World) -> None:
+    mine = np.array([world.rank])
+    world.reduce(mine, "max")[0] = 99
+    assert mine.tolist() == [world.rank]
+
+
+def all_agree_only_when_nobody_objects(world: World) -> None:
+    world.barrier()
+    assert world.agree(True)
+    assert not world.agree(world.rank != world.size - 1)
+
+
+CONTRACT: dict[str, Callable[[World], None]] = {
+    function.__name__: function
+    for function in list(globals().values())
+    if callable(function) and getattr(function, "__module__", "") == __name__
+}
