@@ -59,7 +59,7 @@ def figures(quick: bool) -> list[Figure]:
             plan.model.advance(piece, inputs, plan.clock, Recorder(plan.grid.n_cells))
 
     def kernel() -> float:
-        share, reach = plan.surroundings()
+        share, reach, _ = plan.surroundings()
         plan.model.initialise(share, plan.chosen.values, plan.initial, plan.chosen.options, reach)
         plan.model.advance(range(1), inputs, plan.clock, Recorder(plan.grid.n_cells))  # loads the kernel
         return timed("kernel", advance)

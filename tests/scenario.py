@@ -50,9 +50,9 @@ def write_mask(path: Path, mask: np.ndarray) -> None:
     xarray.Dataset({"land_mask": (("lat", "lon"), mask.astype("int8"))}, described).to_zarr(path, consolidated=False)
 
 
-def make_scenario(folder: Path) -> Path:
+def make_scenario(folder: Path, shape: tuple[int, int] = (14, 11)) -> Path:
     """Writes mask, weather of 500 days, model and run file into `folder`; gives the run file."""
-    mask = np.ones((14, 11), dtype=bool)
+    mask = np.ones(shape, dtype=bool)
     mask[3:6, 2:5] = mask[0, 0] = False
     write_mask(folder / "mask.zarr", mask)
     generate(folder / "weather.zarr", read_grid(file=folder / "mask.zarr"), "1990-01-01", "1991-05-15")
@@ -71,6 +71,18 @@ def copied(run_file: Path, folder: Path) -> Path:
 def made_scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The scenario, made once; not to be changed."""
     return make_scenario(tmp_path_factory.mktemp("scenario"))
+
+
+@pytest.fixture(scope="session")
+def made_wide_scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same over more cells, three tiles of them; made once."""
+    return make_scenario(tmp_path_factory.mktemp("wide"), (26, 27))
+
+
+@pytest.fixture
+def wide_scenario(made_wide_scenario: Path, tmp_path: Path) -> Path:
+    """A run file of one's own over more cells."""
+    return copied(made_wide_scenario, tmp_path / "wide")
 
 
 @pytest.fixture

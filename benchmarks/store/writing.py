@@ -70,7 +70,7 @@ def thrown_away(clock: Callable[[], float], years: int) -> float:
     reader, recorder = whole.reader(), Recorder(whole.grid.n_cells)
     for name in VARIABLES:
         recorder.want(name, "mean", edges(Every(1, "day"), whole.clock, whole.steps), lambda first, values: None)
-    share, reach = whole.surroundings()
+    share, reach, _ = whole.surroundings()
     whole.model.initialise(share, whole.chosen.values, whole.initial, whole.chosen.options, reach)
     begin = clock()
     step = 0

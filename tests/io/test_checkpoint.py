@@ -1,10 +1,13 @@
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from steppe.comm import World, run_threads
 from steppe.errors import DamagedError, Failure, FolderError, NoSpaceError
-from steppe.io.checkpoint import Checkpoint
+from steppe.grid import Deal
+from steppe.io.checkpoint import Checkpoint, Contents, Draft
 from tests.io.test_shard import disk_of
 
 IDENTITY = {"model": "pasture 1.0", "parameters": "3f2a", "grid": "9c41"}
@@ -12,9 +15,9 @@ ARRAYS = {
     "state/green_leaf": np.linspace(0, 1, 300),
     "state/soil_water": np.arange(900, dtype="float32").reshape(3, 300),
     "parameter/stocking_rate": np.array(0.25),
-    "recorder/days": np.array([3, 7], "int32"),
+    "days": np.array(7, "int32"),
     "frozen": np.arange(300) % 7 == 0,
-    "events": np.empty((0, 4)),
+    "events": np.empty((0, 300)),
     "big_endian": np.arange(300, dtype=">f4"),
 }
 
@@ -43,20 +46,37 @@ def test_a_checkpoint_gives_back_what_was_written(tmp_path: Path) -> None:
         assert read.flags.writeable
 
 
-def test_a_part_of_the_cells_is_read_alone(tmp_path: Path) -> None:
+def test_a_rank_reads_its_cells_alone(tmp_path: Path) -> None:
     write(tmp_path, 31)
     found, _ = newest(tmp_path)
     assert found is not None
-    np.testing.assert_array_equal(found.read("state/soil_water", range(70, 90)), ARRAYS["state/soil_water"][:, 70:90])
+    for cells in (range(70, 290), np.array([3, 255, 256, 299])):
+        others = np.setdiff1d(np.arange(300), cells)
+        loaded = found.load(Deal(300, 1, (others, cells)))
+        assert list(loaded) == list(ARRAYS)
+        for name, values in ARRAYS.items():
+            np.testing.assert_array_equal(loaded[name], values[..., cells] if values.ndim else values)
     with pytest.raises(DamagedError, match=r'no array "rain", only state/green_leaf'):
         found.read("rain")
 
 
-def test_every_array_begins_at_a_multiple_of_64_bytes(tmp_path: Path) -> None:
-    write(tmp_path, 31)
-    found, _ = newest(tmp_path)
-    assert found is not None
-    assert [entry["offset"] % 64 for entry in found.arrays.values()] == [0] * len(ARRAYS)
+@pytest.mark.parametrize("bounds", [(0, 300), (0, 100, 300), (0, 256, 300), (0, 0, 7, 290, 300, 300)])
+def test_any_number_of_ranks_writes_the_same_bytes(tmp_path: Path, bounds: tuple[int, ...]) -> None:
+    alone = write(tmp_path / "alone", 31)
+    shares = [range(low, high) for low, high in pairwise(bounds)]
+    aside = Checkpoint.begin(tmp_path / "ranks", 31)
+
+    def rank(world: World) -> tuple[Contents, dict[int, bytes]]:
+        mine, draft = shares[world.rank], Draft()
+        draft.copy({name: values[..., mine] if values.ndim else values for name, values in ARRAYS.items()}, Deal(300, world.rank, shares))
+        draft.exchange(world)
+        return draft.contents, draft.write(aside)
+
+    parts = run_threads(len(shares), rank)
+    digests = {tile: digest for _, part in parts for tile, digest in part.items()}
+    whole = Checkpoint.seal(aside, parts[0][0], digests, {"date": "1990-02-01", "records": {"growth": 31}}, IDENTITY)
+    for name in ("arrays.bin", "manifest.json"):
+        assert (whole / name).read_bytes() == (alone / name).read_bytes()
 
 
 def test_the_bytes_are_the_same_again(tmp_path: Path) -> None:
@@ -121,10 +141,10 @@ def test_another_run_is_refused_with_both_digests(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steppe.io.checkpoint.FORMAT", 2)
+    monkeypatch.setattr("steppe.io.checkpoint.FORMAT", 3)
     write(tmp_path, 10)
     monkeypatch.undo()
-    with pytest.raises(FolderError, match="format 2, this Steppe reads up to 1"):
+    with pytest.raises(FolderError, match="format 3, this Steppe reads up to 2"):
         newest(tmp_path)
 
 

@@ -88,7 +88,7 @@ def test_a_reader_that_never_rests_is_never_disturbed(tmp_path: Path, look: Any)
             writer.put("water", day, row)
             if day % COMMITS == COMMITS - 1:
                 time.sleep(0.02)
-                Progress("running", day + 1, records=writer.commit(complete=day + 1 == DAYS)).write(path)
+                Progress("running", day + 1, records=writer.finish() if day + 1 == DAYS else writer.commit()).write(path)
         writer.close()
     times, different, grew, wrong = told.get(timeout=60)
     reader.join()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 _HOME = {
     "Cost": "check",
+    "Crew": "crew",
     "Event": "simulation",
     "Plan": "plan",
     "RunFile": "run_file",
@@ -22,6 +23,7 @@ _HOME = {
     "draw": "picture",
     "estimate": "check",
     "make_model": "plan",
+    "obey": "crew",
     "overview": "report",
     "problems": "check",
     "read_run_file": "run_file",
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from steppe.engine.check import Cost as Cost
     from steppe.engine.check import estimate as estimate
     from steppe.engine.check import problems as problems
+    from steppe.engine.crew import Crew as Crew
+    from steppe.engine.crew import obey as obey
     from steppe.engine.picture import draw as draw
     from steppe.engine.plan import Plan as Plan
     from steppe.engine.plan import make_model as make_model

@@ -101,7 +101,7 @@ def problems(plan: Plan) -> list[Problem]:
 
 def estimate(plan: Plan) -> Cost:
     """Memory, bytes and time of a run; computes its first days, twice, on a copy that is thrown away."""
-    share, reach = plan.surroundings()
+    share, reach, _ = plan.surroundings()
     plan.model.initialise(share, plan.chosen.values, plan.initial, plan.chosen.options, reach)
     outputs = Outputs(plan)
     reader = plan.reader()

@@ -1,26 +1,56 @@
 """What a run keeps: from the run file to reductions in the recorder and records in the store."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.comm import Operation, Serial, World
 from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
 from steppe.engine.recorder import PIECE, Deliver, Recorder
 from steppe.engine.run_file import SeriesSection, every
-from steppe.io import Axis, Cost, Group, Output, OutputWriter, create_store
-from steppe.kernels.sums import weighted_means
+from steppe.grid import Cells, Deal
+from steppe.io import SHARD_DAYS, Axis, Cost, Group, Output, OutputWriter
+from steppe.kernels.sums import largest_products, limb_sums, means_of, total_weight
+
+
+class _Region(NamedTuple):
+    """The cells of a region that this rank has (positions in its own), their weights, and the weight of all cells of the region."""
+
+    places: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    total: float
+
+
+class _Due(NamedTuple):
+    """Records of a series of which this rank has its part."""
+
+    key: str
+    first: int
+    values: NDArray[np.float64]  # (records, own cells)
+    regions: Sequence[_Region]
 
 
 class Outputs:
-    """The output store of a run, fed by a recorder."""
+    """The output store of a run, fed by a recorder.
 
-    def __init__(self, plan: Plan) -> None:
-        self.recorder = Recorder(plan.grid.n_cells)
+    Parameters
+    ----------
+    plan
+        The run.
+    world, deal
+        All ranks, and what this one computes; default: a single rank computes all.
+    """
+
+    def __init__(self, plan: Plan, world: World | None = None, deal: Deal | None = None) -> None:
+        self._world = world or Serial()
+        self._deal = deal or Deal.alone(plan.grid.n_cells)
+        self.recorder = Recorder(len(self._deal.mine))
         self.groups: list[Group] = []
+        self._due: list[_Due] = []
         self._plan = plan
         self._writer: OutputWriter | None = None
         if plan.run.output.variables:
@@ -28,19 +58,41 @@ class Outputs:
         for series in plan.run.output.series:
             self._add_series(series)
 
-    def open(self, path: Path, records: Mapping[str, int] | None, attributes: Mapping[str, Any]) -> None:
-        """Makes the store, or goes on with it from `records` (of a checkpoint).
+    def open(self, path: Path, records: Mapping[str, int] | None) -> None:
+        """Opens the store, which is there, and goes on with it from `records` (of a checkpoint); every rank calls it.
 
         Raises
         ------
         FolderError, DamagedError
             The store is not the one of the checkpoint.
         """
-        if records is None:
-            create_store(path, self.groups, attributes)
-        self._writer = OutputWriter(path, self.groups, self._plan.run.engine.write_behind)
+        world = self._world
+        deals = [Deal.of_one(group.n_columns, world.rank, world.size) if group.name else self._deal for group in self.groups]
+        self._writer = OutputWriter(path, self.groups, self._plan.run.engine.write_behind, world, deals)
         if records is not None:
             self._writer.restore(records)
+
+    def exchange(self) -> None:
+        """Brings records to the ranks that write them; every rank calls it after the same steps."""
+        due, self._due = self._due, []
+        largest = [largest_products(each.values, r.places, r.weights) for each in due for r in each.regions]
+        largest = self._of_all(largest, "max")
+        parts = [(each.values, r) for each in due for r in each.regions]
+        limbs = [limb_sums(values, r.places, r.weights, most) for (values, r), most in zip(parts, largest, strict=True)]
+        limbs = self._of_all(limbs, "sum")
+        means = iter([means_of(sums, most, r.total) for sums, most, (_, r) in zip(limbs, largest, parts, strict=True)])
+        for each in due:
+            values = np.stack([next(means) for _ in each.regions], axis=1)
+            self.writer.put(each.key, each.first, values if self._world.rank == 0 else values[:, :0])
+        self.writer.exchange()
+
+    def _of_all(self, parts: list[NDArray[Any]], operation: Operation) -> list[NDArray[Any]]:
+        """The same arrays, reduced over all ranks in one message."""
+        if not parts or self._world.size == 1:
+            return parts
+        whole = self._world.reduce(np.concatenate([part.ravel() for part in parts]), operation)
+        cuts = np.cumsum([part.size for part in parts])[:-1]
+        return [values.reshape(part.shape) for values, part in zip(np.split(whole, cuts), parts, strict=True)]
 
     @property
     def writer(self) -> OutputWriter:
@@ -58,6 +110,12 @@ class Outputs:
         """What all records of the whole run come to."""
         costs = [group.cost() for group in self.groups]
         return Cost(sum(cost.values for cost in costs), sum(cost.files for cost in costs), sum(cost.seconds for cost in costs))
+
+    @property
+    def steps_between_exchanges(self) -> int:
+        """How many steps may be made, at most, before `exchange` is called again."""
+        rows = [(group, group.layout(output).shard[0]) for group in self.groups for output in group.outputs]
+        return min([length * int((group.axis.stops - group.axis.starts).min()) for group, length in rows], default=SHARD_DAYS)
 
     @property
     def complete(self) -> bool:
@@ -90,18 +148,34 @@ class Outputs:
         outputs = tuple(Output(plan.recordable(name, where), section.reduce, area="mean") for name in section.variables)
         group = Group(self._axis(borders), tuple(regions), outputs, f"series/{section.name}")
         self.groups.append(group)
-        cells = [plan.grid.select(region) for region in regions.values()]
-        weights = [plan.grid.cell_area[index] for index in cells]
+        here = [self._region(plan.grid.select(region)) for region in regions.values()]
         for name in section.variables:
-            deliver = self._deliver_series(f"{group.name}/{name}", cells, weights)
+            deliver = self._deliver_series(f"{group.name}/{name}", here)
             self.recorder.want(name, section.reduce, borders, deliver)
 
     def _deliver_map(self, key: str) -> Deliver:
         return lambda first, values: self.writer.put(key, first, values)
 
-    def _deliver_series(self, key: str, cells: list[NDArray[np.int64]], weights: list[NDArray[np.float64]]) -> Deliver:
+    def _deliver_series(self, key: str, regions: Sequence[_Region]) -> Deliver:
         def deliver(first: int, values: NDArray[np.float64]) -> None:
-            means = [weighted_means(values, index, weight) for index, weight in zip(cells, weights, strict=True)]
-            self.writer.put(key, first, np.stack(means, axis=1))
+            many = self._world.size > 1  # then the recorder may use its memory again before `exchange`
+            self._due.append(_Due(key, first, values.copy() if many else values, regions))
+            if not many:
+                self.exchange()
 
         return deliver
+
+    def _region(self, cells: NDArray[np.int64]) -> _Region:
+        weights, total = self._plan.grid.cell_area[cells], total_weight(self._plan.grid.cell_area[cells])
+        here, index = positions(cells, self._deal.mine)
+        return _Region(index, weights[here], total)
+
+
+def positions(cells: NDArray[np.int64], mine: Cells) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Which of some packed cells are among `mine`, and at which positions there."""
+    if isinstance(mine, range):
+        here = (cells >= mine.start) & (cells < mine.stop)
+        return here, cells[here] - mine.start
+    at = np.minimum(np.searchsorted(mine, cells), max(len(mine) - 1, 0))
+    here = mine[at] == cells if len(mine) else np.zeros(len(cells), bool)
+    return here, at[here]

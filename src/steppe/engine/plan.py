@@ -15,7 +15,7 @@ import numpy as np
 
 from steppe.card import card
 from steppe.clock import Clock, parse_date
-from steppe.comm import BoxReach, Serial
+from steppe.comm import BoxReach, Serial, World
 from steppe.engine.events import Action, calendar
 from steppe.engine.initial import initial_state
 from steppe.engine.parameters import Chosen, choose
@@ -23,7 +23,7 @@ from steppe.engine.place import open_grid
 from steppe.engine.run_file import RunFile, SeriesSection, read_run_file
 from steppe.engine.weather import open_weather
 from steppe.errors import ForcingError, ModelError, RunFileError, nearest
-from steppe.grid import Grid, Partition, Raster, Region
+from steppe.grid import Deal, Grid, Partition, Raster, Region
 from steppe.io import ForcingReader, ForcingStore, read_static
 from steppe.kernels.sums import total
 from steppe.models import CellModel, Choice, Model, Reach, find_model
@@ -55,6 +55,7 @@ class Plan:
     forcing: ForcingStore | None
     clock: Clock
     steps: int
+    threads: int  # of a process
     model: Model
     chosen: Chosen
     initial: Mapping[str, Any]
@@ -82,15 +83,15 @@ class Plan:
         }
 
     @classmethod
-    def of(cls, run: RunFile | Path | str, changes: Mapping[str, str] | None = None) -> "Plan":
-        """Reads all that a run file names."""
+    def of(cls, run: RunFile | Path | str, changes: Mapping[str, str] | None = None, beside: int = 1) -> "Plan":
+        """Reads all that a run file names. beside: how many processes share the cores of this machine."""
         run = run if isinstance(run, RunFile) else read_run_file(run, changes)
         module = find_model(run.model)
         grid = open_grid(run.grid)
         forcing = open_weather(run, grid)
         clock = Clock.daily(run.time.start, forcing.calendar if forcing else "standard")
         steps = clock.index(parse_date(run.time.end, clock.calendar)) + 1
-        threads = run.engine.threads or usable_cores()
+        threads = run.engine.threads or max(1, usable_cores() // beside)
         model = make_model(module, run.engine.dtype, threads)
         parameters = {name: v for name, v in model.variables.items() if v.role is Role.PARAMETER}
         chosen = choose(
@@ -103,7 +104,8 @@ class Plan:
         )
         if hasattr(module, "choose") and forcing:
             chosen = chosen._replace(options=module.choose(chosen.options, set(forcing.variables)))
-        plan = cls(run, grid, forcing, clock, steps, model, chosen, {}, calendar(run.event, clock, steps, grid, model.variables))
+        actions = calendar(run.event, clock, steps, grid, model.variables)
+        plan = cls(run, grid, forcing, clock, steps, threads, model, chosen, {}, actions)
         plan.initial = initial_state(run.initial, model.variables, grid)
         plan.check_forcing(module)
         plan.check_outputs()
@@ -126,8 +128,8 @@ class Plan:
                     f'"{self.forcing.path}" has no variable "{name}", which model "{self.model.name}" needs; it holds {held}.'
                 )
 
-    def reader(self) -> ForcingReader | None:
-        """The weather of all cells, read ahead; None for a model without.
+    def reader(self, cells: range | None = None, world: World | None = None) -> ForcingReader | None:
+        """The weather of the cells of a rank (default: all cells), read ahead; None for a model without.
 
         Raises
         ------
@@ -138,18 +140,16 @@ class Plan:
             return None
         wanted = {name: v for name, v in self.model.variables.items() if v.role is Role.FORCING and name in self.forcing.names}
         cadence = self.run.forcing.cadence if self.run.forcing else {}
-        cells, steps = range(self.grid.n_cells), range(self.steps)
-        threads = self.run.engine.threads or usable_cores()
         return ForcingReader(
             self.forcing.path,
-            cells,
+            range(self.grid.n_cells) if cells is None else cells,
             tuple(wanted),
             self.clock,
             cadence,
             variables=wanted,
             grid=self.grid,
-            steps=steps,
-            decode_ahead=threads < usable_cores(),
+            steps=range(self.steps),
+            decode_ahead=self.threads * (world.size if world else 1) < usable_cores(),
         )
 
     def check_outputs(self) -> None:
@@ -188,15 +188,20 @@ class Plan:
             raise RunFileError(f"--until {day} is outside the run, {first} to {last}.")
         return step
 
-    def surroundings(self) -> tuple[Any, Reach]:
-        """The part of the grid that this process computes, and what it is handed instead of ranks."""
-        needs, world = self.model.needs, Serial()
+    def surroundings(self, world: World | None = None) -> tuple[Any, Reach, Deal]:
+        """The part of the grid that a rank computes, what it is handed instead of ranks, and who has and writes which cells."""
+        world = world or Serial()
+        needs, ranks = self.model.needs, range(world.size)
         if needs.unit == "cells":
-            return Partition.cells(self.grid, 1).owned(0), BoxReach(world, [()], total)
+            partition = Partition.cells(self.grid, world.size)
+            shares = [partition.owned(rank) for rank in ranks]
+            deal = Deal(self.grid.n_cells, world.rank, [share.cells for share in shares])
+            return shares[world.rank], BoxReach(world, [() for _ in ranks], total), deal
         if not isinstance(self.grid, Raster):
             raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
-        boxes = Partition.boxes(self.grid, 1, needs.halo or {})
-        return boxes[0], BoxReach(world, [box.pieces for box in boxes], total)
+        boxes = Partition.boxes(self.grid, world.size, needs.halo or {})
+        deal = Deal(self.grid.n_cells, world.rank, [box.cells for box in boxes])
+        return boxes[world.rank], BoxReach(world, [box.pieces for box in boxes], total), deal
 
     @property
     def provenance(self) -> dict[str, Any]:

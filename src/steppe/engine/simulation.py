@@ -1,37 +1,43 @@
-"""One run in one process: initialise, step, look, change, checkpoint, branch. It never prints; `on_event` tells what happens."""
+"""One run, in one process or on many ranks: initialise, step, look, change, checkpoint, branch.
+
+It holds the run folder and commands the ranks (`crew`), of which it is one itself. It never prints; `on_event` tells what happens.
+"""
 
 from __future__ import annotations
 
 import platform
+import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.card import card
 from steppe.engine.check import announcement, checkpoint_size, shortage
-from steppe.engine.outputs import Outputs
+from steppe.engine.crew import Crew
+from steppe.engine.part import Part
 from steppe.engine.plan import Plan
 from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
 from steppe.errors import BadCellError, Failure, ModelError, nearest
 from steppe.grid import RegionLike
-from steppe.io import Checkpoint, Progress, ReadCounters, RunFolder, Spent, staged
-from steppe.models import Increment, Inputs
+from steppe.io import Checkpoint, Progress, ReadCounters, RunFolder, Spent, create_store
+from steppe.models import Increment, Status
 from steppe.variable import Variable
 
 if TYPE_CHECKING:
     import xarray
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0  # of checkpoint = "auto", and at least 50 times what the last one cost
+SECONDS_BETWEEN_ORDERS = 0.1  # of many ranks: as long as a person may wait for an answer
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,20 @@ class Event:
     date: str
 
 
+@dataclass(frozen=True)
+class _Keeping:
+    """A checkpoint on its way to the disk. number: how many its run will have begun with it; begin: on the clock."""
+
+    number: int
+    aside: Path
+    step: int
+    date: str
+    complete: bool
+    records: dict[str, int]
+    spent: Spent
+    begin: float
+
+
 class Simulation:
     """A run that people can step, look at, change and branch.
 
@@ -62,8 +82,11 @@ class Simulation:
         *,
         fresh: bool = False,
         on_event: Callable[[Event], None] | None = None,
+        crew: Crew | None = None,
     ) -> None:
         """Opens the run folder `path` (default: that of the run file) and goes on where it stands.
+
+        crew: the ranks that compute it, on rank 0 while the others `obey`; default: this process alone.
 
         Raises
         ------
@@ -76,6 +99,7 @@ class Simulation:
         """
         self.plan = run if isinstance(run, Plan) else Plan.of(run)
         self.grid, self.clock, self.steps, self.model = self.plan.grid, self.plan.clock, self.plan.steps, self.plan.model
+        self.crew = crew or Crew()
         self.version = 0
         self._kept_version = 0  # of what is safe
         self._sound = True  # no cell was found bad: the state may be kept
@@ -84,18 +108,18 @@ class Simulation:
         self._kept: dict[str, tuple[int, NDArray[Any]]] = {}
         self._kept_seconds = 0.0  # what the last checkpoint took from its beginning until it was durable
         self._kept_path: Path | None = None  # of a checkpoint that nobody was told of yet
-        self._keeping = False  # one is being written
-        self._staging: dict[str, NDArray[Any]] = {}
+        self._keeping: _Keeping | None = None  # one is being written
+        self._begun_to_keep = 0
+        self._pace = 0.0  # seconds that a step of many ranks takes
         self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
         self._failure: BaseException | None = None
         self._closing = ExitStack()
         with ExitStack() as opening:  # undone when something below fails
-            self._reader = self.plan.reader()
-            if self._reader:
-                opening.callback(self._reader.close)
+            self._number = self.crew.begin(self.plan)
+            opening.callback(self._order, "close")
+            self.outputs, self._reader = self._part.outputs, self._part.reader
             self.folder = RunFolder(Path(path or self.plan.run.output.path), self.plan.identity, fresh)
             opening.callback(self.folder.close)
-            self.outputs = Outputs(self.plan)
             checkpoint = Checkpoint.newest(self.folder.checkpoints, self.plan.identity, lambda text: self._tell("warning", text))
             if checkpoint is None:
                 self._create()
@@ -166,8 +190,7 @@ class Simulation:
         DamagedError
             The forcing is damaged; the error comes before the step that needs it.
         """
-        self.model.expect_looks()
-        self._advance(min(self.step_index + n, self.steps), lambda: False)
+        self._advance(min(self.step_index + n, self.steps), lambda: False, looks=True)
 
     def run(self, until: str | None = None, stop: Callable[[], bool] = lambda: False) -> bool:
         """Computes up to and with the day `until` (default: the end); True when that was reached.
@@ -186,19 +209,20 @@ class Simulation:
         self._tell("finished" if self.finished else "stopped", f"at {self.date}")
         return reached
 
-    def _advance(self, end: int, stop: Callable[[], bool]) -> bool:
+    def _advance(self, end: int, stop: Callable[[], bool], looks: bool = False) -> bool:
         with self._timed():
             while self.step_index < end:
-                if stop():
+                if stop() or self.crew.said.stop:
                     return False
-                self._act()
-                steps = range(self.step_index, min(end, self._next_border()))
-                self.model.advance(steps, cast(Inputs, self._reader), self.clock, self.outputs.recorder)
-                self.step_index = steps.stop
+                until, begin = min(end, self._next_border()), time.perf_counter()
+                self._order("step", start=self.step_index, stop=until, looks=looks)
+                self._pace = (time.perf_counter() - begin) / (until - self.step_index)
+                self.step_index = until
                 self.version += 1
-                self._check_cells()
-                self.outputs.writer.check()
+                if self.crew.said.bad and self.plan.run.engine.on_bad_cell == "stop":
+                    self._raise_bad_cell(self._order("tell_status"))
                 self._tell("progress", self.date)
+                self._seal_what_is_durable()
                 self._tell_kept()
                 if self.step_index < self.steps and self._checkpoint_is_due():
                     self._keep()
@@ -213,18 +237,14 @@ class Simulation:
             self._seconds += time.perf_counter() - self._begun
             self._begun = 0.0
 
-    def _act(self) -> None:
-        for action in self.plan.actions:
-            if action.step == self.step_index:
-                for name, value in action.values.items():
-                    self.model.set(name, value, action.cells)
-
     def _next_border(self) -> int:
         """The next step before which something other than computing may have to happen."""
-        borders = [action.step for action in self.plan.actions if action.step > self.step_index]
         days = self._checkpoint_days
-        if days:
-            borders.append((self.step_index // days + 1) * days)
+        borders = [(self.step_index // days + 1) * days] if days else []
+        if self.crew.world.size > 1:
+            fitting = int(SECONDS_BETWEEN_ORDERS / self._pace) if self._pace else PIECE
+            length = max(1, min(fitting, self.outputs.steps_between_exchanges))
+            return min([self.step_index + length, self.steps, *borders])
         steps = range(self.step_index, min(self.step_index + PIECE, self.steps))
         return min([self._reader.pieces(steps)[0].stop if self._reader else steps.stop, *borders])
 
@@ -249,7 +269,7 @@ class Simulation:
         self._variable(name)
         version, values = self._kept.get(name, (-1, np.empty(0)))
         if version != self.version:
-            values = self._packed(self.model.export(name))
+            values = self._order("export", name=name)
             self._kept[name] = (self.version, values)
         return values if region == "all" else values[self.grid.select(region)]
 
@@ -268,8 +288,8 @@ class Simulation:
         self._variable(name)
         values, cells = np.asarray(value), None if region == "all" else self.grid.select(region)
         if values.ndim > 1 and values.shape == tuple(self.grid.shape.values()):
-            values = self._packed(values)[slice(None) if cells is None else cells]
-        increment = self.model.set(name, values if values.ndim else float(values), cells)
+            values = values.ravel()[self.grid.order][slice(None) if cells is None else cells]
+        increment: Increment = self._order("set", name=name, value=values if values.ndim else float(values), cells=cells)
         self.version += 1
         self.folder.log({"event": "set", "step": self.step_index, "region": str(region), **increment._asdict()})
         return increment
@@ -290,7 +310,7 @@ class Simulation:
         """
         with self._timed():
             self._keep()
-            self.outputs.writer.wait()
+            self._finish_keeping()
         path = self._kept_path
         assert path is not None, "the writer has done what it was asked for"
         self._tell_kept()
@@ -299,29 +319,45 @@ class Simulation:
     def _keep(self) -> None:
         """Begins a checkpoint of copies, so that the run can go on meanwhile; the last one, too, so that all runs need the same memory."""
         if self._keeping:  # the last one is not written yet, and there is room for the copies of one
-            self.outputs.writer.wait()
+            self._finish_keeping()
         self._tell_kept()
         begin = time.monotonic()
-        arrays = {
-            **{f"state/{name}": values for name, values in self.model.state.items()},
-            **{f"parameter/{name}": values for name, values in self.model.parameters.items()},
-            **{f"recorder/{name}": values for name, values in self.outputs.recorder.state().items()},
-        }
-        arrays = staged(arrays, self._staging)
-        step, date, spent, complete = self.step_index, self.date, self.spent, self.finished and self.outputs.complete
+        self._begun_to_keep += 1
+        complete = self.finished and self.outputs.complete
+        aside = Checkpoint.begin(self.folder.checkpoints, self.step_index)
+        records = dict(self.outputs.writer.records)
+        self._keeping = _Keeping(self._begun_to_keep, aside, self.step_index, self.date, complete, records, self.spent, begin)
+        self._kept_version = self.version
+        self._order("keep", aside=str(aside))
+        self._checkpoint_time = time.monotonic()
 
-        def write(records: Mapping[str, int]) -> None:
+    def _seal_what_is_durable(self) -> None:
+        """Has a checkpoint of which all ranks have written their tiles sealed behind, with the records that can be read from now on."""
+        keeping = self._keeping
+        if keeping is None or self.crew.said.kept < keeping.number:
+            return
+        self._keeping = None
+        digests, contents = self._order("collect"), self._part.contents
+
+        def seal() -> None:
+            if keeping.complete:
+                self.outputs.writer.mark_complete()
+            step, date, records, spent = keeping.step, keeping.date, keeping.records, keeping.spent
             manifest = {"date": date, "calendar": self.clock.calendar, "records": records, "spent": asdict(spent), "software": software()}
-            path = Checkpoint.write(self.folder.checkpoints, step, arrays, manifest, self.plan.identity)
-            progress = Progress("finished" if complete else "running", step, date, records, path.name, spent)
+            path = Checkpoint.seal(keeping.aside, contents, digests, manifest, self.plan.identity)
+            progress = Progress("finished" if keeping.complete else "running", step, date, records, path.name, spent)
             progress.write(self.folder.path)
             self._progress = progress
-            self._kept_path, self._kept_seconds = path, time.monotonic() - begin
-            self._keeping = False
+            self._kept_path, self._kept_seconds = path, time.monotonic() - keeping.begin
 
-        self._keeping, self._kept_version = True, self.version
-        self.outputs.writer.commit_behind(write, complete)
-        self._checkpoint_time = time.monotonic()
+        self.outputs.writer.do(seal)
+
+    def _finish_keeping(self) -> None:
+        """Returns when the checkpoint that was begun last is durable."""
+        if self._keeping:
+            self._order("wait")
+            self._seal_what_is_durable()
+        self.outputs.writer.wait()
 
     def _tell_kept(self) -> None:
         if self._kept_path:
@@ -342,7 +378,7 @@ class Simulation:
         branches = self.folder.path / "branches"
         number = 1 + len(list(branches.iterdir())) if branches.is_dir() else 1
         folder = self.folder.branch(name or str(number), checkpoint)
-        return Simulation(Plan.of(self.plan.run), folder, on_event=self._on_event)
+        return Simulation(Plan.of(self.plan.run, beside=self.crew.world.size), folder, on_event=self._on_event, crew=self.crew)
 
     def close(self) -> None:
         """Ends reading and writing and frees the folder. What is not in a checkpoint is lost; leaving a `with` block makes one first."""
@@ -363,18 +399,15 @@ class Simulation:
     def _create(self) -> None:
         self.folder.drop_output()
         self.folder.write_run(self.plan.run.as_toml())
-        self._initialise(self.plan.chosen.values, self.plan.initial)
-        self.outputs.open(self.folder.output, None, self.plan.provenance | {"steppe_run": self.folder.id})
+        attributes = self.plan.provenance | {"steppe_run": self.folder.id}
+        create_store(self.folder.output, self.outputs.groups, attributes)
+        self._order("open", output=str(self.folder.output), checkpoint="")
+        self.version += 1
         self._progress = Progress("running", 0, self.date)
         self._progress.write(self.folder.path)
 
     def _go_on_from(self, checkpoint: Checkpoint) -> None:
-        groups: dict[str, dict[str, NDArray[Any]]] = {"state": {}, "parameter": {}, "recorder": {}}
-        for full in checkpoint.arrays:
-            group, _, name = full.partition("/")
-            groups[group][name] = checkpoint.read(full)
         self.step_index = checkpoint.step
-        self._initialise(groups["parameter"], groups["state"])
         records = checkpoint.manifest["records"]
         self._spent = Spent(**checkpoint.manifest["spent"])
         then, now = checkpoint.manifest["software"], software()
@@ -385,10 +418,20 @@ class Simulation:
         self._progress = Progress(state, self.step_index, self.date, records, checkpoint.path.name, self._spent)
         if not self.finished:  # readers must not look for what is removed next
             self._progress.write(self.folder.path)
-        self.outputs.open(self.folder.output, records, {})
-        self.outputs.recorder.restore(groups["recorder"])
+        self._order("open", output=str(self.folder.output), checkpoint=str(checkpoint.path))
+        self.version += 1
+
+    @property
+    def _part(self) -> Part:
+        """What this process computes itself."""
+        return self.crew.part(self._number)
+
+    def _order(self, what: str, /, **arguments: Any) -> Any:
+        return self.crew.order(self._number, what, **arguments)
 
     def _leave(self) -> None:
+        if self._keeping:
+            shutil.rmtree(self._keeping.aside, ignore_errors=True)
         if self._progress.state != "running":
             return
         if self._failure is None:
@@ -396,14 +439,6 @@ class Simulation:
             return
         with suppress(Failure):  # the disk may still be full; the failure that ends the run is the one to tell
             replace(self._progress, state="failed", message=str(self._failure)).write(self.folder.path)
-
-    def _initialise(self, parameters: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-        share, reach = self.plan.surroundings()
-        self.model.initialise(share, parameters, state, self.plan.chosen.options, reach)
-        self.version += 1
-
-    def _packed(self, values: NDArray[Any]) -> NDArray[Any]:
-        return values if values.ndim == 1 else values.ravel()[self.grid.order]
 
     @property
     def _checkpoint_days(self) -> int:
@@ -416,10 +451,7 @@ class Simulation:
         waited = time.monotonic() - self._checkpoint_time
         return self.plan.run.engine.checkpoint == "auto" and waited > max(SECONDS_BETWEEN_CHECKPOINTS, 50 * self._kept_seconds)
 
-    def _check_cells(self) -> None:
-        status = self.model.status()
-        if not status.count or self.plan.run.engine.on_bad_cell == "freeze":
-            return
+    def _raise_bad_cell(self, status: Status) -> NoReturn:
         self._sound = False
         place = f"cell {status.cell:,} (longitude {self.grid.cell_lon[status.cell]:g}, latitude {self.grid.cell_lat[status.cell]:g})"
         when = f"{self.clock.date(status.step):%Y-%m-%d}"

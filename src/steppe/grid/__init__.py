@@ -2,6 +2,7 @@
 
 from steppe.grid.box import Box, Edge, Mirror, Piece
 from steppe.grid.builtin import BUILTIN, builtin_grid
+from steppe.grid.deal import Cells, Deal
 from steppe.grid.grid import Grid
 from steppe.grid.lattice import Lattice, read_lattice
 from steppe.grid.partition import Partition, Share, tile_size, tiles
@@ -14,6 +15,8 @@ from steppe.grid.region import Region, RegionLike, region_names
 __all__ = [
     "BUILTIN",
     "Box",
+    "Cells",
+    "Deal",
     "Edge",
     "Grid",
     "Lattice",

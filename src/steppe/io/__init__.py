@@ -1,12 +1,12 @@
 """Files: forcing read ahead, results written behind, checkpoints, folders. All is written whole or not at all, and verified when read."""
 
 from steppe.io.axis import Axis
-from steppe.io.checkpoint import Checkpoint, staged
+from steppe.io.checkpoint import Checkpoint, Contents, Draft
 from steppe.io.folder import Progress, RunFolder, Spent, read_identity
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.forcing_scan import Problem, limits_of, scan
 from steppe.io.forcing_store import ForcingStore, read_static
-from steppe.io.output import Cost, Group, Output, create_store
+from steppe.io.output import SHARD_DAYS, Cost, Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
 from steppe.io.pack_file import check_pack, pack_store
 from steppe.io.records import Records
@@ -14,9 +14,12 @@ from steppe.io.results import open_results, unpack
 from steppe.io.stream import ReadCounters
 
 __all__ = [
+    "SHARD_DAYS",
     "Axis",
     "Checkpoint",
+    "Contents",
     "Cost",
+    "Draft",
     "ForcingReader",
     "ForcingStore",
     "Group",
@@ -36,6 +39,5 @@ __all__ = [
     "read_identity",
     "read_static",
     "scan",
-    "staged",
     "unpack",
 ]

@@ -1,63 +1,239 @@
 """Checkpoints: everything a run needs to go on, whole and verified, or not there.
 
     checkpoints/0000003840/
-      arrays.bin        the arrays one after another, little-endian, each beginning at a multiple of 64 bytes
-      manifest.json     step, date, identity of the run; name, type, shape and place of each array; hash of arrays.bin and of itself
+      arrays.bin        numbers that hold for all cells, then tile by tile what differs: of each array the columns of the tile
+      manifest.json     step, date, identity of the run; name, type and shape of each array; a hash of each tile, and of itself
 
-A checkpoint is made in a folder aside, its manifest last, and renamed when it is durable. Arrays are kept whole, cells last and in the
-order of the grid, so that any number of ranks reads its part of what any other number wrote.
+        | head |  tile 0: array, array, ... |  tile 1: array, array, ... |  ...           little-endian, each part at a multiple of 64
+
+A checkpoint is made in a folder aside, its manifest last, and renamed when it is durable. A tile is written by the rank that has its
+first cell, so the bytes do not depend on the number of ranks, and any number of them reads its part of what any other number wrote.
 """
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from steppe.comm import Request, World
 from steppe.errors import DamagedError, Failure, FolderError
+from steppe.grid import Deal, tile_size, tiles
 from steppe.io.identity import check_identity
 from steppe.io.sealed import read_sealed, write_sealed
 from steppe.io.shard import sync_folder, writing
 
 Array = NDArray[Any]
+Bytes = NDArray[np.uint8]
 
-FORMAT = 1  # a reader refuses a greater one
+FORMAT = 2  # a reader refuses any other
 MANIFEST = "manifest.json"
+ARRAYS = "arrays.bin"
 ALIGNMENT = 64  # bytes: a cache line
-BLOCK = 1 << 24  # bytes hashed at a time
+HEAD = -1  # the number of the head among the tiles
+STORE_TAG = 200  # of messages between ranks about files
+
+
+class Entry(NamedTuple):
+    """One array of a checkpoint. shape: () when one number holds for all cells, else with the number of cells last."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    def nbytes(self, cells: int) -> int:
+        """Bytes of some of its cells, with what aligns the next array."""
+        size = int(np.prod(self.shape[:-1], dtype=np.int64)) * cells if self.shape else 1
+        return -(-size * np.dtype(self.dtype).itemsize // ALIGNMENT) * ALIGNMENT
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The arrays of a checkpoint and where they lie."""
+
+    n_cells: int
+    entries: Mapping[str, Entry]
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Array], n_cells: int) -> "Contents":
+        """What the arrays of one rank say of those of all: its own cells are their last axis.
+
+        Raises
+        ------
+        Failure
+            One does not hold numbers.
+        """
+        entries = {}
+        for name, values in arrays.items():
+            if values.dtype.kind not in "biuf":
+                raise Failure(f'"{name}" is {values.dtype}; a checkpoint holds numbers. This is a defect of Steppe.')
+            shape = (*values.shape[:-1], n_cells) if values.ndim else ()
+            entries[name] = Entry(values.dtype.newbyteorder("<").str, shape)
+        return cls(n_cells, entries)
+
+    def length(self, tile: int) -> int:
+        """Bytes of a tile, or of the head."""
+        width = 0 if tile == HEAD else len(tiles(self.n_cells)[tile])
+        return sum(entry.nbytes(width) for entry in self.entries.values() if bool(entry.shape) is (tile != HEAD))
+
+    def offset(self, tile: int) -> int:
+        """Where a tile, or the head, begins in the file."""
+        if tile == HEAD:
+            return 0
+        whole = sum(entry.nbytes(tile_size(self.n_cells)) for entry in self.entries.values() if entry.shape)
+        return self.length(HEAD) + tile * whole
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        last = len(tiles(self.n_cells)) - 1
+        return self.offset(last) + self.length(last) if last >= 0 else self.length(HEAD)
+
+    def views(self, tile: int, block: Bytes) -> dict[str, Array]:
+        """The arrays in the bytes of a tile, (..., cells of the tile), or of the head."""
+        width = 0 if tile == HEAD else len(tiles(self.n_cells)[tile])
+        found, position = {}, 0
+        for name, entry in self.entries.items():
+            if bool(entry.shape) is (tile != HEAD):
+                shape = (*entry.shape[:-1], width) if entry.shape else ()
+                length = int(np.prod(shape, dtype=np.int64)) * np.dtype(entry.dtype).itemsize
+                found[name] = block[position : position + length].view(entry.dtype).reshape(shape)
+                position += entry.nbytes(width)
+        return found
+
+
+class Draft:
+    """The bytes of a checkpoint that one rank writes: copies, so that the run can go on meanwhile. Their memory is used again.
+
+    draft.copy(arrays, deal)      its own cells into the tiles that it writes
+    draft.exchange(world)         parts of other ranks come, its parts of others' tiles go
+    draft.write(folder)           in another thread: gives the hash of each tile
+    Checkpoint.seal(...)          one rank, with the hashes of all
+    """
+
+    def __init__(self) -> None:
+        self.contents = Contents(0, {})
+        self._blocks: dict[int, Bytes] = {}
+        self._deal = Deal.alone(0)
+        self._parts: dict[int, tuple[dict[str, Array], int]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the copies."""
+        return sum(block.nbytes for block in self._blocks.values())
+
+    def copy(self, arrays: Mapping[str, Array], deal: Deal) -> None:
+        """Takes the arrays as they are now: without dimensions, or (..., own cells)."""
+        contents = Contents.of(arrays, deal.n_cells)
+        written = [HEAD] * (deal.rank == 0) + [tile.tile for tile in deal.written]
+        if (contents, written) != (self.contents, list(self._blocks)):
+            self._blocks = {tile: np.zeros(contents.length(tile), np.uint8) for tile in written}
+        self.contents, self._deal, self._parts = contents, deal, {}
+        for name, values in self.contents.views(HEAD, self._blocks[HEAD]).items() if deal.rank == 0 else ():
+            values[...] = arrays[name]
+        cells = {name: values for name, values in arrays.items() if values.ndim}
+        for tile, columns, mine, writer in deal.held:
+            if writer == deal.rank:
+                for name, values in contents.views(tile, self._blocks[tile]).items():
+                    values[..., columns] = cells[name][..., mine]
+            else:
+                parts = {name: np.array(values[..., mine], contents.entries[name].dtype) for name, values in cells.items()}
+                self._parts[tile] = parts, writer
+
+    def exchange(self, world: World) -> None:
+        """Brings parts of tiles to the ranks that write them; every rank calls it."""
+        coming: list[tuple[Request, Array, Array, Any]] = []
+        for tile in self._deal.written:
+            views = self.contents.views(tile.tile, self._blocks[tile.tile])
+            for peer, columns in tile.parts:
+                for values in views.values():
+                    buffer = np.empty_like(values[..., columns])
+                    coming.append((world.receive(buffer, peer, STORE_TAG), buffer, values, columns))
+        going = [world.send(np.ascontiguousarray(part), to, STORE_TAG) for parts, to in self._parts.values() for part in parts.values()]
+        for request, buffer, values, columns in coming:
+            request.wait()
+            values[..., columns] = buffer
+        for request in going:
+            request.wait()
+        self._parts = {}
+
+    def write(self, folder: Path) -> dict[int, bytes]:
+        """Writes and hashes this rank's tiles; when it returns, they are durable.
+
+        Raises
+        ------
+        NoSpaceError, Failure
+            The system refused.
+        """
+        digests = {}
+        path = folder / ARRAYS
+        with writing(path):
+            file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+            try:
+                for tile, block in self._blocks.items():
+                    digests[tile] = xxhash.xxh3_128_digest(block.data)
+                    _write_at(file, block, self.contents.offset(tile))
+                    if hasattr(os, "posix_fadvise"):  # Linux begins to write to the disk while the rest is hashed
+                        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.fsync(file)
+            finally:
+                os.close(file)
+        return digests
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A verified checkpoint. manifest: what `write` was given. step: steps done."""
+    """A checkpoint that is whole. manifest: what `seal` was given. step: steps done."""
 
     path: Path
     step: int
     identity: Mapping[str, str]
     manifest: Mapping[str, Any]
-    arrays: Mapping[str, Mapping[str, Any]]  # name -> dtype, shape, offset
+    contents: Contents
+    digests: Mapping[int, bytes]
 
     @staticmethod
-    def write(
-        folder: Path, step: int, arrays: Mapping[str, Array], manifest: Mapping[str, Any], identity: Mapping[str, str], keep: int = 2
+    def begin(folder: Path, step: int) -> Path:
+        """Makes the folder aside in which the checkpoint of a step is written, by one rank, before any writes.
+
+        Raises
+        ------
+        NoSpaceError, Failure
+            The system refused.
+        """
+        path = folder / f"{step:010d}"
+        # The same step again, with another state after somebody set something: beside the first, which is good until this one is.
+        again = [_key(other)[1] for other in _found(folder) if _key(other)[0] == step]
+        path = path.with_name(f"{path.name}-{max(again) + 1}") if again else path
+        aside = path.with_name(path.name + ".tmp")
+        with writing(aside):
+            shutil.rmtree(aside, ignore_errors=True)
+            aside.mkdir(parents=True)
+        return aside
+
+    @staticmethod
+    def seal(
+        aside: Path,
+        contents: Contents,
+        digests: Mapping[int, bytes],
+        manifest: Mapping[str, Any],
+        identity: Mapping[str, str],
+        keep: int = 2,
     ) -> Path:
-        """Writes a checkpoint and removes all but the newest `keep`, and those of later steps (of a future that was given up).
+        """Makes a checkpoint of what all ranks wrote, and removes all but the newest `keep`, and those of later steps.
 
         Parameters
         ----------
-        folder
-            Of the checkpoints of a run; made when it is not there.
-        step
-            Steps done.
-        arrays
-            Name -> numbers of any shape, cells last.
+        aside
+            From `begin`.
+        contents, digests
+            Of the drafts: the same on all ranks; the hashes of all tiles.
         manifest
-            What else is needed, as JSON: date, calendar, records of the output, position of the log ...
+            What else is needed, as JSON: date, calendar, records of the output ...
         identity
             What a run must agree in to go on from here: name in words ("parameters") -> digest.
 
@@ -71,21 +247,16 @@ class Checkpoint:
         NoSpaceError
             The disk is full; the checkpoints before are untouched.
         """
-        path = folder / f"{step:010d}"
-        # The same step again, with another state after somebody set something: beside the first, which is good until this one is.
-        again = [_key(other)[1] for other in _found(folder) if _key(other)[0] == step]
-        path = path.with_name(f"{path.name}-{max(again) + 1}") if again else path
-        aside = path.with_name(path.name + ".tmp")
-        shutil.rmtree(aside, ignore_errors=True)
+        path = aside.with_name(aside.name.removesuffix(".tmp"))
+        folder = path.parent
         try:
-            described, size, digest = _write_arrays(aside / "arrays.bin", arrays)
             content = {
                 "format": FORMAT,
-                "step": step,
+                "step": _key(path)[0],
                 "identity": dict(identity),
-                "arrays": described,
-                "size": size,
-                "xxh3": digest,
+                "cells": contents.n_cells,
+                "arrays": {name: {"dtype": entry.dtype, "shape": list(entry.shape)} for name, entry in contents.entries.items()},
+                "xxh3": [digests[tile].hex() for tile in sorted(digests)],
                 "manifest": dict(manifest),
             }
             write_sealed(aside / MANIFEST, content)
@@ -98,9 +269,27 @@ class Checkpoint:
         found = _found(folder)
         at = found.index(path)
         with writing(path):
-            for other in (*found[:at], *found[at + keep :]):
+            for other in (*found[:at], *found[at + keep :]):  # of a future that was given up, and old ones
                 shutil.rmtree(other)
         return path
+
+    @staticmethod
+    def write(
+        folder: Path, step: int, arrays: Mapping[str, Array], manifest: Mapping[str, Any], identity: Mapping[str, str], keep: int = 2
+    ) -> Path:
+        """All of it at once, by a single process. arrays: without dimensions, or (..., cells). Gives and raises what `seal` does."""
+        cells = {values.shape[-1] for values in arrays.values() if values.ndim}
+        if len(cells) > 1:
+            raise Failure(f"The arrays of a checkpoint have {sorted(cells)} cells, expected one number. This is a defect of Steppe.")
+        draft = Draft()
+        draft.copy(arrays, Deal.alone(max(cells, default=0)))
+        aside = Checkpoint.begin(folder, step)
+        try:
+            digests = draft.write(aside)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+        return Checkpoint.seal(aside, draft.contents, digests, manifest, identity, keep)
 
     @classmethod
     def newest(cls, folder: Path, identity: Mapping[str, str], say: Callable[[str], None]) -> "Checkpoint | None":
@@ -123,6 +312,7 @@ class Checkpoint:
         for path in found:
             try:
                 checkpoint = cls.open(path, identity)
+                checkpoint.verify()
             except DamagedError as error:
                 say(f"{error} The checkpoint before it is taken.")
             else:
@@ -133,14 +323,14 @@ class Checkpoint:
 
     @classmethod
     def open(cls, path: Path, identity: Mapping[str, str] | None) -> "Checkpoint":
-        """One checkpoint, its hashes verified.
+        """One checkpoint, its manifest verified.
 
         Raises
         ------
         DamagedError
-            A file of it is missing or not what was written.
+            The manifest is missing or not what was written.
         FolderError
-            It belongs to another run, or a newer Steppe wrote it.
+            It belongs to another run, or another version of Steppe wrote it.
         """
         try:
             content = read_sealed(path / MANIFEST, "")
@@ -148,43 +338,81 @@ class Checkpoint:
             raise DamagedError(f'"{path / MANIFEST}" is missing.') from None
         if content["format"] > FORMAT:
             raise FolderError(f'"{path}" has format {content["format"]}, this Steppe reads up to {FORMAT}. Install a newer Steppe.')
+        if content["format"] < FORMAT:
+            raise FolderError(f'"{path}" has format {content["format"]} of an older Steppe, this one reads {FORMAT}. Start with --fresh.')
         if identity is not None:
             check_identity(path, content["identity"], identity)
-        _verify(path / "arrays.bin", content["size"], content["xxh3"])
-        return cls(path, content["step"], content["identity"], content["manifest"], content["arrays"])
+        entries = {name: Entry(entry["dtype"], tuple(entry["shape"])) for name, entry in content["arrays"].items()}
+        digests = {tile: bytes.fromhex(digest) for tile, digest in enumerate(content["xxh3"], HEAD)}
+        return cls(path, content["step"], content["identity"], content["manifest"], Contents(content["cells"], entries), digests)
 
-    def read(self, name: str, cells: range | None = None) -> Array:
-        """A copy of an array, or of a range of its last axis.
+    @property
+    def arrays(self) -> Collection[str]:
+        """The names of its arrays."""
+        return self.contents.entries
+
+    def verify(self) -> None:
+        """Reads all of it.
 
         Raises
         ------
         DamagedError
-            There is no such array.
+            It is not what was written.
+        """
+        for _ in self._blocks(range(HEAD, len(tiles(self.contents.n_cells)))):
+            pass
+
+    def load(self, deal: Deal) -> dict[str, Array]:
+        """Every array, of the cells of one rank: without dimensions, or (..., own cells).
+
+        Raises
+        ------
+        DamagedError
+            What is read is not what was written.
+        """
+        cells = len(deal.mine)
+        found = {name: np.empty((*entry.shape[:-1], cells), entry.dtype) for name, entry in self.contents.entries.items() if entry.shape}
+        held = {each.tile: each for each in deal.held}
+        for tile, views in self._blocks([HEAD, *held]):
+            for name, values in views.items():
+                if tile == HEAD:
+                    found[name] = values.copy()
+                else:
+                    found[name][..., held[tile].mine] = values[..., held[tile].columns]
+        return {name: found[name] for name in self.contents.entries}
+
+    def read(self, name: str) -> Array:
+        """One array, of all cells.
+
+        Raises
+        ------
+        DamagedError
+            There is no such array, or it is not what was written.
         """
         if name not in self.arrays:
             raise DamagedError(f'"{self.path}" has no array "{name}", only {", ".join(self.arrays)}. It was written by another version.')
-        entry = self.arrays[name]
-        shape = tuple(entry["shape"])
-        if 0 in shape:
-            return np.empty(shape, entry["dtype"])
-        mapped = np.memmap(self.path / "arrays.bin", dtype=entry["dtype"], mode="r", offset=entry["offset"], shape=shape)
-        return np.array(mapped if cells is None else mapped[..., cells.start : cells.stop])
+        return self.load(Deal.alone(self.contents.n_cells))[name]
 
-
-def staged(arrays: Mapping[str, Array], room: dict[str, Array]) -> dict[str, Array]:
-    """Copies of arrays that change while a checkpoint of them is written. room: kept from call to call, so that memory is taken once."""
-    copies = {}
-    for name, values in arrays.items():
-        copy = room.get(name)
-        if copy is None or (copy.shape, copy.dtype) != (values.shape, values.dtype):
-            copy = room[name] = np.empty_like(values)
-        np.copyto(copy, values)
-        copies[name] = copy
-    return copies
+    def _blocks(self, wanted: Collection[int]) -> Iterator[tuple[int, dict[str, Array]]]:
+        """Number and arrays of some tiles, verified; valid until the next."""
+        path = self.path / ARRAYS
+        try:
+            with open(path, "rb") as file:
+                length = os.fstat(file.fileno()).st_size
+                if length != self.contents.size:
+                    raise DamagedError(f'"{path}" has {length} bytes, {self.contents.size} were written.')
+                for tile in wanted:
+                    file.seek(self.contents.offset(tile))
+                    block = np.frombuffer(file.read(self.contents.length(tile)), np.uint8)
+                    if xxhash.xxh3_128_digest(block.data) != self.digests.get(tile):
+                        raise DamagedError(f'"{path}" is damaged: its hash is wrong.')
+                    yield tile, self.contents.views(tile, block)
+        except OSError as error:
+            raise DamagedError(f'"{path}" cannot be read ({error.strerror}).') from None
 
 
 def _key(path: Path) -> tuple[int, int]:
-    step, _, again = path.name.partition("-")
+    step, _, again = path.name.removesuffix(".tmp").partition("-")
     return int(step), int(again or 0)
 
 
@@ -194,43 +422,8 @@ def _found(folder: Path) -> list[Path]:
     return sorted((path for path in names if path.suffix != ".tmp"), key=_key, reverse=True)
 
 
-def _write_arrays(path: Path, arrays: Mapping[str, Array]) -> tuple[dict[str, Any], int, str]:
-    described: dict[str, Any] = {}
-    digest = xxhash.xxh3_128()
-    position = 0
-    with writing(path):
-        path.parent.mkdir(parents=True)
-        with open(path, "wb") as file:
-            for name, values in arrays.items():
-                if values.dtype.kind not in "biuf":
-                    raise Failure(f'"{name}" is {values.dtype}; a checkpoint holds numbers. This is a defect of Steppe.')
-                little = np.asarray(values, dtype=values.dtype.newbyteorder("<"), order="C")
-                described[name] = {"dtype": little.dtype.str, "shape": list(little.shape), "offset": position}
-                for part in (little.reshape(-1).view(np.uint8).data, bytes(-little.nbytes % ALIGNMENT)):
-                    digest.update(part)
-                    position += file.write(part)
-                if hasattr(os, "posix_fadvise"):  # Linux begins to write to the disk while the rest is hashed
-                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-            file.flush()
-            os.fsync(file.fileno())
-    return described, position, digest.hexdigest()
-
-
-def _verify(path: Path, size: int, expected: str) -> None:
-    digest = xxhash.xxh3_128()
-    try:
-        with open(path, "rb") as file:
-            for block in _blocks(file):
-                digest.update(block)
-            length = file.tell()
-    except OSError as error:
-        raise DamagedError(f'"{path}" cannot be read ({error.strerror}).') from None
-    if length != size:
-        raise DamagedError(f'"{path}" has {length} bytes, {size} were written.')
-    if digest.hexdigest() != expected:
-        raise DamagedError(f'"{path}" is damaged: its hash is wrong.')
-
-
-def _blocks(file: Any) -> Iterator[bytes]:
-    while block := file.read(BLOCK):
-        yield block
+def _write_at(file: int, block: Bytes, offset: int) -> None:
+    """All of a block: the system may take less than it is given."""
+    while len(block):
+        taken = os.pwrite(file, block.data, offset)
+        block, offset = block[taken:], offset + taken

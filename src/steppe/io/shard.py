@@ -219,7 +219,7 @@ def _write_whole(path: Path, parts: Sequence[bytes], durable: bool, aside: Path 
         if durable:
             _make_folder(path.parent)
         elif not path.parent.is_dir():
-            path.parent.mkdir(parents=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with open(aside, "wb") as file:
                 file.writelines(parts)

@@ -111,16 +111,40 @@ def fixed_sum(x: Array, weights: Array | None, largest: float) -> Limbs:
 def weighted_means(values: NDArray[np.float64], index: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean of some columns of each row, the same bits for any order and cut of the columns; NaN when a value is not finite.
 
-    values (rows, cells) float64; index (n,): the columns; weights (n,): theirs.
+    values (rows, cells) float64; index (n,): the columns; weights (n,): theirs. Ranks that have some of the columns each do the same in
+    three steps: `largest_products`, of which they take the greatest; `limb_sums`, which they add; `means_of`.
     """
-    heaviest = float(weights.max())
-    weight = fixed_sum(weights, None, heaviest).value()
+    largest = largest_products(values, index, weights)
+    return means_of(limb_sums(values, index, weights, largest), largest, total_weight(weights))
+
+
+def total_weight(weights: NDArray[np.float64]) -> float:
+    """The sum of the weights of a mean, the same for any order."""
+    return fixed_sum(weights, None, float(weights.max())).value()
+
+
+def largest_products(values: NDArray[np.float64], index: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The greatest finite size of a value of each row times its weight, (rows,); 0 without any."""
     largest = np.empty(len(values))
     _run(_LARGEST, values, index, weights, largest)
-    exponents = np.array([max(frexp(number)[1], SMALLEST_EXPONENT) for number in largest])
-    found = _sums(values, index, weights, largest, exponents)
-    rows = zip(found.tolist(), exponents.tolist(), strict=True)
+    return largest
+
+
+def limb_sums(
+    values: NDArray[np.float64], index: NDArray[np.int64], weights: NDArray[np.float64], largest: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """The sums of each row as `Limbs.integers`, (rows, 3): parts of one mean are added up. largest (rows,): over all parts."""
+    return _sums(values, index, weights, largest, _exponents(largest))
+
+
+def means_of(limbs: NDArray[np.int64], largest: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
+    """The means of the sums of all parts."""
+    rows = zip(limbs.tolist(), _exponents(largest).tolist(), strict=True)
     return np.array([Limbs(high, low, bad, exponent).value() / weight for (high, low, bad), exponent in rows])
+
+
+def _exponents(largest: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.array([max(frexp(number)[1], SMALLEST_EXPONENT) for number in largest.tolist()], np.int64)
 
 
 def total(x: Array, reduce: Reduce) -> float:

@@ -1,0 +1,206 @@
+"""The ranks of a run and how rank 0 commands them; with a single rank a call of a function, with many a broadcast before it.
+
+    rank 0   order ──call──> all ranks: what each does alone ── who failed? who was asked to stop? ──> what they do together
+             ^                                                                                              │
+             └───────────────────────────────── result, or the error of the first rank that failed ─────────┘
+
+Ranks that have nothing to do sleep. A command is one message; an answer costs one reduction of four numbers.
+"""
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe import errors
+from steppe.comm import Serial, World
+from steppe.engine.part import Part, Together, nothing
+from steppe.engine.plan import Plan
+from steppe.engine.run_file import RunFile
+from steppe.errors import Failure, SteppeError
+
+Array = NDArray[Any]
+
+
+class Said(NamedTuple):
+    """What all ranks said after an order. kept: checkpoints that are durable on all of them."""
+
+    stop: bool
+    bad: bool
+    kept: int
+
+
+@dataclass(frozen=True)
+class _Order:
+    part: int
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def never() -> bool:
+    """Nobody asks this rank to stop."""
+    return False
+
+
+class Crew:
+    """All ranks, commanded by rank 0, which holds this. Several runs, branches of one another, may be under way: a part each.
+
+    stop: whether this rank was asked to stop; of the others `obey` is told.
+    """
+
+    def __init__(self, world: World | None = None, stop: Callable[[], bool] = never) -> None:
+        self.world = world or Serial()
+        self.said = Said(False, False, 0)
+        self._stop = stop
+        self._parts: dict[int, Part] = {}
+        self._begun = 0
+        self._lost = False  # an order was left half way: the ranks do not wait for another one
+
+    def begin(self, plan: Plan) -> int:
+        """Every rank makes its part of a run; gives the number of the part.
+
+        Raises what `Part` raises.
+        """
+        number, self._begun = self._begun, self._begun + 1
+        self._send(_Order(number, "begin", {"run": plan.run.as_toml()} if self.world.size > 1 else {}))
+        self._do(None, lambda: self._add(number, Part(plan, self.world)))
+        return number
+
+    def part(self, number: int) -> Part:
+        """Rank 0's own part of a run."""
+        return self._parts[number]
+
+    def order(self, number: int, what: str, /, **arguments: Any) -> Any:
+        """Has every rank do a method of its `Part` of a run; gives what it gives on rank 0, and sets `said`.
+
+        Raises
+        ------
+        SteppeError
+            What the first rank that failed raised.
+        """
+        part = self._parts[number]
+        if self._lost:
+            return None
+        self._send(_Order(number, what, arguments))
+        try:
+            return self._do(part, lambda: getattr(part, what)(**arguments))
+        finally:
+            if what == "close":
+                del self._parts[number]
+
+    def dismiss(self, code: int = 0) -> None:
+        """Ends `obey` on the other ranks, which gives them `code`."""
+        self._send(_Order(-1, "dismiss", {"code": code}))
+
+    def _add(self, number: int, part: Part) -> Together:
+        self._parts[number] = part
+        return nothing
+
+    def _send(self, order: _Order) -> None:
+        if self.world.size > 1:
+            body = _encoded(order)
+            self.world.call(np.array([len(body)], np.int64))
+            self.world.broadcast(body)
+
+    def _do(self, part: Part | None, alone: Callable[[], Together]) -> Any:
+        try:
+            self.said, result = _settled(self.world, part, alone, self._stop)
+        except SteppeError:
+            raise
+        except BaseException:
+            self._lost = self.world.size > 1
+            raise
+        return result
+
+
+def obey(world: World, stop: Callable[[], bool] = never) -> int:
+    """What ranks other than 0 do: orders, until they are dismissed; gives the code of `Crew.dismiss`."""
+    parts: dict[int, Part] = {}
+    while True:
+        length = np.zeros(1, np.int64)
+        world.call(length)
+        body = np.empty(int(length[0]), np.uint8)
+        world.broadcast(body)
+        order = _decoded(body)
+        if order.name == "dismiss":
+            return int(order.arguments["code"])
+        try:
+            if order.name == "begin":
+                _settled(world, None, lambda order=order: _begin(parts, order, world), stop)  # type: ignore[misc]
+            else:
+                part = parts[order.part]
+                _settled(world, part, lambda part=part, order=order: getattr(part, order.name)(**order.arguments), stop)  # type: ignore[misc]
+        except SteppeError:
+            pass  # rank 0 raises it
+        if order.name == "close":
+            del parts[order.part]
+
+
+def _begin(parts: dict[int, Part], order: _Order, world: World) -> Together:
+    run = RunFile.model_validate(tomllib.loads(order.arguments["run"]))
+    parts[order.part] = Part(Plan.of(run, beside=world.size), world)
+    return nothing
+
+
+def _settled(world: World, part: Part | None, alone: Callable[[], Together], stop: Callable[[], bool]) -> tuple[Said, Any]:
+    """Both halves of an order."""
+    failure, together = None, nothing
+    try:
+        together = alone()
+    except SteppeError as error:
+        failure = error
+    found = [failure is not None, stop(), part is not None and part.bad, -part.kept if part else 0]
+    failed, stopped, bad, kept = world.reduce(np.array(found, np.int64), "max").tolist()
+    if failed:
+        if part and not failure:
+            part.undo()
+        first = _first_failure(world, failure)
+        raise first or Failure("Another rank failed.")
+    return Said(bool(stopped), bool(bad), -kept), together()
+
+
+def _first_failure(world: World, mine: SteppeError | None) -> SteppeError | None:
+    """On rank 0 the error of the first rank that has one; elsewhere this rank's own."""
+    text = json.dumps([type(mine).__name__, str(mine)]).encode() if mine else b""
+    parts = world.gather(np.frombuffer(text, np.uint8))
+    if mine or parts is None:
+        return mine
+    name, sentence = json.loads(next(part for part in parts if part.size).tobytes())
+    made: SteppeError = getattr(errors, name)(sentence)
+    return made
+
+
+def _encoded(order: _Order) -> Array:
+    """An order as bytes: JSON, with arrays behind it."""
+    arrays: list[Array] = []
+
+    def plain(value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            raise TypeError(f"{type(value).__name__} cannot be sent to ranks")
+        arrays.append(np.ascontiguousarray(value))
+        return {"array": value.dtype.str, "shape": value.shape}
+
+    text = json.dumps([order.part, order.name, order.arguments], default=plain).encode()
+    parts = [len(text).to_bytes(8, "little"), text, *(array.tobytes() for array in arrays)]
+    return np.frombuffer(b"".join(parts), np.uint8).copy()
+
+
+def _decoded(body: Array) -> _Order:
+    data = body.tobytes()
+    end = 8 + int.from_bytes(data[:8], "little")
+    at = end
+
+    def whole(value: dict[str, Any]) -> Any:
+        nonlocal at
+        if "array" not in value:
+            return value
+        array = np.frombuffer(data, value["array"], int(np.prod(value["shape"])), at).reshape(value["shape"])
+        at += array.nbytes
+        return array.copy()
+
+    part, name, arguments = json.loads(data[8:end], object_hook=whole)
+    return _Order(part, name, arguments)

@@ -1,0 +1,236 @@
+"""One rank's part of a run: its cells, their weather, their records. Rank 0 commands, all ranks do the same.
+
+Each method that is an order works in two halves: what a rank does alone, which may fail, is done at once; what the ranks do together it
+returns, to be called only when nobody failed. So no rank ever waits for a message of one that gave up.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.comm import World
+from steppe.engine.outputs import Outputs, positions
+from steppe.engine.plan import Plan
+from steppe.io import Checkpoint, Contents, Draft
+from steppe.kernels.sums import total
+from steppe.models import Increment, Inputs, Status
+from steppe.variable import Role
+
+Array = NDArray[Any]
+Together = Callable[[], Any]
+
+
+def nothing() -> None:
+    """What ranks do together after most orders."""
+
+
+class Part:
+    """What one rank computes of a run.
+
+    Parameters
+    ----------
+    plan
+        The run, the same on every rank.
+    world
+        All ranks.
+
+    Raises
+    ------
+    Mistake
+        The weather does not fit the run.
+    """
+
+    def __init__(self, plan: Plan, world: World) -> None:
+        self.plan, self.world, self.model = plan, world, plan.model
+        self.share, self.reach, self.deal = plan.surroundings(world)
+        self.kept = 0  # checkpoints of which this rank's tiles are durable
+        self.reader = plan.reader(self.share.cells, world)
+        self.outputs = Outputs(plan, world, self.deal)
+        self._draft = Draft()
+        self._digests: dict[int, bytes] = {}
+        self._undo: Callable[[], object] = nothing
+        self._open = False
+
+    # ---- orders ---------------------------------------------------------------------------------------------------------------------
+    def open(self, output: str, checkpoint: str) -> Together:
+        """Begins, or goes on from a checkpoint; the store of results is there."""
+        plan = self.plan
+        if checkpoint:
+            found = Checkpoint.open(Path(checkpoint), None)
+            groups: dict[str, dict[str, Array]] = {"state": {}, "parameter": {}, "recorder": {}}
+            for full, values in found.load(self.deal).items():
+                group, _, name = full.partition("/")
+                groups[group][name] = values
+            parameters, state = groups["parameter"], {name: self._unpacked(values) for name, values in groups["state"].items()}
+        else:
+            parameters = {name: self._own(values) for name, values in plan.chosen.values.items()}
+            state = {name: self._unpacked(self._own(values)) for name, values in plan.initial.items()}
+        self.model.initialise(self.share, parameters, state, plan.chosen.options, self.reach)
+        self._open = True
+        self.outputs.open(Path(output), found.manifest["records"] if checkpoint else None)
+        if checkpoint:
+            self.outputs.recorder.restore(groups["recorder"])
+        return nothing
+
+    def step(self, start: int, stop: int, looks: bool) -> Together:
+        """Computes the steps `start` .. `stop` - 1. looks: somebody may look afterwards."""
+        if looks:
+            self.model.expect_looks()
+        self.outputs.writer.check()
+        reader = cast(Inputs, self.reader)
+        at = start
+        for action in sorted((each for each in self.plan.actions if start <= each.step < stop), key=lambda each: each.step):
+            if at < action.step:
+                self.model.advance(range(at, action.step), reader, self.plan.clock, self.outputs.recorder)
+            at = action.step
+            for name, value in action.values.items():
+                self.model.set(name, value, None if action.cells is None else self._positions(action.cells)[1])
+        self.model.advance(range(at, stop), reader, self.plan.clock, self.outputs.recorder)
+        return self.outputs.exchange
+
+    def export(self, name: str) -> Together:
+        """A variable at the last step: on rank 0 of all cells, in packed order."""
+        values = self._packed(self.model.export(name))
+        return lambda: self._gathered(values)
+
+    def set(self, name: str, value: float | Array, cells: Array | None) -> Together:
+        """Sets a state, a parameter or an event input, everywhere or in some packed cells; gives the sums over them before and after."""
+        index = None
+        if cells is not None or np.ndim(value):
+            every = cells if cells is not None else np.arange(self.plan.grid.n_cells)
+            here, index = self._positions(every)
+            value = value[here] if isinstance(value, np.ndarray) and value.ndim else value
+            index = None if cells is None else index
+        before = self._values(name, index)
+        self.model.set(name, value, index)
+        after = self._values(name, index)
+        self._undo = lambda: self.model.set(name, before if before.ndim else float(before), index)
+
+        def together() -> Increment:
+            self._undo = nothing
+            cells = len(self.deal.mine) if index is None else len(index)
+            count = self.world.reduce(np.array([cells], np.int64), "sum")
+            sums = (total(np.broadcast_to(values, cells), self.world.reduce) for values in (before, after))
+            return Increment(name, int(count[0]), *sums)
+
+        return together
+
+    def keep(self, aside: str) -> Together:
+        """Begins a checkpoint, of copies; `kept` grows when this rank's part of it is durable."""
+        self.outputs.writer.check()
+        self._draft.copy(self._arrays(), self.deal)
+
+        def together() -> None:
+            self._draft.exchange(self.world)
+            self.outputs.writer.commit_behind(lambda records: self._write(Path(aside)))
+
+        return together
+
+    def wait(self) -> Together:
+        """Returns when all that was begun to be written is durable."""
+        self.outputs.writer.wait()
+        return nothing
+
+    def collect(self) -> Together:
+        """On rank 0 the hashes of all tiles of the checkpoint that is durable, by tile."""
+        mine = b"".join(tile.to_bytes(8, "little", signed=True) + digest for tile, digest in self._digests.items())
+
+        def together() -> dict[int, bytes]:
+            found: dict[int, bytes] = {}
+            for part in self.world.gather(np.frombuffer(mine, np.uint8)) or ():
+                entries = part.reshape(-1, 24)
+                found |= {int.from_bytes(entry[:8].tobytes(), "little", signed=True): entry[8:].tobytes() for entry in entries}
+            return found
+
+        return together
+
+    def tell_status(self) -> Together:
+        """On rank 0 the first bad cell of all ranks, counted in packed cells, with the number of all."""
+        status = self.model.status()
+        if status.count:
+            status = Status(**asdict(status) | {"cell": int(self.deal.mine[status.cell])})
+        mine = np.frombuffer(json.dumps(asdict(status)).encode(), np.uint8)
+
+        def together() -> Status:
+            found = [Status(**json.loads(part.tobytes())) for part in self.world.gather(mine) or ()]
+            bad = [each for each in found if each.count]
+            first = min(bad, key=lambda each: (each.step, each.cell), default=Status())
+            return Status(**asdict(first) | {"count": sum(each.count for each in bad)})
+
+        return together
+
+    def close(self) -> Together:
+        """Ends reading and writing; what is not in a checkpoint is lost."""
+        self.outputs.close()
+        if self.reader:
+            self.reader.close()
+        return nothing
+
+    # ---- what others ask of it -----------------------------------------------------------------------------------------------------
+    def undo(self) -> None:
+        """Takes back what this rank did for an order in which another one failed."""
+        undo, self._undo = self._undo, nothing
+        undo()
+
+    @property
+    def bad(self) -> bool:
+        """Whether a cell is bad."""
+        return self._open and bool(self.model.status().count)
+
+    @property
+    def contents(self) -> Contents:
+        """What is in the checkpoint that was begun last."""
+        return self._draft.contents
+
+    # ---- inside ---------------------------------------------------------------------------------------------------------------------
+    def _arrays(self) -> dict[str, Array]:
+        """All that a checkpoint must hold."""
+        return {
+            **{f"state/{name}": self._packed(values) for name, values in self.model.state.items()},
+            **{f"parameter/{name}": values for name, values in self.model.parameters.items()},
+            **{f"recorder/{name}": values for name, values in self.outputs.recorder.state().items()},
+        }
+
+    def _write(self, aside: Path) -> None:
+        self._digests = self._draft.write(aside)
+        self.kept += 1
+
+    def _values(self, name: str, index: Array | None) -> Array:
+        """What `set` changes: of the cells `index`, or one number that holds for all."""
+        if self.model.variables[name].role is Role.PARAMETER and self.model.parameters[name].ndim == 0 and index is None:
+            return np.array(self.model.parameters[name])
+        return self._packed(self.model.export(name, index))
+
+    def _positions(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        return positions(cells, self.deal.mine)
+
+    def _own(self, values: Any) -> Any:
+        """Of values for all packed cells those of this rank; one number stays one."""
+        if np.ndim(values) == 0:
+            return values
+        mine = self.deal.mine
+        return values[..., mine.start : mine.stop] if isinstance(mine, range) else values[..., mine]
+
+    def _packed(self, values: Array) -> Array:
+        """Values of this rank's part in the order of its packed cells."""
+        return values if self.model.needs.unit == "cells" or values.ndim < 2 else self.share.pack(values)
+
+    def _unpacked(self, values: Any) -> Any:
+        """The reverse, for a model of boxes."""
+        return values if self.model.needs.unit == "cells" or np.ndim(values) == 0 else self.share.unpack(values)
+
+    def _gathered(self, values: Array) -> Array | None:
+        parts = self.world.gather(values)
+        if parts is None:
+            return None
+        if len(parts) == 1:
+            return parts[0]
+        whole = np.empty(self.deal.n_cells, values.dtype)
+        for cells, part in zip(self.deal.cells, parts, strict=True):
+            whole[slice(cells.start, cells.stop) if isinstance(cells, range) else cells] = part
+        return whole

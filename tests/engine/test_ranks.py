@@ -1,0 +1,130 @@
+"""A run on many ranks: the same bytes for any number of them, however it is stopped, continued, looked at and changed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import steppe
+from steppe.comm import World, run_threads
+from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
+from steppe.errors import DamagedError, ModelError, SteppeError
+from tests.engine.test_simulation import digest
+from tests.scenario import copied
+
+RANKS = (1, 2, 3, 4, 7)
+
+
+def on_ranks(n: int, run_file: Path, work: Callable[[Simulation], Any], **changes: str) -> Any:
+    """What `work` makes of the run on rank 0 while the others obey."""
+
+    def rank(world: World) -> Any:
+        if world.rank:
+            return obey(world)
+        crew = Crew(world)
+        try:
+            plan = Plan.of(read_run_file(run_file, {key.replace("__", "."): value for key, value in changes.items()}), beside=n)
+            with Simulation(plan, crew=crew) as simulation:
+                return work(simulation)
+        finally:
+            crew.dismiss()
+
+    return run_threads(n, rank)[0]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(made_wide_scenario, tmp_path_factory):
+    """The digest of the scenario run in one go by one rank."""
+    run_file = copied(made_wide_scenario, tmp_path_factory.mktemp("whole"))
+    return digest(steppe.run(run_file))
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_ranks_do_not_change_a_byte(wide_scenario, uninterrupted, ranks, threads):
+    on_ranks(ranks, wide_scenario, lambda simulation: simulation.run(), engine__threads=threads)
+    assert digest(wide_scenario.parent / "out") == uninterrupted
+
+
+@pytest.mark.parametrize("then", RANKS)
+@pytest.mark.parametrize("first", [1, 2, 7])
+def test_a_checkpoint_of_any_number_of_ranks_is_continued_by_any_other(wide_scenario, uninterrupted, first, then):
+    def begin(simulation: Simulation) -> None:
+        simulation.step(137)
+        simulation.checkpoint()
+
+    on_ranks(first, wide_scenario, begin)
+    on_ranks(then, wide_scenario, lambda simulation: simulation.run())
+    assert digest(wide_scenario.parent / "out") == uninterrupted
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_many_checkpoints_and_no_thread_for_writing_are_the_same_run(wide_scenario, uninterrupted, ranks):
+    on_ranks(ranks, wide_scenario, lambda simulation: simulation.run(), engine__checkpoint='"20 days"', engine__write_behind="false")
+    assert digest(wide_scenario.parent / "out") == uninterrupted
+
+
+def test_more_ranks_than_cells_of_a_tile_and_idle_ranks(scenario):
+    alone = digest(on_ranks(1, scenario, lambda simulation: (simulation.run(), simulation.folder.path)[1]))
+    on_ranks(5, scenario, lambda simulation: simulation.run(), output__path='"many"')
+    assert {name: found for name, found in digest(scenario.parent / "many").items() if name != "output.zarr/zarr.json"} == {
+        name: found for name, found in alone.items() if name != "output.zarr/zarr.json"
+    }
+
+
+def test_looks_and_changes_are_the_same_for_any_number_of_ranks(wide_scenario):
+    def work(simulation: Simulation) -> list[Any]:
+        simulation.step(30)
+        found = [simulation.get(name) for name in ("water", "runoff", "rain", "capacity", "bad_step")]
+        found.append(simulation.set("capacity", 80.0, {"box": [144.0, -22.0, 145.0, -20.0]}))
+        found.append(simulation.set("water", simulation["water"] / 2))
+        with pytest.raises(ModelError, match="must lie between"):
+            simulation.set("water", -1.0)
+        cells = simulation.grid.n_cells
+        with pytest.raises(ModelError, match="must lie between"):
+            simulation.set("water", np.where(np.arange(cells) == cells - 1, -1.0, 5.0))  # wrong in the last rank alone
+        simulation.step(30)
+        return [*found, simulation.get("water"), simulation["runoff"].values]
+
+    expected = on_ranks(1, wide_scenario, work, output__path='"1"')
+    for ranks in RANKS[1:]:
+        for mine, alone in zip(on_ranks(ranks, wide_scenario, work, output__path=f'"{ranks}"'), expected, strict=True):
+            assert type(mine) is type(alone)
+            np.testing.assert_array_equal(mine, alone)
+
+
+def test_a_branch_of_ranks_goes_its_own_way(wide_scenario, uninterrupted):
+    def work(simulation: Simulation) -> None:
+        simulation.step(200)
+        with simulation.branch("what-if") as branch:
+            branch.set("capacity", 10.0)
+            branch.run()
+        simulation.run()
+
+    on_ranks(3, wide_scenario, work)
+    assert digest(wide_scenario.parent / "out") == uninterrupted
+    assert digest(wide_scenario.parent / "out" / "branches" / "what-if") != uninterrupted
+
+
+def test_damaged_weather_of_one_rank_ends_all_with_its_error(wide_scenario):
+    shards = sorted((wide_scenario.parent / "weather.zarr" / "rain" / "c").rglob("[0-9]*"))
+    file = [path for path in shards if path.is_file()][-1]
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+    def failure(ranks: int) -> str:
+        with pytest.raises(SteppeError) as caught:
+            on_ranks(ranks, wide_scenario, lambda simulation: simulation.run(), output__path=f'"out{ranks}"')
+        assert isinstance(caught.value, DamagedError)
+        return str(caught.value)
+
+    assert failure(1) == failure(3)
+
+
+def test_a_mistake_is_told_once_and_nothing_is_written(wide_scenario):
+    with pytest.raises(ModelError, match="capacity"):
+        on_ranks(3, wide_scenario, lambda simulation: simulation.run(), parameters__capacity="-5.0")
+    assert not (wide_scenario.parent / "out").exists()
