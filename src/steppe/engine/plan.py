@@ -192,11 +192,11 @@ class Plan:
         """The part of the grid that this process computes, and what it is handed instead of ranks."""
         needs, world = self.model.needs, Serial()
         if needs.unit == "cells":
-            return Partition.cells(self.grid, 1).owned(0), BoxReach(world, [()], total)
+            return Partition.cells(self.grid, 1).owned(0), BoxReach(world, None, total)
         if not isinstance(self.grid, Raster):
             raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
-        boxes = Partition.boxes(self.grid, 1, needs.halo or {})
-        return boxes[0], BoxReach(world, [box.pieces for box in boxes], total)
+        box = Partition.boxes(self.grid, world.size, needs.halo or {})[world.rank]
+        return box, BoxReach(world, box, total)
 
     @property
     def provenance(self) -> dict[str, Any]:
