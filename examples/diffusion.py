@@ -50,8 +50,8 @@ class Diffusion:
             exchange = self.reach.exchange([self.now])
             self.spread(self.box.interior)
             exchange.finish()
-            for halo, own in self.box.mirrors:
-                self.now[halo] = self.now[own]
+            for mirror in self.box.mirrors:
+                self.now[mirror.target] = self.now[mirror.source]
             for rim in self.box.rims:
                 self.spread(rim)
             self.now, self.new = self.new, self.now

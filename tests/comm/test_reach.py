@@ -1,14 +1,23 @@
+from itertools import product
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from steppe.comm import BoxReach, Serial
+from steppe.comm import BoxReach, Serial, World, run_threads
 from steppe.errors import Failure
-from steppe.grid import Box
+from steppe.grid import Box, Boxes, Domain, Edges, Face, Join
 from steppe.kernels.sums import total
+from tests.grid.halos import filled as planned
+from tests.grid.halos import numbered
+
+RANKS = (1, 2, 3, 4, 7)
+POLES: Edges = {"y": "pole", "x": "periodic"}
 
 
-def box(width: int = 1) -> Box:
-    return Box.whole({"y": 4, "x": 5}, {"y": width, "x": width}, {"y": "wall", "x": "periodic"}, np.arange(20))
+def one_box(width: int = 1) -> Box:
+    return Boxes(Domain.of({"y": 4, "x": 5}, {"x": "periodic"}), {"y": width, "x": width}, [(1, 1)])[0]
 
 
 def filled(box: Box, *leading: int) -> np.ndarray:
@@ -18,12 +27,12 @@ def filled(box: Box, *leading: int) -> np.ndarray:
 
 
 def reach(box: Box) -> BoxReach:
-    return BoxReach(Serial(), [box.pieces], total)
+    return BoxReach(Serial(), box, total)
 
 
 @pytest.mark.parametrize("width", [1, 2])
 def test_periodic_halos_are_filled_and_those_behind_walls_left(width: int) -> None:
-    b = box(width)
+    b = one_box(width)
     field = filled(b)
     own = field[b.own].copy()
     reach(b).exchange([field]).finish()
@@ -35,7 +44,7 @@ def test_periodic_halos_are_filled_and_those_behind_walls_left(width: int) -> No
 
 
 def test_several_fields_with_leading_dimensions_go_together() -> None:
-    b = box()
+    b = one_box()
     one, many = filled(b), filled(b, 3, 2)
     together = reach(b).exchange([one, many])
     together.finish()
@@ -43,20 +52,98 @@ def test_several_fields_with_leading_dimensions_go_together() -> None:
     assert (many[..., 1:-1, -1] == many[..., 1:-1, 1]).all()
 
 
-def test_halos_hold_what_the_cells_were_when_the_exchange_began() -> None:
-    b = box()
-    field = filled(b)
-    before = field[b.own].copy()
-    exchange = reach(b).exchange([field])
-    field[b.own] = -1.0
-    assert np.isnan(field[1:-1, 0]).all()
-    exchange.finish()
-    exchange.finish()
-    assert (field[1:-1, 0] == before[:, -1]).all()
+@pytest.mark.parametrize("ranks", RANKS)
+def test_halos_hold_what_the_cells_were_when_the_exchange_began(ranks: int) -> None:
+    boxes = Boxes(Domain.of({"y": 14, "x": 6}, POLES), {"y": 2, "x": 2}, [(ranks, 1)])
+    expected = planned(boxes)
+
+    def rank(world: World) -> None:
+        b, r = boxes[world.rank], BoxReach(world, boxes[world.rank], total)
+        field = numbered(boxes)[world.rank]
+        for _ in range(3):  # with buffers made, and with buffers kept
+            before = field[b.own].copy()
+            exchange = r.exchange([field], [-1])
+            field[b.own] = -5
+            exchange.finish()
+            exchange.finish()
+            field[b.own] = before
+            assert (field == expected[world.rank]).all()
+
+    run_threads(ranks, rank)
+
+
+@st.composite
+def cuts(draw: st.DrawFn) -> Boxes:
+    """1 to 8 ranks on a sphere, a box with walls, or two blocks one of which is turned."""
+    width = draw(st.integers(1, 2))
+    dims = draw(st.integers(1, 4)), draw(st.integers(1, 2))
+    edges = draw(st.sampled_from([POLES, {"y": "periodic"}, {"y": ("pole", "wall"), "x": "periodic"}, None]))
+    if edges is not None:
+        return Boxes(Domain.of({"y": 9, "x": 8}, edges), {"y": width, "x": width}, [dims])
+    join = Join(Face(1, 0, "low"), (1, 0), (draw(st.booleans()), False))
+    blocks = Domain.joined(("y", "x"), [(8, 4), (6, 8)], {Face(0, 1, "high"): join})
+    return Boxes(blocks, {"y": width, "x": width}, [(dims[0], 1), (1, dims[1])])
+
+
+@settings(max_examples=40)
+@given(cuts(), st.sampled_from([np.float64, np.float32, np.int16]))
+def test_several_arrays_with_parities_and_species_fill_halos_as_one_look_at_the_domain_does(boxes: Boxes, dtype: type) -> None:
+    expected = planned(boxes)
+
+    def rank(world: World) -> int:
+        b, r = boxes[world.rank], BoxReach(world, boxes[world.rank], total)
+        own = numbered(boxes)[world.rank]
+        scalar, vector = own.astype(dtype), own.astype(dtype)
+        species = np.stack([[own, 2 * own]] * 3).astype(dtype)
+        exchange = r.exchange([scalar, vector, species], [1, -1, 1])
+        exchange.finish()
+        assert (vector == expected[world.rank]).all()
+        assert (scalar == abs(expected[world.rank])).all()
+        assert (species[:, 1] == 2 * scalar).all()
+        return b.n_cells
+
+    assert sum(run_threads(len(boxes), rank)) == sum(np.prod(block) for block in boxes.domain.blocks)
+
+
+def test_there_is_one_message_to_each_peer_and_none_to_oneself() -> None:
+    boxes = Boxes(Domain.of({"y": 8, "x": 8}, {"y": "periodic", "x": "periodic"}), {"y": 1, "x": 1}, [(2, 1)])
+
+    class Counted:
+        """Counts the messages of a rank."""
+
+        def __init__(self, world: World) -> None:
+            self.world, self.rank, self.sent = world, world.rank, list[tuple[int, int]]()
+
+        def send(self, array: np.ndarray, to: int, tag: int = 0) -> object:
+            self.sent.append((to, array.size))
+            return self.world.send(array, to, tag)
+
+        def receive(self, into: np.ndarray, source: int, tag: int = 0) -> object:
+            assert not self.sent, "receives come before sends"
+            return self.world.receive(into, source, tag)
+
+    def rank(world: World) -> list[tuple[int, int]]:
+        counted = Counted(world)
+        fields = [np.zeros(boxes[world.rank].local) for _ in range(3)]
+        BoxReach(counted, boxes[world.rank], total).exchange(fields).finish()  # type: ignore[arg-type]
+        return counted.sent
+
+    two_rows_of_ten = 3 * 2 * (8 + 2)
+    assert run_threads(2, rank) == [[(1, two_rows_of_ten)], [(0, two_rows_of_ten)]]
+
+
+def test_a_model_that_swaps_its_arrays_or_makes_new_ones_gets_their_own_halos() -> None:
+    b = one_box()
+    r = reach(b)
+    fields = [filled(b) + k for k in range(12)]
+    for field in fields + fields:
+        field[:, 0] = field[:, -1] = np.nan
+        r.exchange([field]).finish()
+        assert (field[1:-1, 0] == field[1:-1, -2]).all()
 
 
 def test_a_second_exchange_waits_for_the_first_to_be_finished() -> None:
-    b = box()
+    b = one_box()
     r, field = reach(b), filled(b)
     first = r.exchange([field])
     with pytest.raises(Failure, match=r"Call finish\(\) first"):
@@ -65,24 +152,39 @@ def test_a_second_exchange_waits_for_the_first_to_be_finished() -> None:
     r.exchange([field]).finish()
 
 
-def test_arrays_of_two_dtypes_are_refused() -> None:
-    b = box()
+def test_arrays_that_cannot_go_together_are_refused() -> None:
+    b = one_box()
     with pytest.raises(Failure, match="must have one dtype"):
         reach(b).exchange([filled(b), filled(b).astype(np.float32)])
+    with pytest.raises(Failure, match=r"the box with halos, \(6, 7\), its shape is \(7, 6\)"):
+        reach(b).exchange([filled(b).T])
+    with pytest.raises(Failure, match="no neighbours"):
+        BoxReach(Serial(), None, total).exchange([filled(b)])
 
 
-def test_totals_are_exact_and_greatest_values_found() -> None:
-    r = reach(box())
-    x = np.array([[1e16, 1.0], [-1e16, 2.0]])
-    assert r.total(x) == 3.0
-    assert r.total(np.empty(0)) == 0.0
-    assert r.largest(x) == 1e16
-    assert r.largest(np.empty(0)) == -np.inf
+@pytest.mark.parametrize("ranks", RANKS)
+def test_totals_are_exact_and_greatest_values_found_for_any_ranks(ranks: int) -> None:
+    x = np.array([1e16, 1.0, -1e16, 2.0, 0.25, -7.0, 1.0, 1.0])
+
+    def rank(world: World) -> None:
+        part = x[world.rank :: world.size]
+        r = BoxReach(world, None, total)
+        assert r.total(part) == -1.75
+        assert r.largest(part) == 1e16
+        assert r.largest(part[part > 1e30]) == -np.inf
+        assert r.total(np.empty(0)) == 0.0
+
+    run_threads(ranks, rank)
 
 
-def test_a_value_that_is_not_finite_shows_in_totals_and_greatest_values() -> None:
-    r = reach(box())
-    assert np.isnan(r.total(np.array([1.0, np.nan])))
-    assert np.isnan(r.total(np.array([1.0, -np.inf])))
-    assert np.isnan(r.largest(np.array([np.nan, 5.0])))
-    assert r.largest(np.array([1.0, np.inf])) == np.inf
+@pytest.mark.parametrize("ranks", RANKS)
+def test_a_value_that_is_not_finite_on_one_rank_shows_on_all(ranks: int) -> None:
+    def rank(world: World) -> None:
+        r = BoxReach(world, None, total)
+        for bad, mine in product((np.nan, -np.inf), ([1.0, 2.0],)):
+            values = np.array([bad, *mine] if world.rank == world.size - 1 else mine)
+            assert np.isnan(r.total(values))
+            assert np.isnan(r.largest(values)) if np.isnan(bad) else r.largest(values) == 2.0
+        assert r.largest(np.array([1.0, np.inf])) == np.inf
+
+    run_threads(ranks, rank)

@@ -55,7 +55,7 @@ def started(field: np.ndarray, rate: float = 0.1, edges: Mapping[str, Edge] | No
     model = Diffusion()
     (box,) = Partition.boxes(grid, 1, model.needs.halo or {}, edges)
     as_protocol: Model = model
-    as_protocol.initialise(box, {"rate": rate}, {"concentration": field}, {}, BoxReach(Serial(), [box.pieces], total))
+    as_protocol.initialise(box, {"rate": rate}, {"concentration": field}, {}, BoxReach(Serial(), box, total))
     return model
 
 

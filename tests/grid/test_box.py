@@ -1,26 +1,22 @@
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.errors import GridError
-from steppe.grid import Box, Edge, Partition, Raster
+from steppe.grid import Box, Boxes, Domain, Partition, Raster
 
 
 @st.composite
-def boxes(draw: st.DrawFn) -> tuple[Box, tuple[Edge, ...]]:
+def boxes(draw: st.DrawFn) -> Box:
     axes = ("z", "y", "x")[: draw(st.integers(1, 3))]
     shape = {axis: draw(st.integers(1, 6)) for axis in axes}
     halo = {axis: draw(st.integers(0, min(2, shape[axis]))) for axis in axes}
-    edges: dict[str, Edge] = {axis: draw(st.sampled_from(("wall", "periodic"))) for axis in axes}
-    return Box.whole(shape, halo, edges, np.arange(int(np.prod(list(shape.values()))))), tuple(edges.values())
+    return Boxes(Domain.of(shape, {}), halo, [(1,) * len(axes)])[0]
 
 
 @given(boxes())
-def test_interior_and_rims_are_disjoint_and_make_up_the_own_cells(drawn: tuple[Box, tuple[Edge, ...]]) -> None:
-    box, _ = drawn
+def test_interior_and_rims_are_disjoint_and_make_up_the_own_cells(box: Box) -> None:
     visits = np.zeros(box.local, dtype=int)
     for part in (box.interior, *box.rims):
         visits[part] += 1
@@ -30,36 +26,19 @@ def test_interior_and_rims_are_disjoint_and_make_up_the_own_cells(drawn: tuple[B
 
 
 @given(boxes())
-def test_no_cell_of_the_interior_is_reached_from_the_halo(drawn: tuple[Box, tuple[Edge, ...]]) -> None:
-    box, _ = drawn
+def test_no_cell_of_the_interior_is_reached_from_the_halo(box: Box) -> None:
     for inner, own, width in zip(box.interior, box.own, box.halo, strict=True):
         assert inner.start - width >= own.start
         assert inner.stop <= inner.start or inner.stop + width <= own.stop
 
 
 @given(boxes())
-def test_pieces_and_mirrors_fill_the_whole_halo_as_a_brute_force_does(drawn: tuple[Box, tuple[Edge, ...]]) -> None:
-    box, edges = drawn
+def test_mirrors_fill_the_halos_of_a_box_with_walls_corners_too(box: Box) -> None:
     field = np.full(box.local, -1)
     field[box.own] = np.arange(box.n_cells).reshape(box.shape)
-    for piece in box.pieces:
-        assert piece.peer == 0
-        field[piece.target] = field[piece.source]
+    expected = np.pad(field[box.own], [(width, width) for width in box.halo], mode="symmetric")
     for mirror in box.mirrors:
         field[mirror.target] = field[mirror.source]
-    expected = np.empty(box.local, dtype=int)
-    for place in product(*map(range, box.local)):
-        source = []
-        for at, width, length, edge in zip(place, box.halo, box.shape, edges, strict=True):
-            i = at - width
-            if edge == "periodic":
-                i %= length
-            elif i < 0:
-                i = -1 - i
-            elif i >= length:
-                i = 2 * length - 1 - i
-            source.append(i)
-        expected[place] = np.ravel_multi_index(source, box.shape)
     assert (field == expected).all()
 
 
@@ -73,18 +52,49 @@ def test_packing_a_box_follows_the_order_of_the_grid_and_unpacking_undoes_it() -
     assert (box.unpack(packed) == grid.unpack(packed, fill=-1)).all()
 
 
+@given(st.integers(1, 9), st.integers(1, 200), st.integers(1, 12))
+def test_own_cells_of_all_ranks_are_each_packed_cell_once_and_put_together_the_whole(rows: int, columns: int, ranks: int) -> None:
+    grid = Raster(9.0, -0.1, 100.0, 0.1, np.ones((rows, columns), dtype=bool))
+    try:
+        boxes = Partition.boxes(grid, ranks, {"y": 1, "x": 1})
+    except GridError:
+        assert ranks > 1
+        return
+    packed = np.random.default_rng(rows).random((2, grid.n_cells))
+    whole = grid.unpack(packed)
+    gathered, times = np.zeros_like(packed), np.zeros(grid.n_cells, dtype=int)
+    for box in boxes:
+        (y, x), (ny, nx) = box.origin, box.shape
+        own = whole[:, y : y + ny, x : x + nx]
+        assert (np.diff(box.cells) > 0).all()
+        assert (box.pack(own) == packed[:, box.cells]).all()
+        assert (box.unpack(packed[:, box.cells]) == own).all()
+        gathered[:, box.cells] = box.pack(own)
+        times[box.cells] += 1
+    assert (times == 1).all()
+    assert (gathered == packed).all()
+
+
 def test_columns_that_go_round_the_earth_are_periodic_and_rows_are_walls() -> None:
     (around,) = Partition.boxes(Raster(85.0, -10.0, 5.0, 10.0, np.ones((18, 36), dtype=bool)), 1, {"y": 1, "x": 1})
-    assert [piece.target[1] for piece in around.pieces] == [slice(0, 1), slice(37, 38)]
-    assert len(around.mirrors) == 2
+    assert [piece.mine[1] for piece in around.receives] == [slice(0, 1), slice(37, 38)]
+    assert [(mirror.axis, mirror.side) for mirror in around.mirrors] == [(0, "low"), (0, "high")]
     (part,) = Partition.boxes(Raster(85.0, -10.0, 5.0, 10.0, np.ones((18, 35), dtype=bool)), 1, {"y": 1, "x": 1})
-    assert not part.pieces
+    assert not part.receives
     assert len(part.mirrors) == 4
 
 
-def test_edges_and_halos_that_cannot_be_are_explained() -> None:
+def test_what_cannot_be_a_box_is_explained() -> None:
     grid = Raster(0.0, -1.0, 0.0, 1.0, np.ones((2, 5), dtype=bool))
     with pytest.raises(GridError, match='"open" of axis "y" is not known'):
         Partition.boxes(grid, 1, {"y": 1, "x": 1}, {"y": "open"})  # type: ignore[dict-item]
-    with pytest.raises(GridError, match='Axis "y" of 2 cells is too short for a halo of 3'):
+    with pytest.raises(GridError, match="An axis of 2 cells is too short for a halo of 3"):
         Partition.boxes(grid, 1, {"y": 3, "x": 1})
+    with pytest.raises(GridError, match="5 cells is too short for 3 boxes with a halo of 2"):
+        Partition.boxes(grid, 3, {"y": 1, "x": 2}, dims={"y": 1, "x": 3})
+    with pytest.raises(GridError, match="2 x 1 boxes were asked for 3 ranks"):
+        Partition.boxes(grid, 3, {"y": 1, "x": 1}, dims={"y": 2, "x": 1})
+    with pytest.raises(GridError, match="has two axes"):
+        Partition.boxes(grid, 1, {"x": 1})
+    with pytest.raises(GridError, match="no holes, but only 1 of 2"):
+        Partition.boxes(Raster(0.0, -1.0, 0.0, 1.0, np.array([[True, False]])), 1, {"y": 1, "x": 1})

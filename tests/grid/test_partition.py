@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.errors import GridError
-from steppe.grid import Partition, Raster, builtin_grid, tile_size, tiles
+from steppe.grid import Partition, builtin_grid, tile_size, tiles
 
 weights = st.lists(st.integers(0, 1_000), min_size=0, max_size=60)
 
@@ -84,13 +84,3 @@ def test_weights_that_cannot_be_are_explained(cost: Any) -> None:
 def test_a_grid_is_not_cut_for_no_rank() -> None:
     with pytest.raises(GridError, match="one rank or more, not 0"):
         Partition.cells(10, 0)
-
-
-def test_a_box_needs_one_rank_and_a_full_raster_of_two_axes() -> None:
-    full = Raster(0.0, -1.0, 0.0, 1.0, np.ones((4, 5), dtype=bool))
-    with pytest.raises(GridError, match="computed by one rank, 2 were asked for"):
-        Partition.boxes(full, 2, {"y": 1, "x": 1})
-    with pytest.raises(GridError, match="has two axes"):
-        Partition.boxes(full, 1, {"x": 1})
-    with pytest.raises(GridError, match="no holes, but only 1 of 2"):
-        Partition.boxes(Raster(0.0, -1.0, 0.0, 1.0, np.array([[True, False]])), 1, {"y": 1, "x": 1})

@@ -1,6 +1,6 @@
 """What a model with neighbours is handed instead of ranks: exchange of halos, sums and greatest values over all ranks.
 
-    exchange = reach.exchange([u, v])     packs and sends the own cells that are a peer's halo
+    exchange = reach.exchange([u, v])     one message to each peer: the own cells that are its halo
     ...                                   the model computes its interior meanwhile
     exchange.finish()                     unpacks what came: the halos are filled
     ...                                   the model computes its rims
@@ -9,7 +9,7 @@ The plan of an exchange is data made by the grid, and how an exact sum is made i
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,8 +17,58 @@ from steppe.comm.world import EXCHANGE_TAG, Array, Operation, Request, World
 from steppe.errors import Failure
 
 Slices = tuple[slice, ...]
-Piece = tuple[int, Slices, Slices]  # peer, rectangle of my halo, rectangle of the peer's own cells that fills it
 Total = Callable[[Array, Callable[[Array, Operation], Array]], float]
+Copy = Callable[[Array, Array], Any]  # fills the first array from the second
+
+KEPT = 8  # sets of arrays whose buffers are kept: a model that swaps old and new in a few sub-steps has fewer
+
+
+class Piece(Protocol):
+    """A rectangle of my array with halos that is filled or sent: `steppe.grid.Piece`."""
+
+    @property
+    def peer(self) -> int:
+        """The rank that sends or is sent to."""
+        ...
+
+    @property
+    def mine(self) -> Slices:
+        """The rectangle."""
+        ...
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axis of what is sent that lies along each axis of what is filled."""
+        ...
+
+    @property
+    def flips(self) -> tuple[bool, ...]:
+        """Whether that axis runs backwards."""
+        ...
+
+    @property
+    def parity(self) -> int:
+        """-1 when values that point along an axis change sign on the way."""
+        ...
+
+
+class Plan(Protocol):
+    """What fills my halo and what of mine fills others', in one order on both sides: `steppe.grid.Box`."""
+
+    @property
+    def local(self) -> tuple[int, ...]:
+        """Shape of the box with halos."""
+        ...
+
+    @property
+    def receives(self) -> Sequence[Piece]:
+        """What fills my halo."""
+        ...
+
+    @property
+    def sends(self) -> Sequence[Piece]:
+        """What of mine fills halos."""
+        ...
 
 
 class BoxReach:
@@ -28,45 +78,47 @@ class BoxReach:
     ----------
     world
         The ranks.
-    plans
-        What fills the halos of each rank, by rank: `[box.pieces for box in Partition.boxes(...)]`.
+    plan
+        The box of this rank, one of `Partition.boxes(...)`; None for cells without neighbours.
     total
         The sum of an array over all ranks, given `world.reduce`, that does not depend on their order: `steppe.kernels.sums.total`.
     """
 
-    def __init__(self, world: World, plans: Sequence[Sequence[Piece]], total: Total) -> None:
-        me = world.rank
+    def __init__(self, world: World, plan: Plan | None, total: Total) -> None:
         self._world = world
         self._total = total
-        self._receives = {peer: [target for p, target, _ in plans[me] if p == peer] for peer in sorted({p for p, _, _ in plans[me]})}
-        sends = {peer: [source for p, _, source in plan if p == me] for peer, plan in enumerate(plans)}
-        self._sends = {peer: sources for peer, sources in sends.items() if sources}
+        self._plan = plan
         self._live: BoxExchange | None = None
+        self._packings: dict[object, _Packing] = {}
 
-    def exchange(self, arrays: Sequence[Array]) -> "BoxExchange":
+    def exchange(self, arrays: Sequence[Array], parities: Sequence[int] | None = None) -> "BoxExchange":
         """Starts filling the halos of `arrays`, of one dtype, whose last dimensions are the box with halos.
 
-        Their own cells are read now, so they may change at once; their halos are written by `finish`.
+        Their own cells are read now, so they may change at once; their halos may be read after `finish`. Arrays that are exchanged
+        again and again should stay where they are in memory: the buffers and ranges of the last few sets are kept.
+
+        Parameters
+        ----------
+        arrays
+            Any dimensions before those of the box (species, levels) go with it.
+        parities
+            1 or -1 for each array: -1 when its values point along an axis, and so change sign beyond a pole. Default: 1.
 
         Raises
         ------
         Failure
-            The last exchange is not finished, or the arrays differ in dtype.
+            The last exchange is not finished, the arrays differ in dtype or are not of the box, or there are no neighbours.
         """
         if self._live is not None and not self._live.finished:
             raise Failure("An exchange was started before the last one was finished. Call finish() first.")
-        if len({array.dtype for array in arrays}) != 1:
-            raise Failure(f"Arrays exchanged together must have one dtype, they have {[str(array.dtype) for array in arrays]}.")
-        incoming: list[tuple[Request, Array, list[Array]]] = []
-        for peer, targets in self._receives.items():
-            halos = [array[_last(target)] for array in arrays for target in targets]
-            buffer = np.empty(sum(halo.size for halo in halos), dtype=arrays[0].dtype)
-            incoming.append((self._world.receive(buffer, peer, EXCHANGE_TAG), buffer, halos))
-        outgoing = []
-        for peer, sources in self._sends.items():
-            packed = np.concatenate([array[_last(source)].ravel() for array in arrays for source in sources])
-            outgoing.append(self._world.send(packed, peer, EXCHANGE_TAG))
-        self._live = BoxExchange(incoming, outgoing)
+        signs = (1,) * len(arrays) if parities is None else tuple(parities)
+        key = (signs, *((a.ctypes.data, a.shape, a.strides, a.dtype) for a in arrays))
+        packing = self._packings.get(key)
+        if packing is None:
+            packing = self._packings[key] = _Packing(self._world.rank, self._plan, arrays, signs)
+            if len(self._packings) > KEPT:
+                del self._packings[next(iter(self._packings))]
+        self._live = BoxExchange(self._world, packing)
         return self._live
 
     def total(self, x: Array) -> float:
@@ -82,28 +134,81 @@ class BoxReach:
         return float("nan") if found[0] else float(found[1])
 
 
+class _Packing:
+    """The buffers of an exchange of some arrays, and every copy into and out of them, ready to be made."""
+
+    def __init__(self, me: int, plan: Plan | None, arrays: Sequence[Array], signs: Sequence[int]) -> None:
+        if plan is None:
+            raise Failure("There are no halos to exchange: the model's cells have no neighbours.")
+        if len({array.dtype for array in arrays}) != 1:
+            raise Failure(f"Arrays exchanged together must have one dtype, they have {[str(array.dtype) for array in arrays]}.")
+        targets: dict[int, list[Array]] = {}
+        sources: dict[int, list[tuple[Copy, Array]]] = {}
+        for array, sign in zip(arrays, signs, strict=True):
+            if array.shape[-len(plan.local) :] != plan.local:
+                raise Failure(f"The last dimensions of an array must be the box with halos, {plan.local}, its shape is {array.shape}.")
+            for piece in plan.receives:
+                targets.setdefault(piece.peer, []).append(array[_last(piece.mine)])
+            for piece in plan.sends:
+                copy = _negate if piece.parity == sign == -1 else np.copyto
+                sources.setdefault(piece.peer, []).append((copy, _turned(array[_last(piece.mine)], piece)))
+        own = zip(targets.pop(me, []), sources.pop(me, []), strict=True)
+        self.within = [(copy, halo, source) for halo, (copy, source) in own]
+        self.incoming = [(peer, *_buffered(halos)) for peer, halos in targets.items()]
+        self.outgoing: list[tuple[int, Array, list[tuple[Copy, Array, Array]]]] = []
+        for peer, given in sources.items():
+            buffer, parts = _buffered([source for _, source in given])
+            self.outgoing.append((peer, buffer, [(copy, part, source) for (copy, _), (source, part) in zip(given, parts, strict=True)]))
+
+
+def _negate(into: Array, source: Array) -> None:
+    np.negative(source, out=into)
+
+
 def _last(dimensions: Slices) -> Any:
     """The index of a rectangle in the last dimensions of an array."""
     return (..., *dimensions)
 
 
+def _turned(rectangle: Array, piece: Piece) -> Array:
+    """A view of what is sent, its axes as they run in the halo that it fills."""
+    leading = rectangle.ndim - len(piece.axes)
+    axes = (*range(leading), *(leading + axis for axis in piece.axes))
+    turned: Array = rectangle.transpose(axes)[_last(tuple(slice(None, None, -1 if flip else 1) for flip in piece.flips))]
+    return turned
+
+
+def _buffered(rectangles: Sequence[Array]) -> tuple[Array, list[tuple[Array, Array]]]:
+    """A buffer for all rectangles one after another, and each of them beside its part of it."""
+    ends = np.cumsum([rectangle.size for rectangle in rectangles])
+    buffer = np.empty(int(ends[-1]), dtype=rectangles[0].dtype)
+    parts = np.split(buffer, ends[:-1])
+    return buffer, [(rectangle, part.reshape(rectangle.shape)) for rectangle, part in zip(rectangles, parts, strict=True)]
+
+
 class BoxExchange:
     """An exchange under way."""
 
-    def __init__(self, incoming: list[tuple[Request, Array, list[Array]]], outgoing: list[Request]) -> None:
-        self._incoming = incoming
-        self._outgoing = outgoing
+    def __init__(self, world: World, packing: _Packing) -> None:
+        self._packing = packing
         self.finished = False
+        self._receives: list[Request] = [world.receive(buffer, peer, EXCHANGE_TAG) for peer, buffer, _ in packing.incoming]
+        self._sends: list[Request] = []
+        for peer, buffer, copies in packing.outgoing:
+            for copy, part, source in copies:
+                copy(part, source)
+            self._sends.append(world.send(buffer, peer, EXCHANGE_TAG))
+        for copy, halo, source in packing.within:
+            copy(halo, source)
 
     def finish(self) -> None:
         """Returns when the halos are filled and everything sent has left; a second call does nothing."""
         if self.finished:
             return
-        for request, buffer, halos in self._incoming:
+        for request, (_, _, parts) in zip(self._receives, self._packing.incoming, strict=True):
             request.wait()
-            ends = np.cumsum([halo.size for halo in halos])
-            for halo, values in zip(halos, np.split(buffer, ends[:-1]), strict=True):
-                halo[...] = values.reshape(halo.shape)
-        for request in self._outgoing:
+            for halo, part in parts:
+                halo[...] = part
+        for request in self._sends:
             request.wait()
         self.finished = True

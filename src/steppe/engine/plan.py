@@ -196,12 +196,12 @@ class Plan:
             partition = Partition.cells(self.grid, world.size)
             shares = [partition.owned(rank) for rank in ranks]
             deal = Deal(self.grid.n_cells, world.rank, [share.cells for share in shares])
-            return shares[world.rank], BoxReach(world, [() for _ in ranks], total), deal
+            return shares[world.rank], BoxReach(world, None, total), deal
         if not isinstance(self.grid, Raster):
             raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
         boxes = Partition.boxes(self.grid, world.size, needs.halo or {})
         deal = Deal(self.grid.n_cells, world.rank, [box.cells for box in boxes])
-        return boxes[world.rank], BoxReach(world, [box.pieces for box in boxes], total), deal
+        return boxes[world.rank], BoxReach(world, boxes[world.rank], total), deal
 
     @property
     def provenance(self) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """What exists where: rasters, points, regions, and which rank computes or stores which cells. Pure data, no messages."""
 
-from steppe.grid.box import Box, Edge, Mirror, Piece
+from steppe.grid.box import Box, Mirror, Piece
+from steppe.grid.boxes import Boxes, choose_dims
 from steppe.grid.builtin import BUILTIN, builtin_grid
 from steppe.grid.deal import Cells, Deal
+from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.grid import Grid
 from steppe.grid.lattice import Lattice, read_lattice
 from steppe.grid.partition import Partition, Share, tile_size, tiles
@@ -15,10 +17,15 @@ from steppe.grid.region import Region, RegionLike, region_names
 __all__ = [
     "BUILTIN",
     "Box",
+    "Boxes",
     "Cells",
     "Deal",
+    "Domain",
     "Edge",
+    "Edges",
+    "Face",
     "Grid",
+    "Join",
     "Lattice",
     "Mirror",
     "Partition",
@@ -30,6 +37,7 @@ __all__ = [
     "RegionLike",
     "Share",
     "builtin_grid",
+    "choose_dims",
     "read_grid",
     "read_lattice",
     "region_names",

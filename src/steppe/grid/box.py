@@ -4,86 +4,74 @@
     | halo                |    interior: own cells that no halo reaches, computed while messages travel
     |  +---------------+  |    rims: the rest of own, disjoint, computed when the halos are filled
     |  | rim           |  |
-    |  |  +---------+  |  |    pieces: which rectangle of whose array fills which rectangle of the halo (periodic edges)
-    |  |  |interior |  |  |    mirrors: at a wall, which own cells, reversed, a model without flow through the wall copies
-    |  |  +---------+  |  |
+    |  |  +---------+  |  |    receives: which rectangle of whose own cells fills which rectangle of the halo
+    |  |  |interior |  |  |    sends: the same of the others' halos, so that nobody has to be asked
+    |  |  +---------+  |  |    mirrors: at a wall, which own cells, reversed, a model without flow through the wall copies
     |  +---------------+  |
     +---------------------+
 
 The same code computes interior and rims, so that overlapping messages with work is a range and no second path.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.errors import GridError
+from steppe.grid.domain import Side
 
-Edge = Literal["wall", "periodic"]
 Slices = tuple[slice, ...]
 
 
 class Piece(NamedTuple):
-    """A rectangle of my halo that is filled from a rectangle of a peer's own cells; slices of arrays with halos."""
+    """A rectangle of my array with halos, and the rectangle of the peer's that it is filled from (of `receives`) or fills (of `sends`).
+
+    Axis a of what is filled runs along axis axes[a] of what it is filled from, backwards where flips[a]. parity: -1 when values that
+    point along an axis (a velocity, say) change sign on the way, which they do beyond a pole.
+    """
 
     peer: int
-    target: Slices
-    source: Slices
+    mine: Slices
+    theirs: Slices
+    axes: tuple[int, ...]
+    flips: tuple[bool, ...]
+    parity: int
 
 
 class Mirror(NamedTuple):
-    """A rectangle of my halo behind a wall, and my own cells in front of it in reversed order."""
+    """A rectangle of my halo behind a wall, my own cells in front of it in reversed order, and the axis through the wall."""
 
     target: Slices
     source: Slices
+    axis: int
+    side: Side
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Box:
     """One rank's box. All slices index the last dimensions of arrays of shape `local`, those with halos.
 
-    shape: own cells by axis. halo: widths by axis. order (cells,): row-major position in the own box of the i-th packed cell.
+    block: which block of the domain, 0 when there is one. origin: index in the block of the first own cell, by axis.
+    shape: own cells by axis. halo: widths by axis. cells (cells,): the packed cells of the grid that are its own, ascending.
+    order (cells,): row-major position in the own box of each of them. Pieces with one peer have one order on both sides.
     """
 
     rank: int
+    block: int
+    origin: tuple[int, ...]
     shape: tuple[int, ...]
     halo: tuple[int, ...]
+    cells: NDArray[np.int64]
     order: NDArray[np.int64]
-    pieces: tuple[Piece, ...]
+    receives: tuple[Piece, ...]
+    sends: tuple[Piece, ...]
     mirrors: tuple[Mirror, ...]
-
-    @classmethod
-    def whole(cls, shape: Mapping[str, int], halo: Mapping[str, int], edges: Mapping[str, Edge], order: NDArray[np.int64]) -> "Box":
-        """The one box that covers a domain, of rank 0.
-
-        Raises
-        ------
-        GridError
-            An edge is given for an unknown axis or is of no known kind, or an axis is shorter than its halo.
-        """
-        for axis, edge in edges.items():
-            if axis not in shape or edge not in ("wall", "periodic"):
-                raise GridError(f'Edge "{edge}" of axis "{axis}" is not known. Axes: {", ".join(shape)}; edges: wall, periodic.')
-        for axis, width in halo.items():
-            if not 0 <= width <= shape[axis]:
-                raise GridError(f'Axis "{axis}" of {shape[axis]} cells is too short for a halo of {width}. Use a larger grid.')
-        lengths, widths = tuple(shape.values()), tuple(halo[axis] for axis in shape)
-        kinds = tuple(edges[axis] for axis in shape)
-        return cls(0, lengths, widths, order, _wrapped(lengths, widths, kinds), _mirrored(lengths, widths, kinds))
 
     @property
     def n_cells(self) -> int:
         """Number of own cells."""
-        return int(np.prod(self.shape))
-
-    @property
-    def cells(self) -> range:
-        """The packed cells of the box: all of the grid."""
-        return range(self.n_cells)
+        return self.cells.size
 
     @property
     def local(self) -> tuple[int, ...]:
@@ -115,40 +103,13 @@ class Box:
         return tuple(found)
 
     def pack(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the own box (..., *shape) in packed order (..., cells)."""
+        """Values of the own box (..., *shape) in packed order, one for each of `cells` (..., cells)."""
         values = np.asarray(values)
         return values.reshape(*values.shape[: values.ndim - len(self.shape)], -1)[..., self.order]
 
     def unpack(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Packed values (..., cells) as a box (..., *shape)."""
+        """Packed values of the own cells (..., cells) as a box (..., *shape)."""
         values = np.asarray(values)
         box = np.empty_like(values)
         box[..., self.order] = values
         return box.reshape(*values.shape[:-1], *self.shape)
-
-
-def _wrapped(lengths: tuple[int, ...], widths: tuple[int, ...], edges: tuple[Edge, ...]) -> tuple[Piece, ...]:
-    """The pieces of periodic edges, corners between two of them included."""
-    ranges: list[list[tuple[slice, slice]]] = []
-    for length, width, edge in zip(lengths, widths, edges, strict=True):
-        own = slice(width, width + length)
-        ranges.append([(own, own)])
-        if edge == "periodic" and width:
-            ranges[-1].append((slice(0, width), slice(length, length + width)))
-            ranges[-1].append((slice(width + length, 2 * width + length), slice(width, 2 * width)))
-    whole = tuple(pairs[0] for pairs in ranges)
-    chosen = (pick for pick in product(*ranges) if pick != whole)
-    return tuple(Piece(0, tuple(target for target, _ in pick), tuple(source for _, source in pick)) for pick in chosen)
-
-
-def _mirrored(lengths: tuple[int, ...], widths: tuple[int, ...], edges: tuple[Edge, ...]) -> tuple[Mirror, ...]:
-    """The mirrors of walls. Axis by axis over the whole local array, so that copying them in turn fills the corners too."""
-    found = []
-    everything = [slice(None)] * len(lengths)
-    for axis, (length, width, edge) in enumerate(zip(lengths, widths, edges, strict=True)):
-        if edge == "wall" and width:
-            low = (slice(0, width), slice(2 * width - 1, width - 1, -1))
-            high = (slice(width + length, 2 * width + length), slice(width + length - 1, length - 1, -1))
-            for target, source in (low, high):
-                found.append(Mirror(*((*everything[:axis], part, *everything[axis + 1 :]) for part in (target, source))))
-    return tuple(found)

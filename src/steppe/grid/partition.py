@@ -10,12 +10,14 @@ Pure functions of numbers that every rank has: no messages.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steppe.errors import GridError
-from steppe.grid.box import Box, Edge
+from steppe.grid.boxes import Boxes, choose_dims
+from steppe.grid.domain import Domain, Edges
 from steppe.grid.grid import Grid
 from steppe.grid.raster import Raster
 
@@ -104,35 +106,41 @@ class Partition:
         return cls(_fill(summed, ranks, low))
 
     @staticmethod
-    def boxes(grid: Raster, ranks: int, halo: Mapping[str, int], edges: Mapping[str, Edge] | None = None) -> tuple[Box, ...]:
-        """The box with halos that each rank computes of a raster whose cells are all active: one box, for one rank.
+    def boxes(
+        grid: Raster, ranks: int, halo: Mapping[str, int], edges: Edges | None = None, dims: Mapping[str, int] | None = None
+    ) -> Boxes:
+        """The box with halos that each rank computes of a raster whose cells are all active; each is made when it is asked for.
 
         Parameters
         ----------
         grid
             Its rows and columns are the axes, in the order of `halo`.
         ranks
-            1.
+            How many boxes.
         halo
             Name of each axis -> width of its halo in cells, e.g. {"y": 1, "x": 1}.
         edges
-            Name of an axis -> "wall" or "periodic". Default: walls, but periodic columns when they go round the Earth.
+            Name of an axis -> "wall", "periodic" or "pole", or a pair of them for its low and its high end. Default: walls, but
+            periodic columns when they go round the Earth.
+        dims
+            Name of each axis -> into how many boxes it is cut. Default: what gives the least halo.
 
         Raises
         ------
         GridError
-            There is more than one rank, a cell is not active, or an axis is not known or shorter than its halo.
+            The grid cannot be cut into so many boxes, a cell is not active, or an axis or an edge is not known.
         """
-        if ranks != 1:
-            raise GridError(f"A box is computed by one rank, {ranks} were asked for. Start the run with one rank.")
         if not grid.active.all():
             raise GridError(f"A box has no holes, but only {grid.n_cells} of {grid.active.size} cells are active. Use a full mask.")
         if len(halo) != 2:
             raise GridError(f"A raster has two axes, the halo names {len(halo)}: {', '.join(halo)}. Name the rows first, then the columns.")
         rows, columns = halo
         around = round(grid.nlon * grid.dlon, 6) == 360.0
-        chosen: dict[str, Edge] = {rows: "wall", columns: "periodic" if around else "wall"}
-        return (Box.whole(dict(zip(halo, grid.active.shape, strict=True)), halo, {**chosen, **(edges or {})}, grid.order),)
+        domain = Domain.of({rows: grid.nlat, columns: grid.nlon}, {columns: "periodic" if around else "wall", **(edges or {})})
+        cut = choose_dims(domain.blocks[0], tuple(halo.values()), ranks) if dims is None else tuple(dims[axis] for axis in halo)
+        if prod(cut) != ranks:
+            raise GridError(f"{' x '.join(map(str, cut))} boxes were asked for {ranks} ranks. Leave the dims out, or make them fit.")
+        return Boxes(domain, halo, [cut], grid.order)
 
     @property
     def ranks(self) -> int:

@@ -1,0 +1,221 @@
+"""A domain cut into one box for each rank, with the plan of who fills whose halo.
+
+Cut k of an axis of n cells into d parts is at n*k//d. Everything about a rank's box is made from these numbers by that rank alone:
+no messages, and no plan of another rank. That suffices because every edge can be crossed back: the turn that leads from my halo to a
+peer's own cells leads, undone, from the peer's halo to mine.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import GridError
+from steppe.grid.box import Box, Mirror, Piece, Slices
+from steppe.grid.domain import SIDES, Domain, Face
+from steppe.grid.turn import Rectangle, Turn, overlap
+
+Dims = tuple[int, ...]  # into how many boxes each axis is cut
+
+
+class Boxes(Sequence[Box]):
+    """The boxes of a domain by rank, each made when it is asked for: blocks in order, the boxes of each row-major.
+
+    Parameters
+    ----------
+    domain
+        The blocks and their edges.
+    halo
+        Name of each axis -> width of its halo in cells.
+    dims
+        For each block, into how many boxes each axis is cut: `[choose_dims(shape, widths, ranks)]` for one block.
+    order
+        Row-major index (blocks one after another) of each packed cell, (cells,); None when cells are packed row-major.
+
+    Raises
+    ------
+    GridError
+        The halo names other axes, a box would be narrower than the halo, or axes that are joined have halos of two widths.
+    """
+
+    def __init__(self, domain: Domain, halo: Mapping[str, int], dims: Sequence[Dims], order: NDArray[np.int64] | None = None) -> None:
+        if set(halo) != set(domain.axes) or min(halo.values()) < 0:
+            raise GridError(f"A halo has a width of 0 or more for each axis, {', '.join(domain.axes)}; it is {dict(halo)}.")
+        self.domain = domain
+        self.halo = tuple(halo[axis] for axis in domain.axes)
+        self.dims = tuple(tuple(cut) for cut in dims)
+        self._order = order
+        self._starts = np.cumsum([0, *(prod(cut) for cut in self.dims)]).tolist()
+        for lengths, cut in zip(domain.blocks, self.dims, strict=True):
+            for axis, length, parts, width in zip(domain.axes, lengths, cut, self.halo, strict=True):
+                if parts < 1 or length // parts < max(width, 1):
+                    raise GridError(
+                        f'Axis "{axis}" of {length} cells is too short for {parts} boxes with a halo of {width}. Use fewer ranks.'
+                    )
+        for face, (_, turn) in domain.crossings.items():
+            if any(self.halo[axis] != width for axis, width in zip(turn.axes, self.halo, strict=True)):
+                raise GridError(f"Axes that are joined need halos of one width, those of block {face.block} have {self.halo}.")
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    @overload
+    def __getitem__(self, rank: int) -> Box: ...
+    @overload
+    def __getitem__(self, rank: slice) -> list[Box]: ...
+    def __getitem__(self, rank: int | slice) -> Box | list[Box]:
+        if isinstance(rank, slice):
+            return [self[each] for each in range(len(self))[rank]]
+        if not 0 <= rank < len(self):
+            raise IndexError(f"There is no rank {rank}: the domain is cut into {len(self)} boxes.")
+        return self._box(rank)
+
+    def _box(self, rank: int) -> Box:
+        block = int(np.searchsorted(self._starts, rank, side="right")) - 1
+        rectangle = self._own(rank, block)
+        receives, sends = self._plan(rank, block, rectangle)
+        origin, shape = tuple(first for first, _ in rectangle), tuple(end - first for first, end in rectangle)
+        cells, order = self._cells(block, rectangle)
+        return Box(rank, block, origin, shape, self.halo, cells, order, receives, sends, self._mirrors(block, rectangle))
+
+    def _own(self, rank: int, block: int) -> Rectangle:
+        """The cells of a rank, in its block."""
+        found, left = [], rank - self._starts[block]
+        for length, parts in zip(reversed(self.domain.blocks[block]), reversed(self.dims[block]), strict=True):
+            left, k = divmod(left, parts)
+            found.append((length * k // parts, length * (k + 1) // parts))
+        return tuple(reversed(found))
+
+    def _owners(self, block: int, cells: Rectangle) -> Iterator[int]:
+        """The ranks that own some of a rectangle within a block."""
+        lengths, dims = self.domain.blocks[block], self.dims[block]
+        each = (
+            range((parts * (first + 1) - 1) // length, (parts * end - 1) // length + 1)
+            for (first, end), length, parts in zip(cells, lengths, dims, strict=True)
+        )
+        for place in product(*each):
+            number = 0
+            for k, parts in zip(place, dims, strict=True):
+                number = number * parts + k
+            yield self._starts[block] + number
+
+    def _plan(self, rank: int, block: int, own: Rectangle) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+        """What fills my halo, and what of mine fills others', both by peer and then by place in the halo that is filled."""
+        none = Turn.none(len(own))
+        reached = self._with_halo(own)
+        peers = {(peer, way.block, way.turn) for way in self.domain.ways(block, reached) for peer in self._owners(way.block, way.cells)}
+        receives, sends = list[Piece](), list[Piece]()
+        for peer, there, turn in peers - {(rank, block, none)}:
+            back = turn.undone()
+            theirs = self._own(peer, there)
+            halo, given = overlap(reached, back.of(theirs)), overlap(own, back.of(self._with_halo(theirs)))
+            if halo is None or given is None:  # no cell in common: the halo has no width there
+                continue
+            flips = tuple(sign < 0 for sign in turn.signs)
+            receives.append(Piece(peer, self._local(halo, own), self._local(turn.of(halo), theirs), turn.axes, flips, turn.parity))
+            flips = tuple(sign < 0 for sign in back.signs)
+            sends.append(Piece(peer, self._local(given, own), self._local(turn.of(given), theirs), back.axes, flips, turn.parity))
+        receives.sort(key=lambda piece: (piece.peer, _firsts(piece.mine)))
+        sends.sort(key=lambda piece: (piece.peer, _firsts(piece.theirs)))
+        return tuple(receives), tuple(sends)
+
+    def _with_halo(self, own: Rectangle) -> Rectangle:
+        return tuple((first - width, end + width) for (first, end), width in zip(own, self.halo, strict=True))
+
+    def _local(self, cells: Rectangle, own: Rectangle) -> Slices:
+        """Cells of a block as slices of the array with halos of the rank that owns `own`."""
+        shifts = (width - first for (first, _), width in zip(own, self.halo, strict=True))
+        return tuple(slice(first + shift, end + shift) for (first, end), shift in zip(cells, shifts, strict=True))
+
+    def _mirrors(self, block: int, own: Rectangle) -> tuple[Mirror, ...]:
+        """The mirrors of walls. Axis by axis over the whole local array, so that copying them in turn fills the corners too."""
+        found = []
+        everything = [slice(None)] * len(own)
+        for axis, ((first, end), width, length) in enumerate(zip(own, self.halo, self.domain.blocks[block], strict=True)):
+            n = end - first
+            parts = {
+                "low": (slice(0, width), slice(2 * width - 1, width - 1, -1)),
+                "high": (slice(width + n, 2 * width + n), slice(width + n - 1, n - 1, -1)),
+            }
+            for side in SIDES:
+                at_edge = first == 0 if side == "low" else end == length
+                if width and at_edge and Face(block, axis, side) not in self.domain.crossings:
+                    target, source = ((*everything[:axis], part, *everything[axis + 1 :]) for part in parts[side])
+                    found.append(Mirror(target, source, axis, side))
+        return tuple(found)
+
+    @cached_property
+    def _positions(self) -> NDArray[np.int64] | None:
+        """The packed position of each cell of the domain, row-major; None when that is its index."""
+        if self._order is None:
+            return None
+        positions = np.empty(self._order.size, dtype=np.int64)
+        positions[self._order] = np.arange(self._order.size)
+        return positions
+
+    def _cells(self, block: int, own: Rectangle) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The packed cells of a rectangle, ascending, and where each lies in it, row-major."""
+        lengths = self.domain.blocks[block]
+        start = sum(prod(before) for before in self.domain.blocks[:block])
+        index = np.zeros(1, dtype=np.int64)
+        for (first, end), length in zip(own, lengths, strict=True):
+            index = (index[:, None] * length + np.arange(first, end)).ravel()
+        if self._positions is None:
+            return index + start, np.arange(index.size)
+        positions = self._positions[index + start]
+        order = np.argsort(positions)
+        return positions[order], order
+
+
+def choose_dims(shape: Sequence[int], halo: Sequence[int], ranks: int) -> Dims:
+    """Into how many boxes each axis is cut: the least halo; of several the smallest boxes, then the fewest cuts of the first axes.
+
+    Raises
+    ------
+    GridError
+        There are no ranks, or no way to cut leaves boxes as wide as the halo; the nearest numbers of ranks are named.
+    """
+    if ranks < 1:
+        raise GridError(f"A grid is cut for one rank or more, not {ranks}.")
+    most = [length // max(width, 1) for length, width in zip(shape, halo, strict=True)]
+    if 0 in most:
+        axis = most.index(0)
+        raise GridError(f"An axis of {shape[axis]} cells is too short for a halo of {halo[axis]}. Use a larger grid.")
+    found = min(_factorisations(ranks, most), key=lambda dims: (*_size(shape, halo, dims), dims), default=None)
+    if found is None:
+        lower = next(fewer for fewer in range(min(ranks - 1, prod(most)), 0, -1) if _fits(fewer, most))
+        upper = next((more for more in range(ranks + 1, prod(most) + 1) if _fits(more, most)), None)
+        box = " x ".join(map(str, shape))
+        nearest = f"{lower} or {upper}" if upper else f"{lower}"
+        raise GridError(f"{box} cells cannot be cut into {ranks} boxes at least as wide as their halos. Start {nearest} ranks.")
+    return found
+
+
+def _size(shape: Sequence[int], halo: Sequence[int], dims: Dims) -> tuple[int, int]:
+    """Cells of the halos of the largest box that need a message, and of the box."""
+    box = [-(-length // parts) for length, parts in zip(shape, dims, strict=True)]
+    volume = prod(box)
+    return sum(2 * width * volume // side for width, side, parts in zip(halo, box, dims, strict=True) if parts > 1), volume
+
+
+def _factorisations(number: int, most: Sequence[int]) -> Iterator[Dims]:
+    """All ways to write a number as a product of factors of at most `most`."""
+    if len(most) == 1:
+        if number <= most[0]:
+            yield (number,)
+        return
+    for factor in range(1, min(number, most[0]) + 1):
+        if number % factor == 0:
+            yield from ((factor, *rest) for rest in _factorisations(number // factor, most[1:]))
+
+
+def _fits(number: int, most: Sequence[int]) -> bool:
+    return next(_factorisations(number, most), None) is not None
+
+
+def _firsts(slices: Slices) -> tuple[int, ...]:
+    return tuple(part.start for part in slices)
