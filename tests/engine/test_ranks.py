@@ -22,10 +22,10 @@ def on_ranks(n: int, run_file: Path, work: Callable[[Simulation], Any], **change
 
     def rank(world: World) -> Any:
         if world.rank:
-            return obey(world)
+            return obey(world, cores=1)
         crew = Crew(world)
         try:
-            plan = Plan.of(read_run_file(run_file, {key.replace("__", "."): value for key, value in changes.items()}), beside=n)
+            plan = Plan.of(read_run_file(run_file, {key.replace("__", "."): value for key, value in changes.items()}), cores=1)
             with Simulation(plan, crew=crew) as simulation:
                 return work(simulation)
         finally:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import errors
-from steppe.comm import Serial, World
+from steppe.comm import Serial, Whereabouts, World
 from steppe.engine.part import Part, Together, nothing
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import RunFile
@@ -49,11 +49,19 @@ def never() -> bool:
 class Crew:
     """All ranks, commanded by rank 0, which holds this. Several runs, branches of one another, may be under way: a part each.
 
-    stop: whether this rank was asked to stop; of the others `obey` is told.
+    Parameters
+    ----------
+    world
+        All ranks; default: this process alone.
+    stop
+        Whether this rank was asked to stop; of the others `obey` is told.
+    where
+        Kept true: where rank 0 is.
     """
 
-    def __init__(self, world: World | None = None, stop: Callable[[], bool] = never) -> None:
+    def __init__(self, world: World | None = None, stop: Callable[[], bool] = never, where: Whereabouts | None = None) -> None:
         self.world = world or Serial()
+        self._where = where or Whereabouts()
         self.said = Said(False, False, 0)
         self._stop = stop
         self._parts: dict[int, Part] = {}
@@ -67,7 +75,7 @@ class Crew:
         """
         number, self._begun = self._begun, self._begun + 1
         self._send(_Order(number, "begin", {"run": plan.run.as_toml()} if self.world.size > 1 else {}))
-        self._do(None, lambda: self._add(number, Part(plan, self.world)))
+        self._do(None, lambda: self._add(number, Part(plan, self.world, self._where)))
         return number
 
     def part(self, number: int) -> Part:
@@ -117,8 +125,12 @@ class Crew:
         return result
 
 
-def obey(world: World, stop: Callable[[], bool] = never) -> int:
-    """What ranks other than 0 do: orders, until they are dismissed; gives the code of `Crew.dismiss`."""
+def obey(world: World, stop: Callable[[], bool] = never, where: Whereabouts | None = None, cores: int | None = None) -> int:
+    """What ranks other than 0 do: orders, until they are dismissed; gives the code of `Crew.dismiss`.
+
+    cores: how many this rank should use. The rest as for `Crew`.
+    """
+    where = where or Whereabouts()
     parts: dict[int, Part] = {}
     while True:
         length = np.zeros(1, np.int64)
@@ -130,7 +142,7 @@ def obey(world: World, stop: Callable[[], bool] = never) -> int:
             return int(order.arguments["code"])
         try:
             if order.name == "begin":
-                _settled(world, None, lambda order=order: _begin(parts, order, world), stop)  # type: ignore[misc]
+                _settled(world, None, lambda order=order: _begin(parts, order, world, where, cores), stop)  # type: ignore[misc]
             else:
                 part = parts[order.part]
                 _settled(world, part, lambda part=part, order=order: getattr(part, order.name)(**order.arguments), stop)  # type: ignore[misc]
@@ -140,9 +152,9 @@ def obey(world: World, stop: Callable[[], bool] = never) -> int:
             del parts[order.part]
 
 
-def _begin(parts: dict[int, Part], order: _Order, world: World) -> Together:
+def _begin(parts: dict[int, Part], order: _Order, world: World, where: Whereabouts, cores: int | None) -> Together:
     run = RunFile.model_validate(tomllib.loads(order.arguments["run"]))
-    parts[order.part] = Part(Plan.of(run, beside=world.size), world)
+    parts[order.part] = Part(Plan.of(run, cores=cores), world, where)
     return nothing
 
 
@@ -160,7 +172,13 @@ def _settled(world: World, part: Part | None, alone: Callable[[], Together], sto
             part.undo()
         first = _first_failure(world, failure)
         raise first or Failure("Another rank failed.")
-    return Said(bool(stopped), bool(bad), -kept), together()
+    said = Said(bool(stopped), bool(bad), -kept)
+    try:
+        return said, together()
+    except SteppeError as error:
+        if world.size > 1:
+            world.abort(str(error), error.exit_code)  # the others wait for what this rank does not send
+        raise
 
 
 def _first_failure(world: World, mine: SteppeError | None) -> SteppeError | None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.comm import World
+from steppe.comm import Whereabouts, World
 from steppe.engine.outputs import Outputs, positions
 from steppe.engine.plan import Plan
 from steppe.io import Checkpoint, Contents, Draft
@@ -38,6 +38,8 @@ class Part:
         The run, the same on every rank.
     world
         All ranks.
+    where
+        Kept true: what is told of this rank when it fails.
 
     Raises
     ------
@@ -45,12 +47,13 @@ class Part:
         The weather does not fit the run.
     """
 
-    def __init__(self, plan: Plan, world: World) -> None:
-        self.plan, self.world, self.model = plan, world, plan.model
+    def __init__(self, plan: Plan, world: World, where: Whereabouts) -> None:
+        self.plan, self.world, self.model, self._where = plan, world, plan.model, where
         self.share, self.reach, self.deal = plan.surroundings(world)
         self.kept = 0  # checkpoints of which this rank's tiles are durable
-        self.reader = plan.reader(self.share.cells, world)
+        self.reader = plan.reader(self.share.cells)
         self.outputs = Outputs(plan, world, self.deal)
+        self.outputs.recorder.on_piece = self._at
         self._draft = Draft()
         self._digests: dict[int, bytes] = {}
         self._undo: Callable[[], object] = nothing
@@ -195,6 +198,11 @@ class Part:
             **{f"parameter/{name}": values for name, values in self.model.parameters.items()},
             **{f"recorder/{name}": values for name, values in self.outputs.recorder.state().items()},
         }
+
+    def _at(self, steps: range) -> None:
+        mine = self.deal.mine
+        self._where.cells = (int(mine[0]), int(mine[-1]) + 1) if len(mine) else None
+        self._where.step, self._where.date = steps.start, f"{self.plan.clock.date(steps.start):%Y-%m-%d}"
 
     def _write(self, aside: Path) -> None:
         self._digests = self._draft.write(aside)

@@ -55,7 +55,8 @@ class Plan:
     forcing: ForcingStore | None
     clock: Clock
     steps: int
-    threads: int  # of a process
+    threads: int  # of this process
+    cores: int
     model: Model
     chosen: Chosen
     initial: Mapping[str, Any]
@@ -83,15 +84,16 @@ class Plan:
         }
 
     @classmethod
-    def of(cls, run: RunFile | Path | str, changes: Mapping[str, str] | None = None, beside: int = 1) -> "Plan":
-        """Reads all that a run file names. beside: how many processes share the cores of this machine."""
+    def of(cls, run: RunFile | Path | str, changes: Mapping[str, str] | None = None, cores: int | None = None) -> "Plan":
+        """Reads all that a run file names. cores: how many this process should use; default: all that it may."""
         run = run if isinstance(run, RunFile) else read_run_file(run, changes)
         module = find_model(run.model)
         grid = open_grid(run.grid)
         forcing = open_weather(run, grid)
         clock = Clock.daily(run.time.start, forcing.calendar if forcing else "standard")
         steps = clock.index(parse_date(run.time.end, clock.calendar)) + 1
-        threads = run.engine.threads or max(1, usable_cores() // beside)
+        cores = cores or usable_cores()
+        threads = run.engine.threads or cores
         model = make_model(module, run.engine.dtype, threads)
         parameters = {name: v for name, v in model.variables.items() if v.role is Role.PARAMETER}
         chosen = choose(
@@ -105,7 +107,7 @@ class Plan:
         if hasattr(module, "choose") and forcing:
             chosen = chosen._replace(options=module.choose(chosen.options, set(forcing.variables)))
         actions = calendar(run.event, clock, steps, grid, model.variables)
-        plan = cls(run, grid, forcing, clock, steps, threads, model, chosen, {}, actions)
+        plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions)
         plan.initial = initial_state(run.initial, model.variables, grid)
         plan.check_forcing(module)
         plan.check_outputs()
@@ -128,7 +130,7 @@ class Plan:
                     f'"{self.forcing.path}" has no variable "{name}", which model "{self.model.name}" needs; it holds {held}.'
                 )
 
-    def reader(self, cells: range | None = None, world: World | None = None) -> ForcingReader | None:
+    def reader(self, cells: range | None = None) -> ForcingReader | None:
         """The weather of the cells of a rank (default: all cells), read ahead; None for a model without.
 
         Raises
@@ -149,7 +151,7 @@ class Plan:
             variables=wanted,
             grid=self.grid,
             steps=range(self.steps),
-            decode_ahead=self.threads * (world.size if world else 1) < usable_cores(),
+            decode_ahead=self.threads < self.cores,
         )
 
     def check_outputs(self) -> None:

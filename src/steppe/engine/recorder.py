@@ -42,6 +42,7 @@ class Recorder:
         self._cells = n_cells
         self._reductions: list[Reduction] = []
         self._open: list[tuple[Reduction, int, Records]] = []
+        self.on_piece: Callable[[range], None] = lambda steps: None  # is told what will be computed next
 
     def want(self, variable: str, method: str, edges: NDArray[np.int64], deliver: Deliver) -> None:
         """Asks for a reduction; equal ones are computed once."""
@@ -53,6 +54,7 @@ class Recorder:
 
     def records(self, steps: range) -> list[Records]:
         """Slots and accumulators of `steps` for every reduction; those of an interval begun earlier hold what it has so far."""
+        self.on_piece(steps)
         self._open = []
         for reduction in self._reductions:
             intervals = reduction.slots(steps)

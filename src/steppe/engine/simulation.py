@@ -378,7 +378,7 @@ class Simulation:
         branches = self.folder.path / "branches"
         number = 1 + len(list(branches.iterdir())) if branches.is_dir() else 1
         folder = self.folder.branch(name or str(number), checkpoint)
-        return Simulation(Plan.of(self.plan.run, beside=self.crew.world.size), folder, on_event=self._on_event, crew=self.crew)
+        return Simulation(Plan.of(self.plan.run, cores=self.plan.cores), folder, on_event=self._on_event, crew=self.crew)
 
     def close(self) -> None:
         """Ends reading and writing and frees the folder. What is not in a checkpoint is lost; leaving a `with` block makes one first."""
