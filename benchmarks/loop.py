@@ -27,6 +27,9 @@ class Repeated:
         """Ranges of the length that is held; the last may be shorter."""
         return [range(first, min(first + self._length, steps.stop)) for first in range(steps.start, steps.stop, self._length)]
 
+    def turn_to(self, piece: range) -> None:
+        """It is there already."""
+
     def stream(self, cells: range) -> "Repeated":
         """The same for every thread that asks for all cells."""
         return self

@@ -25,6 +25,9 @@ class Nothing:
     def pieces(self, steps: range) -> list[range]:
         return [steps]
 
+    def turn_to(self, piece: range) -> None:
+        pass
+
     def stream(self, cells: range) -> "Nothing":
         raise AssertionError("diffusion has no forcing")
 

@@ -221,7 +221,7 @@ def test_units_are_converted_to_those_of_the_model(store: Path) -> None:
     ],
 )
 def test_a_store_that_does_not_fit_the_run_is_refused_when_opened(store: Path, change: dict[str, object], message: str) -> None:
-    arguments = {"path": store, "share": range(5), "names": None, "clock": CLOCK} | change
+    arguments = {"store": store, "share": range(5), "names": None, "clock": CLOCK} | change
     with pytest.raises(ForcingError, match=message):
         ForcingReader(**arguments)  # type: ignore[arg-type]
 

@@ -51,6 +51,9 @@ class MemoryInputs:
         cuts = sorted({steps.start, steps.stop, *(s for s in steps if s % self._piece == 0)})
         return [range(a, b) for a, b in pairwise(cuts)]
 
+    def turn_to(self, piece: range) -> None:
+        pass
+
     def stream(self, cells: range) -> "MemoryStream":
         return MemoryStream(self, cells)
 

@@ -34,6 +34,9 @@ class Station:
         cuts = sorted({steps.start, steps.stop, *range(0, steps.stop, self._piece)} & set(range(steps.start, steps.stop + 1)))
         return [range(low, high) for low, high in pairwise(cuts)]
 
+    def turn_to(self, piece: range) -> None:
+        pass
+
     def stream(self, cells: range) -> "Station":
         return Station(self._records, cells, self._piece)
 

@@ -29,6 +29,7 @@ region = "queensland"                      # built in; or
 [forcing]
 store = "weather.zarr"                     # made by `steppe ingest stations` or `steppe ingest generate`
 # cadence.tmin = "7 days"                  # weekly means of a daily store, formed while reading
+# spread = "auto"                          # of many ranks, which read for which: own, node, readers:2, broadcast
 
 [parameters]                               # a named set, a number for all cells, or a variable of a store for each cell
 {parameters}

@@ -22,6 +22,7 @@ _HOME = {
     "Threads": "threads",
     "Whereabouts": "fail",
     "World": "world",
+    "agree_on": "agree",
     "check_ranks": "launch",
     "cores_of_rank": "rank",
     "describe_mpi": "launch",
@@ -29,14 +30,17 @@ _HOME = {
     "find_library": "launch",
     "find_mpiexec": "launch",
     "last_words": "fail",
+    "nodes": "node",
     "open_world": "rank",
     "prepare_rank": "rank",
     "run_threads": "threads",
+    "shared": "node",
 }
 
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:
+    from steppe.comm.agree import agree_on as agree_on
     from steppe.comm.fail import Whereabouts as Whereabouts
     from steppe.comm.fail import last_words as last_words
     from steppe.comm.launch import Launch as Launch
@@ -45,6 +49,8 @@ if TYPE_CHECKING:
     from steppe.comm.launch import find_launch as find_launch
     from steppe.comm.launch import find_library as find_library
     from steppe.comm.launch import find_mpiexec as find_mpiexec
+    from steppe.comm.node import nodes as nodes
+    from steppe.comm.node import shared as shared
     from steppe.comm.rank import cores_of_rank as cores_of_rank
     from steppe.comm.rank import open_world as open_world
     from steppe.comm.rank import prepare_rank as prepare_rank

@@ -15,7 +15,8 @@ from steppe.errors import Exit, Failure
 Array = NDArray[Any]
 Operation = Literal["sum", "min", "max"]
 
-EXCHANGE_TAG = 100  # tags 0-99 belong to the engine, 100-199 to exchanges of halos, 200-299 to the store, 300-399 to balancing
+# Tags 0-99 belong to the engine, 100-199 to exchanges of halos, 200-299 to the store, 300-399 to balancing.
+EXCHANGE_TAG, FORCING_TAG = 100, 200
 
 
 class Request(Protocol):

@@ -12,12 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstra
 from pydantic_core import PydanticCustomError
 
 from steppe.errors import RunFileError, nearest
+from steppe.io import SPREAD
 
 Reduction = Literal["mean", "sum", "min", "max", "last"]
 INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year."
 REDUCE = "What is kept of an interval."
 Interval = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (day|week|month|year)s?$")]
 Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
+EXAMPLES = {"checkpoint": '"auto", "none" or "90 days"', "spread": '"auto", "own", "node", "readers:2" or "broadcast"'}
 Region = Any  # a name or a table; the grid says what is wrong with it
 
 
@@ -81,6 +83,9 @@ class ForcingSection(Section):
         default=None, strict=False, description="A folder of station files; the grid is points with the same ids."
     )
     cadence: dict[str, Cadence] = Field(default={}, description="Variable -> interval over which its mean is taken, as 7 days.")
+    spread: Annotated[str, StringConstraints(pattern=rf"^({SPREAD})$")] = Field(
+        default="auto", description="Which ranks read for which: own, node, readers:2, broadcast, or auto: the fastest by measurement."
+    )
 
     @model_validator(mode="after")
     def _one(self) -> "ForcingSection":
@@ -225,7 +230,7 @@ def _sentence(item: Any, table: Mapping[str, Any]) -> str:
         return f"{f'Table [{key}]: ' if key else ''}{item['ctx']['error']}."
     wanted = {
         "string_pattern_mismatch": "is not of the form that is expected here, such as "
-        + ('"auto", "none" or "90 days"' if key.endswith("checkpoint") else '"1 month" or "10 days"'),
+        + EXAMPLES.get(str(location[-1]), '"1 month" or "10 days"'),
         "date_type": "is not a date; write it bare, as 1990-01-31",
     }.get(item["type"], "does not fit: " + item["msg"][0].lower() + item["msg"][1:])
     return f'Key "{key}" = {item["input"]!r} {wanted}.'

@@ -11,27 +11,34 @@ from steppe.io.output_writer import OutputWriter
 from steppe.io.pack_file import check_pack, pack_store
 from steppe.io.records import Records
 from steppe.io.results import open_results, unpack
+from steppe.io.spread import SpreadReader
+from steppe.io.spread_choice import SPREAD, Figures, Prediction, choose_spread, spread_forcing
 from steppe.io.stream import ReadCounters
 
 __all__ = [
     "SHARD_DAYS",
+    "SPREAD",
     "Axis",
     "Checkpoint",
     "Contents",
     "Cost",
     "Draft",
+    "Figures",
     "ForcingReader",
     "ForcingStore",
     "Group",
     "Output",
     "OutputWriter",
+    "Prediction",
     "Problem",
     "Progress",
     "ReadCounters",
     "Records",
     "RunFolder",
     "Spent",
+    "SpreadReader",
     "check_pack",
+    "choose_spread",
     "create_store",
     "limits_of",
     "open_results",
@@ -39,5 +46,7 @@ __all__ = [
     "read_identity",
     "read_static",
     "scan",
+    "spread_forcing",
+    "staged",
     "unpack",
 ]

@@ -38,8 +38,8 @@ class ForcingReader:
 
     Parameters
     ----------
-    path
-        The store.
+    store
+        Its path, or the store itself where it is open already.
     share
         Packed cells of the grid to read.
     names
@@ -68,7 +68,7 @@ class ForcingReader:
 
     def __init__(
         self,
-        path: Path,
+        store: Path | ForcingStore,
         share: range,
         names: Sequence[str] | None,
         clock: Clock,
@@ -79,7 +79,7 @@ class ForcingReader:
         steps: range | None = None,
         decode_ahead: bool = True,
     ) -> None:
-        self.store = store = ForcingStore.open(path)
+        self.store = store = store if isinstance(store, ForcingStore) else ForcingStore.open(store)
         self.names = tuple(store.variables if names is None else names)
         if grid is not None:
             store.check_grid(grid)
@@ -87,32 +87,49 @@ class ForcingReader:
         held = [store.constant(name) if name in store.static else store[name] for name in self.names]
         lines = [_line(store, each, (variables or {}).get(each.name)) for each in held]
         self._scale, self._offset = (np.array([line[side] for line in lines]) for side in (0, 1))
-        self._slabs = Slabs(store, self.names, share, cadence or {})
+        self.slabs = Slabs(store, self.names, share, cadence or {})
         self._start = day_number(clock.start)
-        self._end = self._slabs.days.stop
+        self.end = self.slabs.days.stop  # the day after the last that will be asked for
         if steps:
             self._check_period(steps)
-            self._end = self._start + steps.stop
-        self.tiles: Sequence[range] = [range(cells.start - share.start, cells.stop - share.start) for cells in self._slabs.cells]
+            self.end = self._start + steps.stop
+        self._first_cell = share.start
         self.counters = ReadCounters()
         self._decode_ahead = decode_ahead
         self._streams: dict[range, Stream] = {}
         self._lock = Lock()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="forcing")
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="forcing")
 
     @property
     def memory(self) -> int:
         """Bytes of all that is read and decoded into, as far as it is made: whole when the first tiles are through."""
         return sum(stream.memory for stream in self._streams.values())
 
+    @property
+    def tiles(self) -> Sequence[range]:
+        """The cells of each tile, as positions in the share."""
+        return [range(cells.start - self._first_cell, cells.stop - self._first_cell) for cells in self.slabs.cells]
+
     def pieces(self, steps: range) -> list[range]:
         """`steps` cut where one slab of the store ends and the next begins."""
-        phase = self._slabs.origin - self._start
+        phase = self.slabs.origin - self._start
         cuts = [steps.start]
         while cuts[-1] < steps.stop:
-            slab = (cuts[-1] - phase) // self._slabs.length
-            cuts.append(min(steps.stop, phase + (slab + 1) * self._slabs.length))
+            slab = (cuts[-1] - phase) // self.slabs.length
+            cuts.append(min(steps.stop, phase + (slab + 1) * self.slabs.length))
         return [range(first, stop) for first, stop in pairwise(cuts)]
+
+    def turn_to(self, piece: range) -> None:
+        """Nothing: its streams read when they are asked."""
+
+    def recut(self, bounds: Sequence[int], rank: int) -> None:
+        """Turns to the share of a rank in another cut of the cells: those from bounds[rank] to bounds[rank + 1]. No stream is in use."""
+        for stream in self._streams.values():
+            stream.drop()
+        self._streams.clear()
+        share = range(bounds[rank], bounds[rank + 1])
+        self._first_cell = share.start
+        self.slabs.recut(share)
 
     def stream(self, cells: range) -> Stream:
         """One thread's way through the forcing of some cells, given as positions in the share; the same one for the same cells.
@@ -123,15 +140,15 @@ class ForcingReader:
             if cells not in self._streams:
                 inside = [k for k, tile in enumerate(self.tiles) if tile.start < cells.stop and cells.start < tile.stop]
                 numbers = range(inside[0], inside[-1] + 1) if inside else range(0)
-                way = self._slabs, self.tiles, numbers, self._days_of, self._packed
-                self._streams[cells] = Stream(*way, self._thread, self.counters, DEPTH, self._decode_ahead, self._end)
+                way = self.slabs, self.tiles, numbers, self.days_of, self.packed
+                self._streams[cells] = Stream(*way, self.thread, self.counters, DEPTH, self._decode_ahead, self.end)
             return self._streams[cells]
 
     def close(self) -> None:
         """Ends the thread and frees all memory. The reader is not used after it."""
-        self._thread.shutdown(wait=True, cancel_futures=True)
+        self.thread.shutdown(wait=True, cancel_futures=True)
         self._streams.clear()
-        self._slabs.close()
+        self.slabs.close()
 
     def __enter__(self) -> "ForcingReader":
         return self
@@ -139,18 +156,26 @@ class ForcingReader:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _packed(self, rows: NDArray[Any], row_of: NDArray[np.int32]) -> Packed:
+    def packed(self, rows: NDArray[Any], row_of: NDArray[np.int32]) -> Packed:
+        """What a model takes, of the rows of a tile and the row of each variable on each day."""
         return Packed(rows, row_of, self._scale, self._offset)
 
-    def _days_of(self, steps: range) -> range:
+    def days_of(self, steps: range) -> range:
+        """The days of a piece, counted from 1850-01-01.
+
+        Raises
+        ------
+        ForcingError
+            The store does not hold all of them, or they are not one piece.
+        """
         self._check_period(steps)
         days = range(self._start + steps.start, self._start + steps.stop)
-        if self._slabs.of_day(days.start) != self._slabs.of_day(days.stop - 1):
+        if self.slabs.of_day(days.start) != self.slabs.of_day(days.stop - 1):
             raise ForcingError(f"Steps {steps.start} to {steps.stop - 1} lie in two slabs of the store. Ask for the pieces of them.")
         return days
 
     def _check_period(self, steps: range) -> None:
-        days, calendar = self._slabs.days, self.store.calendar
+        days, calendar = self.slabs.days, self.store.calendar
         first, last = self._start + steps.start, self._start + steps.stop - 1
         if first not in days or last not in days:
             raise ForcingError(

@@ -66,12 +66,14 @@ class Memory:
 
 
 class Room:
-    """Where one tile of one slab is read and decoded. rows (rows, cells of the tile): valid once it was decoded."""
+    """Where one tile of one slab is read and decoded. rows (rows, cells of the tile): valid once it was decoded.
 
-    def __init__(self, height: int, width: int, dtype: str) -> None:
-        self._values = np.empty(height * width, dtype)
-        self._height = height
-        self.rows: NDArray[Any] = self._values.reshape(height, width)
+    values: memory of others for the rows of all its cells.
+    """
+
+    def __init__(self, values: NDArray[Any], height: int) -> None:
+        self._values, self._height = values, height
+        self.rows: NDArray[Any] = values.reshape(height, -1)
         self.memory: list[Memory] = []
         self.records: list[list[_Record]] = []  # of each variable
 
@@ -93,7 +95,7 @@ class Room:
 class Slabs:
     """The slabs of some variables of a store for a share of its cells.
 
-    length: days of a slab. days: those that all variables hold. cells: packed cells of each tile of the share.
+    length: days of a slab. days: those that all variables hold. cells: packed cells of each tile of the share. height: rows of a tile.
 
     Raises
     ------
@@ -115,18 +117,16 @@ class Slabs:
         self.origin = daily[0].axis.first if daily else first
         self.length = daily[0].layout.chunk[0] if daily else SLAB_DAYS
         self._width = held[0].layout.chunk[1]
-        cuts = range(share.start // self._width * self._width, share.stop, self._width) if share else range(0)
-        self.cells = [range(max(share.start, cut), min(share.stop, cut + self._width)) for cut in cuts]
         self._sources: list[_Source] = []
         self._constants: list[tuple[int, Constant]] = []  # row of a tile, what it holds
-        self._height = 0
+        self.height = 0
         for name in names:
             if name in store.static:
-                self._constants.append((self._height, _constant(store, name, held[0])))
-                self._height += 1
+                self._constants.append((self.height, _constant(store, name, held[0])))
+                self.height += 1
             else:
                 self._sources.append(self._source(store[name], cadence.get(name)))
-                self._height += self._sources[-1].room
+                self.height += self._sources[-1].room
         self._order = [names.index(source.stored.name) for source in self._sources]
         self._constant_rows = [(names.index(constant.name), row) for row, constant in self._constants]
         unknown = set(cadence) - set(names)
@@ -134,15 +134,27 @@ class Slabs:
             name = sorted(unknown)[0]
             raise ForcingError(f'A cadence is given for "{name}", which is not read.{nearest(name, names)}')
         self._files: dict[tuple[str, int, int], ShardFile | PackFile] = {}
-        across = sum(-(-len(self.cells) // stored.layout.chunks[1]) + 1 for stored in held)
-        self._most_files = min(2 * across, OPEN_FILES)
+        self.recut(share)
         self._lock = Lock()
         self._own = local()  # scratch of each thread
         self._needed: tuple[int, list[tuple[range, range]]] = -1, []  # of one slab
 
-    def new_room(self) -> Room:
-        """Room for any one tile of a slab."""
-        return Room(self._height, max(len(cells) for cells in self.cells), self._sources[0].stored.layout.dtype)
+    def recut(self, share: range) -> None:
+        """Turns to another share of the cells; tiles of the one before must not be in use any more."""
+        cuts = range(share.start // self._width * self._width, share.stop, self._width) if share else range(0)
+        self.cells = [range(max(share.start, cut), min(share.stop, cut + self._width)) for cut in cuts]
+        across = sum(-(-len(self.cells) // source.stored.layout.chunks[1]) + 1 for source in self._sources)
+        self._most_files = min(2 * across, OPEN_FILES)
+
+    def new_room(self, values: NDArray[Any] | None = None) -> Room:
+        """Room for any one tile of a slab, or for the one that the memory that is given fits."""
+        width = max(len(cells) for cells in self.cells)
+        return Room(np.empty(self.height * width, self.dtype) if values is None else values, self.height)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the rows."""
+        return np.dtype(self._sources[0].stored.layout.dtype)
 
     def close(self) -> None:
         """Closes all files."""
@@ -288,10 +300,10 @@ class Slabs:
             if cadence == "7 days" and axis.is_daily:
                 axis, mean = Axis.weekly(axis.first, axis.rows, axis.calendar), True
         if axis.is_daily:
-            return _Source(stored, axis, stored.layout.chunks, True, mean, self._height, self.length)
+            return _Source(stored, axis, stored.layout.chunks, True, mean, self.height, self.length)
         slabs = range(self.of_day(self.days.start), self.of_day(self.days.stop - 1) + 1)
         room = max(len(axis.rows_of(self._span(slab))) for slab in slabs)
-        return _Source(stored, axis, stored.layout.chunks, False, mean, self._height, room)
+        return _Source(stored, axis, stored.layout.chunks, False, mean, self.height, room)
 
 
 def _constant(store: ForcingStore, name: str, beside: Stored) -> Constant:

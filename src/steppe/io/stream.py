@@ -28,20 +28,23 @@ KEEP_BELOW = 4  # a slab asked for in more pieces than this is decoded once and 
 class ReadCounters:
     """What reading has cost so far.
 
-    bytes: read from files. decode_seconds: CPU time of decoding, in whatever thread. stall_seconds: time that computing threads waited
-    for bytes or rows. reader_seconds: CPU time of the reading thread, its decoding included.
+    bytes: read from files. sent: bytes sent to other ranks. decode_seconds: CPU time of decoding, in whatever thread. stall_seconds:
+    time that computing waited for bytes or rows, or for the ranks that read them. reader_seconds: CPU time of the reading thread, its
+    decoding included.
     """
 
     bytes: int = 0
+    sent: int = 0
     decode_seconds: float = 0.0
     stall_seconds: float = 0.0
     reader_seconds: float = 0.0
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
-    def add(self, bytes: int = 0, decode: float = 0.0, stall: float = 0.0, reader: float = 0.0) -> None:
+    def add(self, bytes: int = 0, sent: int = 0, decode: float = 0.0, stall: float = 0.0, reader: float = 0.0) -> None:
         """Adds to each; threads may do it at once."""
         with self._lock:
             self.bytes += bytes
+            self.sent += sent
             self.decode_seconds += decode
             self.stall_seconds += stall
             self.reader_seconds += reader
@@ -50,6 +53,7 @@ class ReadCounters:
         """By name, for people and JSON."""
         return {
             "bytes": self.bytes,
+            "sent": self.sent,
             "decode_seconds": self.decode_seconds,
             "reader_seconds": self.reader_seconds,
             "stall_seconds": self.stall_seconds,

@@ -193,6 +193,7 @@ class CellModel:
         streams = [Windows(inputs, cells, wanted, self._real) for cells in self._shares]
         self._diagnostics = {}
         for piece in inputs.pieces(steps):
+            inputs.turn_to(piece)
             records = recorder.records(piece)
             self._run(piece, streams, clock, records, keep=piece.stop == steps.stop)
             recorder.finish(piece)

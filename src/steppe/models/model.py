@@ -34,6 +34,13 @@ class Inputs(Protocol):
         """`steps` cut where one slab of the store ends and the next begins."""
         ...
 
+    def turn_to(self, piece: range) -> None:
+        """The forcing of a piece is made ready: every rank calls it, in the thread that steps, before its streams are asked for the piece.
+
+        Raises `DamagedError` naming file, variable and days, where ranks read for each other on all of them.
+        """
+        ...
+
     def stream(self, cells: range) -> Stream:
         """The forcing of some cells, given as positions in the share, for one thread; the same stream for the same cells."""
         ...

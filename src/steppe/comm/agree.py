@@ -1,0 +1,44 @@
+"""What goes wrong on one rank and concerns all of them ends all of them alike."""
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+
+from steppe.comm.world import World
+from steppe.errors import Failure, SteppeError
+
+
+def agree_on(world: World, error: BaseException | None) -> None:
+    """A meeting of all ranks. Where one of them brings an error, that of the lowest such rank is raised on every rank.
+
+    Raises
+    ------
+    SteppeError
+        Of the same kind and with the same sentence on every rank. An error of another kind is a `Failure` on the others.
+    """
+    if world.agree(error is None):
+        return
+    told = b"" if error is None else json.dumps(_words(world.rank, error)).encode()
+    texts = world.gather(np.array(bytearray(told), np.uint8))
+    first = next(text for text in texts if text.size) if texts is not None else np.empty(0, np.uint8)
+    length = np.array([first.size])
+    world.broadcast(length)
+    text = np.resize(first, int(length[0]))
+    world.broadcast(text)
+    if error is not None and text.tobytes() == told:
+        raise error
+    code, sentence = json.loads(text.tobytes())
+    raise next(kind for kind in _kinds(SteppeError) if kind.code == code)(sentence)
+
+
+def _words(rank: int, error: BaseException) -> tuple[str, str]:
+    if isinstance(error, SteppeError):
+        return error.code, str(error)
+    return Failure.code, f"Rank {rank} failed: {type(error).__name__}: {error}"
+
+
+def _kinds(of: type[SteppeError]) -> Iterator[type[SteppeError]]:
+    yield of
+    for kind in of.__subclasses__():
+        yield from _kinds(kind)

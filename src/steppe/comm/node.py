@@ -1,0 +1,66 @@
+"""Hosts of ranks, and memory that the ranks of a host have in common."""
+
+import mmap
+import os
+import socket
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.comm.agree import agree_on
+from steppe.comm.world import World
+from steppe.errors import Failure
+
+BOOT = Path("/proc/sys/kernel/random/boot_id")  # tells hosts of one name apart
+
+
+def nodes(world: World) -> list[int]:
+    """The host of each rank, by rank; hosts are numbered in the order of their lowest ranks. Every rank calls it."""
+    boot = BOOT.read_text() if BOOT.exists() else ""
+    mine = int.from_bytes(sha256(f"{socket.gethostname()} {boot}".encode()).digest()[:7])
+    found = _of_all(world, [mine])[:, 0].tolist()
+    numbers = {host: number for number, host in enumerate(dict.fromkeys(found))}
+    return [numbers[host] for host in found]
+
+
+def shared(world: World, node: Sequence[int], length: int) -> NDArray[np.uint8]:
+    """Zeroed memory that the ranks of each host have in common. It has no name: nothing is left of it, however the ranks end.
+
+    Every rank calls it. node: the host of each rank; length [bytes]: the same on all ranks of a host.
+
+    Raises
+    ------
+    Failure
+        A host has not so much memory, or its ranks may not see each other's files. On every rank.
+    """
+    leader, length, file, error = node.index(node[world.rank]), max(length, 1), -1, None
+    try:
+        try:
+            if world.rank == leader:
+                file = os.memfd_create("steppe")
+                os.posix_fallocate(file, 0, length)  # no memory is an error here, not a signal later
+        except OSError as found:
+            error = Failure(f"Rank {world.rank} cannot have {length / 1e6:.0f} MB of memory in common with others: {found.strerror}.")
+        agree_on(world, error)
+        owner, number = _of_all(world, [os.getpid(), file])[leader]
+        try:
+            theirs = os.open(f"/proc/{owner}/fd/{number}", os.O_RDWR | os.O_CLOEXEC)
+            memory = mmap.mmap(theirs, length)
+            os.close(theirs)
+        except OSError as found:
+            error = Failure(f"Rank {world.rank} cannot see the memory of rank {leader} on its own host: {found.strerror}.")
+        agree_on(world, error)
+    finally:
+        if file >= 0:
+            os.close(file)
+    return np.frombuffer(memory, np.uint8)
+
+
+def _of_all(world: World, numbers: Sequence[int]) -> NDArray[np.int64]:
+    """The numbers of every rank, (ranks, numbers)."""
+    found = np.zeros((world.size, len(numbers)), np.int64)
+    found[world.rank] = numbers
+    return world.reduce(found, "sum")

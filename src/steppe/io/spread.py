@@ -1,0 +1,332 @@
+"""Forcing that some ranks read for others: each tile is decoded once, where a rank for itself decodes all that its share touches.
+
+readers     a few ranks decode tiles and send each rank the columns of its share
+halves      two slabs of whole tiles, one in use and one on its way: in memory that the ranks of a host have in common, each of
+            which decodes some ("node"), or in memory of every rank, sent by rank 0 ("broadcast": the choice of paper 000)
+
+reading thread   slab 1 ........  slab 2 ........  slab 3 ..
+stepping thread  slab 0 computed | slab 1 computed | slab 2 ..     | all ranks meet: is slab 1 good everywhere? it is sent
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from steppe.comm import World, agree_on, shared
+from steppe.comm.world import FORCING_TAG, Array
+from steppe.errors import Failure
+from steppe.io.forcing_reader import ForcingReader
+from steppe.io.slab import Room, Slabs
+from steppe.packed import Packed
+
+Fetch = Callable[[int, int, Room], None]  # reads and decodes a slab of a tile
+
+
+class Lying(NamedTuple):
+    """Rows of some cells (positions in the share), decoded; rows (rows, cells)."""
+
+    cells: range
+    rows: Array
+
+
+class Way(Protocol):
+    """How slabs come to the ranks. `prepare` is called by the reading thread, all else by the one that steps; nobody computes then."""
+
+    def cut(self, bounds: Sequence[int]) -> None:
+        """The shares are these, rank r having the cells from bounds[r] to bounds[r + 1]; nothing is prepared. All ranks call it."""
+        ...
+
+    def prepare(self, slab: int, fetch: Fetch) -> None:
+        """Decodes what this rank decodes of a slab; the slab in use is not touched."""
+        ...
+
+    def pass_on(self, slab: int) -> int:
+        """A slab that all have prepared becomes the one in use; the number of bytes sent. All ranks call it."""
+        ...
+
+    @property
+    def lying(self) -> list[Lying]:
+        """The slab in use, of this rank's share."""
+        ...
+
+    @property
+    def memory(self) -> int:
+        """Bytes."""
+        ...
+
+
+class SpreadReader:
+    """The inputs of a model on one rank of some that read for each other; every rank makes one and turns to the same pieces.
+
+    Parameters
+    ----------
+    reader
+        The forcing of all cells; it belongs to this object.
+    world
+        The ranks.
+    way
+        How slabs come to them.
+    bounds
+        Rank r computes the cells from bounds[r] to bounds[r + 1].
+    """
+
+    def __init__(self, reader: ForcingReader, world: World, way: Way, bounds: Sequence[int]) -> None:
+        self.names, self.pieces, self.counters = reader.names, reader.pieces, reader.counters
+        self._reader, self._world, self._way = reader, world, way
+        self._slab: int | None = None  # the one in use
+        self._ahead: tuple[int, Future[None]] | None = None  # the one on its way
+        way.cut(bounds)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of all that is read and decoded into; where a host has it in common, of all of that."""
+        return self._way.memory
+
+    def recut(self, bounds: Sequence[int], rank: int) -> None:
+        """Turns to another cut of the cells. Every rank calls it, between pieces."""
+        self._drop()
+        self._slab = None
+        agree_on(self._world, None)  # nobody reads what others wrote
+        self._way.cut(bounds)
+
+    def turn_to(self, piece: range) -> None:
+        """Has the slab of a piece here, and the next one read. Every rank calls it, and meets the others where a slab begins.
+
+        Raises
+        ------
+        ForcingError
+            The store does not hold all of the piece, or it is none.
+        DamagedError
+            A file of the store is missing or not what was written; the same on every rank, whoever read it.
+        """
+        slabs = self._reader.slabs
+        slab = slabs.of_day(self._reader.days_of(piece).start)
+        if slab == self._slab:
+            return
+        began = time.perf_counter()
+        if self._ahead is None or self._ahead[0] != slab:
+            self._drop()
+            agree_on(self._world, None)  # nobody computes with what is written to now
+            self._order(slab)
+        assert self._ahead is not None  # just ordered
+        found, self._ahead, self._slab = self._ahead[1].exception(), None, None
+        agree_on(self._world, found)
+        self.counters.add(sent=self._way.pass_on(slab))
+        self._slab = slab
+        self.counters.add(stall=time.perf_counter() - began)
+        if slabs.end(slab) < self._reader.end:
+            self._order(slab + 1)
+
+    def stream(self, cells: range) -> "_Stream":
+        """The forcing of some cells, given as positions in the share; any thread may go through it."""
+        return _Stream(self, cells)
+
+    def tiles(self, steps: range, cells: range) -> Iterator[tuple[range, Packed]]:
+        """What lies here of some cells; steps: those of the piece last turned to, or some of them."""
+        days = self._reader.days_of(steps)
+        if self._reader.slabs.of_day(days.start) != self._slab:
+            raise Failure(f"Nobody turned to steps {steps.start} to {steps.stop - 1} before asking for them. This is a defect of Steppe.")
+        row_of = self._reader.slabs.row_of(days)
+        for lying in self._way.lying:
+            if max(lying.cells.start, cells.start) < min(lying.cells.stop, cells.stop):
+                yield lying.cells, self._reader.packed(lying.rows, row_of)
+
+    def close(self) -> None:
+        """Ends the thread and frees what can be. The reader is not used after it."""
+        self._drop()
+        self._reader.close()
+
+    def _order(self, slab: int) -> None:
+        self._ahead = slab, self._reader.thread.submit(self._prepare, slab)
+
+    def _prepare(self, slab: int) -> None:
+        began = time.thread_time()
+        self._way.prepare(slab, self._fetch)
+        self.counters.add(reader=time.thread_time() - began)
+
+    def _fetch(self, slab: int, tile: int, room: Room) -> None:
+        self.counters.add(bytes=self._reader.slabs.read(slab, tile, room))
+        began = time.thread_time()
+        self._reader.slabs.decode(slab, tile, room)
+        self.counters.add(decode=time.thread_time() - began)
+
+    def _drop(self) -> None:
+        """Forgets the slab on its way; returns when nobody writes to it any more."""
+        if self._ahead is not None and not self._ahead[1].cancel():
+            self._ahead[1].exception()
+        self._ahead = None
+
+
+class _Stream:
+    """One thread's way through what lies here."""
+
+    def __init__(self, reader: SpreadReader, cells: range) -> None:
+        self._reader, self._cells = reader, cells
+
+    def tiles(self, steps: range) -> Iterator[tuple[range, Packed]]:
+        """See `models.Stream`."""
+        return self._reader.tiles(steps, self._cells)
+
+
+class Halves:
+    """Two slabs of whole tiles. node: the host of each rank, whose ranks have them in common; None: rank 0 sends them to all."""
+
+    def __init__(self, slabs: Slabs, world: World, node: Sequence[int] | None) -> None:
+        self._slabs, self._world, self._node = slabs, world, node
+        self._numbers: list[range] = []
+        self.lying: list[Lying] = []
+
+    def cut(self, bounds: Sequence[int]) -> None:
+        """See `Way`. Memory is made anew only when some host is concerned with other tiles than before."""
+        me = self._world.rank
+        numbers = self._all_numbers(bounds)
+        if numbers != self._numbers:
+            self._numbers = numbers
+            self._make()
+        self._share = range(bounds[me], bounds[me + 1])
+        self.lying = []
+
+    def _all_numbers(self, bounds: Sequence[int]) -> list[range]:
+        """The tiles that each rank has in memory."""
+        if self._node is None:
+            return [range(len(self._slabs.cells))] * self._world.size
+        found = []
+        for host in self._node:
+            ranks = [rank for rank, other in enumerate(self._node) if other == host]
+            found.append(touched(self._slabs.cells, range(bounds[ranks[0]], bounds[ranks[-1] + 1])))
+        return found
+
+    def _make(self) -> None:
+        me, dtype, height = self._world.rank, self._slabs.dtype, self._slabs.height
+        numbers = self._numbers[me]
+        lengths = [height * len(self._slabs.cells[tile]) for tile in numbers]
+        length = sum(lengths)
+        if self._node is None:
+            first = np.empty(length, dtype)
+            self._halves = [first, np.empty(length, dtype) if me == 0 else first]
+            mine = numbers if me == 0 else range(0)
+        else:
+            ranks = [rank for rank, host in enumerate(self._node) if host == self._node[me]]
+            whole = shared(self._world, self._node, 2 * length * dtype.itemsize)[: 2 * length * dtype.itemsize].view(dtype)
+            self._halves = [whole[:length], whole[length:]]
+            mine = numbers[ranks.index(me) :: len(ranks)]
+        ends = np.cumsum([0, *lengths])
+        places = {tile: slice(low, high) for tile, low, high in zip(numbers, ends[:-1], ends[1:], strict=True)}
+        self._values = [{tile: half[place] for tile, place in places.items()} for half in self._halves]
+        self._rooms = [{tile: self._slabs.new_room(values[tile]) for tile in mine} for values in self._values]
+        records = [room.memory for rooms in self._rooms for room in rooms.values()][:1]
+        for rooms in self._rooms:
+            for room in rooms.values():
+                room.memory = records[0]  # one after another is read, so one place for records is enough
+
+    def prepare(self, slab: int, fetch: Fetch) -> None:
+        """See `Way`."""
+        for tile, room in self._rooms[slab % 2].items():
+            fetch(slab, tile, room)
+
+    def pass_on(self, slab: int) -> int:
+        """See `Way`."""
+        half, sent = self._halves[slab % 2], 0
+        if self._node is None:
+            self._world.broadcast(half)
+            sent = half.nbytes * (self._world.size - 1) if self._world.rank == 0 else 0
+        share, cells = self._share, self._slabs.cells
+        self.lying = [
+            Lying(range(cells[tile].start - share.start, cells[tile].stop - share.start), values.reshape(self._slabs.height, -1))
+            for tile, values in self._values[slab % 2].items()
+            if cells[tile].start < share.stop and share.start < cells[tile].stop
+        ]
+        return sent
+
+    @property
+    def memory(self) -> int:
+        """Bytes."""
+        return sum(half.nbytes for half in self._halves)
+
+
+class Readers:
+    """`number` ranks decode, each a part of the tiles, and send every rank what lies in its share."""
+
+    def __init__(self, slabs: Slabs, world: World, number: int) -> None:
+        self._slabs, self._world = slabs, world
+        number = min(number, world.size)
+        self._readers = [world.size * k // number for k in range(number)]
+        tiles = len(slabs.cells)
+        self._numbers = {rank: range(tiles * k // number, tiles * (k + 1) // number) for k, rank in enumerate(self._readers)}
+        self._room = slabs.new_room() if world.rank in self._readers else None
+
+    def cut(self, bounds: Sequence[int]) -> None:
+        """See `Way`."""
+        me = self._world.rank
+        self._incoming, self._to_lie = {}, []
+        for reader in self._readers:
+            pieces = self._pieces(reader, me, bounds)
+            if pieces:
+                self._incoming[reader], places = self._laid_out(pieces)
+                cells = [range(piece.start - bounds[me], piece.stop - bounds[me]) for _, piece in pieces]
+                self._to_lie += [Lying(*each) for each in zip(cells, places, strict=True)]
+        self._outgoing: dict[int, Array] = {}
+        self._cuts: defaultdict[int, list[tuple[slice, Array]]] = defaultdict(list)  # tile -> columns of it, where they go
+        for rank in range(self._world.size if me in self._readers else 0):
+            pieces = self._pieces(me, rank, bounds)
+            if pieces:
+                self._outgoing[rank], places = self._laid_out(pieces)
+                for (tile, piece), place in zip(pieces, places, strict=True):
+                    first = self._slabs.cells[tile].start
+                    self._cuts[tile].append((slice(piece.start - first, piece.stop - first), place))
+
+    def _pieces(self, reader: int, rank: int, bounds: Sequence[int]) -> list[tuple[int, range]]:
+        """Tiles that a rank gets from a reader, and their packed cells that it gets."""
+        share, cells = range(bounds[rank], bounds[rank + 1]), self._slabs.cells
+        here = [tile for tile in touched(cells, share) if tile in self._numbers[reader]]
+        return [(tile, range(max(share.start, cells[tile].start), min(share.stop, cells[tile].stop))) for tile in here]
+
+    def _laid_out(self, pieces: Sequence[tuple[int, range]]) -> tuple[Array, list[Array]]:
+        """A message, and the place of each piece in it."""
+        height = self._slabs.height
+        ends = height * np.cumsum([0, *(len(piece) for _, piece in pieces)])
+        message = np.empty(int(ends[-1]), self._slabs.dtype)
+        return message, [part.reshape(height, -1) for part in np.split(message, ends[1:-1])]
+
+    def prepare(self, slab: int, fetch: Fetch) -> None:
+        """See `Way`."""
+        for tile in self._numbers.get(self._world.rank, ()):
+            assert self._room is not None  # of a reader
+            fetch(slab, tile, self._room)
+            for columns, place in self._cuts[tile]:
+                place[...] = self._room.rows[:, columns]
+
+    def pass_on(self, slab: int) -> int:
+        """See `Way`."""
+        me, sent = self._world.rank, 0
+        requests = [self._world.receive(message, rank, FORCING_TAG) for rank, message in self._incoming.items() if rank != me]
+        for rank, message in self._outgoing.items():
+            if rank == me:
+                self._incoming[me][...] = message
+            else:
+                requests.append(self._world.send(message, rank, FORCING_TAG))
+                sent += message.nbytes
+        for request in requests:
+            request.wait()
+        return sent
+
+    @property
+    def lying(self) -> list[Lying]:
+        """See `Way`."""
+        return self._to_lie
+
+    @property
+    def memory(self) -> int:
+        """Bytes."""
+        messages = sum(message.nbytes for message in (*self._incoming.values(), *self._outgoing.values()))
+        return messages + (self._room.nbytes if self._room else 0)
+
+
+def touched(cells: Sequence[range], share: range) -> range:
+    """The tiles that have cells in a share."""
+    found = [tile for tile, of in enumerate(cells) if of.start < share.stop and share.start < of.stop]
+    return range(found[0], found[-1] + 1) if share and found else range(0)

@@ -1,0 +1,213 @@
+"""Which ranks read forcing for which, chosen by name or by predicted time, and the inputs that this comes to.
+
+own         each rank reads and decodes the tiles that its share touches: nothing is sent, tiles at the cuts are decoded twice
+node        the tiles of a host are dealt to its ranks: each is decoded once, and the ranks meet once a slab
+readers:2   so many ranks decode, and send each rank its share
+broadcast   rank 0 decodes and sends everything to everybody, as paper 000 did
+auto        the one of the least predicted time
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from steppe.comm import World, agree_on, nodes
+from steppe.comm.world import FORCING_TAG
+from steppe.errors import RunFileError
+from steppe.io.forcing_reader import ForcingReader
+from steppe.io.slab import Slabs
+from steppe.io.spread import Halves, Readers, SpreadReader, touched
+
+SPREAD = r"own|node|readers:[1-9]\d*|broadcast|auto"
+AS_GOOD = 0.02  # of the time of a slab: `own`, which needs nobody, is taken when the best is no better than this
+PROBE = 1 << 20  # bytes of a message to measure by
+REPEATS = 3
+
+
+class Figures(NamedTuple):
+    """What decides which spread is fastest, all in seconds; the defaults were measured where this was written, between ranks of a host.
+
+    compute, decode: of a cell-day (decode: reading and checking the record, too). meeting: of all ranks. message: of starting one.
+    byte: of sending one.
+    """
+
+    compute: float = 11e-9
+    decode: float = 4e-9
+    meeting: float = 2e-5
+    message: float = 2e-5
+    byte: float = 2e-10
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Seconds of one slab: reading that is not hidden behind computing, messages and meetings, and what is computed meanwhile."""
+
+    reading: float
+    messages: float
+    compute: float
+
+    @property
+    def seconds(self) -> float:
+        """Of the slab in all."""
+        return self.reading + self.messages + self.compute
+
+
+def choose_spread(
+    bounds: Sequence[int], node: Sequence[int], cells: Sequence[range], height: int, days: int, figures: Figures, spare: bool
+) -> tuple[str, Mapping[str, Prediction]]:
+    """The spread of the least predicted time, and the predictions of all that were compared.
+
+    Parameters
+    ----------
+    bounds
+        Rank r computes the cells from bounds[r] to bounds[r + 1].
+    node
+        The host of each rank.
+    cells
+        The cells of each tile of the store.
+    height
+        Bytes of one cell in a slab, decoded.
+    days
+        Of a slab.
+    figures
+        Measured on this machine.
+    spare
+        Whether each rank has a processor for its reading thread, so that reading goes on behind computing.
+    """
+    ranks = len(node)
+    shares = [range(low, high) for low, high in pairwise(bounds)]
+    compute = days * figures.compute * max(len(share) for share in shares)
+
+    def reading(decoded: int) -> float:
+        taken = days * figures.decode * decoded
+        return max(0.0, taken - compute) if spare else taken
+
+    def of(tiles: range) -> int:
+        return sum(len(cells[tile]) for tile in tiles)
+
+    found = {"own": Prediction(reading(max(of(touched(cells, share)) for share in shares)), 0.0, compute)}
+    if ranks > 1:
+        if hasattr(os, "memfd_create"):
+            hosts = [[rank for rank, other in enumerate(node) if other == host] for host in sorted(set(node))]
+            dealt = [touched(cells, range(bounds[host[0]], bounds[host[-1] + 1]))[:: len(host)] for host in hosts]
+            found["node"] = Prediction(reading(max(of(tiles) for tiles in dealt)), figures.meeting, compute)
+        for number in sorted({1, min(2, len(cells), ranks), min(len(cells), ranks)}):
+            sent = (bounds[-1] - bounds[0]) / number * (1 - 1 / ranks) * height
+            messages = figures.meeting + (ranks - 1) * figures.message + sent * figures.byte
+            decoded = max(of(range(len(cells) * k // number, len(cells) * (k + 1) // number)) for k in range(number))
+            found[f"readers:{number}"] = Prediction(reading(decoded), messages, compute)
+        everything = of(range(len(cells)))
+        messages = figures.meeting + figures.message + (ranks - 1) * everything * height * figures.byte
+        found["broadcast"] = Prediction(reading(everything), messages, compute)
+    best = min(found, key=lambda name: found[name].seconds)
+    return ("own" if found["own"].seconds <= (1 + AS_GOOD) * found[best].seconds else best), found
+
+
+def measure_spread(world: World, reader: ForcingReader, compute: float = Figures().compute) -> Figures:
+    """What `choose_spread` needs, in some milliseconds; the slowest rank counts. Every rank calls it.
+
+    reader: of all cells. compute [s]: of a cell-day, from an earlier run where it is known.
+    """
+    slabs: Slabs = reader.slabs
+    slab, error, decode = slabs.of_day(slabs.days.start), None, 0.0
+    tile = world.rank % len(slabs.cells)
+    room = slabs.new_room()
+
+    def fetch() -> None:
+        slabs.read(slab, tile, room)
+        slabs.decode(slab, tile, room)
+
+    try:
+        decode = _least(fetch) / (slabs.length * len(slabs.cells[tile]))
+    except Exception as found:
+        error = found
+    agree_on(world, error)
+    probe, last = np.empty(PROBE, np.uint8), world.size - 1
+
+    def to_and_fro(length: int) -> None:
+        if world.rank in (0, last):
+            other = last - world.rank
+            requests = [world.receive(probe[:length], other, FORCING_TAG), world.send(probe[:length], other, FORCING_TAG)]
+            for request in requests:
+                request.wait()
+
+    meeting = _least(world.barrier)
+    short, long = _least(lambda: to_and_fro(1)), _least(lambda: to_and_fro(PROBE))
+    picoseconds = np.array([1e12 * figure for figure in (decode, meeting, short, max(long - short, 0.0) / PROBE)], np.int64)
+    slowest = world.reduce(picoseconds, "max") * 1e-12
+    return Figures(compute, *slowest.tolist())
+
+
+def _least(act: Callable[[], object]) -> float:
+    taken = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        act()
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def spread_forcing(
+    reader: ForcingReader,
+    world: World,
+    bounds: Sequence[int],
+    spread: str = "auto",
+    spare: bool = True,
+    tell: Callable[[str, Mapping[str, Prediction]], object] = lambda name, predictions: None,
+) -> ForcingReader | SpreadReader:
+    """The inputs of this rank's share. Every rank calls it, and turns what it gets to the same pieces.
+
+    Parameters
+    ----------
+    reader
+        The forcing of all cells, nothing read of it yet. It belongs to what is returned, and is closed when nothing is.
+    world
+        The ranks.
+    bounds
+        Rank r computes the cells from bounds[r] to bounds[r + 1].
+    spread
+        "own", "node", "readers:k" (of at most so many readers as there are ranks), "broadcast" or "auto".
+    spare
+        Whether each rank has a processor for its reading thread.
+    tell
+        Is told which spread is taken, and what was predicted when that was chosen.
+
+    Raises
+    ------
+    RunFileError
+        There is no such spread.
+    DamagedError
+        What is read to measure by is not what was written.
+    Failure
+        The ranks of a host cannot have memory in common.
+    """
+    try:
+        check_spread(spread)
+        slabs, hosts = reader.slabs, nodes(world)
+        predictions: Mapping[str, Prediction] = {}
+        if spread == "auto":
+            figures = measure_spread(world, reader) if world.size > 1 else Figures()
+            height = slabs.height * slabs.dtype.itemsize
+            spread, predictions = choose_spread(bounds, hosts, slabs.cells, height, slabs.length, figures, spare)
+        tell(spread, predictions)
+        if spread == "own":
+            reader.recut(bounds, world.rank)
+            return reader
+        kind, _, number = spread.partition(":")
+        way = Readers(slabs, world, int(number)) if kind == "readers" else Halves(slabs, world, hosts if kind == "node" else None)
+        return SpreadReader(reader, world, way, bounds)
+    except BaseException:
+        reader.close()
+        raise
+
+
+def check_spread(spread: str) -> None:
+    """Raises `RunFileError` when there is no such spread."""
+    if not re.fullmatch(SPREAD, spread):
+        raise RunFileError(f'[forcing] spread "{spread}" is not known. Write "own", "node", "readers:2", "broadcast" or "auto".')

@@ -1,0 +1,271 @@
+"""Forcing that ranks read for each other: every spread gives every rank the bits that it would read for itself."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from steppe.clock import Clock
+from steppe.comm import Serial, World, run_threads
+from steppe.errors import DamagedError, Failure, ForcingError, RunFileError
+from steppe.io import Figures, ForcingReader, SpreadReader, choose_spread, pack_store, spread_forcing
+from steppe.io.spread_choice import check_spread
+from tests.io.small_store import DAYS, START, small_grid, write_small_store
+from tests.models import garden
+from tests.models.cells import NOTHING, started
+
+CLOCK, CELLS = Clock.daily(START), small_grid().n_cells
+SPREADS = ("own", "node", "readers:1", "readers:2", "readers:9", "broadcast", "auto")
+RANKS = (1, 2, 3, 4, 7)
+WEEKLY = {"tmin": "7 days"}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("spread") / "w.zarr"
+    write_small_store(path)
+    return path
+
+
+def even(ranks: int) -> list[int]:
+    return [CELLS * rank // ranks for rank in range(ranks + 1)]
+
+
+def inputs(world: World, store: Path, spread: str, bounds: list[int], steps: range = range(DAYS)) -> ForcingReader | SpreadReader:
+    reader = ForcingReader(store, range(CELLS), None, CLOCK, WEEKLY, steps=steps)
+    return spread_forcing(reader, world, bounds, spread)
+
+
+def rows_of(found: ForcingReader | SpreadReader, piece: range, n_cells: int) -> NDArray[np.int16]:
+    """(variables, steps, cells of the share) as they lie there, taken by two threads' streams."""
+    values = np.full((len(found.names), len(piece), n_cells), -1, np.int16)
+    for some in (range(n_cells // 3), range(n_cells // 3, n_cells)):
+        for tile, packed in found.stream(some).tiles(piece):
+            inside = range(max(tile.start, some.start), min(tile.stop, some.stop))
+            assert inside
+            assert packed.rows.flags.c_contiguous
+            columns = slice(inside.start - tile.start, inside.stop - tile.start)
+            values[..., inside.start : inside.stop] = packed.rows[packed.row_of][..., columns]
+    return values
+
+
+@pytest.fixture(scope="module")
+def truth(store: Path) -> NDArray[np.int16]:
+    """All that the store holds, (variables, days, cells)."""
+    with ForcingReader(store, range(CELLS), None, CLOCK, WEEKLY) as reader:
+        return np.concatenate([rows_of(reader, piece, CELLS) for piece in reader.pieces(range(DAYS))], axis=1)
+
+
+def check(found: ForcingReader | SpreadReader, steps: range, share: range, truth: NDArray[np.int16]) -> None:
+    for piece in found.pieces(steps):
+        found.turn_to(piece)
+        np.testing.assert_array_equal(rows_of(found, piece, len(share)), truth[:, piece.start : piece.stop, share.start : share.stop])
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("spread", SPREADS)
+def test_every_rank_gets_the_bits_of_the_store_forth_and_back_and_cut_anew(
+    store: Path, truth: NDArray[np.int16], spread: str, ranks: int
+) -> None:
+    cuts = [even(ranks), [0, *np.linspace(50, 200, ranks - 1).astype(int).tolist(), CELLS], even(ranks)]
+
+    def rank(world: World) -> None:
+        shares = [range(bounds[world.rank], bounds[world.rank + 1]) for bounds in cuts]
+        found = inputs(world, store, spread, cuts[0])
+        check(found, range(DAYS), shares[0], truth)
+        for step in (3, 4, 1050, 600, 20):  # by hand, and jumping
+            check(found, range(step, step + 1), shares[0], truth)
+        for bounds, share in zip(cuts[1:], shares[1:], strict=True):
+            found.recut(bounds, world.rank)
+            check(found, range(500, 1030), share, truth)
+        found.close()
+
+    run_threads(ranks, rank)
+
+
+def test_a_model_of_two_threads_gets_the_same_state_however_its_forcing_comes(store: Path) -> None:
+    def rank(world: World, spread: str, bounds: list[int], threads: int) -> NDArray[np.float32]:
+        found = inputs(world, store, spread, bounds)
+        found.names = ("rain", "warmth", "light")  # what the model calls rain, tmax and tmin
+        model = started(garden, bounds[world.rank + 1] - bounds[world.rank], threads)
+        for steps in (range(700), range(700, 701), range(701, DAYS)):
+            model.advance(steps, found, CLOCK, NOTHING)
+        found.close()
+        return np.stack(list(model.state.values()))
+
+    expected = rank(Serial(), "own", [0, CELLS], 1)
+    for spread in ("own", "node", "readers:2", "broadcast"):
+        states = run_threads(4, lambda world, spread=spread: rank(world, spread, [0, 100, 101, 101, CELLS], 2))  # type: ignore[misc]
+        assert np.concatenate(states, axis=1).tobytes() == expected.tobytes()
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_any_cuts_and_any_steps(store: Path, truth: NDArray[np.int16], data: st.DataObject) -> None:
+    ranks = data.draw(st.integers(1, 5))
+    spread = data.draw(st.sampled_from(SPREADS[1:-1]))
+    cuts = st.lists(st.integers(0, CELLS), min_size=ranks - 1, max_size=ranks - 1).map(lambda inner: [0, *sorted(inner), CELLS])
+    ways = data.draw(st.lists(st.tuples(cuts, st.integers(0, DAYS - 1), st.integers(1, 700)), min_size=1, max_size=4))
+
+    def rank(world: World) -> None:
+        found = inputs(world, store, spread, ways[0][0])
+        for bounds, first, length in ways:
+            found.recut(bounds, world.rank)
+            share = range(bounds[world.rank], bounds[world.rank + 1])
+            check(found, range(first, min(first + length, DAYS)), share, truth)
+        found.close()
+
+    run_threads(ranks, rank)
+
+
+@pytest.mark.parametrize("kind", ["raw", "bits"])
+@pytest.mark.parametrize("spread", ["node", "readers:2", "broadcast"])
+def test_fast_copies_are_spread_alike(tmp_path: Path, truth: NDArray[np.int16], spread: str, kind: str) -> None:
+    write_small_store(tmp_path / "w.zarr")
+    pack_store(tmp_path / "w.zarr", kind)  # type: ignore[arg-type]
+
+    def rank(world: World) -> None:
+        found = inputs(world, tmp_path / "w.zarr", spread, even(3))
+        check(found, range(DAYS), range(even(3)[world.rank], even(3)[world.rank + 1]), truth)
+        found.close()
+
+    run_threads(3, rank)
+
+
+@pytest.mark.parametrize("spread", ["node", "readers:1", "readers:2", "broadcast"])
+def test_damage_ends_every_rank_with_the_same_sentence_when_the_days_are_needed(
+    tmp_path: Path, truth: NDArray[np.int16], spread: str
+) -> None:
+    write_small_store(tmp_path / "w.zarr")
+    shard = tmp_path / "w.zarr" / "tmax" / "c" / "1" / "0"
+    good = shard.read_bytes()
+    shard.write_bytes(good[:100] + bytes([good[100] ^ 1]) + good[101:])
+
+    def rank(world: World) -> str:
+        found = inputs(world, tmp_path / "w.zarr", spread, even(4))
+        share = range(even(4)[world.rank], even(4)[world.rank + 1])
+        check(found, range(512), share, truth)
+        for _ in range(2):
+            with pytest.raises(DamagedError) as error:
+                found.turn_to(range(512, 513))
+        check(found, range(1024, DAYS), share, truth)
+        world.barrier()
+        if world.rank == 0:
+            shard.write_bytes(good)
+        world.barrier()
+        check(found, range(510, 600), share, truth)
+        found.close()
+        return str(error.value)
+
+    said = run_threads(4, rank)
+    assert len(set(said)) == 1
+    assert said[0].startswith('Variable "tmax", days 1991-05-28 to 1992-10-20: ')
+
+
+def test_any_other_error_of_one_rank_ends_all(store: Path) -> None:
+    ended: dict[int, BaseException] = {}
+
+    def rank(world: World) -> None:
+        found = inputs(world, store, "node", even(2))
+        if world.rank == 1:
+            found._way.prepare = lambda slab, fetch: [][slab]  # type: ignore[union-attr, method-assign]
+        try:
+            found.turn_to(range(10))
+        except (Failure, IndexError) as error:
+            ended[world.rank] = error
+        found.close()
+
+    run_threads(2, rank)
+    assert isinstance(ended[1], IndexError)
+    assert str(ended[0]) == "Rank 1 failed: IndexError: list index out of range"
+
+
+def test_a_piece_must_be_turned_to_and_lie_in_the_store(store: Path) -> None:
+    found = inputs(Serial(), store, "broadcast", [0, CELLS])
+    with pytest.raises(Failure, match="Nobody turned to steps 3 to 3"):
+        next(iter(found.stream(range(5)).tiles(range(3, 4))))
+    with pytest.raises(ForcingError, match="Shorten the run"):
+        found.turn_to(range(DAYS - 1, DAYS + 1))
+    with pytest.raises(ForcingError, match="lie in two slabs"):
+        found.turn_to(range(600))
+    found.close()
+
+
+def test_memory_in_common_has_no_name_and_is_counted_once(store: Path) -> None:
+    before = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+
+    def rank(world: World) -> int:
+        found = inputs(world, store, "node", even(3))
+        found.turn_to(range(10))
+        world.barrier()
+        assert not os.path.isdir("/dev/shm") or set(os.listdir("/dev/shm")) == before
+        world.barrier()
+        found.close()
+        return found.memory
+
+    found = run_threads(3, rank)
+    rows = 512 + 512 + 73  # rain, tmax, the weeks of tmin that a slab may have
+    assert len(set(found)) == 1
+    assert found[0] == 2 * 2 * CELLS * rows
+
+
+def test_what_is_sent_is_counted(store: Path) -> None:
+    def rank(world: World, spread: str) -> int:
+        found = inputs(world, store, spread, even(2), range(512))
+        found.turn_to(range(512))
+        found.close()
+        return found.counters.sent
+
+    whole = run_threads(2, lambda world: rank(world, "broadcast"))
+    parts = run_threads(2, lambda world: rank(world, "readers:1"))
+    assert run_threads(2, lambda world: rank(world, "node")) == [0, 0]
+    assert whole[1] == parts[1] == 0
+    assert parts[0] * CELLS == whole[0] * (CELLS - even(2)[1])
+
+
+# --- the choice ---------------------------------------------------------------------------------------------------------------------
+FIGURES = Figures()
+QUEENSLAND = [range(first, min(first + 2048, 15_195)) for first in range(0, 15_195, 2048)]
+
+
+def choice(ranks: int, spare: bool, hosts: int = 1, figures: Figures = FIGURES) -> str:
+    bounds = [15_195 * rank // ranks for rank in range(ranks + 1)]
+    node = [rank * hosts // ranks for rank in range(ranks)]
+    return choose_spread(bounds, node, QUEENSLAND, 6 * 64 * 2, 64, figures, spare)[0]
+
+
+def test_a_rank_reads_for_itself_where_reading_is_hidden_or_nobody_else_is_there() -> None:
+    assert choice(1, spare=False) == "own"
+    assert [choice(ranks, spare=True) for ranks in (2, 4)] == ["own", "own"]
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="hosts share memory by memfd_create")
+def test_ranks_of_a_host_share_where_shares_are_smaller_than_tiles_and_nothing_is_hidden() -> None:
+    assert choice(16, spare=False) == "node"
+    assert choice(64, spare=False, hosts=4) == "node"
+
+
+def test_ranks_on_hosts_of_their_own_let_a_few_read_where_decoding_is_slow_and_messages_are_fast() -> None:
+    slow = Figures(decode=4e-7, byte=1e-11)
+    assert choice(8, spare=False, hosts=8, figures=slow).startswith("readers:")
+    assert choice(8, spare=False, hosts=8, figures=slow._replace(byte=1e-6)) == "own"
+
+
+def test_a_prediction_is_the_sum_of_its_parts() -> None:
+    bounds, figures = [0, 100, 200], Figures(compute=1e-3, decode=1e-2, meeting=1.0, message=2.0, byte=1e-5)
+    chosen, found = choose_spread(bounds, [0, 1], [range(150), range(150, 200)], 10, 2, figures, False)
+    assert found["own"].seconds == pytest.approx(2 * 1e-2 * 200 + 2 * 1e-3 * 100)  # rank 1 has a part of both tiles
+    assert found["readers:1"].messages == pytest.approx(1.0 + 2.0 + 200 * 0.5 * 10 * 1e-5)
+    assert found["readers:2"].reading == pytest.approx(2 * 1e-2 * 150)
+    assert found["broadcast"].messages == pytest.approx(1.0 + 2.0 + 200 * 10 * 1e-5)
+    assert chosen == min(found, key=lambda name: found[name].seconds)
+
+
+@pytest.mark.parametrize("spread", ["", "readers", "readers:0", "readers:-1", "all"])
+def test_an_unknown_spread_is_refused(spread: str) -> None:
+    with pytest.raises(RunFileError, match='spread "' + spread + '" is not known. Write "own"'):
+        check_spread(spread)
