@@ -2,9 +2,10 @@
 
 from steppe.grid.box import Box, Edge, Mirror, Piece
 from steppe.grid.builtin import BUILTIN, builtin_grid
+from steppe.grid.cost import CostLattice, Moving, better_cuts, imbalance
 from steppe.grid.grid import Grid
 from steppe.grid.lattice import Lattice, read_lattice
-from steppe.grid.partition import Partition, Share, tile_size, tiles
+from steppe.grid.partition import Moves, Partition, Share, tile_size, tiles
 from steppe.grid.points import Points
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
@@ -14,10 +15,13 @@ from steppe.grid.region import Region, RegionLike, region_names
 __all__ = [
     "BUILTIN",
     "Box",
+    "CostLattice",
     "Edge",
     "Grid",
     "Lattice",
     "Mirror",
+    "Moves",
+    "Moving",
     "Partition",
     "Piece",
     "Points",
@@ -26,7 +30,9 @@ __all__ = [
     "Region",
     "RegionLike",
     "Share",
+    "better_cuts",
     "builtin_grid",
+    "imbalance",
     "read_grid",
     "read_lattice",
     "region_names",
