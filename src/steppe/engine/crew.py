@@ -16,12 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe import errors
-from steppe.comm import Serial, Whereabouts, World
+from steppe.comm import Serial, Whereabouts, World, agree_on
 from steppe.engine.part import Part, Together, nothing
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import RunFile
-from steppe.errors import Failure, SteppeError
+from steppe.errors import SteppeError
 
 Array = NDArray[Any]
 
@@ -170,8 +169,7 @@ def _settled(world: World, part: Part | None, alone: Callable[[], Together], sto
     if failed:
         if part and not failure:
             part.undo()
-        first = _first_failure(world, failure)
-        raise first or Failure("Another rank failed.")
+        agree_on(world, failure)
     said = Said(bool(stopped), bool(bad), -kept)
     try:
         return said, together()
@@ -179,17 +177,6 @@ def _settled(world: World, part: Part | None, alone: Callable[[], Together], sto
         if world.size > 1:
             world.abort(str(error), error.exit_code)  # the others wait for what this rank does not send
         raise
-
-
-def _first_failure(world: World, mine: SteppeError | None) -> SteppeError | None:
-    """On rank 0 the error of the first rank that has one; elsewhere this rank's own."""
-    text = json.dumps([type(mine).__name__, str(mine)]).encode() if mine else b""
-    parts = world.gather(np.frombuffer(text, np.uint8))
-    if mine or parts is None:
-        return mine
-    name, sentence = json.loads(next(part for part in parts if part.size).tobytes())
-    made: SteppeError = getattr(errors, name)(sentence)
-    return made
 
 
 def _encoded(order: _Order) -> Array:

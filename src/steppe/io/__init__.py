@@ -47,6 +47,5 @@ __all__ = [
     "read_static",
     "scan",
     "spread_forcing",
-    "staged",
     "unpack",
 ]
