@@ -30,6 +30,7 @@ _HOME = {
     "find_library": "launch",
     "find_mpiexec": "launch",
     "last_words": "fail",
+    "listen_to_stops": "rank",
     "nodes": "node",
     "open_world": "rank",
     "prepare_rank": "rank",
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from steppe.comm.node import nodes as nodes
     from steppe.comm.node import shared as shared
     from steppe.comm.rank import cores_of_rank as cores_of_rank
+    from steppe.comm.rank import listen_to_stops as listen_to_stops
     from steppe.comm.rank import open_world as open_world
     from steppe.comm.rank import prepare_rank as prepare_rank
     from steppe.comm.reach import BoxExchange as BoxExchange
