@@ -1,5 +1,6 @@
 """A run on many ranks: the same bytes for any number of them, however it is stopped, continued, looked at and changed."""
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import steppe
 from steppe.comm import World, run_threads
 from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
+from steppe.engine.part import Part
 from steppe.errors import DamagedError, ModelError, SteppeError
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
@@ -63,6 +65,35 @@ def test_a_checkpoint_of_any_number_of_ranks_is_continued_by_any_other(wide_scen
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_many_checkpoints_and_no_thread_for_writing_are_the_same_run(wide_scenario, uninterrupted, ranks):
     on_ranks(ranks, wide_scenario, lambda simulation: simulation.run(), engine__checkpoint='"20 days"', engine__write_behind="false")
+    assert digest(wide_scenario.parent / "out") == uninterrupted
+
+
+@pytest.mark.parametrize("spread", ["own", "node", "readers:1", "readers:2", "broadcast"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_shares_cut_anew_at_any_moment_are_the_same_run(wide_scenario, uninterrupted, spread, seed):
+    chance = random.Random(seed)
+
+    def work(simulation: Simulation) -> None:
+        while not simulation.finished:
+            simulation.step(chance.randint(1, 150))
+            cuts = sorted(chance.choices(range(simulation.grid.n_cells + 1), k=2))
+            simulation.recut([0, *cuts, simulation.grid.n_cells])
+        simulation.checkpoint()
+
+    on_ranks(3, wide_scenario, work, forcing__spread=f'"{spread}"')
+    assert digest(wide_scenario.parent / "out") == uninterrupted
+
+
+def test_uneven_ranks_are_given_other_shares(wide_scenario, uninterrupted, monkeypatch):
+    """As the clock would tell when the last share costs six times as much as the first."""
+    monkeypatch.setattr(Part, "tell_busy", lambda part: lambda: [factor * part.kept for factor in (100.0, 200.0, 600.0)])
+
+    def work(simulation: Simulation) -> list[int]:
+        simulation.run()
+        return [len(cells) for cells in simulation.crew.part(0).deal.cells]
+
+    sizes = on_ranks(3, wide_scenario, work, engine__checkpoint='"10 days"')
+    assert sizes[0] > sizes[1] > sizes[2] > 0
     assert digest(wide_scenario.parent / "out") == uninterrupted
 
 

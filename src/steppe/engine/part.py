@@ -5,18 +5,20 @@ returns, to be called only when nobody failed. So no rank ever waits for a messa
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.comm import Whereabouts, World
+from steppe.comm import Whereabouts, World, agree_on
 from steppe.engine.outputs import Outputs, positions
 from steppe.engine.plan import Plan
-from steppe.io import Checkpoint, Contents, Draft
+from steppe.errors import SteppeError
+from steppe.io import Checkpoint, Contents, Draft, ForcingReader, Prediction, SpreadReader, spread_forcing
 from steppe.kernels.sums import total
 from steppe.models import Increment, Inputs, Status
 from steppe.variable import Role
@@ -49,42 +51,95 @@ class Part:
 
     def __init__(self, plan: Plan, world: World, where: Whereabouts) -> None:
         self.plan, self.world, self.model, self._where = plan, world, plan.model, where
-        self.share, self.reach, self.deal = plan.surroundings(world)
         self.kept = 0  # checkpoints of which this rank's tiles are durable
-        self.reader = plan.reader(self.share.cells)
-        self.outputs = Outputs(plan, world, self.deal)
-        self.outputs.recorder.on_piece = self._at
+        self.notes: list[str] = []  # that a person may want to know
         self._draft = Draft()
         self._digests: dict[int, bytes] = {}
         self._undo: Callable[[], object] = nothing
         self._open = False
+        self._take(None)
+        self.reader = self._spread()
+
+    def _take(self, bounds: Sequence[int] | None) -> None:
+        """Turns to the cells that are this rank's."""
+        self.share, self.reach, self.deal = self.plan.surroundings(self.world, bounds)
+        self.outputs = Outputs(self.plan, self.world, self.deal)
+        self.outputs.recorder.on_piece = self._at
+
+    def _spread(self) -> ForcingReader | SpreadReader | None:
+        reader, error = None, None
+        try:
+            reader = self.plan.reader()
+        except SteppeError as found:
+            error = found
+        agree_on(self.world, error)
+        if reader is None or self.world.size == 1:
+            return reader
+        forcing, spare = self.plan.run.forcing, self.plan.threads < self.plan.cores
+        assert forcing is not None, "there is a reader"
+        return spread_forcing(reader, self.world, self.bounds, forcing.spread, spare, self._tell_spread)
+
+    def _tell_spread(self, name: str, predictions: Mapping[str, Prediction]) -> None:
+        figures = ", ".join(f"{other} {1e3 * each.seconds:.2f}" for other, each in predictions.items())
+        self.notes.append(f"Weather is read by spread {name}" + (f"; predicted, in ms a slab: {figures}." if figures else "."))
+
+    @property
+    def bounds(self) -> list[int]:
+        """Where the share of each rank begins, and the end."""
+        return [0, *accumulate(len(cells) for cells in self.deal.cells)]
 
     # ---- orders ---------------------------------------------------------------------------------------------------------------------
     def open(self, output: str, checkpoint: str) -> Together:
         """Begins, or goes on from a checkpoint; the store of results is there."""
+        records: Mapping[str, int] | None = None
+        recorded: Mapping[str, Array] = {}
+        error = None
+        try:
+            records, recorded = self._initialise(checkpoint)
+        except SteppeError as found:
+            error = found
+        agree_on(self.world, error)
+        self.outputs.open(Path(output), records)
+        self.outputs.recorder.restore(recorded)
+        return nothing
+
+    def _initialise(self, checkpoint: str) -> tuple[Mapping[str, int] | None, Mapping[str, Array]]:
+        """Gives the model its state; of a checkpoint the numbers of records and the unfinished ones."""
         plan = self.plan
+        records: Mapping[str, int] | None = None
+        groups: dict[str, dict[str, Any]] = {
+            "state": {name: self._own(values) for name, values in plan.initial.items()},
+            "parameter": {name: self._own(values) for name, values in plan.chosen.values.items()},
+            "recorder": {},
+        }
         if checkpoint:
             found = Checkpoint.open(Path(checkpoint), None)
-            groups: dict[str, dict[str, Array]] = {"state": {}, "parameter": {}, "recorder": {}}
+            groups, records = {group: {} for group in groups}, found.manifest["records"]
             for full, values in found.load(self.deal).items():
                 group, _, name = full.partition("/")
                 groups[group][name] = values
-            parameters, state = groups["parameter"], {name: self._unpacked(values) for name, values in groups["state"].items()}
-        else:
-            parameters = {name: self._own(values) for name, values in plan.chosen.values.items()}
-            state = {name: self._unpacked(self._own(values)) for name, values in plan.initial.items()}
-        self.model.initialise(self.share, parameters, state, plan.chosen.options, self.reach)
+        state = {name: self._unpacked(values) for name, values in groups["state"].items()}
+        self.model.initialise(self.share, groups["parameter"], state, plan.chosen.options, self.reach)
         self._open = True
-        self.outputs.open(Path(output), found.manifest["records"] if checkpoint else None)
-        if checkpoint:
-            self.outputs.recorder.restore(groups["recorder"])
-        return nothing
+        return records, groups["recorder"]
+
+    def recut(self, bounds: list[int], output: str, checkpoint: str) -> Together:
+        """Goes on from a checkpoint with other shares of the cells, of which rank r has those from bounds[r] to bounds[r + 1]."""
+        self.outputs.close()
+        self._take(bounds)
+        if self.reader:
+            self.reader.recut(bounds, self.world.rank)
+        return self.open(output, checkpoint)
+
+    def tell_busy(self) -> Together:
+        """On rank 0 how long each rank has computed so far, in seconds of CPU time."""
+        mine = np.array([getattr(self.model, "busy", 0.0)])
+        return lambda: [float(part[0]) for part in self.world.gather(mine) or ()]
 
     def step(self, start: int, stop: int, looks: bool) -> Together:
         """Computes the steps `start` .. `stop` - 1. looks: somebody may look afterwards."""
         if looks:
             self.model.expect_looks()
-        self.outputs.writer.check()
         reader = cast(Inputs, self.reader)
         at = start
         for action in sorted((each for each in self.plan.actions if start <= each.step < stop), key=lambda each: each.step):
@@ -94,6 +149,7 @@ class Part:
             for name, value in action.values.items():
                 self.model.set(name, value, None if action.cells is None else self._positions(action.cells)[1])
         self.model.advance(range(at, stop), reader, self.plan.clock, self.outputs.recorder)
+        self.outputs.writer.check()
         return self.outputs.exchange
 
     def export(self, name: str) -> Together:

@@ -130,8 +130,8 @@ class Plan:
                     f'"{self.forcing.path}" has no variable "{name}", which model "{self.model.name}" needs; it holds {held}.'
                 )
 
-    def reader(self, cells: range | None = None) -> ForcingReader | None:
-        """The weather of the cells of a rank (default: all cells), read ahead; None for a model without.
+    def reader(self) -> ForcingReader | None:
+        """The weather of all cells, read ahead; None for a model without.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class Plan:
         cadence = self.run.forcing.cadence if self.run.forcing else {}
         return ForcingReader(
             self.forcing.path,
-            range(self.grid.n_cells) if cells is None else cells,
+            range(self.grid.n_cells),
             tuple(wanted),
             self.clock,
             cadence,
@@ -190,12 +190,15 @@ class Plan:
             raise RunFileError(f"--until {day} is outside the run, {first} to {last}.")
         return step
 
-    def surroundings(self, world: World | None = None) -> tuple[Any, Reach, Deal]:
-        """The part of the grid that a rank computes, what it is handed instead of ranks, and who has and writes which cells."""
+    def surroundings(self, world: World | None = None, bounds: Sequence[int] | None = None) -> tuple[Any, Reach, Deal]:
+        """The part of the grid that a rank computes, what it is handed instead of ranks, and who has and writes which cells.
+
+        bounds: rank r computes the packed cells from bounds[r] to bounds[r + 1]; default: as many for each.
+        """
         world = world or Serial()
         needs, ranks = self.model.needs, range(world.size)
         if needs.unit == "cells":
-            partition = Partition.cells(self.grid, world.size)
+            partition = Partition(tuple(bounds)) if bounds else Partition.cells(self.grid, world.size)
             shares = [partition.owned(rank) for rank in ranks]
             deal = Deal(self.grid.n_cells, world.rank, [share.cells for share in shares])
             return shares[world.rank], BoxReach(world, None, total), deal

@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -28,7 +28,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
 from steppe.errors import BadCellError, Failure, ModelError, nearest
-from steppe.grid import RegionLike
+from steppe.grid import CostLattice, Moving, Partition, RegionLike, better_cuts, imbalance
 from steppe.io import Checkpoint, Progress, ReadCounters, RunFolder, Spent, create_store
 from steppe.models import Increment, Status
 from steppe.variable import Variable
@@ -111,6 +111,8 @@ class Simulation:
         self._keeping: _Keeping | None = None  # one is being written
         self._begun_to_keep = 0
         self._pace = 0.0  # seconds that a step of many ranks takes
+        self._lattice = CostLattice(self.grid.n_cells)
+        self._busy, self._measured_step, self._commits = [0.0] * self.crew.world.size, 0, 0
         self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
         self._failure: BaseException | None = None
         self._closing = ExitStack()
@@ -129,9 +131,11 @@ class Simulation:
             opening.callback(self.outputs.close)
             self._closing = opening.pop_all()
         self._checkpoint_time, self._kept_version = time.monotonic(), self.version
+        self._measured_step = self.step_index
         self._tell("resumed" if checkpoint else "started", f"at {self.date}")
         if checkpoint is None:
             for kind, text in (
+                *(("note", text) for text in self._part.notes),
                 ("note", announcement(self.plan, self.outputs)),
                 ("warning", shortage(self.plan, self.outputs, checkpoint_size(self.model))),
             ):
@@ -226,6 +230,8 @@ class Simulation:
                 self._tell_kept()
                 if self.step_index < self.steps and self._checkpoint_is_due():
                     self._keep()
+                    if self.crew.world.size > 1 and self.model.needs.unit == "cells":
+                        self._balance()
         return True
 
     @contextmanager
@@ -351,6 +357,27 @@ class Simulation:
             self._kept_path, self._kept_seconds = path, time.monotonic() - keeping.begin
 
         self.outputs.writer.do(seal)
+
+    def recut(self, bounds: Sequence[int]) -> None:
+        """Gives the ranks other shares of the cells: rank r those from bounds[r] to bounds[r + 1]. Results do not depend on it."""
+        path = self.checkpoint()
+        self._order("recut", bounds=[int(bound) for bound in bounds], output=str(self.folder.output), checkpoint=str(path))
+        self.outputs, self._reader = self._part.outputs, self._part.reader
+
+    def _balance(self) -> None:
+        """Recuts when the ranks are uneven and it pays by far; called after a checkpoint of a run on many ranks."""
+        busy, since = self._order("tell_busy"), self.step_index - self._measured_step
+        if since > 0:
+            now = Partition(tuple(self._part.bounds))
+            self._lattice.feed(now, [each - before for each, before in zip(busy, self._busy, strict=True)], since)
+            self._commits += 1
+            moving = Moving(checkpoint_size(self.model) // max(len(self._part.deal.mine), 1))
+            better = better_cuts(self._lattice, now, self.steps - self.step_index, self._commits, moving)
+            if better is not None:
+                self._commits = 0
+                self._tell("note", f"Shares are cut anew: the ranks were uneven by {100 * imbalance(self._lattice.loads(now)):.0f} %.")
+                self.recut(better.bounds)
+        self._busy, self._measured_step = busy, self.step_index
 
     def _finish_keeping(self) -> None:
         """Returns when the checkpoint that was begun last is durable."""
