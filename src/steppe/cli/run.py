@@ -5,12 +5,17 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from steppe.cli.compiling import compiling_is_said
-from steppe.errors import Exit, RunFileError
+from steppe.cli.control import supervised
+from steppe.cli.rank import rank_of_run
+from steppe.errors import Exit, RunFileError, SteppeError
+
+if TYPE_CHECKING:
+    from steppe.engine import Crew, RunFile
 
 
 def run(
@@ -73,16 +78,41 @@ def run(
         changes["output.path"] = json_format.dumps(str(output.absolute()), ensure_ascii=False)  # a TOML string is escaped as one of JSON
     if threads is not None:
         changes["engine.threads"] = str(threads)
-    from steppe.engine import Event, Plan, Simulation, read_run_file, summary
+    failure = None
+    with rank_of_run() as (world, where):
+        from steppe.comm import cores_of_rank
+        from steppe.engine import Crew, obey, read_run_file
 
-    whole = read_run_file(run_file, changes)
-    if show_config:
-        sys.stdout.write(whole.as_toml())
-        return Exit.DONE
-    plan = Plan.of(whole)
+        cores = cores_of_rank(world) if world.size > 1 else None
+        with _Stop(says=world.rank == 0 and not supervised()) as stop:
+            if world.rank:
+                return Exit(obey(world, stop, where, cores))
+            crew = Crew(world, stop, where)
+            try:
+                whole = read_run_file(run_file, changes)
+                if show_config:
+                    sys.stdout.write(whole.as_toml())
+                    code = Exit.DONE
+                else:
+                    code = _run(whole, crew, cores, stop, until=until, fresh=fresh, quiet=quiet, json=json)
+            except SteppeError as error:
+                failure, code = error, error.exit_code
+            crew.dismiss(code)
+    if failure:
+        raise failure
+    return code
+
+
+def _run(
+    whole: "RunFile", crew: "Crew", cores: int | None, stop: "_Stop", *, until: str | None, fresh: bool, quiet: bool, json: bool
+) -> Exit:
+    """What rank 0, or the only process, does."""
+    from steppe.engine import Event, Plan, Simulation, summary
+
+    plan = Plan.of(whole, cores=cores)
     if until is not None:
         plan.step_after(until)  # a mistake in it is found before the folder is touched
-    with _Stop() as stop, _progress(plan, quiet or json) as tell, Simulation(plan, fresh=fresh, on_event=tell) as simulation:
+    with _progress(plan, quiet or json) as tell, Simulation(plan, fresh=fresh, on_event=tell, crew=crew) as simulation:
         was_complete = simulation.finished
         step, date = simulation.step_index, simulation.date
         with compiling_is_said(lambda text: tell(Event("compiling", text, step, simulation.steps, date))):
@@ -90,7 +120,7 @@ def run(
                 simulation.run(until, stop)
     if not quiet:
         _report(summary(simulation), json)
-    if stop.asked and not simulation.finished:
+    if (stop.asked or crew.said.stop) and not simulation.finished:
         sys.stderr.write(f"Stopped before {simulation.date} with a checkpoint. The same command goes on.\n")
         return Exit.STOPPED
     if was_complete and not quiet:
