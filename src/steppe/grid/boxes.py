@@ -70,12 +70,20 @@ class Boxes(Sequence[Box]):
     def __getitem__(self, rank: int | slice) -> Box | list[Box]:
         if isinstance(rank, slice):
             return [self[each] for each in range(len(self))[rank]]
-        if not 0 <= rank < len(self):
-            raise IndexError(f"There is no rank {rank}: the domain is cut into {len(self)} boxes.")
         return self._box(rank)
 
+    def cells(self, rank: int) -> NDArray[np.int64]:
+        """The packed cells of a rank, (cells,), ascending: what its box says, without the rest of the box."""
+        block = self._block(rank)
+        return self._cells(block, self._own(rank, block))[0]
+
+    def _block(self, rank: int) -> int:
+        if not 0 <= rank < len(self):
+            raise IndexError(f"There is no rank {rank}: the domain is cut into {len(self)} boxes.")
+        return int(np.searchsorted(self._starts, rank, side="right")) - 1
+
     def _box(self, rank: int) -> Box:
-        block = int(np.searchsorted(self._starts, rank, side="right")) - 1
+        block = self._block(rank)
         rectangle = self._own(rank, block)
         receives, sends = self._plan(rank, block, rectangle)
         origin, shape = tuple(first for first, _ in rectangle), tuple(end - first for first, end in rectangle)
