@@ -33,7 +33,7 @@ def computed(
     def rank(world: World) -> tuple[Fields, float]:
         box, model = boxes[world.rank], ShallowWater()
         reach = BoxReach(world, box, total)
-        part = {name: values.ravel()[grid.order[box.cells]] for name, values in state.items()}
+        part = {name: box.unpack(values.ravel()[grid.order[box.cells]]) for name, values in state.items()}
         model.initialise(box, {"gravity": 1.0, "spacing": 1.0, "seconds": seconds}, part, {}, reach)
         model.advance(range(steps), Nothing(), CLOCK, Nothing())
         assert model.status().count == 0

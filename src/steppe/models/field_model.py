@@ -68,7 +68,7 @@ class FieldModel(ABC):
     def initialise(
         self, share: Box, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
     ) -> None:
-        """Takes the box, the reach and the initial values: a number, packed cells (cells,), or the own box."""
+        """Takes the box, the reach and the initial values: a number, or an array of the shape of the own box."""
         self.box, self.reach, self._bad = share, reach, Status()
         declared = [variable for variable in self.variables.values() if variable.role is Role.STATE]
         self._fields = {variable.name: at for at, variable in enumerate(declared)}
@@ -78,8 +78,7 @@ class FieldModel(ABC):
         for name in self.parameters:
             self.set(name, parameters.get(name, self.parameters[name]))
         for variable in declared:
-            values = np.asarray((state or {}).get(variable.name, variable.initial))
-            self._own(variable.name)[...] = share.unpack(values) if values.ndim == 1 else values
+            self._own(variable.name)[...] = (state or {}).get(variable.name, variable.initial)
 
     def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
         """All steps, recorded one by one."""
@@ -107,7 +106,7 @@ class FieldModel(ABC):
         return values if index is None else self.box.pack(values)[index]
 
     def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
-        """Sets a parameter, or a field of all or some packed cells of the own box; called by all ranks, told of all their cells."""
+        """Sets a parameter, or a field of all or some packed cells of the own box."""
         if name not in self.variables:
             raise ModelError(f'{self.name.capitalize()} has no variable "{name}" to set.{nearest(name, self.variables)}')
         variable = self.variables[name]
@@ -120,10 +119,10 @@ class FieldModel(ABC):
             return Increment(name, self.box.n_cells, before, float(self.parameters[name]))
         cells = self.box.pack(self._own(name))
         chosen = slice(None) if index is None else index
-        count, before = self.reach.total(np.array([float(cells[chosen].size)])), self.reach.total(cells[chosen])
+        before = float(cells[chosen].sum(dtype=np.float64))
         cells[chosen] = value
         self._own(name)[...] = self.box.unpack(cells)
-        return Increment(name, int(count), before, self.reach.total(cells[chosen]))
+        return Increment(name, cells[chosen].size, before, float(cells[chosen].sum(dtype=np.float64)))
 
     def expect_looks(self) -> None:  # noqa: B027
         """Nothing is loaded: a look is a copy."""
