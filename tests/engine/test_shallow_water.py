@@ -9,6 +9,7 @@ from examples.shallow_water import ShallowWater
 from steppe.comm import BoxReach, World, run_threads
 from steppe.grid import Edges, Partition, Raster
 from steppe.kernels.sums import total
+from steppe.models import field_model
 from tests.engine.test_diffusion import CLOCK, Nothing
 
 Fields = Mapping[str, np.ndarray]
@@ -69,6 +70,15 @@ def test_boxes_without_an_interior_have_the_same_bits() -> None:
     start = stirred((6, 8))
     expected, _ = computed(start, 12, EDGES["poles"], 1)
     found, _ = computed(start, 12, EDGES["poles"], 24, (6, 4))
+    assert all(found[name].tobytes() == expected[name].tobytes() for name in NAMES)
+
+
+def test_an_interior_in_bands_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = stirred((25, 40))
+    expected, _ = computed(start, 12, EDGES["poles"], 2)
+    monkeypatch.setattr(field_model, "BAND", 100)
+    assert [band[0] for band in field_model.bands((slice(2, 7), slice(0, 40)))] == [slice(2, 4), slice(4, 6), slice(6, 7)]
+    found, _ = computed(start, 12, EDGES["poles"], 2)
     assert all(found[name].tobytes() == expected[name].tobytes() for name in NAMES)
 
 

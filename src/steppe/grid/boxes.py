@@ -180,7 +180,9 @@ class Boxes(Sequence[Box]):
 
 
 def choose_dims(shape: Sequence[int], halo: Sequence[int], ranks: int) -> Dims:
-    """Into how many boxes each axis is cut: the least halo; of several the smallest boxes, then the fewest cuts of the first axes.
+    """Into how many boxes each axis is cut: the least halo; of several the smallest boxes, then the most cuts of the first axes.
+
+    Of equals the first axes, since a halo across them lies in one piece of memory.
 
     Raises
     ------
@@ -193,7 +195,7 @@ def choose_dims(shape: Sequence[int], halo: Sequence[int], ranks: int) -> Dims:
     if 0 in most:
         axis = most.index(0)
         raise GridError(f"An axis of {shape[axis]} cells is too short for a halo of {halo[axis]}. Use a larger grid.")
-    found = min(_factorisations(ranks, most), key=lambda dims: (*_size(shape, halo, dims), dims), default=None)
+    found = min(_factorisations(ranks, most), key=lambda dims: (*_size(shape, halo, dims), *(-parts for parts in dims)), default=None)
     if found is None:
         lower = next(fewer for fewer in range(min(ranks - 1, prod(most)), 0, -1) if _fits(fewer, most))
         upper = next((more for more in range(ranks + 1, prod(most) + 1) if _fits(more, most)), None)

@@ -14,6 +14,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from hashlib import sha256
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder
 from steppe.variable import Role, Variable
 
 RECORD: dict[str, Callable[[Array, Array], Array]] = {"sum": np.add, "min": np.minimum, "max": np.maximum, "last": lambda _, new: new}
+
+
+BAND = 1 << 15  # cells; about a millisecond of a simple model, after which messages want a poke
 
 
 class FieldModel(ABC):
@@ -58,8 +62,10 @@ class FieldModel(ABC):
 
     def step(self) -> None:
         """From `now` to `new`: the interior while messages travel, then the rims."""
-        exchange = self.reach.exchange([*self.now], self._parities)
-        self.compute(self.box.interior)
+        exchange = self.reach.exchange(self._views[id(self.now)], self._parities)
+        for band in self._bands:
+            self.compute(band)
+            exchange.poke()
         exchange.finish()
         self.mirror()
         for rim in self.box.rims:
@@ -74,6 +80,8 @@ class FieldModel(ABC):
         self._fields = {variable.name: at for at, variable in enumerate(declared)}
         self._parities = [variable.parity for variable in declared]
         self.now, self.new = (np.zeros((len(declared), *share.local), declared[0].dtype) for _ in range(2))
+        self._views = {id(fields): [*fields] for fields in (self.now, self.new)}  # the same arrays each step, which makes exchanges quick
+        self._bands = bands(share.interior)
         self.parameters = {name: np.array(v.initial) for name, v in self.variables.items() if v.role is Role.PARAMETER}
         for name in self.parameters:
             self.set(name, parameters.get(name, self.parameters[name]))
@@ -145,3 +153,14 @@ class FieldModel(ABC):
         cell = int(bad[name][0])
         count, variable = len(set().union(*(cells.tolist() for cells in bad.values()))), self.variables[name]
         return Status(count, cell, step, name, float(self.export(name, np.array([cell]))[0]), low=variable.low, high=variable.high)
+
+
+def bands(where: tuple[slice, ...]) -> list[tuple[slice, ...]]:
+    """A rectangle cut across its first axis into bands of at most 32,768 cells, or of one row where rows are longer.
+
+    >>> [(y.start, y.stop) for y, x in bands((slice(1, 101), slice(1, 1001)))]
+    [(1, 33), (33, 65), (65, 97), (97, 101)]
+    """
+    first, *rest = where
+    rows = max(1, BAND // max(1, prod(part.stop - part.start for part in rest)))
+    return [(slice(at, min(at + rows, first.stop)), *rest) for at in range(first.start, first.stop, rows)]
