@@ -17,6 +17,7 @@ SUITES = {
     "startup": "benchmarks.startup",
     "memory": "benchmarks.memory",
     "generator": "benchmarks.generator",
+    "exchange": "benchmarks.exchange",
 }
 
 

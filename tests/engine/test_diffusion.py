@@ -159,7 +159,7 @@ def test_the_first_bad_cell_is_told_with_its_step() -> None:
     model = started(np.ones((4, 5)))
     run(model, range(2))
     assert model.status().count == 0
-    model.now[model.box.own][1, 2] = np.inf
+    model.now[0][model.box.own][1, 2] = np.inf
     run(model, range(2, 5))
     status = model.status()
     assert (status.step, status.variable, status.cell) == (2, "concentration", 2)
@@ -171,7 +171,7 @@ def test_the_first_bad_cell_is_told_with_its_step() -> None:
     [
         ("rate", 0.3, None, "must lie between 0 and 0.25"),
         ("rate", float("nan"), None, "must lie between"),
-        ("rate", 0.1, np.array([0]), "one number for the whole box"),
+        ("rate", 0.1, np.array([0]), "one number for the whole grid"),
         ("concentration", -1.0, None, "must lie between 0 and inf kg m-3"),
         ("concentraton", 1.0, None, 'Did you mean "concentration"'),
     ],

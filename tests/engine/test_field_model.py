@@ -7,9 +7,14 @@ import pytest
 import xarray
 
 import steppe
+from steppe.engine import Simulation
+from steppe.errors import GridError
+from tests.engine.test_ranks import on_ranks
+from tests.engine.test_simulation import digest
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 RUN = """\
-model = "{model}"
+model = "{examples}/diffusion.py"
 [time]
 start = 1990-01-01
 end = 1990-04-30
@@ -36,8 +41,7 @@ def run_file(tmp_path: Path) -> Path:
     lat, lon = -20.0 - 0.5 * np.arange(12), 140.0 + 0.5 * np.arange(16)
     described = {"lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"})}
     xarray.Dataset({"mask": (("lat", "lon"), np.ones((12, 16), "int8"))}, described).to_zarr(tmp_path / "box.zarr", consolidated=False)
-    model = Path(__file__).parents[2] / "examples" / "diffusion.py"
-    (tmp_path / "run.toml").write_text(RUN.format(model=model))
+    (tmp_path / "run.toml").write_text(RUN.format(examples=EXAMPLES))
     return tmp_path / "run.toml"
 
 
@@ -69,3 +73,35 @@ def test_it_resumes_to_the_same_bits(run_file):
     with steppe.Simulation(run_file) as second:
         second.run()
         assert second.get("concentration").tobytes() == expected.tobytes()
+
+
+def disturbed(simulation: Simulation) -> None:
+    """Goes on for 31 days, changes some cells, keeps that, and runs to the end."""
+    simulation.step(31)
+    region = {"box": [142.0, -24.0, 145.0, -21.0]}
+    name = "concentration" if "concentration" in simulation.model.variables else "h"
+    increment = simulation.set(name, np.linspace(1.0, 1.5, simulation.grid.select(region).size), region)
+    assert increment.cells == 49
+    simulation.checkpoint()
+    simulation.run()
+
+
+@pytest.mark.parametrize(("model", "counts"), [("diffusion", (1, 2, 3, 7)), ("shallow_water", (1, 4, 12))])
+def test_ranks_do_not_change_a_byte(run_file, model, counts):
+    text = run_file.read_text()
+    if model == "shallow_water":
+        text = text.replace("diffusion.py", "shallow_water.py").replace("rate = 0.2", "gravity = 9.8")
+        text = text.replace('"concentration"', '"h", "flow_y"').replace("concentration = 1.0", "h = 1.0")
+    found = {}
+    for ranks in counts:
+        folder = run_file.parent / f"{ranks}"
+        folder.mkdir()
+        (folder / "run.toml").write_text(text.replace("box.zarr", "../box.zarr"))
+        on_ranks(ranks, folder / "run.toml", disturbed)
+        found[ranks] = digest(folder / "out")
+    assert all(each == found[1] for each in found.values())
+
+
+def test_too_many_ranks_are_told_the_nearest_numbers(run_file):
+    with pytest.raises(GridError, match=r"12 x 16 cells cannot be cut into 17 boxes .* Start 16 or 18 ranks\."):
+        on_ranks(17, run_file, Simulation.run)

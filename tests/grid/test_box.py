@@ -71,6 +71,7 @@ def test_own_cells_of_all_ranks_are_each_packed_cell_once_and_put_together_the_w
         assert (box.unpack(packed[:, box.cells]) == own).all()
         gathered[:, box.cells] = box.pack(own)
         times[box.cells] += 1
+        assert (boxes.cells(box.rank) == box.cells).all()
     assert (times == 1).all()
     assert (gathered == packed).all()
 

@@ -79,9 +79,9 @@ def test_of_ten_thousand_ranks_each_sends_what_its_peers_expect(edges: Edges) ->
 
 def test_the_least_halo_is_chosen_and_of_equals_the_smallest_boxes_then_the_first() -> None:
     assert choose_dims((100, 100), (1, 1), 9) == (3, 3)
-    assert choose_dims((100, 100), (1, 1), 4) == (1, 4)
+    assert choose_dims((100, 100), (1, 1), 4) == (4, 1)
     assert choose_dims((100, 400), (1, 1), 4) == (1, 4)
-    assert choose_dims((100, 100), (1, 1), 2) == (1, 2)
+    assert choose_dims((100, 100), (1, 1), 2) == (2, 1)
     assert choose_dims((40, 40, 40), (2, 2, 2), 27) == (3, 3, 3)
     assert choose_dims((7,), (1,), 7) == (7,)
     assert choose_dims((5, 100), (3, 1), 3) == (1, 3)

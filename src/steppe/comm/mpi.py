@@ -8,13 +8,14 @@ import itertools
 import os
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
 from steppe.comm.launch import Launch, Library, check_pair, check_size, find_library
 from steppe.comm.wake import Wake
-from steppe.comm.world import Array, Operation, check_rank, check_summable, check_target
+from steppe.comm.world import Array, Messages, Operation, check_rank, check_summable, check_target
 from steppe.errors import Exit, Failure
 
 PART = 1 << 30  # [bytes]
@@ -67,6 +68,7 @@ class Mpi:
         self._finalise = finalise
         self._closed = False
         self._live: dict[int, Passing] = {}  # what is under way, so that its arrays stay alive
+        self._standing: set[Persistent] = set()
         self.rank: int = comm.rank
         self.size: int = comm.size
         self._wake = Wake(self, node)
@@ -83,6 +85,21 @@ class Mpi:
         check_target(into)
         what = f"from rank {source}, tag {tag}"
         return self._pass(what, into, [self._comm.Irecv(part, source, tag) for part in self._parts(into)])
+
+    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> "Persistent":
+        """Messages that the library prepares once."""
+        for other, array in (*receives, *sends):
+            check_rank(other, self.size)
+            check_target(array)
+        comm, parts = self._comm, self._parts
+        incoming = [
+            Passing(self, f"from rank {source}, tag {tag}", into, [comm.Recv_init(part, source, tag) for part in parts(into)])
+            for source, into in receives
+        ]
+        outgoing = [Passing(self, "", array, [comm.Send_init(part, to, tag) for part in parts(array)]) for to, array in sends]
+        found = Persistent(incoming, outgoing, self._standing.discard)
+        self._standing.add(found)
+        return found
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Fills `array` with that of `root`."""
@@ -203,6 +220,8 @@ class Mpi:
             if passing.what and not passing.test():
                 raise Failure(f"Rank {self.rank} ends, but still awaits a message {passing.what}.")
             passing.wait()
+        for standing in list(self._standing):
+            standing.close()
         self._closed = True
         self.barrier()
         self._wake.close()
@@ -243,6 +262,17 @@ class Passing:
         self._requests = requests
         self._done = 0
         self.what = what
+
+    def again(self) -> None:
+        """Passes what was prepared to be passed again."""
+        self._done = 0
+        for request in self._requests:
+            request.Start()
+
+    def free(self) -> None:
+        """Ends what was prepared."""
+        for request in self._requests:
+            request.Free()
 
     def test(self) -> bool:
         """True when it has passed."""
@@ -294,6 +324,39 @@ class Passing:
             f"Rank {self._world.rank} got {got} {self.what}, expected {self._array.dtype} {self._array.shape}, "
             f"{self._array.nbytes:,} bytes. Both sides must use the same plan."
         )
+
+
+class Persistent:
+    """Messages that the library has prepared; `closed` is called with them when they end."""
+
+    def __init__(self, incoming: list[Passing], outgoing: list[Passing], closed: Callable[["Persistent"], None]) -> None:
+        self._incoming, self._outgoing, self._closed = incoming, outgoing, closed
+
+    def expect(self) -> None:
+        """Starts to fill."""
+        for passing in self._incoming:
+            passing.again()
+
+    def send(self) -> None:
+        """Starts to send."""
+        for passing in self._outgoing:
+            passing.again()
+
+    def test(self) -> bool:
+        """True when all has come and left."""
+        return all(passing.test() for passing in (*self._incoming, *self._outgoing))
+
+    def wait(self) -> None:
+        """Returns when all has come and left."""
+        for passing in (*self._incoming, *self._outgoing):
+            passing.wait()
+
+    def close(self) -> None:
+        """Gives back what the library has prepared."""
+        for passing in (*self._incoming, *self._outgoing):
+            passing.free()
+        self._incoming, self._outgoing = [], []
+        self._closed(self)
 
 
 def _bytes(array: Array) -> Array:

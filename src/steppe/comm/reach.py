@@ -1,7 +1,7 @@
 """What a model with neighbours is handed instead of ranks: exchange of halos, sums and greatest values over all ranks.
 
     exchange = reach.exchange([u, v])     one message to each peer: the own cells that are its halo
-    ...                                   the model computes its interior meanwhile
+    ...                                   the model computes its interior meanwhile, with an exchange.poke() now and then
     exchange.finish()                     unpacks what came: the halos are filled
     ...                                   the model computes its rims
 
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from steppe.comm.world import EXCHANGE_TAG, Array, Operation, Request, World
+from steppe.comm.world import EXCHANGE_TAG, Array, Operation, World
 from steppe.errors import Failure
 
 Slices = tuple[slice, ...]
@@ -86,16 +86,17 @@ class BoxReach:
 
     def __init__(self, world: World, plan: Plan | None, total: Total) -> None:
         self._world = world
-        self._total = total
         self._plan = plan
+        self._total = total
         self._live: BoxExchange | None = None
-        self._packings: dict[object, _Packing] = {}
+        self._kept: dict[object, BoxExchange] = {}  # by where the arrays lie
+        self._known: dict[object, BoxExchange] = {}  # the same by the arrays, which they keep alive: a much quicker look
 
     def exchange(self, arrays: Sequence[Array], parities: Sequence[int] | None = None) -> "BoxExchange":
         """Starts filling the halos of `arrays`, of one dtype, whose last dimensions are the box with halos.
 
-        Their own cells are read now, so they may change at once; their halos may be read after `finish`. Arrays that are exchanged
-        again and again should stay where they are in memory: the buffers and ranges of the last few sets are kept.
+        Their own cells are read now, so they may change at once; their halos may be read after `finish`. What an exchange needs is
+        made once for the same arrays: those of the last few sets are kept.
 
         Parameters
         ----------
@@ -111,15 +112,20 @@ class BoxReach:
         """
         if self._live is not None and not self._live.finished:
             raise Failure("An exchange was started before the last one was finished. Call finish() first.")
-        signs = (1,) * len(arrays) if parities is None else tuple(parities)
-        key = (signs, *((a.ctypes.data, a.shape, a.strides, a.dtype) for a in arrays))
-        packing = self._packings.get(key)
-        if packing is None:
-            packing = self._packings[key] = _Packing(self._world.rank, self._plan, arrays, signs)
-            if len(self._packings) > KEPT:
-                del self._packings[next(iter(self._packings))]
-        self._live = BoxExchange(self._world, packing)
-        return self._live
+        signs = None if parities is None else tuple(parities)
+        found = self._known.get((signs, *map(id, arrays)))
+        if found is None:
+            places = (signs, *((array.ctypes.data, array.shape, array.strides, array.dtype) for array in arrays))
+            found = self._kept.get(places)
+        if found is None:
+            if len(self._kept) == KEPT:
+                self._kept.pop(next(iter(self._kept))).close()
+                self._known = {key: exchange for key, exchange in self._known.items() if exchange in self._kept.values()}
+            found = self._kept[places] = BoxExchange(self._world, self._plan, arrays, signs)
+            self._known[(signs, *map(id, arrays))] = found
+        self._live = found
+        found.start()
+        return found
 
     def total(self, x: Array) -> float:
         """Sum over all cells of all ranks; the same bits for any number and order of them, NaN when a value is not finite."""
@@ -134,17 +140,19 @@ class BoxReach:
         return float("nan") if found[0] else float(found[1])
 
 
-class _Packing:
-    """The buffers of an exchange of some arrays, and every copy into and out of them, ready to be made."""
+class BoxExchange:
+    """An exchange of the halos of some arrays, with its buffers and every copy into and out of them: made once, started many times."""
 
-    def __init__(self, me: int, plan: Plan | None, arrays: Sequence[Array], signs: Sequence[int]) -> None:
+    def __init__(self, world: World, plan: Plan | None, arrays: Sequence[Array], signs: Sequence[int] | None) -> None:
         if plan is None:
             raise Failure("There are no halos to exchange: the model's cells have no neighbours.")
         if len({array.dtype for array in arrays}) != 1:
             raise Failure(f"Arrays exchanged together must have one dtype, they have {[str(array.dtype) for array in arrays]}.")
+        self.finished = True
+        self._arrays = tuple(arrays)
         targets: dict[int, list[Array]] = {}
         sources: dict[int, list[tuple[Copy, Array]]] = {}
-        for array, sign in zip(arrays, signs, strict=True):
+        for array, sign in zip(arrays, signs or (1,) * len(arrays), strict=True):
             if array.shape[-len(plan.local) :] != plan.local:
                 raise Failure(f"The last dimensions of an array must be the box with halos, {plan.local}, its shape is {array.shape}.")
             for piece in plan.receives:
@@ -152,13 +160,47 @@ class _Packing:
             for piece in plan.sends:
                 copy = _negate if piece.parity == sign == -1 else np.copyto
                 sources.setdefault(piece.peer, []).append((copy, _turned(array[_last(piece.mine)], piece)))
-        own = zip(targets.pop(me, []), sources.pop(me, []), strict=True)
-        self.within = [(copy, halo, source) for halo, (copy, source) in own]
-        self.incoming = [(peer, *_buffered(halos)) for peer, halos in targets.items()]
-        self.outgoing: list[tuple[int, Array, list[tuple[Copy, Array, Array]]]] = []
+        within = zip(targets.pop(world.rank, []), sources.pop(world.rank, []), strict=True)
+        self._within = [(copy, halo, source) for halo, (copy, source) in within]
+        self._unpack: list[tuple[Array, Array]] = []
+        self._pack: list[tuple[Copy, Array, Array]] = []
+        receives, sends = list[tuple[int, Array]](), list[tuple[int, Array]]()
+        for peer, halos in targets.items():
+            buffer, parts = _buffered(halos)
+            receives.append((peer, buffer))
+            self._unpack += zip(halos, parts, strict=True)
         for peer, given in sources.items():
             buffer, parts = _buffered([source for _, source in given])
-            self.outgoing.append((peer, buffer, [(copy, part, source) for (copy, _), (source, part) in zip(given, parts, strict=True)]))
+            sends.append((peer, buffer))
+            self._pack += [(copy, part, source) for (copy, source), part in zip(given, parts, strict=True)]
+        self._messages = world.standing(receives, sends, EXCHANGE_TAG)
+
+    def start(self) -> None:
+        """Sends what fills the halos of others."""
+        self.finished = False
+        self._messages.expect()
+        for copy, part, source in self._pack:
+            copy(part, source)
+        self._messages.send()
+        for copy, halo, source in self._within:
+            copy(halo, source)
+
+    def poke(self) -> None:
+        """Lets messages get on: MPI moves long ones only while it is called. Worth a call in every millisecond of interior work."""
+        self._messages.test()
+
+    def finish(self) -> None:
+        """Returns when the halos are filled and everything sent has left; a second call does nothing."""
+        if self.finished:
+            return
+        self._messages.wait()
+        for halo, part in self._unpack:
+            np.copyto(halo, part)
+        self.finished = True
+
+    def close(self) -> None:
+        """Frees the messages."""
+        self._messages.close()
 
 
 def _negate(into: Array, source: Array) -> None:
@@ -178,37 +220,9 @@ def _turned(rectangle: Array, piece: Piece) -> Array:
     return turned
 
 
-def _buffered(rectangles: Sequence[Array]) -> tuple[Array, list[tuple[Array, Array]]]:
-    """A buffer for all rectangles one after another, and each of them beside its part of it."""
+def _buffered(rectangles: Sequence[Array]) -> tuple[Array, list[Array]]:
+    """A buffer for all rectangles one after another, and the part of each."""
     ends = np.cumsum([rectangle.size for rectangle in rectangles])
     buffer = np.empty(int(ends[-1]), dtype=rectangles[0].dtype)
     parts = np.split(buffer, ends[:-1])
-    return buffer, [(rectangle, part.reshape(rectangle.shape)) for rectangle, part in zip(rectangles, parts, strict=True)]
-
-
-class BoxExchange:
-    """An exchange under way."""
-
-    def __init__(self, world: World, packing: _Packing) -> None:
-        self._packing = packing
-        self.finished = False
-        self._receives: list[Request] = [world.receive(buffer, peer, EXCHANGE_TAG) for peer, buffer, _ in packing.incoming]
-        self._sends: list[Request] = []
-        for peer, buffer, copies in packing.outgoing:
-            for copy, part, source in copies:
-                copy(part, source)
-            self._sends.append(world.send(buffer, peer, EXCHANGE_TAG))
-        for copy, halo, source in packing.within:
-            copy(halo, source)
-
-    def finish(self) -> None:
-        """Returns when the halos are filled and everything sent has left; a second call does nothing."""
-        if self.finished:
-            return
-        for request, (_, _, parts) in zip(self._receives, self._packing.incoming, strict=True):
-            request.wait()
-            for halo, part in parts:
-                halo[...] = part
-        for request in self._sends:
-            request.wait()
-        self.finished = True
+    return buffer, [part.reshape(rectangle.shape) for rectangle, part in zip(rectangles, parts, strict=True)]

@@ -20,7 +20,8 @@ from zlib import crc32
 
 import numpy as np
 
-from steppe.comm.world import Array, Operation, Request, World, check_rank, check_summable, check_target, deliver
+from steppe.comm.standing import Repeated
+from steppe.comm.world import Array, Messages, Operation, Request, World, check_rank, check_summable, check_target, deliver
 from steppe.errors import Exit, Failure
 
 T = TypeVar("T")
@@ -78,6 +79,10 @@ class Recorded:
         """Counts a message received, and keeps it when it has come."""
         kind, name = f"receive {tag}", self._names.message("receive", source, tag)
         return Timed(self, kind, self.timed(kind, into.nbytes, lambda: self._world.receive(into, source, tag)), name, into)
+
+    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Repeated:
+        """Counted and kept each time they pass."""
+        return Repeated(self, receives, sends, tag)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Counts and keeps."""
@@ -185,6 +190,10 @@ class Replayed:
         check_target(into)
         message = self._past(self._names.message("receive", source, tag))
         return Past(lambda: deliver(message, into, source, self.rank, tag))
+
+    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Repeated:
+        """Compared and filled each time they pass."""
+        return Repeated(self, receives, sends, tag)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Fills `array`."""

@@ -6,7 +6,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from steppe.comm.world import Array, Operation, check_rank, check_summable, check_target, deliver
+from steppe.comm.standing import Repeated
+from steppe.comm.world import Array, Messages, Operation, check_rank, check_summable, check_target, deliver
 from steppe.errors import Exit, Failure
 
 
@@ -34,6 +35,10 @@ class Serial:
         check_target(into)
         self._awaited[tag] += 1
         return Awaited(into, (tag, self._awaited[tag] - 1), self._messages)
+
+    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Repeated:
+        """Made anew each time."""
+        return Repeated(self, receives, sends, tag)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Leaves `array` as it is."""

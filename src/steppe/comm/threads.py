@@ -15,7 +15,8 @@ from typing import NoReturn, TypeVar
 
 import numpy as np
 
-from steppe.comm.world import Array, Operation, check_rank, check_summable, check_target, deliver
+from steppe.comm.standing import Repeated
+from steppe.comm.world import Array, Messages, Operation, check_rank, check_summable, check_target, deliver
 from steppe.errors import Exit, Failure
 
 T = TypeVar("T")
@@ -135,6 +136,10 @@ class Threads:
             number = self._table.awaited[way]
             self._table.awaited[way] += 1
         return Expected(into, way, number, self._table)
+
+    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Repeated:
+        """Made anew each time."""
+        return Repeated(self, receives, sends, tag)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Copies the array of `root` into `array`."""

@@ -5,6 +5,7 @@ return a request; what is sent may be changed as soon as `send` returns, what is
 Floats are never summed by messages, since their sum depends on the order: `reduce` sums integers only (see `steppe.kernels.sums`).
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, NoReturn, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from steppe.errors import Exit, Failure
 
 Array = NDArray[Any]
 Operation = Literal["sum", "min", "max"]
+Messages = Sequence[tuple[int, Array]]  # the other rank, and the array that is filled or sent
 
 # Tags 0-99 belong to the engine, 100-199 to exchanges of halos, 200-299 to the store, 300-399 to balancing.
 EXCHANGE_TAG, FORCING_TAG = 100, 200
@@ -34,6 +36,42 @@ class Request(Protocol):
         Failure
             The message has another length or dtype than the buffer, or can never come.
         """
+        ...
+
+
+class Standing(Protocol):
+    """Messages that pass again and again between the same arrays, made once: what an exchange of halos is made of.
+
+    standing = world.standing([(3, incoming)], [(3, outgoing)], EXCHANGE_TAG)
+    standing.expect()           `incoming` is being filled
+    standing.send()             what is in `outgoing` leaves
+    standing.wait()             all has come and left; the arrays are the caller's again
+    """
+
+    def expect(self) -> None:
+        """Starts to fill the arrays to be received."""
+        ...
+
+    def send(self) -> None:
+        """Starts to send the others, which must not change before `wait` has returned."""
+        ...
+
+    def test(self) -> bool:
+        """True when `wait` would return at once; a message under way may get on by it."""
+        ...
+
+    def wait(self) -> None:
+        """Returns when all has come and left.
+
+        Raises
+        ------
+        Failure
+            What came has another length or dtype, or can never come.
+        """
+        ...
+
+    def close(self) -> None:
+        """Frees what the messages hold; they pass no more."""
         ...
 
 
@@ -67,6 +105,16 @@ class World(Protocol):
         ------
         Failure
             There is no such rank, or `into` is no whole array.
+        """
+        ...
+
+    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Standing:
+        """Messages that pass again and again, (other rank, whole array) each: `send` and `receive` without making them anew.
+
+        Raises
+        ------
+        Failure
+            There is no such rank, or an array is not whole.
         """
         ...
 

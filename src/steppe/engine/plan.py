@@ -205,7 +205,7 @@ class Plan:
         if not isinstance(self.grid, Raster):
             raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
         boxes = Partition.boxes(self.grid, world.size, needs.halo or {})
-        deal = Deal(self.grid.n_cells, world.rank, [box.cells for box in boxes])
+        deal = Deal(self.grid.n_cells, world.rank, [boxes.cells(rank) for rank in ranks])
         return boxes[world.rank], BoxReach(world, boxes[world.rank], total), deal
 
     @property

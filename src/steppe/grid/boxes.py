@@ -70,12 +70,20 @@ class Boxes(Sequence[Box]):
     def __getitem__(self, rank: int | slice) -> Box | list[Box]:
         if isinstance(rank, slice):
             return [self[each] for each in range(len(self))[rank]]
-        if not 0 <= rank < len(self):
-            raise IndexError(f"There is no rank {rank}: the domain is cut into {len(self)} boxes.")
         return self._box(rank)
 
+    def cells(self, rank: int) -> NDArray[np.int64]:
+        """The packed cells of a rank, (cells,), ascending: what its box says, without the rest of the box."""
+        block = self._block(rank)
+        return self._cells(block, self._own(rank, block))[0]
+
+    def _block(self, rank: int) -> int:
+        if not 0 <= rank < len(self):
+            raise IndexError(f"There is no rank {rank}: the domain is cut into {len(self)} boxes.")
+        return int(np.searchsorted(self._starts, rank, side="right")) - 1
+
     def _box(self, rank: int) -> Box:
-        block = int(np.searchsorted(self._starts, rank, side="right")) - 1
+        block = self._block(rank)
         rectangle = self._own(rank, block)
         receives, sends = self._plan(rank, block, rectangle)
         origin, shape = tuple(first for first, _ in rectangle), tuple(end - first for first, end in rectangle)
@@ -172,7 +180,9 @@ class Boxes(Sequence[Box]):
 
 
 def choose_dims(shape: Sequence[int], halo: Sequence[int], ranks: int) -> Dims:
-    """Into how many boxes each axis is cut: the least halo; of several the smallest boxes, then the fewest cuts of the first axes.
+    """Into how many boxes each axis is cut: the least halo; of several the smallest boxes, then the most cuts of the first axes.
+
+    Of equals the first axes, since a halo across them lies in one piece of memory.
 
     Raises
     ------
@@ -185,7 +195,7 @@ def choose_dims(shape: Sequence[int], halo: Sequence[int], ranks: int) -> Dims:
     if 0 in most:
         axis = most.index(0)
         raise GridError(f"An axis of {shape[axis]} cells is too short for a halo of {halo[axis]}. Use a larger grid.")
-    found = min(_factorisations(ranks, most), key=lambda dims: (*_size(shape, halo, dims), dims), default=None)
+    found = min(_factorisations(ranks, most), key=lambda dims: (*_size(shape, halo, dims), *(-parts for parts in dims)), default=None)
     if found is None:
         lower = next(fewer for fewer in range(min(ranks - 1, prod(most)), 0, -1) if _fits(fewer, most))
         upper = next((more for more in range(ranks + 1, prod(most) + 1) if _fits(more, most)), None)

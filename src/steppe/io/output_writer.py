@@ -232,7 +232,7 @@ class OutputWriter:
                 for tile in array.deal.written:
                     for peer, columns in tile.parts:
                         values = buffer.tiles[tile.tile][rows]
-                        part = np.empty_like(values[:, columns])
+                        part = np.empty_like(values[:, columns], order="C")
                         coming.append((self._world.receive(part, peer, STORE_TAG), part, values, columns))
                 for held in array.deal.held:
                     if held.writer != array.deal.rank:

@@ -1,10 +1,12 @@
 """Physics: models that know their equations and their variables, and nothing of ranks, files, clients or each other.
 
-A model is a module with a scalar `step` (a cell model, run by `CellModel`) or a class that does all that `Model` asks.
+A model is a module with a scalar `step` (a cell model, run by `CellModel`) or a class that does all that `Model` asks: `FieldModel` does
+most of it for models with neighbours.
 """
 
 from steppe.models.cell_model import CellModel
 from steppe.models.declare import Choice
+from steppe.models.field_model import FieldModel
 from steppe.models.model import (
     Array,
     Exchange,
@@ -27,6 +29,7 @@ __all__ = [
     "CellModel",
     "Choice",
     "Exchange",
+    "FieldModel",
     "Increment",
     "Inputs",
     "Model",

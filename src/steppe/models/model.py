@@ -93,6 +93,10 @@ class Reach(Protocol):
 class Exchange(Protocol):
     """A halo exchange under way."""
 
+    def poke(self) -> None:
+        """Lets messages get on; to be called in every millisecond of work between start and finish."""
+        ...
+
     def finish(self) -> None:
         """The halos are filled."""
         ...

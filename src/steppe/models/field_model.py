@@ -1,0 +1,166 @@
+"""What models with neighbours have in common: fields with halos, the order of a step, and all that is asked of a model from outside.
+
+    class Diffusion(FieldModel):
+        name, version = "diffusion", "1"
+        needs = Needs(unit="boxes", halo={"y": 1, "x": 1})
+        variables = {...}                       # state (y, x), and parameters that are one number each
+        def compute(self, where): ...           # one step of a rectangle: reads self.now, writes self.new
+
+A step sends what others need, computes the interior meanwhile, fills the halos, and computes the rims by the same code: so a cell has
+the same bits however the grid is cut, as long as `compute` does the same arithmetic for each cell of any rectangle.
+"""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steppe.clock import Clock
+from steppe.errors import ModelError, nearest
+from steppe.grid import Box
+from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Status
+from steppe.variable import Role, Variable
+
+RECORD: dict[str, Callable[[Array, Array], Array]] = {"sum": np.add, "min": np.minimum, "max": np.maximum, "last": lambda _, new: new}
+
+
+BAND = 1 << 15  # cells; about a millisecond of a simple model, after which messages want a poke
+
+
+class FieldModel(ABC):
+    """A model of fields on a box; a subclass is a `steppe.models.Model`.
+
+    now, new (state variables, *box.local): the fields at this step and the next, with halos, in the order of `variables`.
+    parameters: name -> 0-d array.
+    """
+
+    name: str
+    version: str
+    variables: Mapping[str, Variable]
+    needs: Needs
+    digest: str
+
+    def __init_subclass__(cls) -> None:
+        own = cls.__mro__[: cls.__mro__.index(FieldModel)]
+        files = [getattr(sys.modules[each.__module__], "__file__", None) for each in own]
+        cls.digest = sha256(b"".join(Path(file).read_bytes() for file in files if file)).hexdigest()
+
+    @abstractmethod
+    def compute(self, where: tuple[slice, ...]) -> None:
+        """One step of a rectangle of own cells, from `now` with its halos to `new`; it may be empty."""
+
+    def mirror(self) -> None:
+        """Fills the halos behind walls: nothing flows through them. A field that points through a wall must be reversed."""
+        for mirror in self.box.mirrors:
+            for field in self.now:
+                field[mirror.target] = field[mirror.source]
+
+    def step(self) -> None:
+        """From `now` to `new`: the interior while messages travel, then the rims."""
+        exchange = self.reach.exchange(self._views[id(self.now)], self._parities)
+        for band in self._bands:
+            self.compute(band)
+            exchange.poke()
+        exchange.finish()
+        self.mirror()
+        for rim in self.box.rims:
+            self.compute(rim)
+
+    def initialise(
+        self, share: Box, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
+    ) -> None:
+        """Takes the box, the reach and the initial values: a number, or an array of the shape of the own box."""
+        self.box, self.reach, self._bad = share, reach, Status()
+        declared = [variable for variable in self.variables.values() if variable.role is Role.STATE]
+        self._fields = {variable.name: at for at, variable in enumerate(declared)}
+        self._parities = [variable.parity for variable in declared]
+        self.now, self.new = (np.zeros((len(declared), *share.local), declared[0].dtype) for _ in range(2))
+        self._views = {id(fields): [*fields] for fields in (self.now, self.new)}  # the same arrays each step, which makes exchanges quick
+        self._bands = bands(share.interior)
+        self.parameters = {name: np.array(v.initial) for name, v in self.variables.items() if v.role is Role.PARAMETER}
+        for name in self.parameters:
+            self.set(name, parameters.get(name, self.parameters[name]))
+        for variable in declared:
+            self._own(variable.name)[...] = (state or {}).get(variable.name, variable.initial)
+
+    def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
+        """All steps, recorded one by one."""
+        for step in steps:
+            with np.errstate(all="ignore"):  # what is not finite is told by `status`
+                self.step()
+            self.now, self.new = self.new, self.now
+            for record in recorder.records(range(step, step + 1)):
+                kept = record.values[record.slots[0]]
+                kept[:] = RECORD[record.operation](kept, self.box.pack(self.export(record.name)))
+            recorder.finish(range(step, step + 1))
+            if self._bad.count == 0 and not all(np.isfinite(field).all() for field in self.state.values()):
+                self._bad = self._first_bad(step)
+
+    @property
+    def state(self) -> Mapping[str, Array]:
+        """The fields of the own cells, each of the shape of the box."""
+        return {name: self._own(name) for name in self._fields}
+
+    def export(self, name: str, index: Array | None = None) -> Array:
+        """A field of the own box, or of some packed cells of it, (len(index),)."""
+        if name not in self._fields:
+            raise ModelError(f'{self.name.capitalize()} has no variable "{name}" to export.{nearest(name, self._fields)}')
+        values = self._own(name).copy()
+        return values if index is None else self.box.pack(values)[index]
+
+    def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
+        """Sets a parameter, or a field of all or some packed cells of the own box."""
+        if name not in self.variables:
+            raise ModelError(f'{self.name.capitalize()} has no variable "{name}" to set.{nearest(name, self.variables)}')
+        variable = self.variables[name]
+        if not np.all((np.asarray(value) >= variable.low) & (np.asarray(value) <= variable.high)):
+            raise ModelError(f"{name} must lie between {variable.low:g} and {variable.high:g} {variable.units}, {value} was given.")
+        if name in self.parameters:
+            if np.ndim(value) or index is not None:
+                raise ModelError(f"{name} is one number for the whole grid. Set it without a region.")
+            before, self.parameters[name] = float(self.parameters[name]), np.array(value, dtype=np.float64)
+            return Increment(name, self.box.n_cells, before, float(self.parameters[name]))
+        cells = self.box.pack(self._own(name))
+        chosen = slice(None) if index is None else index
+        before = float(cells[chosen].sum(dtype=np.float64))
+        cells[chosen] = value
+        self._own(name)[...] = self.box.unpack(cells)
+        return Increment(name, cells[chosen].size, before, float(cells[chosen].sum(dtype=np.float64)))
+
+    def expect_looks(self) -> None:  # noqa: B027
+        """Nothing is loaded: a look is a copy."""
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes of the fields, and of the parameters."""
+        return self.now.nbytes + self.new.nbytes, sum(value.nbytes for value in self.parameters.values())
+
+    def status(self) -> Status:
+        """The first cell that is not finite."""
+        return self._bad
+
+    def _own(self, name: str) -> Array:
+        found: Array = self.now[self._fields[name]][self.box.own]
+        return found
+
+    def _first_bad(self, step: int) -> Status:
+        bad = {name: np.flatnonzero(~np.isfinite(self.box.pack(values))) for name, values in self.state.items()}
+        name = min((name for name, cells in bad.items() if cells.size), key=lambda name: int(bad[name][0]))
+        cell = int(bad[name][0])
+        count, variable = len(set().union(*(cells.tolist() for cells in bad.values()))), self.variables[name]
+        return Status(count, cell, step, name, float(self.export(name, np.array([cell]))[0]), low=variable.low, high=variable.high)
+
+
+def bands(where: tuple[slice, ...]) -> list[tuple[slice, ...]]:
+    """A rectangle cut across its first axis into bands of at most 32,768 cells, or of one row where rows are longer.
+
+    >>> [(y.start, y.stop) for y, x in bands((slice(1, 101), slice(1, 1001)))]
+    [(1, 33), (33, 65), (65, 97), (97, 101)]
+    """
+    first, *rest = where
+    rows = max(1, BAND // max(1, prod(part.stop - part.start for part in rest)))
+    return [(slice(at, min(at + rows, first.stop)), *rest) for at in range(first.start, first.stop, rows)]
