@@ -89,7 +89,7 @@ def test_a_rank_that_does_something_else_than_was_recorded_is_told(tmp_path: Pat
     run_threads(2, rank)
     with pytest.raises(Failure, match=r"Rank 1 gives something else than was recorded: send.0.5.1 is float64 \(2,\) of other values"):
         Replayed(tmp_path / "1.npz").send(np.array([1.0, 2.0]), 0, tag=5)
-    with pytest.raises(Failure, match="there is no send.0.6.1"):
+    with pytest.raises(Failure, match=r"there is no send.0.6.1"):
         Replayed(tmp_path / "1.npz").send(np.ones(2), 0, tag=6)
     with pytest.raises(Failure, match=r"there is no collective.1.barrier"):
         Replayed(tmp_path / "1.npz").barrier()

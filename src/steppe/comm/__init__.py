@@ -29,6 +29,7 @@ _HOME = {
     "find_library": "launch",
     "find_mpiexec": "launch",
     "last_words": "fail",
+    "listen_to_stops": "rank",
     "open_world": "rank",
     "prepare_rank": "rank",
     "run_threads": "threads",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from steppe.comm.launch import find_library as find_library
     from steppe.comm.launch import find_mpiexec as find_mpiexec
     from steppe.comm.rank import cores_of_rank as cores_of_rank
+    from steppe.comm.rank import listen_to_stops as listen_to_stops
     from steppe.comm.rank import open_world as open_world
     from steppe.comm.rank import prepare_rank as prepare_rank
     from steppe.comm.reach import BoxExchange as BoxExchange

@@ -175,7 +175,7 @@ def _of_package(library: Library) -> Path | None:
 
 def _of_system(library: Library, environment: Mapping[str, str]) -> Path | None:
     kind = "openmpi" if library.name == "Open MPI" else "mpich"
-    folders = [folder / "bin" for folder in (library.file.parents if library.file else ()) if folder.name != "bin"]
+    folders = [folder.parent / "bin" for folder in (library.file.parents if library.file else ()) if folder.name.startswith("lib")]
     for name in (f"mpiexec.{kind}", "mpiexec"):
         for folder in folders:
             if (folder / name).exists():
