@@ -83,6 +83,7 @@ Examples:
 
     steppe run queensland.toml
     steppe run queensland.toml --until 1995-12-31
+    steppe run queensland.toml --ranks 4
     steppe run queensland.toml --set parameters.stocking_rate=0.2 --output more-stock
 
 ╭─ Arguments ──────────────────────────────────────────────────────────────────────────────────────╮
@@ -93,7 +94,9 @@ Examples:
 │ --output PATH    The run folder, instead of the run file's.                                      │
 │ --set KEY=VALUE  Another value for a key of the run file, with dots for tables. May be given     │
 │                  several times.                                                                  │
-│ --threads INT    Threads of this process, instead of the run file's or all cores.                │
+│ --threads INT    Threads of each process, instead of the run file's or all cores.                │
+│ --ranks INT      Processes that share the cells; their results are the same. `mpiexec -n 4       │
+│                  steppe run ...` starts them too.                                                │
 │ --fresh          Throw away what the run folder holds of this or another run, and start anew.    │
 │ --quiet          No progress, no summary; warnings all the same.                                 │
 │ --json           The summary as JSON on standard output, no progress.                            │

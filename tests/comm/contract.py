@@ -1,12 +1,16 @@
 """The contract of every world: what each rank does, and finds. `python -m tests.comm.contract` runs all of it as one rank of an MPI job."""
 
+import json
+import os
+import sys
 import time
+import traceback
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from steppe.comm import World
+from steppe.comm import World, cores_of_rank, find_launch, open_world
 from steppe.errors import Failure
 
 
@@ -55,6 +59,15 @@ def a_message_of_another_length_is_refused(world: World) -> None:
         with pytest.raises(Failure, match=rf"Rank {world.rank} got .* from rank {world.rank}, tag 0, expected float64 \(3,\)"):
             world.receive(np.zeros(3), world.rank).wait()
         sent.wait()
+
+
+def only_whole_arrays_that_may_change_are_filled(world: World) -> None:
+    frozen = np.zeros(2)
+    frozen.flags.writeable = False
+    for target in (np.zeros((4, 4))[:, 1], frozen):
+        for call in (lambda into: world.receive(into, world.rank), world.broadcast, world.call):
+            with pytest.raises(Failure, match="fills whole arrays"):
+                call(target)
 
 
 def there_is_no_rank_beyond_the_last(world: World) -> None:
@@ -108,6 +121,22 @@ def receives_are_filled_in_the_order_in_which_they_were_started(world: World) ->
     assert (first[0], second[0]) == (1.0, 2.0)
 
 
+def large_arrays_go_whole_by_every_way(world: World) -> None:
+    to, source = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+    values, into = np.arange(1_000.0) + world.rank, np.empty((100, 10))
+    requests = [world.receive(into, source, tag=2), world.send(values.reshape(100, 10), to, tag=2)]
+    for request in requests:
+        request.wait()
+    assert (into.ravel() == np.arange(1_000.0) + source).all()
+    world.broadcast(values)
+    assert (values == np.arange(1_000.0)).all()
+    assert (world.reduce(np.arange(1_000) + world.rank, "max") == np.arange(1_000) + world.size - 1).all()
+    found = world.gather(np.full(3 if world.rank == 1 else 500, world.rank))
+    if world.rank == 0:
+        assert found is not None
+        assert all((part == rank).all() and part.size == (3 if rank == 1 else 500) for rank, part in enumerate(found))
+
+
 def empty_arrays_are_messages_too(world: World) -> None:
     into = world.receive(np.empty((0, 3)), world.rank)
     world.send(np.empty((0, 3)), world.rank).wait()
@@ -140,8 +169,50 @@ def all_agree_only_when_nobody_objects(world: World) -> None:
     assert not world.agree(world.rank != world.size - 1)
 
 
+def cores_are_shared_by_the_ranks_of_a_node(world: World) -> None:
+    cores = len(os.sched_getaffinity(0))
+    assert cores_of_rank(world) == max(1, cores // world.size)
+    assert cores_of_rank(world, node=f"node {world.rank // 2}") == max(1, cores // (1 if world.rank == 2 * (world.size // 2) else 2))
+
+
 CONTRACT: dict[str, Callable[[World], None]] = {
     function.__name__: function
     for function in list(globals().values())
     if callable(function) and getattr(function, "__module__", "") == __name__
 }
+
+
+def main(nodes: int, part: int, sockets: bool) -> None:
+    """Runs the contract; rank 0 prints each clause that was kept, any rank that finds one broken ends the job.
+
+    Parameters
+    ----------
+    nodes
+        On how many nodes the ranks are to think they are.
+    part
+        Largest message that goes in one piece [bytes].
+    sockets
+        Whether ranks can be roused by sockets.
+    """
+    from steppe.comm import mpi, wake
+
+    mpi.PART = part
+    if not sockets:
+        wake.Wake._bind = lambda self: False
+    launch = find_launch()
+    assert launch is not None
+    world = open_world(node=f"node {launch.rank % nodes}")
+    assert world._wake.works == sockets
+    for name, clause in CONTRACT.items():
+        try:
+            clause(world)
+        except BaseException:
+            world.abort(f"{name} on rank {world.rank}: {json.dumps(traceback.format_exc())}")
+        world.barrier()
+        if world.rank == 0:
+            print(name, flush=True)
+    world.close()
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,18 +1,21 @@
-"""`steppe info`: what a run folder or a store holds."""
+"""`steppe info`: what a run folder or a store holds, and which MPI there is."""
 
 import json as json_format
 import sys
 from pathlib import Path
 from typing import Any
 
+from steppe.errors import Mistake
 
-def info(path: Path, /, *, json: bool = False) -> None:
+
+def info(path: Path | None = None, /, *, json: bool = False, mpi: bool = False) -> None:
     """Show what a run folder, an output store or a forcing store holds.
 
     Examples:
 
         steppe info runs/queensland
         steppe info runs/weather.zarr --json
+        steppe info --mpi
 
     Parameters
     ----------
@@ -20,15 +23,27 @@ def info(path: Path, /, *, json: bool = False) -> None:
         The folder or store.
     json
         The same as JSON on standard output.
+    mpi
+        The MPI library that ranks would use, and the mpiexec that belongs to it.
     """
-    from steppe.engine import overview
-
-    found = overview(path)
+    found = _found(path, mpi)
     if json:
         sys.stdout.write(json_format.dumps(found, indent=2) + "\n")
         return
     for key, value in found.items():
         _show(key, value)
+
+
+def _found(path: Path | None, mpi: bool) -> dict[str, Any]:
+    if mpi == (path is not None):
+        raise Mistake("Give a folder or a store, or --mpi; one of them.")
+    if path is None:
+        from steppe.comm import describe_mpi
+
+        return describe_mpi()
+    from steppe.engine import overview
+
+    return overview(path)
 
 
 def _show(key: str, value: Any, indent: str = "") -> None:

@@ -1,14 +1,17 @@
-"""How far a run is: a bar on a terminal, a line every ten seconds elsewhere."""
+"""How far a run is: a bar on a terminal, a line every ten seconds elsewhere; of ranks, whoever started them shows it."""
 
 import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from steppe.engine import Event
+from steppe.cli.control import Told, supervised
 
-Tell = Callable[[Event], None]
+if TYPE_CHECKING:
+    from steppe.engine import Event
+
+Tell = Callable[["Event"], None]
 SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -35,7 +38,7 @@ class Lines(AbstractContextManager[Tell]):
     def __exit__(self, *exception: object) -> None:
         return None
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: "Event") -> None:
         _warn(event)
         self._rate.note(event)
         if event.kind == "resumed" and event.step < event.steps:
@@ -58,7 +61,7 @@ class Rate:
         self.per_second = 0.0
         self.left = 0.0
 
-    def note(self, event: Event) -> None:
+    def note(self, event: "Event") -> None:
         """Takes the step and the time of a piece that is done."""
         if event.kind != "progress":
             return
@@ -94,7 +97,7 @@ class Bar(AbstractContextManager[Tell]):
     def __exit__(self, *exception: object) -> None:
         self._progress.stop()
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: "Event") -> None:
         self._rate.note(event)
         if event.kind in ("note", "warning", "compiling"):
             self._progress.console.print(event.text)
@@ -106,11 +109,13 @@ class Bar(AbstractContextManager[Tell]):
 
 
 def progress(n_cells: int) -> AbstractContextManager[Tell]:
-    """What suits the standard error stream."""
+    """What suits the standard error stream, or whoever started these ranks."""
+    if supervised():
+        return Told(n_cells)
     return Bar(n_cells) if sys.stderr.isatty() else Lines(n_cells)
 
 
-def _warn(event: Event) -> None:
+def _warn(event: "Event") -> None:
     if event.kind == "warning":
         sys.stderr.write(event.text + "\n")
 

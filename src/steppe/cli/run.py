@@ -21,6 +21,7 @@ def run(
     output: Path | None = None,
     set: Annotated[list[str] | None, Parameter(metavar="KEY=VALUE")] = None,
     threads: int | None = None,
+    ranks: int | None = None,
     fresh: bool = False,
     quiet: bool = False,
     json: bool = False,
@@ -35,6 +36,7 @@ def run(
 
         steppe run queensland.toml
         steppe run queensland.toml --until 1995-12-31
+        steppe run queensland.toml --ranks 4
         steppe run queensland.toml --set parameters.stocking_rate=0.2 --output more-stock
 
     Parameters
@@ -48,7 +50,9 @@ def run(
     set
         Another value for a key of the run file, with dots for tables. May be given several times.
     threads
-        Threads of this process, instead of the run file's or all cores.
+        Threads of each process, instead of the run file's or all cores.
+    ranks
+        Processes that share the cells; their results are the same. `mpiexec -n 4 steppe run ...` starts them too.
     fresh
         Throw away what the run folder holds of this or another run, and start anew.
     quiet
@@ -58,6 +62,12 @@ def run(
     show_config
         Print the run file with every default, and stop.
     """
+    if ranks is not None:
+        from steppe.cli.ranks import start_ranks
+
+        again = arguments_of(run_file, until=until, output=output, set=set, threads=threads, fresh=fresh, quiet=quiet, json=json)
+        if not show_config and (done := start_ranks(again, ranks)) is not None:
+            return done
     changes = changes_of(set)
     if output is not None:
         changes["output.path"] = json_format.dumps(str(output.absolute()), ensure_ascii=False)  # a TOML string is escaped as one of JSON
@@ -89,12 +99,18 @@ def run(
 
 
 class _Stop:
-    """The first SIGINT, SIGTERM or SIGUSR1 asks for a stop; a second SIGINT interrupts."""
+    """The first SIGINT, SIGTERM or SIGUSR1 asks for a stop; a second SIGINT interrupts. Of ranks, one `says` so."""
 
     asked = False
 
+    def __init__(self, says: bool = True) -> None:
+        self._says = says
+
     def __enter__(self) -> "_Stop":
+        from steppe.comm import listen_to_stops
+
         self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+        listen_to_stops()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -107,10 +123,22 @@ class _Stop:
         if not self.asked:
             self.asked = True  # first of all: the second signal may come while this one is handled
             # not sys.stderr: a handler must not enter a stream that it may have interrupted
-            os.write(2, b"Stopping after the days in work; a second Ctrl-C ends at once, back to the last checkpoint.\n")
+            if self._says:
+                os.write(2, b"Stopping after the days in work; a second Ctrl-C ends at once, back to the last checkpoint.\n")
 
     def __call__(self) -> bool:
         return self.asked
+
+
+def arguments_of(run_file: Path, **options: Any) -> list[str]:
+    """The command line of `steppe run` with these options."""
+    found = ["run", str(run_file)]
+    for name, value in options.items():
+        if value is True:
+            found.append(f"--{name}")
+        elif value not in (None, False):
+            found += [text for one in (value if isinstance(value, list) else [value]) for text in (f"--{name}", str(one))]
+    return found + (["--debug"] if "--debug" in sys.argv else [])
 
 
 def changes_of(texts: list[str] | None) -> dict[str, str]:

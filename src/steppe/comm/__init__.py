@@ -1,22 +1,75 @@
-"""Ranks and the messages between them. It knows buffers and requests, not what they hold."""
+"""Ranks and the messages between them. It knows buffers and requests, not what they hold.
 
-from steppe.comm.agree import agree_on
-from steppe.comm.node import nodes, shared
-from steppe.comm.reach import BoxExchange, BoxReach
-from steppe.comm.serial import Serial
-from steppe.comm.threads import Threads, run_threads
-from steppe.comm.world import Operation, Request, World
+world  what ranks can say to each other          serial, threads, mpi  one rank, ranks for tests, ranks as processes
+record  what was said, and one rank again        reach  what a model with neighbours is handed
+node  memory of a machine in common              agree  an error of one that ends all alike
+launch  who started us, which MPI, which mpiexec  rank, wake, fail  how a rank begins, sleeps and ends
 
-__all__ = [
-    "BoxExchange",
-    "BoxReach",
-    "Operation",
-    "Request",
-    "Serial",
-    "Threads",
-    "World",
-    "agree_on",
-    "nodes",
-    "run_threads",
-    "shared",
-]
+Parts are imported when they are used: a process must know that it is a rank before it imports anything that starts threads.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "BoxExchange": "reach",
+    "BoxReach": "reach",
+    "Launch": "launch",
+    "Operation": "world",
+    "Recorded": "record",
+    "Replayed": "record",
+    "Request": "world",
+    "Serial": "serial",
+    "Threads": "threads",
+    "Whereabouts": "fail",
+    "World": "world",
+    "agree_on": "agree",
+    "check_ranks": "launch",
+    "cores_of_rank": "rank",
+    "describe_mpi": "launch",
+    "find_launch": "launch",
+    "find_library": "launch",
+    "find_mpiexec": "launch",
+    "last_words": "fail",
+    "listen_to_stops": "rank",
+    "nodes": "node",
+    "open_world": "rank",
+    "prepare_rank": "rank",
+    "run_threads": "threads",
+    "shared": "node",
+}
+
+__all__ = list(_HOME)
+
+if TYPE_CHECKING:
+    from steppe.comm.agree import agree_on as agree_on
+    from steppe.comm.fail import Whereabouts as Whereabouts
+    from steppe.comm.fail import last_words as last_words
+    from steppe.comm.launch import Launch as Launch
+    from steppe.comm.launch import check_ranks as check_ranks
+    from steppe.comm.launch import describe_mpi as describe_mpi
+    from steppe.comm.launch import find_launch as find_launch
+    from steppe.comm.launch import find_library as find_library
+    from steppe.comm.launch import find_mpiexec as find_mpiexec
+    from steppe.comm.node import nodes as nodes
+    from steppe.comm.node import shared as shared
+    from steppe.comm.rank import cores_of_rank as cores_of_rank
+    from steppe.comm.rank import listen_to_stops as listen_to_stops
+    from steppe.comm.rank import open_world as open_world
+    from steppe.comm.rank import prepare_rank as prepare_rank
+    from steppe.comm.reach import BoxExchange as BoxExchange
+    from steppe.comm.reach import BoxReach as BoxReach
+    from steppe.comm.record import Recorded as Recorded
+    from steppe.comm.record import Replayed as Replayed
+    from steppe.comm.serial import Serial as Serial
+    from steppe.comm.threads import Threads as Threads
+    from steppe.comm.threads import run_threads as run_threads
+    from steppe.comm.world import Operation as Operation
+    from steppe.comm.world import Request as Request
+    from steppe.comm.world import World as World
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'steppe.comm' has no attribute {name!r}")
+    return getattr(import_module(f"steppe.comm.{_HOME[name]}"), name)

@@ -6,8 +6,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from steppe.comm.world import Array, Operation, check_rank, check_summable, deliver
-from steppe.errors import Failure
+from steppe.comm.world import Array, Operation, check_rank, check_summable, check_target, deliver
+from steppe.errors import Exit, Failure
 
 
 class Serial:
@@ -31,15 +31,18 @@ class Serial:
     def receive(self, into: Array, source: int, tag: int = 0) -> "Awaited":
         """Will fill `into`."""
         check_rank(source, 1)
+        check_target(into)
         self._awaited[tag] += 1
         return Awaited(into, (tag, self._awaited[tag] - 1), self._messages)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Leaves `array` as it is."""
         check_rank(root, 1)
+        check_target(array)
 
     def call(self, array: Array) -> None:
         """Leaves `array` as it is."""
+        check_target(array)
 
     def gather(self, array: Array, root: int = 0) -> list[Array]:
         """A copy of `array`."""
@@ -58,9 +61,12 @@ class Serial:
         """What this rank says."""
         return ok
 
-    def abort(self, message: str) -> NoReturn:
+    def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
         """Raises `Failure`, which ends the only rank there is."""
         raise Failure(message)
+
+    def close(self) -> None:
+        """Does nothing."""
 
 
 class Sent:

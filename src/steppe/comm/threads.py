@@ -15,8 +15,8 @@ from typing import NoReturn, TypeVar
 
 import numpy as np
 
-from steppe.comm.world import Array, Operation, check_rank, check_summable, deliver
-from steppe.errors import Failure
+from steppe.comm.world import Array, Operation, check_rank, check_summable, check_target, deliver
+from steppe.errors import Exit, Failure
 
 T = TypeVar("T")
 Way = tuple[int, int, int]  # source, to, tag: messages of one way are numbered as they are sent, receives as they are started
@@ -129,6 +129,7 @@ class Threads:
     def receive(self, into: Array, source: int, tag: int = 0) -> "Expected":
         """Will fill `into`."""
         check_rank(source, self.size)
+        check_target(into)
         way = source, self.rank, tag
         with self._table.changed:
             number = self._table.awaited[way]
@@ -138,6 +139,7 @@ class Threads:
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Copies the array of `root` into `array`."""
         check_rank(root, self.size)
+        check_target(array)
         array[...] = self._meet(f"broadcast from rank {root} of {array.dtype} {array.shape}", array)[root]
 
     call = broadcast
@@ -162,9 +164,12 @@ class Threads:
         """True when all say so."""
         return bool(self.reduce(np.array([int(ok)]), "min")[0])
 
-    def abort(self, message: str) -> NoReturn:
+    def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
         """Raises `Failure` here and, at their next wait, in the others."""
         raise Failure(message)
+
+    def close(self) -> None:
+        """Does nothing: `run_threads` ends all."""
 
     def _meet(self, call: str, array: Array) -> list[Array]:
         """Waits for all ranks and returns copies of their arrays, which they share."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.errors import Failure
+from steppe.errors import Exit, Failure
 
 Array = NDArray[Any]
 Operation = Literal["sum", "min", "max"]
@@ -66,7 +66,7 @@ class World(Protocol):
         Raises
         ------
         Failure
-            There is no such rank.
+            There is no such rank, or `into` is no whole array.
         """
         ...
 
@@ -103,8 +103,12 @@ class World(Protocol):
         """True on every rank when `ok` is true on all of them: asked before every commit."""
         ...
 
-    def abort(self, message: str) -> NoReturn:
-        """Ends all ranks with `message`; does not return."""
+    def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
+        """Ends all ranks with `message` and an exit code; does not return."""
+        ...
+
+    def close(self) -> None:
+        """Ends the world; a second call does nothing."""
         ...
 
 
@@ -112,6 +116,14 @@ def check_rank(rank: int, size: int) -> None:
     """Raises `Failure` when a world of `size` ranks has no such one."""
     if not 0 <= rank < size:
         raise Failure(f"There is no rank {rank}: the world has {'one rank, 0' if size == 1 else f'{size} ranks, 0 to {size - 1}'}.")
+
+
+def check_target(into: Array) -> None:
+    """Raises `Failure` when a message cannot be written to `into` as it comes."""
+    if not (into.flags.c_contiguous and into.flags.writeable):
+        raise Failure(
+            f"A message fills whole arrays that may be changed, this one {into.shape} is a view with gaps or read-only. Give a copy."
+        )
 
 
 def check_summable(array: Array, operation: Operation) -> None:

@@ -1,0 +1,264 @@
+"""`steppe run --ranks N`: the process that starts the ranks, shows how far they are, passes requests to stop on, and clears up.
+
+supervisor -- mpiexec -n N -- python -m steppe run ...   (N times, in a session of their own)
+    <------ events ----------- rank 0                    (a Unix socket)
+    <------ lines ------------ all ranks                 (what launchers add to them is kept for an end that nobody explains)
+    ------- SIGUSR1 ---------> all ranks                 (the only request to stop that every launcher passes on and waits for)
+"""
+
+import contextlib
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any
+
+from steppe.cli.control import VARIABLE, Listener
+from steppe.errors import Exit, Mistake
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+SEGMENTS = ("mpich_shm_", "sm_segment.")  # shared memory that MPICH and Open MPI leave when they end uncleanly
+LAST = 3.0  # [s] for a launcher whose ranks are gone
+ALONE = re.compile(  # lines of launchers about an end
+    r"Abort\(\d+\) on node|\[(proxy|mpiexec)\S*\] |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ page"
+)
+RULE = re.compile(r"\s*(-{60,}|={60,})$")  # around what launchers say in several lines
+
+
+def start_ranks(arguments: list[str], ranks: int) -> Exit | None:
+    """Runs `steppe` with `arguments` as `ranks` ranks; None when this process is itself the one to do it: a rank, or all there is.
+
+    Raises
+    ------
+    Mistake
+        `ranks` is none, or not what the launcher started; there is no MPI.
+    """
+    from steppe.comm import check_ranks, find_launch, find_library, find_mpiexec
+
+    if ranks < 1:
+        raise Mistake(f"--ranks {ranks} must be at least 1.")
+    launch = find_launch()
+    if launch is not None:
+        try:
+            check_ranks(ranks, launch)
+        except Mistake:
+            if launch.rank > 0:
+                sys.exit(Mistake.exit_code)
+            raise
+        return None
+    if ranks == 1:
+        return None
+    return run_job([*find_mpiexec(find_library()), "-n", str(ranks), sys.executable, "-m", "steppe", *arguments])
+
+
+def run_job(command: list[str]) -> Exit:
+    """Runs ranks to their end; its exit code is theirs.
+
+    Raises
+    ------
+    Mistake
+        The launcher cannot be started.
+    """
+    before = _segments()
+    with tempfile.TemporaryDirectory(prefix="steppe-") as folder:
+        job = _Job(command, Path(folder) / "control")
+        try:
+            with job.hears_signals():
+                job.start()
+                job.watch()
+        finally:
+            job.clear(before)
+    return job.outcome()
+
+
+class _Job:
+    def __init__(self, command: list[str], control: Path) -> None:
+        self._path = control
+        self._control = Listener(control)
+        self._screen = contextlib.ExitStack()
+        self._tell: Any = None
+        self._ready = self._asked = self._interrupted = self._explained = False
+        self._noise: list[str] = []
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+        self._streams: list[_Stream] = []
+
+    def start(self) -> None:
+        """Starts the launcher, in a session of its own: Ctrl-C is for this process alone."""
+        environment, pipe = {**os.environ, VARIABLE: str(self._path)}, subprocess.PIPE
+        try:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
+            )
+        except OSError as error:
+            name = self._command[0]
+            raise Mistake(f'"{name}" cannot be started: {error.strerror}. STEPPE_MPIEXEC names the mpiexec to use.') from None
+        self._streams = [_Stream(self._process.stdout, sys.stdout), _Stream(self._process.stderr, sys.stderr)]
+
+    @contextlib.contextmanager
+    def hears_signals(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._ask) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: Any) -> None:
+        if self._asked and number == signal.SIGINT:
+            self._interrupted = True
+            self._kill()
+        elif not self._asked:
+            self._asked = True
+            os.write(2, b"Stopping after the days in work; a second Ctrl-C ends at once, back to the last checkpoint.\n")
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Asks the ranks to stop, once all of them listen: before, the signal would be their end."""
+        if self._asked and self._ready and self._process and self._process.poll() is None:
+            self._process.send_signal(signal.SIGUSR1)
+
+    def _kill(self) -> None:
+        """Ends the ranks; the launcher then clears up by itself."""
+        for pid in processes_of(self._path):
+            if self._process is None or pid != self._process.pid:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def watch(self) -> None:
+        """Returns when the launcher has ended and all that was written is shown."""
+        assert self._process is not None
+        with selectors.DefaultSelector() as selector, self._screen:
+            selector.register(self._control, selectors.EVENT_READ)
+            for stream in self._streams:
+                selector.register(stream.source, selectors.EVENT_READ, stream)
+            end = None
+            while len(selector.get_map()) > 1 and (end is None or time.monotonic() < end):
+                ready = selector.select(0.2)
+                self._hear()  # first: what is written comes after what was told
+                for key, _ in ready:
+                    if isinstance(key.data, _Stream) and not self._show(key.data):
+                        selector.unregister(key.fileobj)
+                if end is None and self._process.poll() is not None:
+                    self._kill()
+                    end = time.monotonic() + LAST  # nobody is left to write
+            self._process.wait()
+
+    def _hear(self) -> None:
+        for message in self._control.messages():
+            if "ready" in message:
+                self._ready = True
+                self._pass_on()
+            if "cells" in message:
+                from steppe.cli.progress import progress
+
+                self._tell = self._screen.enter_context(progress(message["cells"]))
+            if "event" in message and self._tell is not None:
+                self._tell(SimpleNamespace(**message["event"]))
+            if "told" in message:
+                self._screen.close()
+                self._tell = None
+
+    def _show(self, stream: "_Stream") -> bool:
+        """Writes the lines that have come; False at the end of the stream."""
+        lines = stream.lines()
+        if lines is None:
+            return False
+        for line in lines:
+            if stream.is_noise(line):
+                self._noise.append(line)
+            else:
+                self._explained |= line.startswith("steppe: ")
+                stream.target.write(line + "\n")
+        stream.target.flush()
+        return True
+
+    def clear(self, before: set[Path]) -> None:
+        """Removes what this job left: nobody uses it any more."""
+        self._control.close()
+        for stream in self._streams:
+            stream.source.close()
+        left = _segments() - before
+        used = _mapped() if left else set()
+        for path in left:
+            if str(path) not in used:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def outcome(self) -> Exit:
+        """The exit code of the ranks, or of what befell them."""
+        if self._interrupted:
+            return Exit.INTERRUPTED
+        assert self._process is not None
+        code = self._process.returncode
+        if code in set(Exit) and (code != Exit.FAILURE or self._explained):
+            return Exit(code)
+        sys.stderr.write("".join(line + "\n" for line in self._noise))
+        number = abs(code) - 128 if code > 128 else abs(code)
+        name = next((f"signal {number} ({one.name})" for one in signal.Signals if one == number and number > 1), f"code {code}")
+        memory = " Often that is the system, when memory runs out." if number == signal.SIGKILL else ""
+        sys.stderr.write(f"steppe: The ranks ended by {name}, without a word.{memory} The same command goes on from the last checkpoint.\n")
+        return Exit.FAILURE
+
+
+class _Stream:
+    """What the ranks write, line by line."""
+
+    def __init__(self, source: IO[bytes] | None, target: Any) -> None:
+        assert source is not None
+        self.source = source
+        self.target = target
+        self._rest = b""
+        self._within = False
+
+    def lines(self) -> list[str] | None:
+        """Those that are whole; None when no more will come."""
+        data = os.read(self.source.fileno(), 1 << 16)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if not data and self._rest:
+            lines, self._rest = [self._rest], b""
+        return [line.decode(errors="replace") for line in lines] if data or lines else None
+
+    def is_noise(self, line: str) -> bool:
+        """Whether the launcher says this, about an end that a rank explains better."""
+        if RULE.match(line):
+            self._within = not self._within
+            return True
+        return self._within or ALONE.match(line) is not None or line == "\0"
+
+
+def processes_of(control: Path) -> list[int]:
+    """The launcher and the ranks of a job, by what stands in their environment: launchers begin sessions of their own."""
+    mark = f"{VARIABLE}={control}".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
+
+
+def _segments() -> set[Path]:
+    """Shared memory of MPI that belongs to this user."""
+    found = set()
+    for path in Path("/dev/shm").glob("*"):
+        with contextlib.suppress(OSError):
+            if path.name.startswith(SEGMENTS) and path.stat().st_uid == os.getuid():
+                found.add(path)
+    return found
+
+
+def _mapped() -> set[str]:
+    """The shared memory that living processes use."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            found |= {line.split()[5] for line in path.read_text().splitlines() if "/dev/shm/" in line}
+    return found

@@ -1,0 +1,87 @@
+"""The one way out of a rank that fails: one line that says who, where, when and why, and the end of all ranks.
+
+Without it a rank that raises, or calls `exit`, would wait for ever for the others, which wait for it.
+"""
+
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, NoReturn
+
+from steppe.comm.world import World
+from steppe.errors import Exit, Mistake, SteppeError
+
+RESERVE = 1 << 20  # [bytes] given back when memory has run out, so that there is some for the last words
+
+
+@dataclass
+class Whereabouts:
+    """Where a rank is; whoever steps it keeps this true."""
+
+    cells: tuple[int, int] | None = None  # the first, and the one after the last
+    step: int | None = None
+    date: str = ""
+
+    def of(self, rank: int) -> str:
+        """As in "rank 3 (cells 11,394-15,194), step 812 (1992-03-23)"."""
+        cells = f" (cells {self.cells[0]:,}-{self.cells[1]:,})" if self.cells else ""
+        date = f" ({self.date})" if self.date else ""
+        return f"rank {rank}{cells}" + (f", step {self.step}{date}" if self.step is not None else "")
+
+
+@contextmanager
+def last_words(world: World, where: Whereabouts, debug: bool = False) -> Iterator[None]:
+    """What a rank does is done within this: whatever is raised in any of its threads, `SystemExit` too, ends all ranks.
+
+    One rank alone is left to Python. `debug` shows where the error comes from.
+    """
+    if world.size == 1:
+        yield
+        return
+    reserve = bytearray(RESERVE)
+
+    def end(error: BaseException) -> NoReturn:
+        reserve.clear()
+        fail(world, where, error, debug)
+
+    def of_python(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        end(error)
+
+    def of_thread(arguments: Any) -> None:
+        end(arguments.exc_value or arguments.exc_type())
+
+    before = sys.excepthook, threading.excepthook
+    sys.excepthook, threading.excepthook = of_python, of_thread
+    try:
+        yield
+    except BaseException as error:
+        end(error)
+    finally:
+        sys.excepthook, threading.excepthook = before
+
+
+def fail(world: World, where: Whereabouts, error: BaseException, debug: bool = False) -> NoReturn:
+    """Ends all ranks because of `error`."""
+    if debug:
+        sys.stderr.write("".join(traceback.format_exception(error)))
+    if isinstance(error, Mistake) and where.step is None:
+        world.abort(str(error), error.exit_code)  # of the user, who is not to know of ranks
+    code = Exit.INTERRUPTED if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_code", Exit.FAILURE)
+    world.abort(f"{where.of(world.rank)}: {_reason(error)}", code)
+
+
+def _reason(error: BaseException) -> str:
+    text, name = str(error), type(error).__name__
+    if isinstance(error, SteppeError):
+        return f"{name}: {text}"
+    if isinstance(error, MemoryError):
+        return f"{name}: no memory is left{f' ({text})' if text else ''}. Fewer ranks a machine, or a machine with more of it, may do."
+    if isinstance(error, SystemExit):
+        return f"called exit ({text or 0}) before the run was over."
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted."
+    return f"{name}: {text}. This is a defect of Steppe; the same command with --debug shows where."

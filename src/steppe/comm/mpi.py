@@ -1,0 +1,309 @@
+"""The world of ranks that are processes, over MPI. The only file that calls it, with buffers only.
+
+Large messages go in parts, since MPI of older standards counts in 32 bits; the last part is always shorter than a whole one, so that a
+message of another length than awaited shows in every case.
+"""
+
+import itertools
+import os
+import time
+import warnings
+from typing import Any, NoReturn
+
+import numpy as np
+
+from steppe.comm.launch import Launch, Library, check_pair, check_size, find_library
+from steppe.comm.wake import Wake
+from steppe.comm.world import Array, Operation, check_rank, check_summable, check_target
+from steppe.errors import Exit, Failure
+
+PART = 1 << 30  # [bytes]
+GATHER_TAG = 1_000  # of the parts of a large gather; tags above belong to this file
+NAP = 0.005  # [s] longest between two looks, where nobody can be roused
+LAST_WAIT = 10.0  # [s] for the end that another rank has set off
+DIMENSIONS = 8
+MANY = 256  # messages under way, from which on those sent are looked after
+
+
+def open_mpi(launch: Launch, node: str | None = None) -> "Mpi":
+    """Initialises MPI and returns the world of all ranks; `node` stands for another machine than this one (tests).
+
+    Raises
+    ------
+    Mistake
+        There is no MPI library, or it is not of the launcher's kind.
+    """
+    library: Library = find_library()
+    check_pair(launch, library)
+    from mpi4py import MPI
+
+    ours = not MPI.Is_initialized()
+    if ours:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # mpi4py's own doubt about the launcher: check_size knows
+            MPI.Init_thread(MPI.THREAD_SERIALIZED)
+    check_size(launch, library, MPI.COMM_WORLD.size)
+    return Mpi(MPI.COMM_WORLD.Dup(), ours, node)
+
+
+class Mpi:
+    """The ranks of a communicator.
+
+    Parameters
+    ----------
+    comm
+        Of mpi4py; used by this world alone.
+    finalise
+        Whether `close` ends MPI: mpi4py's own way, at the exit of the interpreter, is where a rank that failed would wait for ever.
+    node
+        What ranks of one machine have in common; by default found out.
+    """
+
+    def __init__(self, comm: Any, finalise: bool = False, node: str | None = None) -> None:
+        from mpi4py import MPI
+
+        self._mpi = MPI
+        self._comm = comm
+        self._finalise = finalise
+        self._closed = False
+        self._live: dict[int, Passing] = {}  # what is under way, so that its arrays stay alive
+        self.rank: int = comm.rank
+        self.size: int = comm.size
+        self._wake = Wake(self, node)
+
+    def send(self, array: Array, to: int, tag: int = 0) -> "Passing":
+        """Starts to send a copy of `array`."""
+        check_rank(to, self.size)
+        copy = np.array(array, order="C")
+        return self._pass("", copy, [self._comm.Isend(part, to, tag) for part in self._parts(copy)])
+
+    def receive(self, into: Array, source: int, tag: int = 0) -> "Passing":
+        """Starts to fill `into`."""
+        check_rank(source, self.size)
+        check_target(into)
+        what = f"from rank {source}, tag {tag}"
+        return self._pass(what, into, [self._comm.Irecv(part, source, tag) for part in self._parts(into)])
+
+    def broadcast(self, array: Array, root: int = 0) -> None:
+        """Fills `array` with that of `root`."""
+        check_rank(root, self.size)
+        check_target(array)
+        for part in self._parts(array):
+            self._comm.Bcast(part, root)
+
+    def call(self, array: Array) -> None:
+        """Fills `array` with that of rank 0, asleep until it is sent."""
+        check_target(array)
+        if self._wake.works:
+            if self.rank == 0:
+                self._wake.rouse()
+            else:
+                self._wake.sleep()
+            self.broadcast(array)
+            return
+        for part in self._parts(array):
+            request, nap = self._comm.Ibcast(part, 0), NAP / 64
+            while not request.Test():
+                time.sleep(nap)
+                nap = min(2 * nap, NAP)
+
+    def gather(self, array: Array, root: int = 0) -> list[Array] | None:
+        """The arrays of all ranks as parts of one new array, on `root`.
+
+        Raises
+        ------
+        Failure
+            The arrays differ in dtype.
+        """
+        check_rank(root, self.size)
+        mine = np.ascontiguousarray(array).reshape(array.shape)
+        about = np.zeros(DIMENSIONS + 3, dtype=np.int64)
+        about[:3] = ord(mine.dtype.kind), mine.dtype.itemsize, mine.ndim
+        about[3 : 3 + mine.ndim] = mine.shape
+        abouts = np.empty((self.size, about.size), dtype=np.int64) if self.rank == root else None
+        self._comm.Gather(about, abouts, root)
+        late = None if self._fits(mine.nbytes) else self.send(mine, root, GATHER_TAG)
+        part = _bytes(mine) if late is None else _bytes(mine)[:0]
+        if abouts is None:
+            self._comm.Gatherv(part, None, root)
+            found = None
+        else:
+            found = self._take(about, abouts, part)
+        if late is not None:
+            late.wait()
+        return found
+
+    def _fits(self, size: int) -> bool:
+        """Whether the parts of all ranks, were they of this size, would fit into one message."""
+        return size * self.size <= PART
+
+    def _take(self, mine: Array, abouts: Array, part: Array) -> list[Array]:
+        """What the root of a gather does: the small ones come together, large ones by themselves."""
+        for rank, other in enumerate(abouts):
+            if (other[:2] != mine[:2]).any():
+                raise Failure(f"Rank {self.rank} gathers {_dtype(mine)}, but rank {rank} gave {_dtype(other)}.")
+        shapes = [tuple(int(n) for n in other[3 : 3 + int(other[2])]) for other in abouts]
+        sizes = [int(np.prod(shape, dtype=np.int64)) * int(mine[1]) for shape in shapes]
+        together = [size if self._fits(size) else 0 for size in sizes]
+        buffer = np.empty(sum(sizes), dtype=np.uint8)
+        small = buffer if together == sizes else np.empty(sum(together), dtype=np.uint8)
+        large = [self.receive(whole, rank, GATHER_TAG) for rank, whole in enumerate(_cut(buffer, sizes)) if not self._fits(sizes[rank])]
+        self._comm.Gatherv(part, [small, together, self._mpi.BYTE], self.rank)
+        if small is not buffer:
+            for target, source in zip(_cut(buffer, sizes), _cut(small, together), strict=True):
+                if source.size:
+                    target[:] = source
+        for request in large:
+            request.wait()
+        dtype = np.dtype(_dtype(mine))
+        return [whole.view(dtype).reshape(shape) for whole, shape in zip(_cut(buffer, sizes), shapes, strict=True)]
+
+    def reduce(self, array: Array, operation: Operation) -> Array:
+        """Sum, least or greatest over the ranks."""
+        check_summable(array, operation)
+        result = np.array(array, order="C")
+        flat = result.reshape(-1)
+        if flat.dtype == bool:
+            flat = flat.view(np.uint8)
+        op = {"sum": self._mpi.SUM, "min": self._mpi.MIN, "max": self._mpi.MAX}[operation]
+        step = max(1, PART // max(1, flat.itemsize))
+        for begin in range(0, flat.size, step):
+            self._comm.Allreduce(self._mpi.IN_PLACE, flat[begin : begin + step], op)
+        return result
+
+    def barrier(self) -> None:
+        """Returns when all have come."""
+        self._comm.Barrier()
+
+    def agree(self, ok: bool) -> bool:
+        """True when all say so."""
+        return bool(self.reduce(np.array([int(ok)]), "min")[0])
+
+    def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
+        """Ends all ranks; the first that calls this says why, in one line on standard error, and the job ends with its `code`."""
+        if self._wake.first():
+            line = " ".join(message.split())
+            os.write(2, f"steppe: {line}\n".encode())
+        else:
+            time.sleep(LAST_WAIT)
+        self._comm.Abort(code)
+        os._exit(code)
+
+    def close(self) -> None:
+        """Ends MPI when all ranks have called it; a second call does nothing.
+
+        Raises
+        ------
+        Failure
+            A message that was awaited did not come, or one that came was not awaited (where the library finds that).
+        """
+        if self._closed:
+            return
+        for passing in list(self._live.values()):
+            if passing.what and not passing.test():
+                raise Failure(f"Rank {self.rank} ends, but still awaits a message {passing.what}.")
+            passing.wait()
+        self._closed = True
+        self.barrier()
+        self._wake.close()
+        try:
+            self._comm.Free()
+        except self._mpi.Exception as error:
+            raise Failure(f"Rank {self.rank} ends with messages that it never received: {' '.join(str(error).split())}.") from None
+        if self._finalise:
+            self._mpi.Finalize()
+
+    def _parts(self, array: Array) -> list[list[Any]]:
+        flat = _bytes(array)
+        return [[flat[begin : begin + PART], self._mpi.BYTE] for begin in range(0, flat.size + 1, PART)]
+
+    def _pass(self, what: str, array: Array, requests: list[Any]) -> "Passing":
+        passing = Passing(self, what, array, requests)
+        if len(self._live) > MANY:
+            for other in list(self._live.values()):
+                if not other.what:
+                    other.test()
+        self._live[id(passing)] = passing
+        return passing
+
+    def end(self, passing: "Passing") -> None:
+        """Forgets a message that has passed."""
+        self._live.pop(id(passing), None)
+
+
+class Passing:
+    """A message under way in its parts; `what` says where an awaited one comes from, and is empty for one that was sent."""
+
+    def __init__(self, world: Mpi, what: str, array: Array, requests: list[Any]) -> None:
+        from mpi4py import MPI
+
+        self._mpi = MPI
+        self._world = world
+        self._array = array
+        self._requests = requests
+        self._done = 0
+        self.what = what
+
+    def test(self) -> bool:
+        """True when it has passed."""
+        status = self._mpi.Status()
+        while self._done < len(self._requests):
+            try:
+                if not self._requests[self._done].Test(status):
+                    return False
+            except self._mpi.Exception as error:
+                raise self._wrong(error) from None
+            self._check(status)
+        return True
+
+    def wait(self) -> None:
+        """Returns when it has passed.
+
+        Raises
+        ------
+        Failure
+            It has another length than the buffer.
+        """
+        status = self._mpi.Status()
+        while self._done < len(self._requests):
+            try:
+                self._requests[self._done].Wait(status)
+            except self._mpi.Exception as error:
+                raise self._wrong(error) from None
+            self._check(status)
+
+    def _check(self, status: Any) -> None:
+        """Takes note of one part that has passed."""
+        expected = min(PART, self._array.nbytes - PART * self._done)
+        if self.what and status.Get_count(self._mpi.BYTE) != expected:
+            raise self._other_length(f"{PART * self._done + status.Get_count(self._mpi.BYTE):,} bytes")
+        self._done += 1
+        if self._done == len(self._requests):
+            self._world.end(self)
+
+    def _wrong(self, error: Any) -> Failure:
+        if self.what and error.Get_error_class() == self._mpi.ERR_TRUNCATE:
+            return self._other_length(f"more than {self._array.nbytes:,} bytes")
+        self._world.end(self)
+        return Failure(f"Rank {self._world.rank}: a message {self.what or 'to another rank'} failed: {error}.")
+
+    def _other_length(self, got: str) -> Failure:
+        self._world.end(self)
+        self._done = len(self._requests)
+        return Failure(
+            f"Rank {self._world.rank} got {got} {self.what}, expected {self._array.dtype} {self._array.shape}, "
+            f"{self._array.nbytes:,} bytes. Both sides must use the same plan."
+        )
+
+
+def _bytes(array: Array) -> Array:
+    return array.reshape(-1).view(np.uint8)
+
+
+def _cut(array: Array, sizes: list[int]) -> list[Array]:
+    ends = np.cumsum([0, *sizes])
+    return [array[begin:end] for begin, end in itertools.pairwise(ends)]
+
+
+def _dtype(about: Array) -> str:
+    return f"{chr(int(about[0]))}{int(about[1])}"

@@ -1,0 +1,125 @@
+"""How a process becomes a rank, and opens its world."""
+
+import atexit
+import io
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from steppe.comm.launch import Launch, find_launch
+from steppe.comm.wake import this_node
+
+if TYPE_CHECKING:
+    from steppe.comm.world import World
+
+LIBRARY_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+MOST_CORES = 4_096  # of a machine
+
+
+def prepare_rank(launch: Launch) -> None:
+    """What a rank does before it imports anything that starts threads.
+
+    Libraries get one thread. There is nothing to read. Standard output is rank 0's, what others print goes to standard error with their
+    name; lines are written whole. Requests to stop wait (`STOPS` are blocked) until `listen_to_stops`.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    for name in LIBRARY_THREADS:
+        os.environ.setdefault(name, "1")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdout.flush()
+    if launch.rank == 0:
+        sys.stdout, sys.stderr = Lines(1), Lines(2)
+    else:
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr = Lines(2, f"[rank {launch.rank}] ")
+
+
+def listen_to_stops() -> None:
+    """Lets requests to stop through, once something handles them."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+
+
+def open_world(node: str | None = None) -> "World":
+    """The world of all ranks where a launcher started several, else that of one; called once, by all ranks alike.
+
+    Parameters
+    ----------
+    node
+        Stands for another machine than this one (tests).
+
+    Raises
+    ------
+    Mistake
+        There is no MPI library, or the launcher is not the library's.
+    """
+    launch = find_launch()
+    if launch is None:
+        from steppe.comm.serial import Serial
+
+        return Serial()
+    from steppe.comm.mpi import open_mpi
+
+    return open_mpi(launch, node)
+
+
+def cores_of_rank(world: "World", node: str | None = None) -> int:
+    """How many threads a rank may start: the cores that it may use, shared with the ranks of its node that may use them too; at least 1."""
+    import numpy as np
+
+    from steppe.comm.wake import number_of
+
+    mine = np.zeros(MOST_CORES + 1, dtype=np.int64)
+    mine[0] = number_of(node or this_node())
+    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    mine[1:][[core for core in allowed if core < MOST_CORES]] = 1
+    found = world.gather(mine)
+    table = np.stack(found) if found is not None else np.empty((world.size, mine.size), dtype=np.int64)
+    world.broadcast(table)
+    users = table[table[:, 0] == mine[0], 1:].sum(axis=0)
+    own = mine[1:] == 1
+    return max(1, int((1.0 / users[own]).sum() + 1e-9))
+
+
+class Lines(io.TextIOBase):
+    """A stream whose lines are written whole, each group of them by one call, so that those of several ranks never mix."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self, file: int, prefix: str = "") -> None:
+        self._file = file
+        self._prefix = prefix
+        self._rest = ""
+        self._lock = threading.RLock()  # a handler of signals may write within a write
+        atexit.register(self._finish)
+
+    def fileno(self) -> int:
+        """The number of the file that is written to."""
+        return self._file
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Writes the lines that are complete, keeps the rest."""
+        with self._lock:
+            *lines, self._rest = (self._rest + text).split("\n")
+            if lines:
+                self._put("".join(f"{self._prefix}{line}\n" for line in lines))
+        return len(text)
+
+    def _put(self, text: str) -> None:
+        data = text.encode(self.encoding, self.errors)
+        while data:
+            data = data[os.write(self._file, data) :]
+
+    def _finish(self) -> None:
+        with self._lock:
+            if self._rest:
+                self.write("\n")

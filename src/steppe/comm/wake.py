@@ -1,0 +1,203 @@
+"""How ranks that have nothing to do sleep, and are roused.
+
+Waiting for a message of MPI takes a whole processor. A rank without work therefore sleeps in the kernel until a datagram comes, and then
+enters the broadcast that is under way already:
+
+    rank 0 --- datagram --> each rank of its node
+           --- a byte over TCP --> the leader (lowest rank) of each other node --- datagram --> each rank of that node
+
+Datagrams go to abstract Unix sockets, whose names die with their processes; all names and first words hold a key that only this job knows.
+"""
+
+import contextlib
+import hashlib
+import os
+import secrets
+import socket
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from steppe.errors import Failure
+
+if TYPE_CHECKING:
+    from steppe.comm.world import World
+
+KEY = 16  # bytes
+PATIENCE = 10.0  # [s] for leaders to connect
+
+
+def this_node() -> str:
+    """What processes have in common that can reach each other by Unix sockets."""
+    try:
+        namespace = os.readlink("/proc/self/ns/net")
+    except OSError:
+        namespace = ""
+    return f"{socket.gethostname()} {namespace}"
+
+
+def number_of(node: str) -> int:
+    """A number for a node that can be sent."""
+    return int.from_bytes(hashlib.blake2b(node.encode(), digest_size=8).digest(), "little", signed=True)
+
+
+class Wake:
+    """The sockets of one rank; made by all ranks alike.
+
+    `works` is the same on every rank: False where some rank has no such sockets (they are Linux's) or cannot reach rank 0.
+    """
+
+    def __init__(self, world: "World", node: str | None = None) -> None:
+        self._rank = world.rank
+        self._key = _from_rank_0(world, secrets.token_bytes(2 * KEY))
+        nodes = _nodes(world, node or this_node())
+        mine = [rank for rank in range(world.size) if nodes[rank] == nodes[world.rank]]
+        leaders = [nodes.index(node) for node in dict.fromkeys(nodes)][1:]  # of the other nodes
+        self._mates = mine[1:] if world.rank == mine[0] else []
+        self._inbox: socket.socket | None = None
+        self._outbox: socket.socket | None = None
+        self._leaders: list[socket.socket] = []  # on rank 0, their connections
+        self._caller: socket.socket | None = None  # on a leader, the connection to rank 0
+        self.works = world.agree(self._bind()) and world.agree(self._greet()) and world.agree(self._connect(world, leaders))
+
+    def _bind(self) -> bool:
+        if sys.platform != "linux":
+            return False
+        try:
+            self._inbox = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._inbox.bind(self._name(self._rank))
+            self._outbox = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        except OSError:
+            return False
+        return True
+
+    def _greet(self) -> bool:
+        """Whether the ranks of this node are there indeed; what is sent is not the word and counts for nothing."""
+        try:
+            for rank in self._mates:
+                self._sender.sendto(b"", self._name(rank))
+        except OSError:
+            return False
+        return True
+
+    def _connect(self, world: "World", leaders: list[int]) -> bool:
+        if not leaders:
+            return True
+        listener = None
+        address = b""
+        if self._rank == 0:
+            with contextlib.suppress(OSError):
+                listener = socket.create_server(("", 0), backlog=len(leaders))
+                address = int(listener.getsockname()[1]).to_bytes(2) + socket.gethostname().encode()[:250]
+        told = _from_rank_0(world, address.ljust(256, b"\0"))
+        port, host = int.from_bytes(told[:2]), told[2:].rstrip(b"\0").decode()
+        try:
+            if self._rank in leaders:
+                self._caller = socket.create_connection((host, port), PATIENCE)
+                self._caller.settimeout(None)
+                self._caller.sendall(self._key)
+            elif listener is not None:
+                with listener:
+                    self._accept(listener, len(leaders))
+        except OSError:
+            return False
+        return port != 0
+
+    def _accept(self, listener: socket.socket, n: int) -> None:
+        end = time.monotonic() + PATIENCE
+        while len(self._leaders) < n:
+            listener.settimeout(max(0.01, end - time.monotonic()))
+            connection, _ = listener.accept()
+            connection.settimeout(max(0.01, end - time.monotonic()))
+            if connection.recv(2 * KEY, socket.MSG_WAITALL) != self._key:
+                connection.close()  # a stranger
+                continue
+            connection.settimeout(None)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._leaders.append(connection)
+
+    def rouse(self) -> None:
+        """Rouses every other rank once; called by rank 0.
+
+        Raises
+        ------
+        Failure
+            A rank is gone.
+        """
+        try:
+            for connection in self._leaders:
+                connection.sendall(b"!")
+        except OSError as error:
+            raise Failure(f"A node is gone: {error}.") from None
+        self._rouse_mates()
+
+    def sleep(self) -> None:
+        """Returns when rank 0 has called `rouse` once more.
+
+        Raises
+        ------
+        Failure
+            Rank 0 is gone.
+        """
+        if self._caller is not None:
+            if self._caller.recv(1) != b"!":
+                raise Failure("Rank 0 is gone.")
+            self._rouse_mates()
+            return
+        assert self._inbox is not None
+        while self._inbox.recv(2 * KEY) != self._word:
+            pass
+
+    def first(self) -> bool:
+        """True for the first rank of a node that asks, False ever after: who says why the job ends."""
+        if sys.platform != "linux":
+            return True
+        self._spoken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            self._spoken.bind(self._name("spoken"))
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Gives the sockets back."""
+        for one in (self._inbox, self._outbox, self._caller, *self._leaders):
+            if one is not None:
+                one.close()
+
+    def _rouse_mates(self) -> None:
+        for rank in self._mates:
+            try:
+                self._sender.sendto(self._word, self._name(rank))
+            except OSError as error:
+                raise Failure(f"Rank {rank} is gone: {error}.") from None
+
+    @property
+    def _sender(self) -> socket.socket:
+        assert self._outbox is not None
+        return self._outbox
+
+    @property
+    def _word(self) -> bytes:
+        return self._key[KEY:]
+
+    def _name(self, who: int | str) -> str:
+        return f"\0steppe-{self._key[:KEY].hex()}-{who}"
+
+
+def _from_rank_0(world: "World", given: bytes) -> bytes:
+    import numpy as np
+
+    array = np.frombuffer(given, dtype=np.uint8).copy()
+    world.broadcast(array)
+    return array.tobytes()
+
+
+def _nodes(world: "World", node: str) -> list[int]:
+    """A number for the node of every rank, the same for ranks of one node."""
+    import numpy as np
+
+    found = world.gather(np.array([number_of(node)]))
+    table = np.concatenate(found) if found is not None else np.empty(world.size, dtype=np.int64)
+    world.broadcast(table)
+    return [int(number) for number in table]
