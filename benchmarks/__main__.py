@@ -14,6 +14,7 @@ SUITES = {
     "pasture": "benchmarks.pasture.suite",
     "loop": "benchmarks.loop",
     "store": "benchmarks.store.suite",
+    "spread": "benchmarks.spread",
     "startup": "benchmarks.startup",
     "memory": "benchmarks.memory",
     "generator": "benchmarks.generator",

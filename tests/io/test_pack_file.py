@@ -22,6 +22,11 @@ from tests.io.small_store import ABOUT, START, small_axis, write_small_store
 CLOCK = Clock.daily(START)
 
 
+@pytest.fixture(autouse=True)
+def narrow_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steppe.io.forcing_writer.SHARD_CELLS", 5 * 1024)
+
+
 def write_wide_store(path: Path, days: int = 90) -> None:
     """Tiles of 1,024 cells, which can be packed in bits: 8,192 cells in eight tiles, two columns of shards; rain daily, pan weekly."""
     grid = Raster(-20.05, -0.1, 140.05, 0.1, np.ones((64, 128), dtype=bool))

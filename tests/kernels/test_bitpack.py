@@ -9,7 +9,7 @@ from steppe.kernels.bitpack import BLOCK, _text, pack, unpack
 def there_and_back(table: np.ndarray) -> tuple[np.ndarray, int]:
     packed = np.frombuffer(pack(table), np.uint8).copy()
     out = np.empty_like(table)
-    unpack(packed, out)
+    unpack([(packed, out)])
     return out, len(packed)
 
 

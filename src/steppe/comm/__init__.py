@@ -2,6 +2,7 @@
 
 world  what ranks can say to each other          serial, threads, mpi  one rank, ranks for tests, ranks as processes
 record  what was said, and one rank again        reach  what a model with neighbours is handed
+node  memory of a machine in common              agree  an error of one that ends all alike
 launch  who started us, which MPI, which mpiexec  rank, wake, fail  how a rank begins, sleeps and ends
 
 Parts are imported when they are used: a process must know that it is a rank before it imports anything that starts threads.

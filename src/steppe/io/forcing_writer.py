@@ -30,7 +30,7 @@ from steppe.variable import Variable
 
 CHUNK_STEPS, SHARD_STEPS = 64, 384  # of a large grid; measured best of ten shapes for scan, series and map together
 CHUNK_BYTES = 262_144  # a chunk of a small grid is made longer until it has these
-SHARD_TILES = 5
+SHARD_CELLS = 20_480  # at most, in whole tiles: the map of a day of a small grid lies in one shard, where readers are ten times as fast
 
 
 class Written(NamedTuple):
@@ -73,8 +73,8 @@ def chunk_layout(n_cells: int, rows: int, dtype: str) -> Layout:
     length = CHUNK_STEPS
     while length * width * np.dtype(dtype).itemsize < CHUNK_BYTES and length < rows:
         length *= 2
-    tiles = -(-n_cells // width)
-    shard = (length * -(-SHARD_STEPS // length), width * min(SHARD_TILES, tiles))
+    tiles = min(max(1, SHARD_CELLS // width), -(-n_cells // width))
+    shard = (length * -(-SHARD_STEPS // length), width * tiles)
     return Layout((length, width), shard, dtype, "shuffle")
 
 

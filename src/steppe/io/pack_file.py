@@ -61,7 +61,7 @@ class PackFile:
         if magic != MAGIC or tuple(cut) != (*layout.chunk, *layout.chunks):
             raise DamagedError(f'"{path}" was made by another version of Steppe, or of another shard. {ADVICE}')
         self.kind = KINDS[kind]
-        self.plain = self.kind == "raw"
+        self.plain, self.in_bits = self.kind == "raw", self.kind == "bits"
         self.source = Source(size, time, digest)
         self._entries = head[HEAD.size :].tobytes()
         self._across = layout.chunks[1]
@@ -70,17 +70,19 @@ class PackFile:
         if hasattr(self, "_file"):
             os.close(self._file)
 
-    def read(self, i: int, j: int, place: Place) -> Bytes:
-        """The record of a chunk.
+    def read(self, i: int, j: int, place: Place, at_once: bool = False) -> Bytes:
+        """The record of a chunk. at_once: if no device has to be waited for.
 
         Raises
         ------
         DamagedError
             The file is cut short or changed.
+        BlockingIOError
+            It is not in memory at once.
         """
         offset, length, checksum = ENTRY.unpack_from(self._entries, ENTRY.size * (i * self._across + j))
         into = place(length)
-        if read_at(self._file, self.path, offset, into) != length or google_crc32c.value(into) != checksum:
+        if read_at(self._file, self.path, offset, into, at_once) != length or google_crc32c.value(into) != checksum:
             raise DamagedError(f'"{self.path}" is damaged: record {i}, {j} has a wrong checksum. {ADVICE}')
         return into
 
@@ -99,7 +101,7 @@ class PackFile:
         if self.plain:
             out.reshape(-1).view(np.uint8)[:] = record
         else:
-            bitpack.unpack(record, out)
+            bitpack.unpack([(record, out)])
 
 
 ADVICE = "It is a copy: remove it, or make it again with `steppe forcing pack`."

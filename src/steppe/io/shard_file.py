@@ -32,7 +32,7 @@ class ShardFile:
         The file is missing, or its index is not what was written.
     """
 
-    plain = False  # records are compressed
+    plain = in_bits = False  # records are compressed
 
     def __init__(self, path: str, layout: Layout) -> None:
         self.path = path
@@ -53,19 +53,21 @@ class ShardFile:
         offset, length = struct.unpack_from("<QQ", self._index, 16 * (i * self._layout.chunks[1] + j))
         return offset, length
 
-    def read(self, i: int, j: int, place: Place) -> Bytes:
-        """The record of a chunk, compressed.
+    def read(self, i: int, j: int, place: Place, at_once: bool = False) -> Bytes:
+        """The record of a chunk, compressed. at_once: if no device has to be waited for.
 
         Raises
         ------
         DamagedError
             The chunk was never written, or the file is cut short or changed.
+        BlockingIOError
+            It is not in memory at once.
         """
         offset, length = self.entry(i, j)
         if offset == ABSENT:
             raise DamagedError(f'"{self.path}" has no chunk {i}, {j}. Restore the file, or make the store again.')
         into = place(length)
-        if read_at(self._file, self.path, offset, into) != length or google_crc32c.value(into) != RESIDUE:
+        if read_at(self._file, self.path, offset, into, at_once) != length or google_crc32c.value(into) != RESIDUE:
             raise DamagedError(f'"{self.path}" is damaged: chunk {i}, {j} has a wrong checksum. Restore the file, or make the store again.')
         return into
 
@@ -108,16 +110,25 @@ def open_file(path: str) -> int:
         raise DamagedError(f'"{path}" cannot be read: {error.strerror}. Restore the file, or make the store again.') from None
 
 
-def read_at(file: int, path: str, offset: int, into: Bytes) -> int:
-    """Fills memory from a place of an open file; the number of bytes found there.
+def read_at(file: int, path: str, offset: int, into: Bytes, at_once: bool = False) -> int:
+    """Fills memory from a place of an open file; the number of bytes found there. at_once: if no device has to be waited for.
 
     Raises
     ------
     DamagedError
         The system cannot read it.
+    BlockingIOError
+        All of it is not in memory at once, or this system does not tell.
     """
+    if at_once:
+        try:
+            if os.preadv(file, (into,), offset, os.RWF_NOWAIT) == len(into):  # type: ignore[arg-type]  # an array is a buffer
+                return len(into)
+        except (OSError, AttributeError):
+            pass  # reading in the ordinary way tells what is wrong
+        raise BlockingIOError
     try:
-        return os.preadv(file, (into,), offset)  # type: ignore[arg-type]  # an array is a buffer
+        return os.preadv(file, (into,), offset)  # type: ignore[arg-type]
     except OSError as error:
         raise DamagedError(f'"{path}" cannot be read: {error.strerror}. Restore the file, or make the store again.') from None
 

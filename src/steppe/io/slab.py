@@ -19,6 +19,7 @@ from steppe.io.axis import Axis
 from steppe.io.forcing_store import Constant, ForcingStore, Stored
 from steppe.io.pack_file import PackFile, open_fastest
 from steppe.io.shard_file import Bytes, Place, ShardFile
+from steppe.kernels.bitpack import unpack
 from steppe.packed import MISSING
 
 SLAB_DAYS = 64  # when nothing is daily
@@ -48,16 +49,21 @@ class _Record(NamedTuple):
 
 
 class Memory:
-    """Memory that is used again and again; it grows to the largest that was asked for."""
+    """Memory for records, one behind another, that is used again and again; it grows to the most that was asked for."""
 
     def __init__(self) -> None:
-        self._bytes = np.empty(0, np.uint8)
+        self._bytes, self._used = np.empty(0, np.uint8), 0
+
+    def clear(self) -> None:
+        """What it holds is not needed any more."""
+        self._used = 0
 
     def __call__(self, length: int) -> Bytes:
-        """The first `length` bytes; what they held is lost."""
-        if length > len(self._bytes):
-            self._bytes = np.empty(-(-length // GRAIN) * GRAIN, np.uint8)
-        return self._bytes[:length]
+        """The next `length` bytes."""
+        first, self._used = self._used, self._used + length
+        if self._used > len(self._bytes):
+            self._bytes = np.empty(-(-self._used // GRAIN) * GRAIN, np.uint8)  # records in the old one keep it until they are decoded
+        return self._bytes[first : self._used]
 
     @property
     def nbytes(self) -> int:
@@ -68,19 +74,20 @@ class Memory:
 class Room:
     """Where one tile of one slab is read and decoded. rows (rows, cells of the tile): valid once it was decoded.
 
-    values: memory of others for the rows of all its cells.
+    values: memory for the rows of all its cells; memory: for its records, also of others that are not read at the same time.
     """
 
-    def __init__(self, values: NDArray[Any], height: int) -> None:
+    def __init__(self, values: NDArray[Any], height: int, memory: Memory) -> None:
         self._values, self._height = values, height
         self.rows: NDArray[Any] = values.reshape(height, -1)
-        self.memory: list[Memory] = []
+        self.memory = memory
         self.records: list[list[_Record]] = []  # of each variable
 
     def turn_to(self, cells: int) -> None:
         """Prepares for a tile of so many cells."""
         self.rows = self._values[: self._height * cells].reshape(self._height, cells)
         self.records = []
+        self.memory.clear()
 
     def place(self, base: int, rows: int) -> Place:
         """Where a plain record is read to: some rows of the tile."""
@@ -89,7 +96,7 @@ class Room:
     @property
     def nbytes(self) -> int:
         """Bytes of all that it holds."""
-        return self._values.nbytes + sum(memory.nbytes for memory in self.memory)
+        return self._values.nbytes + self.memory.nbytes
 
 
 class Slabs:
@@ -146,10 +153,10 @@ class Slabs:
         across = sum(-(-len(self.cells) // source.stored.layout.chunks[1]) + 1 for source in self._sources)
         self._most_files = min(2 * across, OPEN_FILES)
 
-    def new_room(self, values: NDArray[Any] | None = None) -> Room:
-        """Room for any one tile of a slab, or for the one that the memory that is given fits."""
+    def new_room(self) -> Room:
+        """Room for any one tile of a slab."""
         width = max(len(cells) for cells in self.cells)
-        return Room(np.empty(self.height * width, self.dtype) if values is None else values, self.height)
+        return Room(np.empty(self.height * width, self.dtype), self.height, Memory())
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -182,33 +189,29 @@ class Slabs:
                 found[k] = source.base + rows - source.axis.rows_of(span).start
         return found
 
-    def read(self, slab: int, tile: int, room: Room) -> int:
-        """Reads the records of one tile of one slab, checksums verified; the number of bytes read.
+    def read(self, slab: int, tile: int, room: Room, at_once: bool = False) -> int:
+        """Reads the records of one tile of one slab, checksums verified; the number of bytes read. at_once: if no device is waited for.
 
         Raises
         ------
         DamagedError
             A file is missing or not what was written; names file, variable and days.
+        BlockingIOError
+            They are not in memory at once.
         """
         cells = self.cells[tile]
         room.turn_to(len(cells))
-        column, whole, used, total = cells.start // self._width, len(cells) == self._width, 0, 0
+        column, whole, total = cells.start // self._width, len(cells) == self._width, 0
         for source, (chunk_rows, _) in zip(self._sources, self._needs(slab), strict=True):
             records = []
             for row in chunk_rows:
                 (shard_i, i), (shard_j, j) = divmod(row, source.chunks[0]), divmod(column, source.chunks[1])
                 try:
                     file = self._files.get((source.stored.name, shard_i, shard_j)) or self._open(source.stored, shard_i, shard_j)
-                    if whole and source.daily and file.plain:
-                        total += file.read(i, j, room.place(source.base, self.length)).nbytes
-                        records.append(_Record(file, row, None))
-                    else:
-                        if used == len(room.memory):
-                            room.memory.append(Memory())
-                        data = file.read(i, j, room.memory[used])
-                        used += 1
-                        total += data.nbytes
-                        records.append(_Record(file, row, data))
+                    in_place = whole and source.daily and file.plain
+                    data = file.read(i, j, room.place(source.base, self.length) if in_place else room.memory, at_once)
+                    total += len(data)
+                    records.append(_Record(file, row, None if in_place else data))
                 except DamagedError as error:
                     raise self.store.named(error, source.stored.name, row) from None
             room.records.append(records)
@@ -225,15 +228,23 @@ class Slabs:
         cells = self.cells[tile]
         first = cells.start % self._width
         part, whole = slice(first, first + len(cells)), len(cells) == self._width
+        in_bits: list[tuple[Bytes, NDArray[Any]]] = []
         for source, records, (_, wanted) in zip(self._sources, room.records, self._needs(slab), strict=True):
             if whole and source.daily:  # a chunk lies in the rows as it does in the store
-                self._decode(source, records[0], room.rows[source.base : source.base + self.length])
+                file, _, data = records[0]
+                rows = room.rows[source.base : source.base + self.length]
+                if data is not None and file.in_bits:
+                    in_bits.append((data, rows))
+                else:
+                    self._decode(source, records[0], rows)
                 continue
             raw = self._raw(source, records, wanted)[:, part]
             if source.mean:
                 axis = source.axis
                 raw = _means(raw, axis, axis.rows_of(self._span(slab)), wanted.start + axis.first)
             room.rows[source.base : source.base + len(raw)] = raw
+        if in_bits:
+            unpack(in_bits)  # all of them at once: a call takes as long as reading a record
         for row, constant in self._constants:
             room.rows[row] = constant.raw[cells.start : cells.stop]
 
@@ -251,6 +262,7 @@ class Slabs:
         dtype = np.dtype(source.stored.layout.dtype)
         if not hasattr(self._own, "memory"):
             self._own.memory = Memory()
+        self._own.memory.clear()
         held: NDArray[Any] = self._own.memory(len(records) * rows * width * dtype.itemsize).view(dtype).reshape(-1, width)
         for k, record in enumerate(records):
             self._decode(source, record, held[k * rows : (k + 1) * rows])

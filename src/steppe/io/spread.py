@@ -20,7 +20,7 @@ from steppe.comm import World, agree_on, shared
 from steppe.comm.world import FORCING_TAG, Array
 from steppe.errors import Failure
 from steppe.io.forcing_reader import ForcingReader
-from steppe.io.slab import Room, Slabs
+from steppe.io.slab import Memory, Room, Slabs
 from steppe.packed import Packed
 
 Fetch = Callable[[int, int, Room], None]  # reads and decodes a slab of a tile
@@ -217,11 +217,8 @@ class Halves:
         ends = np.cumsum([0, *lengths])
         places = {tile: slice(low, high) for tile, low, high in zip(numbers, ends[:-1], ends[1:], strict=True)}
         self._values = [{tile: half[place] for tile, place in places.items()} for half in self._halves]
-        self._rooms = [{tile: self._slabs.new_room(values[tile]) for tile in mine} for values in self._values]
-        records = [room.memory for rooms in self._rooms for room in rooms.values()][:1]
-        for rooms in self._rooms:
-            for room in rooms.values():
-                room.memory = records[0]  # one after another is read, so one place for records is enough
+        self._records = Memory()  # one tile after another is decoded
+        self._rooms = [{tile: Room(values[tile], height, self._records) for tile in mine} for values in self._values]
 
     def prepare(self, slab: int, fetch: Fetch) -> None:
         """See `Way`."""
@@ -245,7 +242,7 @@ class Halves:
     @property
     def memory(self) -> int:
         """Bytes."""
-        return sum(half.nbytes for half in self._halves)
+        return sum(half.nbytes for half in self._halves) + self._records.nbytes
 
 
 class Readers:

@@ -25,23 +25,23 @@ from steppe.io.slab import Slabs
 from steppe.io.spread import Halves, Readers, SpreadReader, touched
 
 SPREAD = r"own|node|readers:[1-9]\d*|broadcast|auto"
-AS_GOOD = 0.02  # of the time of a slab: `own`, which needs nobody, is taken when the best is no better than this
+AS_GOOD = 0.05  # of the time of a slab: `own` is taken when the best is no better than this, for ranks that meet wait for the slowest
 PROBE = 1 << 20  # bytes of a message to measure by
 REPEATS = 3
 
 
 class Figures(NamedTuple):
-    """What decides which spread is fastest, all in seconds; the defaults were measured where this was written, between ranks of a host.
+    """What decides which spread is fastest, all in seconds; by default those of the pasture between ranks of a shared AMD EPYC.
 
     compute, decode: of a cell-day (decode: reading and checking the record, too). meeting: of all ranks. message: of starting one.
     byte: of sending one.
     """
 
-    compute: float = 11e-9
-    decode: float = 4e-9
+    compute: float = 25e-9
+    decode: float = 2e-9
     meeting: float = 2e-5
     message: float = 2e-5
-    byte: float = 2e-10
+    byte: float = 4e-10
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,10 @@ def choose_spread(
     return ("own" if found["own"].seconds <= (1 + AS_GOOD) * found[best].seconds else best), found
 
 
-def measure_spread(world: World, reader: ForcingReader, compute: float = Figures().compute) -> Figures:
+def measure_spread(world: World, reader: ForcingReader, compute: float) -> Figures:
     """What `choose_spread` needs, in some milliseconds; the slowest rank counts. Every rank calls it.
 
-    reader: of all cells. compute [s]: of a cell-day, from an earlier run where it is known.
+    reader: of all cells. compute [s]: of a cell-day.
     """
     slabs: Slabs = reader.slabs
     slab, error, decode = slabs.of_day(slabs.days.start), None, 0.0
@@ -159,6 +159,7 @@ def spread_forcing(
     bounds: Sequence[int],
     spread: str = "auto",
     spare: bool = True,
+    compute: float = Figures().compute,
     tell: Callable[[str, Mapping[str, Prediction]], object] = lambda name, predictions: None,
 ) -> ForcingReader | SpreadReader:
     """The inputs of this rank's share. Every rank calls it, and turns what it gets to the same pieces.
@@ -175,6 +176,8 @@ def spread_forcing(
         "own", "node", "readers:k" (of at most so many readers as there are ranks), "broadcast" or "auto".
     spare
         Whether each rank has a processor for its reading thread.
+    compute
+        Seconds of computing a cell-day, to choose by.
     tell
         Is told which spread is taken, and what was predicted when that was chosen.
 
@@ -192,7 +195,7 @@ def spread_forcing(
         slabs, hosts = reader.slabs, nodes(world)
         predictions: Mapping[str, Prediction] = {}
         if spread == "auto":
-            figures = measure_spread(world, reader) if world.size > 1 else Figures()
+            figures = measure_spread(world, reader, compute) if world.size > 1 else Figures(compute)
             height = slabs.height * slabs.dtype.itemsize
             spread, predictions = choose_spread(bounds, hosts, slabs.cells, height, slabs.length, figures, spare)
         tell(spread, predictions)

@@ -3,8 +3,10 @@
     reading thread     reads, and where a processor is spare decodes ──>  rooms in the order of the way
     computing thread   decodes what is not decoded yet, computes     <──  the first of them; it is free when the next is asked for
 
-A room that the reading thread has not begun when it is needed is read by the computing thread itself. A jump in time finds other rooms
-waiting than it needs, and drops them. Rooms are made when they are first needed and used again for ever.
+Where no processor is spare, a thread is worth its while only if it waits for a device: what the system has in memory is read by the
+computing thread when it is needed, at half the cost. A room that the reading thread has not begun when it is needed is read by the
+computing thread itself. A jump in time finds other rooms waiting than it needs, and drops them. Rooms are made when they are first
+needed and used again for ever.
 """
 
 import time
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 from steppe.io.slab import Room, Slabs
 from steppe.packed import Packed
 
+WARM = 8  # tiles in a row that were in the system's memory: from then on they are not read ahead, until one was not
 KEEP_BELOW = 4  # a slab asked for in more pieces than this is decoded once and kept
 
 
@@ -61,7 +64,7 @@ class ReadCounters:
 
 
 class _Coming(NamedTuple):
-    """A tile of a slab on its way; the future tells whether it was decoded as well."""
+    """A tile of a slab on its way; the future tells whether it was in the system's memory."""
 
     slab: int
     tile: int
@@ -112,6 +115,7 @@ class Stream:
         self._free: list[Room] = []
         self._kept: dict[int, Room] = {}  # tile -> its rows in the slab `_kept_slab`
         self._kept_slab: int | None = None
+        self._warm = WARM
 
     @property
     def memory(self) -> int:
@@ -164,14 +168,12 @@ class Stream:
         coming = self._coming.popleft() if self._coming else None
         room = coming.room if coming else self._room()
         try:
-            decoded = False
             began = time.perf_counter()
-            if coming is None or coming.future.cancel():
-                self._read(slab, tile, room)
-            else:
-                decoded = coming.future.result()
+            ahead = coming is not None and not coming.future.cancel()
+            warm = coming.future.result() if coming and ahead else self._read(slab, tile, room)
+            self._warm = self._warm + 1 if warm else 0
             self._counters.add(stall=time.perf_counter() - began)
-            if not decoded:
+            if not (ahead and self._decode_ahead):
                 self._decode(slab, tile, room)
         except BaseException:
             self._free.append(room)  # another attempt reads again
@@ -180,6 +182,8 @@ class Stream:
 
     def _order(self, slab: int, tile: int, follows: int) -> None:
         """Has the reading thread go on with what comes after a tile."""
+        if self._warm >= WARM and not self._decode_ahead:
+            return
         if self._coming:
             slab, tile = self._coming[-1][:2]
         while len(self._coming) < self._depth - 1:
@@ -205,14 +209,21 @@ class Stream:
     def _ahead(self, slab: int, tile: int, room: Room) -> bool:
         """What the reading thread does for a tile."""
         began = time.thread_time()
-        self._read(slab, tile, room)
+        warm = self._read(slab, tile, room)
         if self._decode_ahead:
             self._decode(slab, tile, room)
         self._counters.add(reader=time.thread_time() - began)
-        return self._decode_ahead
+        return warm
 
-    def _read(self, slab: int, tile: int, room: Room) -> None:
-        self._counters.add(bytes=self._slabs.read(slab, tile, room))
+    def _read(self, slab: int, tile: int, room: Room) -> bool:
+        """Reads a tile; whether it was in the system's memory."""
+        for warm in (True, False):
+            try:
+                self._counters.add(bytes=self._slabs.read(slab, tile, room, at_once=warm))
+                break
+            except BlockingIOError:
+                pass
+        return warm
 
     def _decode(self, slab: int, tile: int, room: Room) -> None:
         began = time.thread_time()

@@ -13,6 +13,7 @@ width: 64 lanes are one vector there, whatever the processor's width, and nothin
 """
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -59,13 +60,15 @@ def pack(values: NDArray[np.int16]) -> bytes:
     return b"".join(part.tobytes() for part in parts)
 
 
-def unpack(packed: NDArray[np.uint8], out: NDArray[np.int16]) -> None:
-    """The table that was packed, into a C-contiguous (rows, columns). `packed` is trusted: verify its checksum before."""
-    rows, columns = out.shape
-    n = rows * columns // BLOCK
-    begin = packed.ctypes.data
-    bases, leasts, widths, firsts, words = begin + 4 * n, begin + 6 * n, begin + 8 * n, begin + 9 * n, begin + 10 * n
-    _compiled()(n, columns // BLOCK, columns, begin, bases, leasts, widths, firsts, words, out.ctypes.data)
+def unpack(tables: Sequence[tuple[NDArray[np.uint8], NDArray[np.int16]]]) -> None:
+    """Tables that were packed, each into a C-contiguous (rows, columns), all of one shape; all arrays are writable.
+
+    What was packed is trusted: verify its checksum before.
+    """
+    rows, columns = tables[0][1].shape
+    arrays: list[Any] = [array for table in tables for array in table]
+    addresses = np.array([ctypes.addressof(ctypes.c_char.from_buffer(array)) for array in arrays])
+    _compiled()(len(tables), rows * columns // BLOCK, columns // BLOCK, columns, addresses.ctypes.data)
 
 
 def _words(width: Any) -> Any:
@@ -76,10 +79,16 @@ def _words(width: Any) -> Any:
 def _text() -> str:
     """The unpacking in LLVM's language. Its first two arguments are for `cache.Linked`."""
     lanes = f"<{LANES} x i16>"
-    pointers = ("offsets", "bases", "leasts", "widths", "firsts", "words", "out")
-    arguments = ["ptr %unused1", "ptr %unused2", "i64 %blocks", "i64 %per_row", "i64 %columns", *(f"ptr %{name}" for name in pointers)]
-    lines = [f"define i32 @{SYMBOL}({', '.join(arguments)}) {{", "entry:", "br label %loop", "loop:"]
-    lines += ["%b = phi i64 [0, %entry], [%next, %done]", "%row = udiv i64 %b, %per_row", "%block = urem i64 %b, %per_row"]
+    numbers = ("tables", "blocks", "per_row", "columns")
+    arguments = ["ptr %unused1", "ptr %unused2", *(f"i64 %{name}" for name in numbers), "ptr %addresses"]
+    lines = [f"define i32 @{SYMBOL}({', '.join(arguments)}) {{", "entry:", "br label %table", "table:"]
+    lines += ["%k = phi i64 [0, %entry], [%k_next, %table_done]", "%pair = shl i64 %k, 1", "%pair_out = add i64 %pair, 1"]
+    for name, at in (("offsets", "pair"), ("out", "pair_out")):
+        lines += [f"%p_{name} = getelementptr ptr, ptr %addresses, i64 %{at}", f"%{name} = load ptr, ptr %p_{name}"]
+    for name, before in (("bases", 4), ("leasts", 6), ("widths", 8), ("firsts", 9), ("words", 10)):
+        lines += [f"%n_{name} = mul i64 %blocks, {before}", f"%{name} = getelementptr i8, ptr %offsets, i64 %n_{name}"]
+    lines += ["br label %loop", "loop:"]
+    lines += ["%b = phi i64 [0, %table], [%next, %done]", "%row = udiv i64 %b, %per_row", "%block = urem i64 %b, %per_row"]
     lines += ["%line = mul i64 %row, %columns", f"%column = mul i64 %block, {BLOCK}", "%at = add i64 %line, %column"]
     lines += ["%to = getelementptr i16, ptr %out, i64 %at"]
     for name, kind in (("offset", "i32"), ("base", "i16"), ("least", "i16"), ("width", "i8"), ("first", "i8")):
@@ -103,7 +112,9 @@ def _text() -> str:
     lines += [f"switch i8 %width, label %w16 [{' '.join(f'i8 {w}, label %w{w}' for w in range(16))}]"]
     for width in range(17):
         lines += [f"w{width}:", *_rows(width, lanes), "br label %done"]
-    lines += ["done:", "%next = add i64 %b, 1", "%more = icmp ult i64 %next, %blocks", "br i1 %more, label %loop, label %end"]
+    lines += ["done:", "%next = add i64 %b, 1", "%more = icmp ult i64 %next, %blocks", "br i1 %more, label %loop, label %table_done"]
+    lines += ["table_done:", "%k_next = add i64 %k, 1", "%k_more = icmp ult i64 %k_next, %tables"]
+    lines += ["br i1 %k_more, label %table, label %end"]
     return "\n".join([*lines, "end:", "ret i32 0", "}", ""])
 
 
@@ -146,4 +157,4 @@ def _compiled() -> cache_files.Linked:
     if found is None:
         found = SYMBOL, cache_files.object_of(_text())
         cache_files.store(path, *found)
-    return cache_files.Linked(*found, [ctypes.c_int64] * 3 + [ctypes.c_void_p] * 7)
+    return cache_files.Linked(*found, [ctypes.c_int64] * 4 + [ctypes.c_void_p])
