@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from steppe.errors import GridError
 from steppe.grid import Partition, builtin_grid, tile_size, tiles
 
-weights = st.lists(st.integers(0, 1_000), min_size=0, max_size=60)
+weights = st.lists(st.integers(0, 1_000) | st.just(0), min_size=0, max_size=60)
+
+
+def loads(partition: Partition, cost: list[int]) -> list[int]:
+    return [sum(cost[low:high]) for low, high in pairwise(partition.bounds)]
 
 
 @pytest.mark.parametrize(
@@ -43,13 +47,59 @@ def test_every_cell_is_in_exactly_one_share_and_shares_are_in_order(cost: list[i
     assert [cell for rank in range(ranks) for cell in partition.owned(rank).cells] == list(range(len(cost)))
 
 
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=10), st.integers(1, 4))
+@given(st.lists(st.integers(0, 50) | st.just(0), min_size=1, max_size=12), st.integers(1, 4))
 def test_no_other_cuts_have_a_lighter_heaviest_share(cost: list[int], ranks: int) -> None:
     partition = Partition.cells(len(cost), ranks, np.array(cost))
-    heaviest = max(sum(cost[cell] for cell in partition.owned(rank).cells) for rank in range(ranks))
+    heaviest = max(loads(partition, cost))
     places = sorted(list(range(len(cost) + 1)) * ranks)
     others = ((0, *cuts, len(cost)) for cuts in set(combinations(places, ranks - 1)))
     assert heaviest == min(max(sum(cost[a:b]) for a, b in pairwise(cuts)) for cuts in others)
+
+
+@given(weights.filter(bool), st.integers(1, 80))
+def test_the_heaviest_share_is_over_the_mean_by_one_cell_at_most(cost: list[int], ranks: int) -> None:
+    heaviest = max(loads(Partition.cells(len(cost), ranks, np.array(cost)), cost))
+    assert heaviest <= sum(cost) / ranks + max(cost)
+
+
+@given(st.integers(0, 5_000), st.integers(1, 70), st.integers(1, 10_000))
+def test_shares_of_cells_that_all_weigh_the_same_differ_by_one_cell_at_most(n_cells: int, ranks: int, weight: int) -> None:
+    sizes = np.diff(Partition.cells(n_cells, ranks, np.full(n_cells, weight)).bounds)
+    assert sizes.sum() == n_cells
+    assert np.ptp(sizes) <= 1
+
+
+@pytest.mark.parametrize(
+    ("cost", "ranks", "bounds"),
+    [
+        ([], 3, (0, 0, 0, 0)),
+        ([5], 3, (0, 0, 1, 1)),
+        ([1, 1], 4, (0, 0, 1, 1, 2)),
+        ([0, 0, 9, 0, 0], 2, (0, 0, 5)),
+        ([0, 0, 0], 2, (0, 0, 3)),
+        ([4, 0, 0, 4], 2, (0, 1, 4)),
+        ([2**62, 2**61], 2, (0, 1, 2)),
+    ],
+)
+def test_few_cells_and_weights_of_nothing_are_cut(cost: list[int], ranks: int, bounds: tuple[int, ...]) -> None:
+    assert Partition.cells(len(cost), ranks, np.array(cost, np.int64)).bounds == bounds
+
+
+@given(weights.filter(bool), st.integers(1, 80))
+def test_each_tile_is_written_by_one_rank_however_cells_are_weighted(cost: list[int], ranks: int) -> None:
+    cost = cost * 20  # several tiles
+    partition = Partition.cells(len(cost), ranks, np.array(cost))
+    for number, tile in enumerate(tiles(len(cost))):
+        assert [rank for rank in range(ranks) if tile.start in partition.owned(rank).cells] == [partition.tile_owner(number)]
+
+
+def test_ten_thousand_shares_of_australia_are_planned_at_once() -> None:
+    n_cells = builtin_grid("australia").n_cells
+    cost = np.random.default_rng(1).integers(6_000, 12_000, n_cells)
+    partition = Partition.cells(n_cells, 10_000, cost)
+    parts = [part for rank in range(10_000) for part in partition.owned(rank).tiles(n_cells)]
+    assert sum(map(len, parts)) == n_cells
+    assert max(loads(partition, cost.tolist())) <= cost.sum() / 10_000 + cost.max()
 
 
 @given(st.integers(1, 20_000), st.integers(1, 70))

@@ -8,12 +8,14 @@ Files never depend on the number of ranks because tiles do not; work is even bec
 Pure functions of numbers that every rank has: no messages.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from steppe.errors import GridError
 from steppe.grid.boxes import Boxes, choose_dims
@@ -57,10 +59,11 @@ class Share:
 
     def tiles(self, n_cells: int) -> Iterator[range]:
         """The parts of the storage tiles of a grid of `n_cells` that lie in the share, as packed cells of the grid."""
-        for tile in tiles(n_cells):
-            part = range(max(tile.start, self.cells.start), min(tile.stop, self.cells.stop))
-            if part:
-                yield part
+        size, cells = tile_size(n_cells), self.cells
+        cuts = range((cells.start // size + 1) * size, cells.stop, size) if cells else ()
+        for first, stop in pairwise([cells.start, *cuts, cells.stop]):
+            if first < stop:
+                yield range(first, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,8 @@ class Partition:
 
     @classmethod
     def cells(cls, grid: Grid | int, ranks: int, weights: ArrayLike | None = None) -> "Partition":
-        """Shares of as equal weight as cuts between cells allow: the heaviest is as light as it can be.
+        """Shares of as equal weight as cuts between cells allow: the heaviest is as light as it can be, each cut is where an even share
+        would end or as near as that leaves.
 
         Parameters
         ----------
@@ -95,15 +99,16 @@ class Partition:
         cost = np.asarray(weights)
         if cost.shape != (n_cells,) or not np.issubdtype(cost.dtype, np.integer) or (cost < 0).any():
             raise GridError(f"Weights must be {n_cells} whole numbers of 0 or more, they are {cost.dtype} of shape {cost.shape}.")
-        summed = np.concatenate([[0], np.cumsum(cost, dtype=np.int64)])
-        low, high = max(-(-int(summed[-1]) // ranks), int(cost.max(initial=0))), int(summed[-1])
+        summed: list[int] = np.concatenate([[0], np.cumsum(cost, dtype=np.int64)]).tolist()
+        low = max(-(-summed[-1] // ranks), int(cost.max(initial=0)))
+        high = summed[-1] // ranks + int(cost.max(initial=0))  # suffices: a share that takes the cell which crosses its even end
         while low < high:
             middle = (low + high) // 2
-            if _fill(summed, ranks, middle)[-1] == n_cells:
+            if _fits(summed, ranks, middle):
                 high = middle
             else:
                 low = middle + 1
-        return cls(_fill(summed, ranks, low))
+        return cls(_even_cuts(summed, ranks, low))
 
     @staticmethod
     def boxes(
@@ -162,9 +167,31 @@ class Partition:
         return int(np.searchsorted(self.bounds, first, side="right")) - 1
 
 
-def _fill(summed: NDArray[np.int64], ranks: int, limit: int) -> tuple[int, ...]:
-    """Bounds when each rank in turn takes as many cells as weigh `limit` at most; the last bound is short when they do not suffice."""
-    bounds = [0]
+def _fits(summed: list[int], ranks: int, limit: int) -> bool:
+    """Whether `ranks` shares of at most `limit` hold all cells. summed[i]: weight of the cells before i."""
+    bound = 0
     for _ in range(ranks):
-        bounds.append(int(np.searchsorted(summed, summed[bounds[-1]] + limit, side="right")) - 1)
+        bound = bisect_right(summed, summed[bound] + limit, bound) - 1
+        if bound == len(summed) - 1:
+            return True
+    return False
+
+
+def _even_cuts(summed: list[int], ranks: int, limit: int) -> tuple[int, ...]:
+    """Bounds of shares of at most `limit`, which must fit; each cut lies between the last that the cells after it need and the first."""
+    earliest = [len(summed) - 1]  # of each bound, from the last: what comes after it must fit, too
+    for _ in range(ranks):
+        earliest.append(bisect_left(summed, summed[earliest[-1]] - limit, 0, earliest[-1]))
+    bounds = [0]
+    for rank, least in zip(range(1, ranks + 1), reversed(earliest[:-1]), strict=True):
+        farthest = bisect_right(summed, summed[bounds[-1]] + limit, bounds[-1]) - 1
+        bounds.append(min(max(least, _nearest(summed, summed[-1] * rank, ranks)), farthest))
     return tuple(bounds)
+
+
+def _nearest(summed: list[int], numerator: int, denominator: int) -> int:
+    """The cut with the weight nearest to numerator / denominator before it; of two the earlier."""
+    after = bisect_left(summed, -(-numerator // denominator))
+    if after and numerator - summed[after - 1] * denominator <= summed[after] * denominator - numerator:
+        return bisect_left(summed, summed[after - 1])
+    return after
