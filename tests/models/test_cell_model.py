@@ -1,3 +1,4 @@
+from time import process_time
 from types import SimpleNamespace
 
 import numpy as np
@@ -79,6 +80,27 @@ def test_cells_have_the_same_bits_in_whatever_share_they_lie(once: dict[str, byt
         model.advance(range(STEPS), MemoryInputs(part), CLOCK, NOTHING)
         found.append(model.state["green"])
     assert np.concatenate(found).tobytes() == once["green"]
+
+
+def test_a_share_without_cells_goes_along() -> None:
+    model = garden_model(0, threads=2)
+    recorder = MemoryRecorder(EVERYTHING, STEPS, 0, 10)
+    model.advance(range(STEPS), MemoryInputs(garden_weather(0), tile=256), CLOCK, recorder)
+    assert recorder.finished == [range(STEPS)]
+    assert not any(everything(model, recorder).values())
+    assert model.status().count == 0
+    assert model.busy == 0.0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_share_is_busy_for_the_processor_time_of_its_threads(threads: int) -> None:
+    model, inputs = garden_model(threads=threads), MemoryInputs(garden_weather(), tile=100, piece=7)
+    model.advance(range(1), inputs, CLOCK, NOTHING)  # loads the kernel
+    before, begin = model.busy, process_time()
+    for day in range(1, STEPS):
+        model.advance(range(day, day + 1), inputs, CLOCK, NOTHING)
+    assert 0.0 < before < model.busy
+    assert model.busy - before <= process_time() - begin
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

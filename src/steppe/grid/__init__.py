@@ -3,11 +3,12 @@
 from steppe.grid.box import Box, Mirror, Piece
 from steppe.grid.boxes import Boxes, choose_dims
 from steppe.grid.builtin import BUILTIN, builtin_grid
+from steppe.grid.cost import CostLattice, Moving, better_cuts, imbalance
 from steppe.grid.deal import Cells, Deal
 from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.grid import Grid
 from steppe.grid.lattice import Lattice, read_lattice
-from steppe.grid.partition import Partition, Share, tile_size, tiles
+from steppe.grid.partition import Moves, Partition, Share, tile_size, tiles
 from steppe.grid.points import Points
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
@@ -19,6 +20,7 @@ __all__ = [
     "Box",
     "Boxes",
     "Cells",
+    "CostLattice",
     "Deal",
     "Domain",
     "Edge",
@@ -28,6 +30,8 @@ __all__ = [
     "Join",
     "Lattice",
     "Mirror",
+    "Moves",
+    "Moving",
     "Partition",
     "Piece",
     "Points",
@@ -36,8 +40,10 @@ __all__ = [
     "Region",
     "RegionLike",
     "Share",
+    "better_cuts",
     "builtin_grid",
     "choose_dims",
+    "imbalance",
     "read_grid",
     "read_lattice",
     "region_names",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from itertools import pairwise
+from time import thread_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,6 +82,8 @@ class CellModel:
         self.variables: Mapping[str, Variable] = self._declaration.variables | BAD
         self.choices = self._declaration.choices
         self._used = attributes(module.step)
+        self.busy = 0.0
+        """CPU seconds in which threads advanced cells, reading in them included: what the share costs. No part of results."""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(self._declaration.of(role))} {role.value}" for role in Role if self._declaration.of(role))
@@ -229,7 +232,8 @@ class CellModel:
             chosen = [record._replace(slots=np.ascontiguousarray(record.slots[some])) for record in listed]
             return kernel.bind(*arrays, constants.rows, constants.uniform, today[some], steps[some], part(window, some), chosen)
 
-        def compute(windows: Windows) -> tuple[list[Window], list[_Bad]]:
+        def compute(windows: Windows) -> tuple[list[Window], list[_Bad], float]:
+            begin = thread_time()
             lasts: list[Window] = []
             bad: list[_Bad] = []
             bound: list[Bound] = []
@@ -247,7 +251,7 @@ class CellModel:
                 if found is not None:
                     step = int(self._bad_steps[found])
                     bad.append(_Bad(step, found, one_step(window, step - steps.start, range(found, found + 1))))
-            return lasts, bad
+            return lasts, bad, thread_time() - begin
 
         try:
             found = self._each(compute, streams)
@@ -255,10 +259,11 @@ class CellModel:
             for kept, values in zip(self._kept, arrays, strict=True):
                 values[...] = kept
             raise
+        self.busy += sum(seconds for _, _, seconds in found)
         if keep and found:
-            window = joined([window for lasts, _ in found for window in lasts])
+            window = joined([window for lasts, _, _ in found for window in lasts])
             self._last = LastStep(steps[last], window, today[last], constants, *self._before_last)
-        bad = [each for _, some in found for each in some]
+        bad = [each for _, some, _ in found for each in some]
         if bad and not self._first_bad.count:
             self._first_bad = self._found_bad(min(bad, key=lambda each: each[:2]), clock)
 
@@ -331,6 +336,8 @@ class CellModel:
             values = np.broadcast_to(self._parameters[name], (self._cells,))
         elif role is Role.DERIVED:
             values = np.broadcast_to(getattr(self._constants.d, name), (self._cells,))
+        elif not self._cells:
+            values = np.empty(0, self._real)
         elif self._last is None:
             raise ModelError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
         elif role is Role.FORCING:

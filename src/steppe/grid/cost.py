@@ -1,0 +1,135 @@
+"""What cells cost to compute, as far as the busy times of shares tell, and whether other cuts would pay.
+
+    busy time of each share ──> CostLattice: a cost for each 16 cells of the packed order ──> weights ──> Partition.cells
+                                └── survives new cuts, restarts, other numbers of ranks ──> better_cuts: now, or not worth it
+
+Advice only: results never depend on it, so it may hold clocks. One rank decides, and the others are told the bounds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steppe.errors import GridError
+from steppe.grid.partition import Partition
+
+BUCKET = 16  # cells: a vector of them
+HALF_LIFE = 512  # steps, eight slabs of 64, after which a measurement counts half
+TOLERATED = 0.05  # of the mean: imbalance for which no cell is moved
+COMMITS_BETWEEN = 10  # at least, from one change of the cuts to the next
+WORTH = 3.0  # times what moving costs: the least gain
+
+
+class CostLattice:
+    """Smoothed cost of one cell and step in buckets of 16 cells of the packed order.
+
+    A share's busy time changes the costs of its buckets in proportion: what is known of the differences inside it stays, until other cuts
+    tell more. Cells that nobody has measured all cost the same.
+    """
+
+    def __init__(self, n_cells: int) -> None:
+        self.n_cells = n_cells
+        self._picoseconds = np.ones(-(-n_cells // BUCKET))
+        self._evidence = 0.0  # how much of the cost is measured, 1 after some half-lives
+
+    @property
+    def picoseconds(self) -> NDArray[np.float64]:
+        """The cost of a cell and step, (buckets,); 1 while nothing is measured."""
+        return self._picoseconds
+
+    def feed(self, partition: Partition, busy: Sequence[float], steps: int) -> None:
+        """Takes in how long each share was busy, in seconds of CPU time, with `steps` steps. Times of 0 or less tell nothing.
+
+        Raises
+        ------
+        GridError
+            The partition is of other cells, there is not one time for each of its ranks, or there was no step.
+        """
+        if partition.n_cells != self.n_cells or len(busy) != partition.ranks or steps < 1:
+            raise GridError(
+                f"{len(busy)} busy times of {steps} steps were given for {partition.ranks} shares of {partition.n_cells} cells; wanted is "
+                f"one time for each share of {self.n_cells} cells, and at least one step."
+            )
+        sizes = np.diff(partition.bounds)
+        known = self._of_cells(self._picoseconds)
+        expected = partition.loads(known)
+        found = np.asarray(busy, float) * 1e12 / steps
+        measured = (sizes > 0) & (found > 0.0)
+        if not measured.any():
+            return
+        ratio = np.divide(found, expected, where=measured, out=np.full(partition.ranks, found[measured].sum() / expected[measured].sum()))
+        decay = 0.5 ** (steps / HALF_LIFE)
+        self._evidence = self._evidence * decay + 1.0 - decay
+        new = self._of_buckets(known * np.repeat(ratio, sizes))
+        self._picoseconds += (1.0 - decay) / self._evidence * (new - self._picoseconds)
+
+    def weights(self) -> NDArray[np.int64]:
+        """Whole picoseconds a step of each cell, (cells,), for `Partition.cells`."""
+        return np.maximum(1, np.rint(self._of_cells(self._picoseconds))).astype(np.int64)
+
+    def loads(self, partition: Partition) -> NDArray[Any]:
+        """Picoseconds that a step takes each rank, (ranks,)."""
+        return partition.loads(self.weights())
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """What a checkpoint keeps."""
+        return {"cost": self._picoseconds.copy(), "cost_evidence": np.array([self._evidence])}
+
+    @classmethod
+    def of(cls, n_cells: int, arrays: Mapping[str, ArrayLike]) -> "CostLattice":
+        """From the arrays of a checkpoint; as nothing were known where they are missing or of another grid."""
+        lattice = cls(n_cells)
+        cost, evidence = (np.array(arrays.get(name, ()), float) for name in ("cost", "cost_evidence"))
+        if cost.shape == lattice._picoseconds.shape and evidence.shape == (1,) and np.isfinite(cost).all() and (cost > 0.0).all():
+            lattice._picoseconds, lattice._evidence = cost, float(np.clip(evidence[0], 0.0, 1.0))
+        return lattice
+
+    def _of_cells(self, of_buckets: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.repeat(of_buckets, BUCKET)[: self.n_cells]
+
+    def _of_buckets(self, of_cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean of each bucket's cells."""
+        starts = np.arange(0, self.n_cells, BUCKET)
+        mean: NDArray[np.float64] = np.add.reduceat(of_cells, starts) / np.diff(np.append(starts, self.n_cells))
+        return mean
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """What it takes to move cells. cell_bytes: of state and records of a cell; bytes_per_second: between two ranks; pause: seconds."""
+
+    cell_bytes: int
+    bytes_per_second: float = 1e9
+    pause: float = 0.05
+
+    def seconds(self, old: Partition, new: Partition) -> float:
+        """Until the last rank has its new share: the rank that sends or receives most, and the pause of all."""
+        (old_low, old_high), (low, high) = (np.array([each.bounds[:-1], each.bounds[1:]]) for each in (old, new))
+        kept = np.maximum(0, np.minimum(high, old_high) - np.maximum(low, old_low))
+        most = np.maximum(old_high - old_low, high - low) - kept
+        return self.pause + float(most.max()) * self.cell_bytes / self.bytes_per_second
+
+
+def imbalance(loads: ArrayLike) -> float:
+    """By how much the busiest share is over the mean, as a part of the mean; 0 without any load."""
+    values = np.asarray(loads, float)
+    mean = values.mean()
+    return float(values.max() / mean - 1.0) if mean > 0.0 else 0.0
+
+
+def better_cuts(lattice: CostLattice, now: Partition, steps_left: int, commits_since: int, moving: Moving) -> Partition | None:
+    """New shares when the present ones are uneven, for long enough, and moving pays by far; else None.
+
+    commits_since: how many commits there were since the cuts were last changed.
+    """
+    if commits_since < COMMITS_BETWEEN or not now.n_cells:
+        return None
+    loads = lattice.loads(now)
+    if imbalance(loads) <= TOLERATED:
+        return None
+    new = Partition.cells(now.n_cells, now.ranks, lattice.weights())
+    gain = float(loads.max() - lattice.loads(new).max()) * 1e-12 * steps_left
+    return new if gain > WORTH * moving.seconds(now, new) else None
