@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.errors import FolderError
-from steppe.kernels import CellKernel, Window, cache
+from steppe.kernels import BLOCK, CellKernel, Record, Window, cache
 from steppe.kernels.cell_kernel import MISSING, good_integers
 from steppe.kernels.source import fingerprint, in_memory
 from steppe.kernels.vecmath import exp
@@ -40,21 +41,57 @@ def test_the_loop_of_a_model_with_everything_is_vector_code(dtype: str) -> None:
     assert_is_vector_code(garden, dtype, ("vigour",), response="curved")
 
 
-def test_blocks_of_any_size_give_the_same_bits() -> None:
-    declaration = CellDeclaration(bucket)
-    step = declaration.cell_step(())
-    rows = np.random.default_rng(3).uniform(0, 9, (12, 700)).astype(np.float32)
+def _bucket(block: int = BLOCK) -> CellKernel:
+    return CellKernel(CellDeclaration(bucket).cell_step(()), np.float32, block=block)
+
+
+def _run_bucket(kernel: CellKernel, rows: np.ndarray, parts: Sequence[range]) -> list[bytes]:
+    """State, codes and the daily runoff of all cells after 6 days, whose rain and pan are `rows`; a part of them at a time."""
+    cells = rows.shape[1]
     window = Window(("rain", "pan"), rows, np.arange(12, dtype=np.int32).reshape(2, 6), *np.array([[1, 1], [0, 0]], np.float32), 0)
-    found = []
-    for block, cuts in ((256, (0, 700)), (16, (0, 700)), (64, (0, 1, 300, 700))):
-        state = np.zeros((2, 700), np.float32)
-        codes, steps = np.zeros(700, np.int32), np.zeros(700, np.int32)
-        kernel = CellKernel(step, np.float32, block=block)
-        for low, high in pairwise(cuts):
-            constants = np.empty((0, 700), np.float32), np.array([100, 0.1], np.float32)
-            kernel.run(state, codes, steps, *constants, np.zeros((6, 3), np.float32), range(6), range(low, high), window, [])
-        found.append(state.tobytes())
+    state, codes, steps = np.zeros((2, cells), np.float32), np.zeros(cells, np.int32), np.full(cells, -1, np.int32)
+    rain = np.zeros((6, cells))
+    records = [Record(kernel.rows["rain"], "sum", np.arange(6, dtype=np.int32), rain)]
+    constants = np.empty((0, cells), np.float32), np.array([100, 0.1], np.float32), np.zeros((6, 3), np.float32)
+    for part in parts:
+        kernel.run(state, codes, steps, *constants, range(6), part, window, records)
+    return [array[..., parts[0].start : parts[-1].stop].tobytes() for array in (state, codes, steps, rain)]
+
+
+ROWS = np.random.default_rng(3).uniform(0, 9, (12, 700)).astype(np.float32)
+ROWS[3, ::11] = np.nan  # every turn of the loop has a bad cell
+
+
+def test_blocks_of_any_size_give_the_same_bits() -> None:
+    found = [
+        _run_bucket(_bucket(block), ROWS, [range(low, high) for low, high in pairwise(cuts)])
+        for block, cuts in ((256, (0, 700)), (32, (0, 700)), (64, (0, 1, 300, 700)))
+    ]
     assert found[0] == found[1] == found[2]
+
+
+def test_a_share_of_any_number_of_cells_gives_the_bits_of_each_cell() -> None:
+    """As one call, and with any two cuts; what lies behind the share in the arrays is not touched."""
+    kernel = _bucket()
+    whole = _run_bucket(kernel, ROWS, [range(700)])
+    state = np.frombuffer(whole[0], np.float32).reshape(2, 700)
+    for n in range(1, 301):
+        found = _run_bucket(kernel, ROWS, [range(n)])
+        assert found[0] == state[:, :n].tobytes()
+        assert found == _run_bucket(kernel, ROWS, [range(n // 3), range(n // 3, n // 2), range(n // 2, n)])
+        assert found[1:3] == [np.frombuffer(each, np.int32)[:n].tobytes() for each in whole[1:3]]
+
+
+def test_nothing_behind_the_last_cell_is_written() -> None:
+    kernel, window = _bucket(), Window(("rain", "pan"), ROWS, np.arange(12, dtype=np.int32).reshape(2, 6), *np.eye(2, dtype=np.float32), 0)
+    state, codes, steps = np.full((2, 700), 5, np.float32), np.full(700, 7, np.int32), np.full(700, 7, np.int32)
+    codes[40:57] = 0
+    constants = np.empty((0, 700), np.float32), np.array([100, 0.1], np.float32), np.zeros((6, 3), np.float32)
+    kernel.run(state, codes, steps, *constants, range(6), range(40, 57), window, [])
+    outside = np.r_[0:40, 57:700]
+    assert (state[:, outside] == 5).all()
+    assert (codes[outside] == 7).all()
+    assert (steps[outside] == 7).all()
 
 
 @given(st.sampled_from([np.float32, np.float64]), st.floats(-10, 10), st.floats(-1e4, 1e4), st.floats(-1e3, 1e3), st.floats(0, 1e5))

@@ -11,7 +11,7 @@ Importing this room imports neither Numba nor LLVM: a kernel that is in the cach
 
 from steppe.kernels.cache import folder as cache_folder
 from steppe.kernels.cell_kernel import Bound, CellKernel, Record, Rows, Window
-from steppe.kernels.cell_loop import BLOCK, OPERATIONS, STATE_NOT_FINITE, TODAY, CellStep
+from steppe.kernels.cell_loop import BLOCK, OPERATIONS, STATE_NOT_FINITE, TODAY, TURN, CellStep
 from steppe.kernels.loading import Loading
 from steppe.kernels.source import attributes, fingerprint
 
@@ -20,6 +20,7 @@ __all__ = [
     "OPERATIONS",
     "STATE_NOT_FINITE",
     "TODAY",
+    "TURN",
     "Bound",
     "CellKernel",
     "CellStep",

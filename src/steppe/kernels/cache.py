@@ -69,6 +69,11 @@ def vector_registers() -> int:
     return 16 if machine.triple.startswith("x86_64") and "+avx512vl" not in features else 32
 
 
+def vector_bytes() -> int:
+    """How long a vector register of this processor is at most; one that is shorter is taken several times."""
+    return 64 if "+avx512f" in _processor()[1] else 32
+
+
 def _compiler() -> str:
     """The source of this room."""
     return "\0".join(path.read_text() for path in sorted(Path(__file__).parent.glob("*.py")))

@@ -50,7 +50,7 @@ class CellKernel:
 
     dtype: np.float32 or np.float64. per_cell: parameters and derived that differ from cell to cell, in the order of their rows.
     diagnostics: those that are kept, so that they can be recorded; what only others need is not computed.
-    block: cells in a block; results do not depend on it.
+    block: cells in a block, a multiple of `TURN`; results do not depend on it.
 
     Raises
     ------
@@ -215,6 +215,11 @@ def _aligned(length: int, real: Any) -> Array:
     return raw[start : start + length * size].view(real)
 
 
+def turn(real: Any) -> int:
+    """Cells that the loop over cells takes at once, two vectors; a block is some of them."""
+    return 2 * cache.vector_bytes() // int(np.dtype(real).itemsize)
+
+
 def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), diagnostics: tuple[str, ...] = (), block: int = BLOCK) -> Any:
     """The `MachineCode` of a loop, compiled anew (imports Numba)."""
     from numba import types as numba_types
@@ -225,7 +230,7 @@ def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), dia
     namespace: dict[str, Any] = {group: model.groups[group] for group in model.arguments if group != "Options"}
     namespace |= {"Options": model.groups.get("Options"), "step": compiled(model.step, real), "Real": real}
     namespace |= {"inline": inline, "separate": separate, "pointer": pointer, "lesser": lesser, "greater": greater}
-    namespace |= {"B": block, "S": row_length(block)}
+    namespace |= {"B": block, "S": row_length(block), "T": turn(real)}
     namespace |= {"ZERO": real(0), "NAN": real("nan"), "MISSING": MISSING, "float64_pointer": float64_pointer, "where": INTRINSICS[where]}
     namespace |= {"float64": np.float64, "int32": np.int32, "int64": np.int64}
     namespace |= {operation.upper(): number for number, operation in enumerate(OPERATIONS)}

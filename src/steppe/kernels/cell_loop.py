@@ -1,8 +1,10 @@
 """The loop around a cell model's step, written for one model as text: blocks of cells, in them days, in them cells.
 
-A block's numbers lie in one scratch array `work`, row r of `B` cells at work[r * S], and a block that is not full repeats its last
-cell, so the loop over cells has `B` turns always. It becomes vector code without any test, because rows lie at constant distances, and
-because no two pointers that a function is given lead to the same row (`compiling`). Rows, top to bottom:
+A block's numbers lie in one scratch array `work`, row r of `B` cells at work[r * S]. The loop over cells takes `T` of them a turn, two
+vectors, and a block that is not full repeats its last cell until the last turn is. It becomes vector code without any test, because
+that number is known, rows lie at constant distances, and no two pointers that a function is given lead to the same row (`compiling`).
+So a share of any size costs what its cells cost, and some of the last turn. In the text n is the number of cells of a block and m that
+of its turns' cells. Rows, top to bottom:
 
     state | optional forcing | code of a bad cell, step of it, odd | forcing | per-cell parameters and derived | diagnostics | new state
 
@@ -21,6 +23,7 @@ from typing import Any
 from steppe.kernels.source import attributes
 
 BLOCK = 256  # cells
+TURN = 32  # cells: a turn of the loop takes so many, or a whole part of them, on any processor
 PAD = 16  # numbers between two rows of a block: rows a multiple of 1 kB apart would share few places of the first cache
 STATE_NOT_FINITE = 100  # code of a bad cell; k is the k-th forcing, from 1, outside its limits or missing
 OPERATIONS = ("sum", "min", "max", "last")
@@ -77,13 +80,13 @@ class Rows:
 
 _TEXT = '''
 @inline
-def load(array, stride, rows, at, n, work, to):
-    """Cells at..at+n of each row into `work`; the last cell again until the block is full."""
+def load(array, stride, rows, at, n, m, work, to):
+    """Cells at..at+n of each row into `work`; the last cell again until m."""
     for k in range(rows):
         source, target = k * stride + at, (to + k) * S
         for i in range(n):
             work[target + i] = Real(array[source + i])
-        for i in range(n, B):
+        for i in range(n, m):
             work[target + i] = Real(array[source + n - 1])
 
 
@@ -96,20 +99,20 @@ def store(work, from_row, array, stride, rows, at, n):
 
 
 @inline
-def decode(array, at, n, scale, offset, low, high, work, to):
+def decode(array, at, n, m, scale, offset, low, high, work, to):
     """A row of forcing into `work`; whether all of it lies within the limits."""
     good = True
     for i in range(n):
         value = Real(array[at + i]) * scale + offset
         work[to + i] = value
         good = good & (value >= low) & (value <= high)
-    for i in range(n, B):
+    for i in range(n, m):
         work[to + i] = work[to + n - 1]
     return good
 
 
 @inline
-def decode_integers(array, at, n, scale, offset, low, high, work, to):
+def decode_integers(array, at, n, m, scale, offset, low, high, work, to):
     """The same; the limits are whole numbers, and what is missing lies outside of them."""
     least, most = array[at], array[at]
     for i in range(n):
@@ -120,48 +123,49 @@ def decode_integers(array, at, n, scale, offset, low, high, work, to):
         for i in range(n):
             if array[at + i] == MISSING:
                 work[to + i] = NAN
-    for i in range(n, B):
+    for i in range(n, m):
         work[to + i] = work[to + n - 1]
     return good
 
 
 @separate
-def advance(old, new, work, uniform, today, j):
+def advance(old, new, work, uniform, today, j, m):
     """One step of all cells of a block; `odd` is not 0 where a new state is not finite."""
 {uniform}
 {today}
-    for i in range(B):
+    for first in range(0, m, T):
+        for i in range(first, first + T):
 {loads}
-        s, diagnostic = step({arguments})
+            s, diagnostic = step({arguments})
 {stores}
-        total = {total}
-        work[{odd} + i] = total - total
+            total = {total}
+            work[{odd} + i] = total - total
 
 
 @inline
-def all_zero(work, at):
+def all_zero(work, at, m):
     good = True
-    for i in range(B):
+    for i in range(m):
         good = good & (work[at + i] == ZERO)
     return good
 
 
 @inline
-def blame(values, low, high, odd, number):
+def blame(values, low, high, odd, number, m):
     """`number` into `odd` where a value lies outside the limits. What stays is stored as `odd + ZERO`, as a plain select between a new
     value and what lies in its place becomes a masked store, which takes some twenty operations on AMD Zen."""
-    for i in range(B):
+    for i in range(m):
         odd[i] = where(values[i] >= low and values[i] <= high, odd[i] + ZERO, number)
 
 
 @inline
-def judge(old, new, work, states, n_limits, limit_rows, lowest, highest, j):
+def judge(old, new, work, states, n_limits, limit_rows, lowest, highest, j, m):
     """Finds the cells that became bad in step j. A bad cell keeps its state and has no diagnostics."""
-    for i in range(B):
+    for i in range(m):
         work[{odd} + i] = where(work[{odd} + i] == ZERO, ZERO, Real({not_finite}))
     for k in range(n_limits - 1, -1, -1):
-        blame(pointer(work, limit_rows[k] * S), lowest[k], highest[k], pointer(work, {odd}), Real(k + 1))
-    for i in range(B):
+        blame(pointer(work, limit_rows[k] * S), lowest[k], highest[k], pointer(work, {odd}), Real(k + 1), m)
+    for i in range(m):
         if work[{code_at} + i] == ZERO and work[{odd} + i] != ZERO:
             work[{code_at} + i], work[{step_at} + i] = work[{odd} + i], Real(j)
         if work[{code_at} + i] != ZERO:
@@ -194,14 +198,15 @@ def kernel({parameters}):
     optional = carried_rows - states
     for c in range(first, last, B):
         n = min(B, last - c)
-        load(state, cells, states, c, n, work, 0)
-        load(state, cells, optional, states * cells + c, n, work, {optional_row})
-        load(codes, cells, 1, c, n, work, {code})
-        load(constants, cells, n_constants, c, n, work, {constants_row})
-        good = all_zero(work, {code_at})
+        m = (n + T - 1) & -T  # so LLVM knows that it is a multiple
+        load(state, cells, states, c, n, m, work, 0)
+        load(state, cells, optional, states * cells + c, n, m, work, {optional_row})
+        load(codes, cells, 1, c, n, m, work, {code})
+        load(constants, cells, n_constants, c, n, m, work, {constants_row})
+        good = all_zero(work, {code_at}, m)
         for k in range(n_limits):
             if limit_rows[k] < carried_rows:
-                for i in range(B):
+                for i in range(m):
                     value = work[limit_rows[k] * S + i]
                     good = good & (value >= lowest[k]) & (value <= highest[k])
         old, new = 0, {second}
@@ -209,17 +214,17 @@ def kernel({parameters}):
             for k in range(n_forcing):
                 at = row_of[k * steps + j] * columns + c - column_0
                 if kind == 0:
-                    fine = decode_integers(integers, at, n, scale[k], offset[k], low[k], high[k], work, place[k] * S)
+                    fine = decode_integers(integers, at, n, m, scale[k], offset[k], low[k], high[k], work, place[k] * S)
                 elif kind == 1:
-                    fine = decode(singles, at, n, scale[k], offset[k], low[k], high[k], work, place[k] * S)
+                    fine = decode(singles, at, n, m, scale[k], offset[k], low[k], high[k], work, place[k] * S)
                 else:
-                    fine = decode(doubles, at, n, scale[k], offset[k], low[k], high[k], work, place[k] * S)
+                    fine = decode(doubles, at, n, m, scale[k], offset[k], low[k], high[k], work, place[k] * S)
                 good = good and fine
             before, after = pointer(work, old * S), pointer(work, new * S)
-            advance(before, after, work, uniform, today, j)
-            good = good and all_zero(work, {odd})
+            advance(before, after, work, uniform, today, j, m)
+            good = good and all_zero(work, {odd}, m)
             if not good:
-                judge(before, after, work, states, n_limits, limit_rows, lowest, highest, j)
+                judge(before, after, work, states, n_limits, limit_rows, lowest, highest, j, m)
             for r in range(n_records):
                 slot = record_slots[r * steps + j]
                 if slot >= 0:
@@ -284,7 +289,7 @@ def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str
     constants = (*model.fields("Parameters"), *model.fields("Derived"))
     uniform = [name for name in constants if name not in per_cell]
     read = attributes(model.step)
-    inner = " " * 8
+    inner = " " * 12
 
     def at(name: str, array: str = "work") -> str:
         return f"{array}[{rows[name] * row_length(block)} + i]"
@@ -319,7 +324,7 @@ def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str
         diagnostics_row=rows.count - len(states) - len(diagnostics),
         second=rows.count - len(states),
         defaults="\n".join(
-            f"            for i in range(B):\n{' ' * 16}{at(name)} = Real({default!r})" for name, default in model.defaults.items()
+            f"            for i in range(m):\n{' ' * 16}{at(name)} = Real({default!r})" for name, default in model.defaults.items()
         ),
     )
 

@@ -63,7 +63,7 @@ def _with_order(function: str, registers: int) -> str:
 
 
 def _blocks(function: str) -> Iterator[str]:
-    yield from re.split(r"(?m)^(?=\S+:)", function)[1:]
+    yield from re.split(r"(?m)^(?=\S+:)", function.removesuffix("}"))[1:]
 
 
 def _is_vector_loop(block: str) -> bool:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from steppe.card import card
 from steppe.clock import Clock
 from steppe.errors import ModelError, nearest
-from steppe.kernels import BLOCK, STATE_NOT_FINITE, TODAY, Bound, CellKernel, Loading, Record, Window, attributes
+from steppe.kernels import STATE_NOT_FINITE, TODAY, TURN, Bound, CellKernel, Loading, Record, Window, attributes
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
 from steppe.models.cell_forcing import Windows, joined, one_step, part, unpacked
@@ -144,8 +144,8 @@ class CellModel:
         self._bad_steps[:] = given.get("bad_step", -1)
         self._kept = (np.empty_like(self._state), np.empty_like(self._codes), np.empty_like(self._bad_steps))  # when a piece begins
         self._before_last = (np.empty_like(self._state), np.empty_like(self._codes))
-        blocks = -(-self._cells // BLOCK)
-        cuts = [min(self._cells, BLOCK * (blocks * k // self._threads)) for k in range(self._threads + 1)]
+        turns = -(-self._cells // TURN)
+        cuts = [min(self._cells, TURN * (turns * k // self._threads)) for k in range(self._threads + 1)]
         self._shares = [range(low, high) for low, high in pairwise(cuts) if low < high]
 
     def _check_known(self, names: Iterable[str], known: Iterable[str], kind: str) -> None:
