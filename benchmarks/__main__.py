@@ -13,6 +13,7 @@ from benchmarks.machine import describe
 SUITES = {
     "pasture": "benchmarks.pasture.suite",
     "loop": "benchmarks.loop",
+    "shares": "benchmarks.shares",
     "store": "benchmarks.store.suite",
     "startup": "benchmarks.startup",
     "memory": "benchmarks.memory",
