@@ -14,6 +14,7 @@ SUITES = {
     "pasture": "benchmarks.pasture.suite",
     "loop": "benchmarks.loop",
     "shares": "benchmarks.shares",
+    "sums": "benchmarks.sums",
     "store": "benchmarks.store.suite",
     "startup": "benchmarks.startup",
     "memory": "benchmarks.memory",

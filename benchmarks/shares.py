@@ -59,7 +59,7 @@ def _cuts(region: str, many: range | tuple[int, ...], days: int, rounds: int) ->
 
 
 def _costs(n_cells: int, days: int, rounds: int) -> NDArray[np.int64]:
-    """Picoseconds of each cell and day, measured by blocks. In a tenth of the region weather is missing: cells that stand still cost more."""
+    """Picoseconds of each cell and day, measured by blocks. In a tenth of the region weather is missing; cells that stand cost more."""
     case = make_case(n_cells, days)
     case.forcing.rows[:, n_cells // 3 : n_cells // 3 + n_cells // 10 : 97] = MISSING
     kernel = Kernel()
