@@ -13,6 +13,8 @@ from benchmarks.machine import describe
 SUITES = {
     "pasture": "benchmarks.pasture.suite",
     "loop": "benchmarks.loop",
+    "shares": "benchmarks.shares",
+    "sums": "benchmarks.sums",
     "store": "benchmarks.store.suite",
     "spread": "benchmarks.spread",
     "startup": "benchmarks.startup",

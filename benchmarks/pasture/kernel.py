@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.pasture.case import FORCING, Case
+from benchmarks.rounds import thread_seconds
 from steppe.kernels import BLOCK, TODAY, CellKernel, Window, attributes
 from steppe.models import pasture
 from steppe.models.cell_declaration import CellDeclaration
@@ -51,6 +52,12 @@ class Kernel:
         arrays = (self._state, self._codes, self._bad_steps, self._constants, self._uniform, self._today)
         self._kernel.run(*arrays, range(self._case.days), range(first, last), self._window, [])
         assert not self._codes.any()
+
+    def seconds(self, cells: range) -> float:
+        """CPU time of the loop itself on some cells, all days; cells may become bad."""
+        arrays = (self._state, self._codes, self._bad_steps, self._constants, self._uniform, self._today)
+        bound = self._kernel.bind(*arrays, range(self._case.days), self._window, [])
+        return thread_seconds(lambda: bound(cells, self._window.rows, self._window.first_cell))
 
     def state(self) -> dict[str, Array]:
         """The states now."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import date as Date
 from datetime import timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 import cftime
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from steppe.errors import RunFileError
 
 CALENDARS = ("standard", "proleptic_gregorian", "noleap", "360_day")
+TICK = timedelta(microseconds=1)
 EPOCH = "days since 1850-01-01"  # of every time axis that Steppe writes
 
 
@@ -39,6 +41,14 @@ def parse_date(value: str | Date | cftime.datetime, calendar: str = "standard") 
         return cftime.datetime(year, month, day, calendar=calendar)
     except ValueError:
         raise RunFileError(f'"{text}" is not a date of the {calendar} calendar. Write it as 1990-01-31.') from None
+
+
+@lru_cache
+def _month_ends(year: int, calendar: str) -> NDArray[np.int64]:
+    """Days from the beginning of a year to the end of each month, (12,)."""
+    begin = cftime.datetime(year, 1, 1, calendar=calendar)
+    firsts = [cftime.datetime(year + month // 12, month % 12 + 1, 1, calendar=calendar) for month in range(1, 13)]
+    return np.array([(first - begin).days for first in firsts])
 
 
 @dataclass(frozen=True)
@@ -76,10 +86,19 @@ class Clock:
         return int(whole)
 
     def fields(self, steps: range) -> CalendarFields:
-        """Day of year, month and year of each step."""
-        dates = [self.date(index) for index in steps]
-        columns = ([d.dayofyr for d in dates], [d.month for d in dates], [d.year for d in dates])
-        return CalendarFields(*(np.array(column, dtype=np.int64) for column in columns))
+        """Day of year, month and year of each step; the days of a year are counted as they were, also when ten were left out (1582)."""
+        first = self.date(steps.start)
+        begins, years = [0], [first.year]
+        since = first - cftime.datetime(first.year, 1, 1, calendar=self.calendar)
+        assert self.step is not None  # else there is no date
+        days = (since // TICK + np.arange(len(steps)) * (self.step // TICK)) // (timedelta(days=1) // TICK)
+        while days.size and begins[-1] + _month_ends(years[-1], self.calendar)[-1] <= days[-1]:
+            begins.append(begins[-1] + int(_month_ends(years[-1], self.calendar)[-1]))
+            years.append(years[-1] + 1)
+        at = np.searchsorted(begins, days, side="right") - 1
+        days -= np.array(begins)[at]
+        ends = np.array([_month_ends(year, self.calendar) for year in years])[at]
+        return CalendarFields(days + 1, 1 + (days[:, None] >= ends).sum(axis=1), np.array(years)[at])
 
     def days_since_epoch(self, index: int) -> float:
         """The beginning of a step on the time axis of the files ("days since 1850-01-01" in this calendar)."""

@@ -12,7 +12,21 @@ from hypothesis.extra.numpy import arrays
 
 from steppe.errors import Failure
 from steppe.kernels import sums
-from steppe.kernels.sums import Extreme, Limbs, fixed_sum, greatest, least, maximum, minimum, total, weighted_means
+from steppe.kernels.sums import (
+    Extreme,
+    Limbs,
+    fixed_sum,
+    greatest,
+    largest_products,
+    least,
+    limb_sums,
+    maximum,
+    means_of,
+    minimum,
+    total,
+    total_weight,
+    weighted_means,
+)
 
 LARGEST = 1e6
 untimed = settings(deadline=None)  # the first call compiles
@@ -71,9 +85,12 @@ def test_compiled_and_interpreted_sums_are_the_same() -> None:
     x[[3, 5, 7]] = np.nan, np.inf, 1e9
     weights = np.linspace(-1.0, 2.0, 500)
     scales, limbs = np.array([2.0**20, 2.0**-20, 2.0**50]), np.zeros(3, np.int64)
-    with np.errstate(invalid="ignore"):
-        sums._loop(sums._SUM, 1, 500, 500, x, np.arange(500), weights, np.array([1e3]), scales, limbs)
+    largest = np.zeros(1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums._loop(sums._SUM, 1, 500, 0, 500, x, weights, np.array([1e3]), scales, limbs)
+        sums._loop(sums._LARGEST, 1, 500, 2, 498, x, weights[2:], largest, scales, limbs)
     assert fixed_sum(x, weights, 1e3) == Limbs(*limbs.tolist(), 10)
+    assert largest_products(x[None], np.arange(2, 500), weights[2:]) == largest == abs(x[7] * weights[7])
 
 
 @given(arrays(np.float64, (3, 20), elements=st.floats(-1e6, 1e6)), st.permutations(range(20)))
@@ -83,6 +100,30 @@ def test_a_mean_of_some_columns_is_exact_and_does_not_depend_on_their_order(valu
     found = weighted_means(values, index, weights[index])
     assert found.tobytes() == weighted_means(values, np.sort(index), weights[np.sort(index)]).tobytes()
     np.testing.assert_allclose(found, np.average(values[:, index], axis=1, weights=weights[index]), rtol=1e-9, atol=1e-9)
+
+
+@untimed
+@given(
+    arrays(np.float64, (3, 20), elements=st.floats(allow_nan=True, allow_infinity=True)),
+    st.lists(st.integers(0, 19), max_size=20),
+    st.integers(0, 20),
+)
+def test_ranks_that_have_some_columns_each_find_the_bits_of_one_that_has_all(values: np.ndarray, index: list[int], cut: int) -> None:
+    weights, places = np.linspace(0.5, 1.5, len(index)), np.array(index, np.int64)
+    parts = [(values[:, columns], places[where] - columns.start, weights[where]) for columns, where in _two_parts(places, cut)]
+    with np.errstate(over="ignore"):
+        sizes = np.abs(values[:, places] * weights)
+    largest = np.maximum.reduce([largest_products(*part) for part in parts])
+    assert largest.tolist() == sizes.max(axis=1, initial=0.0, where=np.isfinite(sizes)).tolist()
+    limbs = np.add.reduce([limb_sums(*part, largest) for part in parts])
+    assert limbs.tolist() == limb_sums(values, places, weights, largest).tolist()
+    if index:
+        total = total_weight(weights)
+        assert means_of(limbs, largest, total).tobytes() == weighted_means(values, places, weights).tobytes()
+
+
+def _two_parts(places: np.ndarray, cut: int) -> list[tuple[slice, np.ndarray]]:
+    return [(slice(0, cut), places < cut), (slice(cut, 20), places >= cut)]
 
 
 def test_a_mean_with_a_missing_value_is_missing() -> None:

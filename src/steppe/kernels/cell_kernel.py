@@ -17,9 +17,10 @@ from steppe.kernels.source import fingerprint, in_memory
 
 LOG = logging.getLogger("steppe")
 Array = NDArray[Any]
-KINDS = {"int16": 0, "float32": 1, "float64": 2}
+KINDS = {np.dtype(name): kind for kind, name in enumerate(("int16", "float32", "float64"))}
 MISSING = -32768  # of integer forcing
-OF_TILE = [list(PARAMETERS).index(name) for name in ("first", "last", "integers", "singles", "doubles", "columns", "column_0")]
+PLACE = {name: place for place, name in enumerate(PARAMETERS)}
+OF_TILE = [PLACE[name] for name in ("first", "last", "integers", "singles", "doubles", "columns", "column_0")]
 
 
 class Record(NamedTuple):
@@ -118,11 +119,11 @@ class CellKernel:
         constants (per-cell constants, cells); uniform (the other constants,); today (steps, 3) as `TODAY`; all C-contiguous and,
         but for codes and steps, of the model's precision.
         """
-        kind = KINDS[forcing.rows.dtype.name]
+        kind = KINDS[forcing.rows.dtype]
         places = np.array([self.rows[name] for name in forcing.names], np.int32)
         lines = np.array([record.row for record in records], np.int32)
         operations = np.array([OPERATIONS.index(record.operation) for record in records], np.int32)
-        slots = np.array([record.slots for record in records], np.int32)
+        slots = np.array([record.slots for record in records], np.int32).reshape(len(records), len(steps))
         addresses = np.array([record.values.ctypes.data for record in records], np.int64)
         work = _aligned(self.rows.count * row_length(self.block), self.real)
         rows, row_of = forcing.rows, np.ascontiguousarray(forcing.row_of)
@@ -190,6 +191,16 @@ class Bound:
         for place, value in zip(OF_TILE, of_tile, strict=True):
             self._arguments[place] = value
         self._linked(*self._arguments)
+
+    def part(self, some: slice) -> "Bound":
+        """The same for some of the steps. Both use the same scratch: they are not called at once."""
+        steps = range(self._held["step_0"], self._held["step_0"] + self._held["steps"])[some]
+        by_step = {name: np.ascontiguousarray(self._held[name][:, some]) for name in ("row_of", "record_slots")}
+        changed = {"today": self._held["today"][some], **by_step, "steps": len(steps), "step_0": steps.start}
+        arguments = self._arguments.copy()
+        for name, value in changed.items():
+            arguments[PLACE[name]] = value if PARAMETERS[name] == "number" else value.ctypes.data
+        return Bound(self._linked, arguments, {**self._held, **changed})
 
 
 def _columns(limits: Iterable[tuple[float, float]], real: Any) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from math import frexp, inf, isfinite, ldexp
+from math import frexp, isfinite, ldexp
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 
 from steppe.errors import Failure
 from steppe.kernels import cache as cache_files
-from steppe.kernels.primitives import bits
+from steppe.kernels.primitives import bits, number
 from steppe.kernels.source import in_memory
 
 Array = NDArray[Any]
 Reduce = Callable[[Array, Literal["sum", "max"]], Array]
 
 SHIFT = np.float64(6755399441055744.0)  # 1.5 x 2^52: a number added to it is rounded to a whole one, and stands in its last bits
+INFINITE = int64(0x7FF0000000000000)  # the bits of an infinite number; those of a NaN are greater
 SMALLEST_EXPONENT = -900  # below it 2^(60-e) nears overflow; values that small are exact to 2^-961
 
 
@@ -205,7 +206,7 @@ def _sums(
 
 
 _SUM, _LARGEST = 1, 0
-_POINTERS = ("float64", "int64", "float64", "float64", "float64", "int64")
+_POINTERS = ("float64", "float64", "float64", "float64", "int64")
 
 
 def _run(
@@ -217,38 +218,46 @@ def _run(
     scales: NDArray[np.float64] | None = None,
     limbs: NDArray[np.int64] | None = None,
 ) -> None:
-    """Calls the compiled loop."""
+    """Calls the compiled loop on the columns as they lie, or on a copy of those that do not lie side by side."""
+    n, first = index.size, int(index[0]) if index.size else 0
+    if n and (index[-1] - first != n - 1 or (index[1:] <= index[:-1]).any()):
+        values, first = values.take(index, axis=1), 0
+    values, weights = np.ascontiguousarray(values), np.ascontiguousarray(weights)
     unused = np.zeros(0)
-    arrays = (values, index, weights, largest, unused if scales is None else scales, unused if limbs is None else limbs)
-    _compiled()(what, *values.shape, index.size, *(array.ctypes.data for array in arrays))
+    arrays = (values, weights, largest, unused if scales is None else scales, unused if limbs is None else limbs)
+    _compiled()(what, *values.shape, first, n, *(array.ctypes.data for array in arrays))
 
 
 def _loop(  # type: ignore[no-untyped-def]
-    what, rows, cells, n, values, index, weights, largest, scales, limbs
+    what, rows, cells, first, n, values, weights, largest, scales, limbs
 ):
-    """One pass over `index` of each row: the greatest size of a product into `largest`, or the limbs of their sum."""
+    """One pass over `n` cells of each row: the greatest size of a product into `largest`, or the limbs of their sum.
+
+    Sizes are compared as whole numbers, which are in the same order: the greatest of floats is no operation of vectors, for their NaN.
+    """
     for r in range(rows):
-        at = r * cells
+        at = r * cells + first
         if what == 0:
-            greatest_size = 0.0
+            most = int64(0)
             for i in range(n):
-                size = abs(values[at + index[i]] * weights[i])
-                greatest_size = size if greatest_size < size < inf else greatest_size
-            largest[r] = greatest_size
+                size = bits(abs(values[at + i] * weights[i]))
+                most = max(most, size if size < INFINITE else int64(0))
+            largest[r] = number(most)
         else:
             scale, back, fine = scales[3 * r], scales[3 * r + 1], scales[3 * r + 2]
             high, low, bad = int64(0), int64(0), int64(0)
             for i in range(n):
-                product = values[at + index[i]] * weights[i]
+                product = values[at + i] * weights[i]
                 good = abs(product) <= largest[r]  # false for NaN
                 value = product if good else 0.0
                 coarse = value * scale + SHIFT
                 rest = (value - (coarse - SHIFT) * back) * fine + SHIFT
-                # not the integer of coarse - SHIFT, which older processors cannot make in vector registers
-                high += bits(coarse) - bits(SHIFT)
-                low += bits(rest) - bits(SHIFT)
+                # Not the integer of coarse - SHIFT, which older processors cannot make in vector registers. Sums of these bits run over;
+                # what is taken away at the end brings them back.
+                high += bits(coarse)
+                low += bits(rest)
                 bad += 0 if good else 1
-            limbs[3 * r], limbs[3 * r + 1], limbs[3 * r + 2] = high, low, bad
+            limbs[3 * r], limbs[3 * r + 1], limbs[3 * r + 2] = high - n * bits(SHIFT), low - n * bits(SHIFT), bad
 
 
 @cache
@@ -259,7 +268,7 @@ def _compiled() -> Callable[..., None]:
     if found is None:
         found = _compile()
         cache_files.store(path, *found)
-    return cache_files.Linked(*found, [ctypes.c_int64] * 4 + [ctypes.c_void_p] * len(_POINTERS))
+    return cache_files.Linked(*found, [ctypes.c_int64] * 5 + [ctypes.c_void_p] * len(_POINTERS))
 
 
 def _compile() -> tuple[str, bytes]:
@@ -268,9 +277,9 @@ def _compile() -> tuple[str, bytes]:
     from steppe.kernels.compiling import machine_code
     from steppe.kernels.intrinsics import INTRINSICS
 
-    namespace = {**globals(), "bits": INTRINSICS[bits]}
+    namespace = {**globals(), "bits": INTRINSICS[bits], "number": INTRINSICS[number]}
     loop = FunctionType(_loop.__code__, namespace, "sums")
     pointer: Any = types.CPointer
     pointers = tuple(pointer(getattr(types, name)) for name in _POINTERS)
-    code = machine_code(loop, (types.int64,) * 4 + pointers)
+    code = machine_code(loop, (types.int64,) * 5 + pointers)
     return code.symbol, code.object_file

@@ -47,11 +47,6 @@ class Windows:
         return Window(self._wanted, packed.rows, row_of, scale, offset, 0)
 
 
-def part(window: Window, steps: slice) -> Window:
-    """Some steps of a window."""
-    return window._replace(row_of=np.ascontiguousarray(window.row_of[:, steps]))
-
-
 def one_step(window: Window, step: int, cells: range) -> Window:
     """Some cells at one step of a window, copied, so that they outlive the memory that they were read into."""
     names = len(window.names)

@@ -24,7 +24,7 @@ from steppe.errors import ModelError, nearest
 from steppe.kernels import STATE_NOT_FINITE, TODAY, TURN, Bound, CellKernel, Loading, Record, Window, attributes
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
-from steppe.models.cell_forcing import Windows, joined, one_step, part, unpacked
+from steppe.models.cell_forcing import Windows, joined, one_step, unpacked
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Records, Status
 from steppe.variable import Role, Variable
 
@@ -228,9 +228,9 @@ class CellModel:
         for kept, values in zip(self._kept, arrays, strict=True):
             kept[...] = values
 
-        def bind(some: slice, window: Window) -> Bound:
-            chosen = [record._replace(slots=np.ascontiguousarray(record.slots[some])) for record in listed]
-            return kernel.bind(*arrays, constants.rows, constants.uniform, today[some], steps[some], part(window, some), chosen)
+        def bind(window: Window) -> list[Bound]:
+            whole = kernel.bind(*arrays, constants.rows, constants.uniform, today, steps, window, listed)
+            return [whole.part(some) for some in (first, last)] if keep else [whole]
 
         def compute(windows: Windows) -> tuple[list[Window], list[_Bad], float]:
             begin = thread_time()
@@ -239,7 +239,7 @@ class CellModel:
             bound: list[Bound] = []
             for cells, window in windows(steps):
                 if not bound:
-                    bound = [bind(some, window) for some in (first, last)]
+                    bound = bind(window)
                 if first.stop:
                     bound[0](cells, window.rows, window.first_cell)
                 if keep:

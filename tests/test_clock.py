@@ -1,0 +1,18 @@
+from datetime import timedelta
+
+import pytest
+
+from steppe.clock import CALENDARS, Clock, parse_date
+
+
+@pytest.mark.parametrize("calendar", CALENDARS)
+@pytest.mark.parametrize("start", ["1583-01-01", "1900-01-01", "1999-12-20", "2000-02-27"])
+@pytest.mark.parametrize("step", [timedelta(days=1), timedelta(hours=7), timedelta(days=10)], ids=str)
+def test_the_fields_of_steps_are_those_of_their_dates(calendar: str, start: str, step: timedelta) -> None:
+    clock = Clock(parse_date(start, calendar), step, calendar)
+    for steps in (range(0), range(1), range(3, 900), range(60, 70)):
+        found = clock.fields(steps)
+        dates = [clock.date(index) for index in steps]
+        assert found.day_of_year.tolist() == [date.dayofyr for date in dates]
+        assert found.month.tolist() == [date.month for date in dates]
+        assert found.year.tolist() == [date.year for date in dates]
