@@ -77,7 +77,7 @@ class Part:
             return reader
         forcing, spare = self.plan.run.forcing, self.plan.threads < self.plan.cores
         assert forcing is not None, "there is a reader"
-        return spread_forcing(reader, self.world, self.bounds, forcing.spread, spare, self._tell_spread)
+        return spread_forcing(reader, self.world, self.bounds, forcing.spread, spare, tell=self._tell_spread)
 
     def _tell_spread(self, name: str, predictions: Mapping[str, Prediction]) -> None:
         figures = ", ".join(f"{other} {1e3 * each.seconds:.2f}" for other, each in predictions.items())
