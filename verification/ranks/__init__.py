@@ -1,0 +1,1 @@
+"""The same run on many processes: the same bytes, whoever computes, stops or is killed."""
