@@ -16,7 +16,7 @@ from steppe.cli.control import supervised
 from steppe.cli.progress import progress
 from steppe.cli.rank import rank_of_run
 from steppe.cli.ranks import run_job
-from steppe.cli.run import _Stop
+from steppe.cli.stop import Stop
 from steppe.comm import Whereabouts, World, find_library, find_mpiexec
 from steppe.errors import Exit, ForcingError, Mistake, RunFileError
 
@@ -35,7 +35,7 @@ def steps(world: World, where: Whereabouts, what: str) -> Exit:
     """Twenty steps, after the tenth of which rank 1 does what it was told to."""
     quiet = what == "quiet"
     n = 500 if what in ("long", "hang") else 20
-    with _Stop(says=world.rank == 0 and not supervised()) as stop, _told(world, quiet) as tell:
+    with Stop(says=world.rank == 0 and not supervised()) as stop, _told(world, quiet) as tell:
         for step in range(n):
             where.step, where.date = step, f"1990-01-{step + 1:02d}"
             if step == 3:

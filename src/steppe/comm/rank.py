@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from steppe.comm.launch import Launch, find_launch
@@ -43,13 +44,15 @@ def listen_to_stops() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
 
 
-def open_world(host: str | None = None) -> "World":
+def open_world(host: str | None = None, on_abort: Callable[[int], None] = lambda code: None) -> "World":
     """The world of all ranks where a launcher started several, else that of one; called once, by all ranks alike.
 
     Parameters
     ----------
     host
         Stands for another than this one (tests).
+    on_abort
+        Of several ranks, is told the exit code by the one that ends all, just before: launchers do not always pass it on.
 
     Raises
     ------
@@ -63,7 +66,7 @@ def open_world(host: str | None = None) -> "World":
         return Serial()
     from steppe.comm.mpi import open_mpi
 
-    return open_mpi(launch, host)
+    return open_mpi(launch, host, on_abort)
 
 
 def cores_of_rank(world: "World", host: str | None = None) -> int:
