@@ -11,16 +11,15 @@ from steppe.errors import Exit, SteppeError
 def main() -> NoReturn:
     """Runs the command line and ends with one of the codes of `steppe.errors.Exit`."""
     arguments = sys.argv[1:]
-    if arguments[:1] != ["run"]:
-        sys.exit(run_command(arguments))
-    from steppe.cli.rank import release
+    if arguments[:1] == ["run"]:
+        from steppe.comm import find_launch
 
-    code = Exit.FAILURE
-    try:
-        code = run_command(arguments)
-    finally:
-        release(code)
-    sys.exit(code)
+        launch = find_launch()
+        if launch is not None:
+            from steppe.cli.rank import run_together
+
+            sys.exit(run_together(launch, lambda: run_command(arguments)))
+    sys.exit(run_command(arguments))
 
 
 def run_command(arguments: list[str]) -> Exit:
@@ -50,11 +49,6 @@ def _call(arguments: list[str]) -> Exit:
     if not arguments or arguments[0] in ("--help", "-h"):
         sys.stdout.write(overview())
         return Exit.DONE
-    if arguments[0] == "run":
-        from steppe.cli.rank import follow, is_follower
-
-        if is_follower():
-            return follow()
     from cyclopts import CycloptsError
 
     from steppe.cli.app import app

@@ -1,63 +1,62 @@
 """`steppe run` as one of several ranks: how each begins, and the one way out.
 
-    rank 0    reads the command line as ever ... rank_of_run() ... commands ... dismisses the others with the exit code
-    others    follow(): rank_of_run(), then orders; their command line is rank 0's, and they import nothing that reads it
+    rank 0    joins ── reads the command line and does what it says: run() within rank_of_run() ── dismisses the others with the exit code
+    others    join ── sleep, obey orders until they are dismissed; their command line is rank 0's
 
-Where rank 0 ends before it came to `rank_of_run` (a mistyped option, `--help`), `release` lets the others go.
+All join before anything else is done or imported: nobody waits awake for one that is late.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
-    from steppe.comm import Whereabouts, World
-
-_joined = False
+    from steppe.comm import Launch, Whereabouts, World
 
 
-def is_follower() -> bool:
-    """Whether this process is a rank above 0."""
-    from steppe.comm import find_launch
+@dataclass(frozen=True)
+class Rank:
+    """What a rank has: its world, where it is (to be kept true), and how many cores it should use; None: all that it may."""
 
-    launch = find_launch()
-    return launch is not None and launch.rank > 0
-
-
-def follow() -> Exit:
-    """What ranks above 0 do in place of a command; ends with what rank 0 ends with."""
-    from steppe.cli.stop import Stop
-
-    with rank_of_run() as (world, where), Stop(says=False) as stop:
-        from steppe.comm import cores_of_rank
-        from steppe.engine import obey
-
-        return Exit(obey(world, stop, where, cores_of_rank(world)))
+    world: "World"
+    where: "Whereabouts"
+    cores: int | None
 
 
-def release(code: Exit) -> None:
-    """Ends the ranks that follow, when rank 0 has ended with `code` before they could join."""
-    from steppe.comm import find_launch
-
-    if _joined or find_launch() is None:
-        return
-    with rank_of_run() as (world, where):
-        from steppe.comm import cores_of_rank
-        from steppe.engine import Crew
-
-        cores_of_rank(world)
-        Crew(world, where=where).dismiss(code)
+_joined: Rank | None = None
 
 
-@contextmanager
-def rank_of_run() -> Iterator[tuple["World", "Whereabouts"]]:
-    """The world of this command, and what it has to keep true: where it is.
+def run_together(launch: "Launch", command: Callable[[], Exit]) -> Exit:
+    """Has rank 0 do a command and the others obey it; on every rank the same exit code."""
+    global _joined
+    from steppe.comm import last_words
 
-    Called before anything is imported that starts threads. Whatever is raised within ends all ranks with one line. Requests to stop wait
-    until `steppe.comm.listen_to_stops`. In one process nothing of all this happens.
+    try:
+        _joined = rank = join(launch)
+    except Mistake as mistake:
+        if launch.rank == 0:  # for all, none of which knows of the others
+            sys.stderr.write(f"steppe: {mistake}\n")
+        return mistake.exit_code
+    with last_words(rank.world, rank.where, _debug()):
+        if launch.rank == 0:
+            code = command()
+            from steppe.engine import Crew
+
+            Crew(rank.world).dismiss(code)
+        else:
+            code = _obey(rank)
+        rank.world.close()
+    return code
+
+
+def join(launch: "Launch") -> Rank:
+    """Joins all ranks.
+
+    Called before anything is imported that starts threads. Requests to stop wait until `steppe.comm.listen_to_stops`.
 
     Raises
     ------
@@ -65,22 +64,32 @@ def rank_of_run() -> Iterator[tuple["World", "Whereabouts"]]:
         There is no MPI library, or the launcher is not the library's.
     """
     from steppe.cli.control import tell
-    from steppe.comm import Whereabouts, find_launch, last_words, open_world, prepare_rank
+    from steppe.comm import Whereabouts, cores_of_rank, open_world, prepare_rank
 
-    global _joined
-    _joined = True
-    launch = find_launch()
-    if launch is not None:
-        prepare_rank(launch)
-    try:
-        world = open_world(on_abort=lambda code: tell({"outcome": code}))
-    except Mistake:
-        if launch is not None and launch.rank > 0:
-            sys.exit(Mistake.exit_code)  # rank 0 says it for all, none of which knows of the others
-        raise
-    where = Whereabouts()
-    if launch is not None and world.rank == 0:
+    prepare_rank(launch)
+    world = open_world(on_abort=lambda code: tell({"outcome": code}))
+    if world.rank == 0:
         tell({"ready": world.size})
-    with last_words(world, where, "--debug" in sys.argv):
-        yield world, where
-        world.close()
+    return Rank(world, Whereabouts(), cores_of_rank(world))
+
+
+@contextmanager
+def rank_of_run() -> Iterator[Rank]:
+    """Rank 0 of those that have joined, or the only one. Of several, whatever is raised within ends all with one line."""
+    from steppe.comm import Serial, Whereabouts, last_words
+
+    rank = _joined or Rank(Serial(), Whereabouts(), None)
+    with last_words(rank.world, rank.where, _debug()):
+        yield rank
+
+
+def _obey(rank: Rank) -> Exit:
+    from steppe.cli.stop import Stop
+    from steppe.engine import obey
+
+    with Stop(says=False) as stop:
+        return Exit(obey(rank.world, stop, rank.where, rank.cores))
+
+
+def _debug() -> bool:
+    return "--debug" in sys.argv

@@ -78,23 +78,20 @@ def run(
     if threads is not None:
         changes["engine.threads"] = str(threads)
     failure = None
-    with rank_of_run() as (world, where):
-        from steppe.comm import cores_of_rank
+    with rank_of_run() as rank:
         from steppe.engine import Crew, read_run_file
 
-        cores = cores_of_rank(world) if world.size > 1 else None
-        with Stop(says=world.rank == 0 and not supervised()) as stop:
-            crew = Crew(world, stop, where)
+        with Stop(says=not supervised()) as stop:
+            crew = Crew(rank.world, stop, rank.where)
             try:
                 whole = read_run_file(run_file, changes)
                 if show_config:
                     sys.stdout.write(whole.as_toml())
                     code = Exit.DONE
                 else:
-                    code = _run(whole, crew, cores, stop, until=until, fresh=fresh, quiet=quiet, json=json)
+                    code = _run(whole, crew, rank.cores, stop, until=until, fresh=fresh, quiet=quiet, json=json)
             except SteppeError as error:
                 failure, code = error, error.exit_code
-            crew.dismiss(code)
     if failure:
         raise failure
     return code
