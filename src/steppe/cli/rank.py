@@ -7,6 +7,7 @@ All join before anything else is done or imported: nobody waits awake for one th
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
     from steppe.comm import Launch, Whereabouts, World
+
+FIRST_WORD = 1.0  # [s] for rank 0 to say what is wrong with all
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,11 @@ def run_together(launch: "Launch", command: Callable[[], Exit]) -> Exit:
     try:
         _joined = rank = join(launch)
     except Mistake as mistake:
-        if launch.rank == 0:  # for all, none of which knows of the others
+        # for all, none of which knows of the others; a launcher may end them when the first has ended
+        if launch.rank == 0:
             sys.stderr.write(f"steppe: {mistake}\n")
+        else:
+            time.sleep(FIRST_WORD)
         return mistake.exit_code
     with last_words(rank.world, rank.where, _debug()):
         if launch.rank == 0:

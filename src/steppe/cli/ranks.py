@@ -46,12 +46,7 @@ def start_ranks(arguments: list[str], ranks: int) -> Exit | None:
         raise Mistake(f"--ranks {ranks} must be at least 1.")
     launch = find_launch()
     if launch is not None:
-        try:
-            check_ranks(ranks, launch)
-        except Mistake:
-            if launch.rank > 0:
-                sys.exit(Mistake.exit_code)
-            raise
+        check_ranks(ranks, launch)
         return None
     if ranks == 1:
         return None
@@ -175,11 +170,13 @@ class _Job:
         lines = stream.lines()
         if lines is None:
             return False
+        over = self._explained and self._outcome is not None  # a rank has ended all: libraries may complain of the others
         for line in lines:
-            if stream.is_noise(line):
+            if stream.is_noise(line) or (over and not line.startswith("[rank ")):
                 self._noise.append(line)
             else:
                 self._explained |= line.startswith("steppe: ")
+                over = self._explained and self._outcome is not None
                 stream.target.write(line + "\n")
         stream.target.flush()
         return True
