@@ -14,28 +14,34 @@ import numpy as np
 
 from steppe.cli.control import supervised
 from steppe.cli.progress import progress
-from steppe.cli.rank import rank_of_run
+from steppe.cli.rank import join
 from steppe.cli.ranks import run_job
-from steppe.cli.run import _Stop
-from steppe.comm import Whereabouts, World, find_library, find_mpiexec
+from steppe.cli.stop import Stop
+from steppe.comm import Whereabouts, World, find_launch, find_library, find_mpiexec, last_words
 from steppe.errors import Exit, ForcingError, Mistake, RunFileError
 
 CELLS = 100
 
 
 def main(what: str) -> Exit:
-    with rank_of_run() as (world, where):
+    launch = find_launch()
+    assert launch is not None
+    rank = join(launch)
+    world, where = rank.world, rank.where
+    with last_words(world, where):
         where.cells = CELLS * world.rank, CELLS * (world.rank + 1)
         if what == "mistake" and world.rank == 0:
             raise RunFileError('Key "x" is not known.')
-        return steps(world, where, what)
+        code = steps(world, where, what)
+        world.close()
+    return code
 
 
 def steps(world: World, where: Whereabouts, what: str) -> Exit:
     """Twenty steps, after the tenth of which rank 1 does what it was told to."""
     quiet = what == "quiet"
     n = 500 if what in ("long", "hang") else 20
-    with _Stop(says=world.rank == 0 and not supervised()) as stop, _told(world, quiet) as tell:
+    with Stop(says=world.rank == 0 and not supervised()) as stop, _told(world, quiet) as tell:
         for step in range(n):
             where.step, where.date = step, f"1990-01-{step + 1:02d}"
             if step == 3:

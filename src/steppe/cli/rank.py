@@ -1,46 +1,101 @@
-"""A command that several ranks run together: how each begins, and the one way out."""
+"""`steppe run` as one of several ranks: how each begins, and the one way out.
+
+    rank 0    joins ── reads the command line and does what it says: run() within rank_of_run() ── dismisses the others with the exit code
+    others    join ── sleep, obey orders until they are dismissed; their command line is rank 0's
+
+All join before anything else is done or imported: nobody waits awake for one that is late.
+"""
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from steppe.errors import Mistake
+from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
-    from steppe.comm import Whereabouts, World
+    from steppe.comm import Launch, Whereabouts, World
+
+FIRST_WORD = 1.0  # [s] for rank 0 to say what is wrong with all
 
 
-@contextmanager
-def rank_of_run() -> Iterator[tuple["World", "Whereabouts"]]:
-    """The world of this command, and what it has to keep true: where it is.
+@dataclass(frozen=True)
+class Rank:
+    """What a rank has: its world, where it is (to be kept true), and how many cores it should use; None: all that it may."""
 
-    Called before anything is imported that starts threads. Whatever is raised within ends all ranks with one line. Requests to stop wait
-    until `steppe.comm.listen_to_stops`. In one process nothing of all this happens.
+    world: "World"
+    where: "Whereabouts"
+    cores: int | None
+
+
+_joined: Rank | None = None
+
+
+def run_together(launch: "Launch", command: Callable[[], Exit]) -> Exit:
+    """Has rank 0 do a command and the others obey it; on every rank the same exit code."""
+    global _joined
+    from steppe.comm import last_words
+
+    try:
+        _joined = rank = join(launch)
+    except Mistake as mistake:
+        # for all, none of which knows of the others; a launcher may end them when the first has ended
+        if launch.rank == 0:
+            sys.stderr.write(f"steppe: {mistake}\n")
+        else:
+            time.sleep(FIRST_WORD)
+        return mistake.exit_code
+    with last_words(rank.world, rank.where, _debug()):
+        if launch.rank == 0:
+            code = command()
+            from steppe.engine import Crew
+
+            Crew(rank.world).dismiss(code)
+        else:
+            code = _obey(rank)
+        rank.world.close()
+    return code
+
+
+def join(launch: "Launch") -> Rank:
+    """Joins all ranks.
+
+    Called before anything is imported that starts threads. Requests to stop wait until `steppe.comm.listen_to_stops`.
 
     Raises
     ------
     Mistake
         There is no MPI library, or the launcher is not the library's.
     """
-    from steppe.comm import Whereabouts, find_launch, last_words, open_world, prepare_rank
+    from steppe.cli.control import tell
+    from steppe.comm import Whereabouts, cores_of_rank, open_world, prepare_rank
 
-    launch = find_launch()
-    if launch is not None:
-        prepare_rank(launch)
-    try:
-        world = open_world()
-    except Mistake:
-        if launch is not None and launch.rank > 0:
-            sys.exit(Mistake.exit_code)  # rank 0 says it for all, none of which knows of the others
-        raise
-    where = Whereabouts()
-    if launch is not None and world.rank == 0:
-        from steppe.cli.control import Speaker
+    prepare_rank(launch)
+    world = open_world(on_abort=lambda code: tell({"outcome": code}))
+    if world.rank == 0:
+        tell({"ready": world.size})
+    return Rank(world, Whereabouts(), cores_of_rank(world))
 
-        speaker = Speaker()
-        speaker.say({"ready": world.size})
-        speaker.close()
-    with last_words(world, where, "--debug" in sys.argv):
-        yield world, where
-        world.close()
+
+@contextmanager
+def rank_of_run() -> Iterator[Rank]:
+    """Rank 0 of those that have joined, or the only one. Of several, whatever is raised within ends all with one line."""
+    from steppe.comm import Serial, Whereabouts, last_words
+
+    rank = _joined or Rank(Serial(), Whereabouts(), None)
+    with last_words(rank.world, rank.where, _debug()):
+        yield rank
+
+
+def _obey(rank: Rank) -> Exit:
+    from steppe.cli.stop import Stop
+    from steppe.engine import obey
+
+    with Stop(says=False) as stop:
+        return Exit(obey(rank.world, stop, rank.where, rank.cores))
+
+
+def _debug() -> bool:
+    return "--debug" in sys.argv

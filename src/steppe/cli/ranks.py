@@ -46,12 +46,7 @@ def start_ranks(arguments: list[str], ranks: int) -> Exit | None:
         raise Mistake(f"--ranks {ranks} must be at least 1.")
     launch = find_launch()
     if launch is not None:
-        try:
-            check_ranks(ranks, launch)
-        except Mistake:
-            if launch.rank > 0:
-                sys.exit(Mistake.exit_code)
-            raise
+        check_ranks(ranks, launch)
         return None
     if ranks == 1:
         return None
@@ -85,6 +80,7 @@ class _Job:
         self._screen = contextlib.ExitStack()
         self._tell: Any = None
         self._ready = self._asked = self._interrupted = self._explained = False
+        self._outcome: Exit | None = None
         self._noise: list[str] = []
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
@@ -150,12 +146,15 @@ class _Job:
                     self._kill()
                     end = time.monotonic() + LAST  # nobody is left to write
             self._process.wait()
+            self._hear()
 
     def _hear(self) -> None:
         for message in self._control.messages():
             if "ready" in message:
                 self._ready = True
                 self._pass_on()
+            if "outcome" in message:
+                self._outcome = Exit(message["outcome"])
             if "cells" in message:
                 from steppe.cli.progress import progress
 
@@ -171,11 +170,13 @@ class _Job:
         lines = stream.lines()
         if lines is None:
             return False
+        over = self._explained and self._outcome is not None  # a rank has ended all: libraries may complain of the others
         for line in lines:
-            if stream.is_noise(line):
+            if stream.is_noise(line) or (over and not line.startswith("[rank ")):
                 self._noise.append(line)
             else:
                 self._explained |= line.startswith("steppe: ")
+                over = self._explained and self._outcome is not None
                 stream.target.write(line + "\n")
         stream.target.flush()
         return True
@@ -196,10 +197,14 @@ class _Job:
         """The exit code of the ranks, or of what befell them."""
         if self._interrupted:
             return Exit.INTERRUPTED
+        if self._outcome is not None:
+            return self._outcome
         assert self._process is not None
         code = self._process.returncode
-        if code in set(Exit) and (code != Exit.FAILURE or self._explained):
+        if code in set(Exit) - {Exit.FAILURE}:
             return Exit(code)
+        if self._explained:
+            return Exit.FAILURE
         sys.stderr.write("".join(line + "\n" for line in self._noise))
         number = abs(code) - 128 if code > 128 else abs(code)
         name = next((f"signal {number} ({one.name})" for one in signal.Signals if one == number and number > 1), f"code {code}")

@@ -1,8 +1,6 @@
 """`steppe run`: the main job."""
 
 import json as json_format
-import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +10,7 @@ from cyclopts import Parameter
 from steppe.cli.compiling import compiling_is_said
 from steppe.cli.control import supervised
 from steppe.cli.rank import rank_of_run
+from steppe.cli.stop import Stop
 from steppe.errors import Exit, RunFileError, SteppeError
 
 if TYPE_CHECKING:
@@ -79,33 +78,26 @@ def run(
     if threads is not None:
         changes["engine.threads"] = str(threads)
     failure = None
-    with rank_of_run() as (world, where):
-        from steppe.comm import cores_of_rank
-        from steppe.engine import Crew, obey, read_run_file
+    with rank_of_run() as rank:
+        from steppe.engine import Crew, read_run_file
 
-        cores = cores_of_rank(world) if world.size > 1 else None
-        with _Stop(says=world.rank == 0 and not supervised()) as stop:
-            if world.rank:
-                return Exit(obey(world, stop, where, cores))
-            crew = Crew(world, stop, where)
+        with Stop(says=not supervised()) as stop:
+            crew = Crew(rank.world, stop, rank.where)
             try:
                 whole = read_run_file(run_file, changes)
                 if show_config:
                     sys.stdout.write(whole.as_toml())
                     code = Exit.DONE
                 else:
-                    code = _run(whole, crew, cores, stop, until=until, fresh=fresh, quiet=quiet, json=json)
+                    code = _run(whole, crew, rank.cores, stop, until=until, fresh=fresh, quiet=quiet, json=json)
             except SteppeError as error:
                 failure, code = error, error.exit_code
-            crew.dismiss(code)
     if failure:
         raise failure
     return code
 
 
-def _run(
-    whole: "RunFile", crew: "Crew", cores: int | None, stop: "_Stop", *, until: str | None, fresh: bool, quiet: bool, json: bool
-) -> Exit:
+def _run(whole: "RunFile", crew: "Crew", cores: int | None, stop: Stop, *, until: str | None, fresh: bool, quiet: bool, json: bool) -> Exit:
     """What rank 0, or the only process, does."""
     from steppe.engine import Event, Plan, Simulation, summary
 
@@ -126,38 +118,6 @@ def _run(
     if was_complete and not quiet:
         sys.stderr.write("The run is complete; --fresh runs it again.\n")
     return Exit.DONE
-
-
-class _Stop:
-    """The first SIGINT, SIGTERM or SIGUSR1 asks for a stop; a second SIGINT interrupts. Of ranks, one `says` so."""
-
-    asked = False
-
-    def __init__(self, says: bool = True) -> None:
-        self._says = says
-
-    def __enter__(self) -> "_Stop":
-        from steppe.comm import listen_to_stops
-
-        self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
-        listen_to_stops()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: Any) -> None:
-        if self.asked and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        if not self.asked:
-            self.asked = True  # first of all: the second signal may come while this one is handled
-            # not sys.stderr: a handler must not enter a stream that it may have interrupted
-            if self._says:
-                os.write(2, b"Stopping after the days in work; a second Ctrl-C ends at once, back to the last checkpoint.\n")
-
-    def __call__(self) -> bool:
-        return self.asked
 
 
 def arguments_of(run_file: Path, **options: Any) -> list[str]:

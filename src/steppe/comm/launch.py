@@ -8,12 +8,9 @@ groups of variables are told apart by order.
 """
 
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from steppe.errors import Mistake
@@ -150,6 +147,8 @@ def find_mpiexec(library: Library, environment: Mapping[str, str] = os.environ) 
         None is found.
     """
     if given := environment.get("STEPPE_MPIEXEC"):
+        import shlex
+
         return shlex.split(given)
     found = _of_package(library) or _of_system(library, environment)
     if found is None:
@@ -162,6 +161,8 @@ def find_mpiexec(library: Library, environment: Mapping[str, str] = os.environ) 
 
 
 def _of_package(library: Library) -> Path | None:
+    from importlib.metadata import PackageNotFoundError, distribution
+
     for name in DISTRIBUTIONS:
         try:
             files = distribution(name).files or []
@@ -174,6 +175,8 @@ def _of_package(library: Library) -> Path | None:
 
 
 def _of_system(library: Library, environment: Mapping[str, str]) -> Path | None:
+    import shutil
+
     kind = "openmpi" if library.name == "Open MPI" else "mpich"
     folders = [folder.parent / "bin" for folder in (library.file.parents if library.file else ()) if folder.name.startswith("lib")]
     for name in (f"mpiexec.{kind}", "mpiexec"):
@@ -187,6 +190,8 @@ def _of_system(library: Library, environment: Mapping[str, str]) -> Path | None:
 
 def describe_mpi() -> dict[str, str]:
     """What `steppe info --mpi` shows."""
+    import shlex
+
     library = find_library()
     import mpi4py
 

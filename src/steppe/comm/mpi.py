@@ -26,8 +26,10 @@ DIMENSIONS = 8
 MANY = 256  # messages under way, from which on those sent are looked after
 
 
-def open_mpi(launch: Launch, node: str | None = None) -> "Mpi":
-    """Initialises MPI and returns the world of all ranks; `node` stands for another machine than this one (tests).
+def open_mpi(launch: Launch, host: str | None = None, on_abort: Callable[[int], None] = lambda code: None) -> "Mpi":
+    """Initialises MPI and returns the world of all ranks; `host` stands for another than this one (tests).
+
+    `on_abort` is told the exit code by the rank that ends all, just before: launchers do not always pass it on.
 
     Raises
     ------
@@ -44,7 +46,12 @@ def open_mpi(launch: Launch, node: str | None = None) -> "Mpi":
             warnings.simplefilter("ignore", RuntimeWarning)  # mpi4py's own doubt about the launcher: check_size knows
             MPI.Init_thread(MPI.THREAD_SERIALIZED)
     check_size(launch, library, MPI.COMM_WORLD.size)
-    return Mpi(MPI.COMM_WORLD.Dup(), ours, node)
+    try:
+        return Mpi(MPI.COMM_WORLD.Dup(), ours, host, on_abort)
+    except BaseException as error:  # the others wait for this rank
+        os.write(2, f"steppe: rank {launch.rank} cannot join the others: {type(error).__name__}: {error}\n".encode())
+        MPI.COMM_WORLD.Abort(Exit.FAILURE)
+        raise
 
 
 class Mpi:
@@ -56,22 +63,27 @@ class Mpi:
         Of mpi4py; used by this world alone.
     finalise
         Whether `close` ends MPI: mpi4py's own way, at the exit of the interpreter, is where a rank that failed would wait for ever.
-    node
-        What ranks of one machine have in common; by default found out.
+    host
+        What ranks of one host have in common; by default found out.
+    on_abort
+        Is told the exit code before `abort` ends all.
     """
 
-    def __init__(self, comm: Any, finalise: bool = False, node: str | None = None) -> None:
+    def __init__(
+        self, comm: Any, finalise: bool = False, host: str | None = None, on_abort: Callable[[int], None] = lambda code: None
+    ) -> None:
         from mpi4py import MPI
 
         self._mpi = MPI
         self._comm = comm
         self._finalise = finalise
+        self._on_abort = on_abort
         self._closed = False
         self._live: dict[int, Passing] = {}  # what is under way, so that its arrays stay alive
         self._standing: set[Persistent] = set()
         self.rank: int = comm.rank
         self.size: int = comm.size
-        self._wake = Wake(self, node)
+        self._wake = Wake(self, host)
 
     def send(self, array: Array, to: int, tag: int = 0) -> "Passing":
         """Starts to send a copy of `array`."""
@@ -199,6 +211,7 @@ class Mpi:
     def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
         """Ends all ranks; the first that calls this says why, in one line on standard error, and the job ends with its `code`."""
         if self._wake.first():
+            self._on_abort(code)
             line = " ".join(message.split())
             os.write(2, f"steppe: {line}\n".encode())
         else:

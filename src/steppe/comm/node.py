@@ -4,24 +4,27 @@ import mmap
 import os
 import socket
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.comm.agree import agree_on
-from steppe.comm.wake import number_of
 from steppe.comm.world import World
 from steppe.errors import Failure
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")  # tells hosts of one name apart
 
 
-def nodes(world: World) -> list[int]:
-    """The host of each rank, by rank; hosts are numbered in the order of their lowest ranks. Every rank calls it."""
+def nodes(world: World, host: str | None = None) -> list[int]:
+    """The host of each rank, by rank; hosts are numbered in the order of their lowest ranks. Every rank calls it.
+
+    host: stands for another than this one (tests).
+    """
     processes = "/proc/self/ns/pid"  # ranks in containers of their own do not see each other
     told = [BOOT.read_text() if BOOT.exists() else "", os.readlink(processes) if os.path.exists(processes) else ""]
-    found = _of_all(world, [number_of(" ".join([socket.gethostname(), *told]))])[:, 0].tolist()
+    found = _of_all(world, [_number(host or " ".join([socket.gethostname(), *told]))])[:, 0].tolist()
     numbers = {host: number for number, host in enumerate(dict.fromkeys(found))}
     return [numbers[host] for host in found]
 
@@ -57,6 +60,10 @@ def shared(world: World, node: Sequence[int], length: int) -> NDArray[np.uint8]:
         if file >= 0:
             os.close(file)
     return np.frombuffer(memory, np.uint8)
+
+
+def _number(host: str) -> int:
+    return int.from_bytes(sha256(host.encode()).digest()[:7])
 
 
 def _of_all(world: World, numbers: Sequence[int]) -> NDArray[np.int64]:

@@ -6,10 +6,10 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from steppe.comm.launch import Launch, find_launch
-from steppe.comm.wake import this_node
 
 if TYPE_CHECKING:
     from steppe.comm.world import World
@@ -44,13 +44,15 @@ def listen_to_stops() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
 
 
-def open_world(node: str | None = None) -> "World":
+def open_world(host: str | None = None, on_abort: Callable[[int], None] = lambda code: None) -> "World":
     """The world of all ranks where a launcher started several, else that of one; called once, by all ranks alike.
 
     Parameters
     ----------
-    node
-        Stands for another machine than this one (tests).
+    host
+        Stands for another than this one (tests).
+    on_abort
+        Of several ranks, is told the exit code by the one that ends all, just before: launchers do not always pass it on.
 
     Raises
     ------
@@ -64,25 +66,24 @@ def open_world(node: str | None = None) -> "World":
         return Serial()
     from steppe.comm.mpi import open_mpi
 
-    return open_mpi(launch, node)
+    return open_mpi(launch, host, on_abort)
 
 
-def cores_of_rank(world: "World", node: str | None = None) -> int:
-    """How many threads a rank may start: the cores that it may use, shared with the ranks of its node that may use them too; at least 1."""
+def cores_of_rank(world: "World", host: str | None = None) -> int:
+    """How many threads a rank may start: the cores that it may use, shared with the ranks of its host that may use them too; at least 1.
+
+    host: stands for another than this one (tests).
+    """
     import numpy as np
 
-    from steppe.comm.wake import number_of
+    from steppe.comm.node import nodes
 
-    mine = np.zeros(MOST_CORES + 1, dtype=np.int64)
-    mine[0] = number_of(node or this_node())
+    hosts = nodes(world, host)
     allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    mine[1:][[core for core in allowed if core < MOST_CORES]] = 1
-    found = world.gather(mine)
-    table = np.stack(found) if found is not None else np.empty((world.size, mine.size), dtype=np.int64)
-    world.broadcast(table)
-    users = table[table[:, 0] == mine[0], 1:].sum(axis=0)
-    own = mine[1:] == 1
-    return max(1, int((1.0 / users[own]).sum() + 1e-9))
+    users = np.zeros((max(hosts) + 1, MOST_CORES), np.int64)
+    own = hosts[world.rank], [core for core in allowed if core < MOST_CORES]
+    users[own] = 1
+    return max(1, int((1.0 / world.reduce(users, "sum")[own]).sum() + 1e-9))
 
 
 class Lines(io.TextIOBase):

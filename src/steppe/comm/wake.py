@@ -3,42 +3,26 @@
 Waiting for a message of MPI takes a whole processor. A rank without work therefore sleeps in the kernel until a datagram comes, and then
 enters the broadcast that is under way already:
 
-    rank 0 --- datagram --> each rank of its node
-           --- a byte over TCP --> the leader (lowest rank) of each other node --- datagram --> each rank of that node
+    rank 0 --- datagram --> each rank of its host
+           --- a byte over TCP --> the leader (lowest rank) of each other host --- datagram --> each rank of that host
 
 Datagrams go to abstract Unix sockets, whose names die with their processes; all names and first words hold a key that only this job knows.
 """
 
 import contextlib
-import hashlib
-import os
 import secrets
 import socket
 import sys
 import time
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from steppe.comm.node import nodes
+from steppe.comm.world import World
 from steppe.errors import Failure
-
-if TYPE_CHECKING:
-    from steppe.comm.world import World
 
 KEY = 16  # bytes
 PATIENCE = 10.0  # [s] for leaders to connect
-
-
-def this_node() -> str:
-    """What processes have in common that can reach each other by Unix sockets."""
-    try:
-        namespace = os.readlink("/proc/self/ns/net")
-    except OSError:
-        namespace = ""
-    return f"{socket.gethostname()} {namespace}"
-
-
-def number_of(node: str) -> int:
-    """A number for a node that can be sent."""
-    return int.from_bytes(hashlib.blake2b(node.encode(), digest_size=8).digest(), "little", signed=True)
 
 
 class Wake:
@@ -47,12 +31,12 @@ class Wake:
     `works` is the same on every rank: False where some rank has no such sockets (they are Linux's) or cannot reach rank 0.
     """
 
-    def __init__(self, world: "World", node: str | None = None) -> None:
+    def __init__(self, world: World, host: str | None = None) -> None:
         self._rank = world.rank
         self._key = _from_rank_0(world, secrets.token_bytes(2 * KEY))
-        nodes = _nodes(world, node or this_node())
-        mine = [rank for rank in range(world.size) if nodes[rank] == nodes[world.rank]]
-        leaders = [nodes.index(node) for node in dict.fromkeys(nodes)][1:]  # of the other nodes
+        hosts = nodes(world, host)
+        mine = [rank for rank in range(world.size) if hosts[rank] == hosts[world.rank]]
+        leaders = [hosts.index(one) for one in range(1, max(hosts) + 1)]
         self._mates = mine[1:] if world.rank == mine[0] else []
         self._inbox: socket.socket | None = None
         self._outbox: socket.socket | None = None
@@ -72,7 +56,7 @@ class Wake:
         return True
 
     def _greet(self) -> bool:
-        """Whether the ranks of this node are there indeed; what is sent is not the word and counts for nothing."""
+        """Whether the ranks of this host are there indeed; what is sent is not the word and counts for nothing."""
         try:
             for rank in self._mates:
                 self._sender.sendto(b"", self._name(rank))
@@ -80,7 +64,7 @@ class Wake:
             return False
         return True
 
-    def _connect(self, world: "World", leaders: list[int]) -> bool:
+    def _connect(self, world: World, leaders: list[int]) -> bool:
         if not leaders:
             return True
         listener = None
@@ -128,7 +112,7 @@ class Wake:
             for connection in self._leaders:
                 connection.sendall(b"!")
         except OSError as error:
-            raise Failure(f"A node is gone: {error}.") from None
+            raise Failure(f"A host is gone: {error}.") from None
         self._rouse_mates()
 
     def sleep(self) -> None:
@@ -149,7 +133,7 @@ class Wake:
             pass
 
     def first(self) -> bool:
-        """True for the first rank of a node that asks, False ever after: who says why the job ends."""
+        """True for the first rank of a host that asks, False ever after: who says why the job ends."""
         if sys.platform != "linux":
             return True
         self._spoken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -185,19 +169,7 @@ class Wake:
         return f"\0steppe-{self._key[:KEY].hex()}-{who}"
 
 
-def _from_rank_0(world: "World", given: bytes) -> bytes:
-    import numpy as np
-
+def _from_rank_0(world: World, given: bytes) -> bytes:
     array = np.frombuffer(given, dtype=np.uint8).copy()
     world.broadcast(array)
     return array.tobytes()
-
-
-def _nodes(world: "World", node: str) -> list[int]:
-    """A number for the node of every rank, the same for ranks of one node."""
-    import numpy as np
-
-    found = world.gather(np.array([number_of(node)]))
-    table = np.concatenate(found) if found is not None else np.empty(world.size, dtype=np.int64)
-    world.broadcast(table)
-    return [int(number) for number in table]

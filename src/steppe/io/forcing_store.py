@@ -194,13 +194,30 @@ def read_small(path: Path, name: str) -> NDArray[Any]:
     DamagedError
         It is missing or cannot be read.
     """
-    import zarr
-
     try:
-        values: NDArray[Any] = np.asarray(zarr.open_array(path / name, mode="r")[...])
+        values = _read_plain(path / name)
+        if values is None:
+            import zarr
+
+            values = np.asarray(zarr.open_array(path / name, mode="r")[...])
     except (OSError, ValueError, RuntimeError) as error:
         raise DamagedError(f'"{path / name}" cannot be read ({error}). Restore the store, or make it again.') from None
     return values
+
+
+def _read_plain(path: Path) -> NDArray[Any] | None:
+    """An array as Steppe writes small ones, one chunk of zstd; None for one of another form, which zarr has to be imported for."""
+    about = json.loads((path / "zarr.json").read_bytes())
+    shape, codecs = about["shape"], [codec["name"] for codec in about["codecs"]]
+    if about["chunk_grid"]["configuration"].get("chunk_shape") != shape or codecs != ["bytes", "zstd"]:
+        return None
+    if about["chunk_key_encoding"] != {"name": "default", "configuration": {"separator": "/"}}:
+        return None
+    from numcodecs.zstd import decompress
+
+    data = decompress((path / "c").joinpath(*("0" for _ in shape)).read_bytes())
+    values = np.frombuffer(data, np.dtype(about["data_type"]).newbyteorder("<" if "little" in str(about["codecs"][0]) else ">"))
+    return values.reshape(shape).astype(about["data_type"])
 
 
 def read_static(path: Path, variable: str, grid: Grid) -> NDArray[np.float64]:

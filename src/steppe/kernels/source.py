@@ -2,11 +2,12 @@
 
 import builtins
 import dis
+import functools
 import inspect
 import linecache
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from steppe.errors import ModelError, nearest
 from steppe.kernels import primitives
@@ -33,17 +34,29 @@ def named(function: Callable[..., Any]) -> Iterator[tuple[str, Any, str]]:
     code = function.__code__
     closed = {name: cell.cell_contents for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
     known = {**vars(builtins), **function.__globals__, **closed}
-    seen, line = set(), code.co_firstlineno
-    for instruction in dis.get_instructions(code):
-        line = (instruction.positions and instruction.positions.lineno) or line
-        name = instruction.argval
-        if instruction.opname not in ("LOAD_GLOBAL", "LOAD_DEREF") or name in seen or name in code.co_cellvars:
-            continue
-        seen.add(name)
+    for name, line in _read(code).outside:
         where = place(code.co_filename, line)
         if name not in known:
             raise ModelError(f'{where}: there is no "{name}".{nearest(name, function.__globals__)}')
         yield name, known[name], where
+
+
+class _Read(NamedTuple):
+    outside: tuple[tuple[str, int], ...]  # names that code takes from outside itself, each with the first line where it does
+    attributes: frozenset[str]
+
+
+@functools.cache
+def _read(code: CodeType) -> _Read:
+    outside: dict[str, int] = {}
+    attributes, line = set(), code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        line = (instruction.positions and instruction.positions.lineno) or line
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_DEREF") and instruction.argval not in code.co_cellvars:
+            outside.setdefault(instruction.argval, line)
+        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            attributes.add(instruction.argval)
+    return _Read(tuple(outside.items()), frozenset(attributes))
 
 
 def functions(function: Callable[..., Any]) -> list[FunctionType]:
@@ -78,7 +91,7 @@ def check_names(function: Callable[..., Any]) -> None:
 
 def attributes(function: Callable[..., Any]) -> set[str]:
     """The names of all attributes that a function and those it reaches read: a field that is not among them is not used."""
-    return {i.argval for f in functions(function) for i in dis.get_instructions(f) if i.opname in ("LOAD_ATTR", "LOAD_METHOD")}
+    return {name for f in functions(function) for name in _read(f.__code__).attributes}
 
 
 def in_memory(function: Callable[..., Any] | CodeType) -> str:

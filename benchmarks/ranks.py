@@ -1,0 +1,79 @@
+"""What ranks cost before they compute, while they wait and when they meet: start-up, idle processors, waking, gathering."""
+
+import sys
+import time
+from functools import partial
+
+from benchmarks.figures import Figure, MissingPeer
+from benchmarks.queensland import FIRST_YEAR, FOLDER, STEPPE, run_file
+from benchmarks.ranks_program import IDLE, RANKS_AWAKE
+from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, output, process_seconds, ratio
+from steppe.comm import find_library, find_mpiexec
+from steppe.errors import Mistake
+
+RANKS = 8
+BARE = "import numpy, numba, mpi4py.MPI"
+KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}  # as an installed Python package is
+
+
+def figures(quick: bool) -> list[Figure]:
+    """First day of Queensland on 8 ranks beside 8 processes that only import; what a program of ranks finds of itself."""
+    try:
+        mpiexec = find_mpiexec(find_library())
+    except Mistake as mistake:
+        raise MissingPeer(str(mistake)) from None
+    first_day = [
+        STEPPE,
+        "run",
+        str(run_file(2)),
+        "--fresh",
+        "--quiet",
+        "--until",
+        f"{FIRST_YEAR}-01-01",
+        "--output",
+        str(FOLDER / "run-ranks"),
+    ]
+    started = {"bare": [*mpiexec, "-n", str(RANKS), sys.executable, "-c", BARE], "steppe": [*mpiexec, "-n", str(RANKS), *first_day]}
+    rounds = QUICK_ROUNDS if quick else ROUNDS
+    wall: dict[str, list[float]] = {name: [] for name in started}
+
+    def run(name: str) -> float:
+        begin = time.perf_counter()
+        seconds = process_seconds(started[name], KEEP_COMPILED)
+        wall[name].append(time.perf_counter() - begin)
+        return seconds
+
+    cpu = alternate({name: partial(run, name) for name in started}, rounds)
+    waited = {name: seconds[1:] for name, seconds in wall.items()}
+    found = []
+    for what, samples in (("wall time", waited), ("CPU time", cpu)):
+        times = ratio(samples["steppe"], samples["bare"])
+        found.append(
+            Figure(
+                f"first day on {RANKS} ranks over bare imports, {what}", times.value, "x", at_most=2.0, note=times.spread, samples=samples
+            )
+        )
+    return found + _of_program(mpiexec, quick)
+
+
+def _of_program(mpiexec: list[str], quick: bool) -> list[Figure]:
+    """What ranks measure of themselves: `benchmarks.ranks_program`."""
+
+    def run(ranks: int, what: str) -> list[float]:
+        text = output([*mpiexec, "-n", str(ranks), sys.executable, "-m", "benchmarks.ranks_program", what, "quick" if quick else "whole"])
+        return [float(word) for word in text.split()]
+
+    (idle,) = run(RANKS, "idle")
+    typical, worst = run(RANKS_AWAKE, "wake")
+    ours, bare = run(RANKS_AWAKE, "gather")
+    return [
+        Figure(f"an idle rank of {RANKS}, the busiest", 100 * idle, "% of a core", at_most=0.5, note=f"over {IDLE[quick]:g} s"),
+        Figure(
+            f"waking {RANKS_AWAKE} ranks, the last of them, median",
+            1e3 * typical,
+            "ms",
+            at_most=1.0,
+            note=f"9 of 10 under {1e3 * worst:.2g} ms",
+        ),
+        Figure(f"gather on {RANKS_AWAKE} ranks over a bare Gatherv", ours / bare, "x", at_most=1.3, note=f"{1e6 * ours:.0f} us"),
+    ]

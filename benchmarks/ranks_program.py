@@ -1,0 +1,71 @@
+"""Ranks that measure themselves: `mpiexec -n N python -m benchmarks.ranks_program idle|wake|gather quick|whole`; rank 0 prints seconds."""
+
+import os
+import sys
+import time
+
+import numpy as np
+
+from steppe.comm import World, open_world
+
+IDLE = {False: 10.0, True: 3.0}  # [s], by quick
+CALLS = {False: 200, True: 40}
+RANKS_AWAKE = max(2, min(4, len(os.sched_getaffinity(0))))  # a processor each
+CELLS = 15_208  # of Queensland
+
+
+def idle(world: World, quick: bool) -> list[float]:
+    """The CPU time of the busiest waiting rank for each second that it waits."""
+    begin, cpu = time.perf_counter(), time.process_time()
+    if world.rank == 0:
+        time.sleep(IDLE[quick])
+    world.call(np.zeros(1))
+    share = 0.0 if world.rank == 0 else (time.process_time() - cpu) / (time.perf_counter() - begin)
+    return [float(world.reduce(np.array([share]), "max")[0])]
+
+
+def wake(world: World, quick: bool) -> list[float]:
+    """From the call of rank 0 to the last rank that has its message: median and nine tenths. One clock serves all processes of a host."""
+    late = []
+    for _ in range(CALLS[quick]):
+        message = np.zeros(1)
+        if world.rank == 0:
+            time.sleep(0.01)  # the others sleep
+            message[0] = time.monotonic()
+        world.call(message)
+        late.append(float(world.reduce(np.array([time.monotonic() - message[0]]), "max")[0]))
+    return [float(np.median(late)), float(np.quantile(late, 0.9))]
+
+
+def gather(world: World, quick: bool) -> list[float]:
+    """A variable of all cells to rank 0, and the same by MPI alone with lengths that are known; medians of calls in turn."""
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    ends = np.linspace(0, CELLS, world.size + 1).astype(int)
+    mine = np.full(ends[world.rank + 1] - ends[world.rank], world.rank, np.float32)
+    times: list[list[float]] = [[], []]
+    for _ in range(10 * CALLS[quick]):
+        for which, run in enumerate((lambda: world.gather(mine), lambda: _bare(comm, mine, np.diff(ends)))):
+            world.barrier()
+            begin = time.perf_counter()
+            run()
+            times[which].append(time.perf_counter() - begin)
+    return [float(np.median(seconds)) for seconds in times]
+
+
+def _bare(comm: object, mine: np.ndarray, sizes: np.ndarray) -> None:
+    whole = [np.empty(CELLS, np.float32), sizes] if comm.rank == 0 else None  # type: ignore[attr-defined]
+    comm.Gatherv(mine, whole)  # type: ignore[attr-defined]
+
+
+def main(what: str, length: str) -> None:
+    world = open_world()
+    found = {"idle": idle, "wake": wake, "gather": gather}[what](world, length == "quick")
+    if world.rank == 0:
+        print(*found)
+    world.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

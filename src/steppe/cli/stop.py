@@ -1,0 +1,38 @@
+"""Requests to stop, by signals."""
+
+import os
+import signal
+from typing import Any
+
+
+class Stop:
+    """The first SIGINT, SIGTERM or SIGUSR1 asks for a stop; a second SIGINT interrupts. Of ranks, one `says` so."""
+
+    asked = False
+
+    def __init__(self, says: bool = True) -> None:
+        self._says = says
+
+    def __enter__(self) -> "Stop":
+        from steppe.comm import listen_to_stops
+
+        self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+        listen_to_stops()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: Any) -> None:
+        if self.asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if not self.asked:
+            self.asked = True  # first of all: the second signal may come while this one is handled
+            # not sys.stderr: a handler must not enter a stream that it may have interrupted
+            if self._says:
+                os.write(2, b"Stopping after the days in work; a second Ctrl-C ends at once, back to the last checkpoint.\n")
+
+    def __call__(self) -> bool:
+        """Whether a stop was asked for."""
+        return self.asked
