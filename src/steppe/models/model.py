@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.clock import Clock
+from steppe.grid import Edges
 from steppe.packed import Packed
 from steppe.variable import Variable
 
@@ -107,10 +108,12 @@ class Needs:
     """What a model asks of its surroundings.
 
     unit: "cells" (packed, no neighbours) or "boxes" (halo cells per dim in `halo`). cost: relative time of a cell.
+    edges: what lies beyond the ends of a dim, "wall", "periodic" or "pole"; default: walls, but columns round the Earth are periodic.
     """
 
     unit: str = "cells"
     halo: Mapping[str, int] | None = None
+    edges: Edges | None = None
     cost: float = 1.0
 
 
