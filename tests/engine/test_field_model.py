@@ -102,6 +102,24 @@ def test_ranks_do_not_change_a_byte(run_file, model, counts):
     assert all(each == found[1] for each in found.values())
 
 
+@pytest.mark.parametrize(("first", "then"), [(1, 4), (3, 1), (2, 7)])
+def test_what_some_ranks_begin_others_go_on_with(run_file, first, then):
+    def begin(simulation: Simulation) -> None:
+        simulation.set("concentration", 100.0, {"box": [143.0, -23.0, 144.0, -22.0]})
+        simulation.step(31)
+        simulation.checkpoint()
+
+    run_files = {name: run_file.parent / name / "run.toml" for name in ("whole", "parts")}
+    for path in run_files.values():
+        path.parent.mkdir()
+        path.write_text(run_file.read_text().replace("box.zarr", "../box.zarr"))
+    for ranks, path in ((1, run_files["whole"]), (first, run_files["parts"])):
+        on_ranks(ranks, path, begin)
+    for ranks, path in ((1, run_files["whole"]), (then, run_files["parts"])):
+        on_ranks(ranks, path, Simulation.run)
+    assert digest(run_files["parts"].parent / "out") == digest(run_files["whole"].parent / "out")
+
+
 AROUND = """\
 from examples.diffusion import Diffusion
 from steppe.models import Needs
