@@ -98,11 +98,13 @@ def test_several_arrays_with_parities_and_species_fill_halos_as_one_look_at_the_
         own = numbered(boxes)[world.rank]
         scalar, vector = own.astype(dtype), own.astype(dtype)
         species = np.stack([[own, 2 * own]] * 3).astype(dtype)
-        exchange = r.exchange([scalar, vector, species], [1, -1, 1])
+        both = np.stack([own, own]).astype(dtype)
+        exchange = r.exchange([scalar, vector, species, both], [1, -1, 1, (1, -1)])
         exchange.finish()
         assert (vector == expected[world.rank]).all()
         assert (scalar == abs(expected[world.rank])).all()
         assert (species[:, 1] == 2 * scalar).all()
+        assert (both == [scalar, vector]).all()
         return b.n_cells
 
     assert sum(run_threads(len(boxes), rank)) == sum(np.prod(block) for block in boxes.domain.blocks)
