@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +17,8 @@ RANKS = 10_000
 
 def figures(quick: bool) -> list[Figure]:
     """An exchange may take the time of its copies and three bare pairs."""
-    rounds = QUICK_ROUNDS if quick else 3 * ROUNDS
-    command = [*find_mpiexec(find_library()), "-n", "2", sys.executable, "-m", "benchmarks.exchange_ranks", str(rounds)]
-    cases = json.loads(output(command))
+    rounds = 10 * (QUICK_ROUNDS if quick else 3 * ROUNDS)
+    cases = measured(2, "messages", rounds)
     long = {name: float(np.median(values)) for name, values in cases.pop("long").items()}
     found = []
     for case, samples in cases.items():
@@ -26,9 +26,28 @@ def figures(quick: bool) -> list[Figure]:
         exchange, bare, copies = (np.array(samples[name]) for name in ("exchange", "bare pair", "copies"))
         note = ", ".join(f"{name} {np.median(values):.1f} us" for name, values in samples.items())
         value = float(np.median((exchange - copies) / bare))
-        found.append(Figure(f"exchange of 3 fields, {case}, {size:,} bytes", value, "bare pairs", at_most=3.0, note=note, samples=samples))
+        found.append(Figure(f"exchange of {case}, {size:,} bytes", value, "bare pairs", at_most=3.0, note=note, samples=samples))
     note = f"unpoked {long['unpoked']:.0f} us, no work {long['no work']:.0f} us"
-    return [*found, Figure("wait for 512,000 bytes behind work, poked", long["poked"], "us", note=note), *plans()]
+    found.append(Figure("wait for 512,000 bytes behind work, poked", long["poked"], "us", note=note))
+    return [*found, field_model(quick), *plans()]
+
+
+def measured(ranks: int, what: str, rounds: int) -> Any:
+    """What so many ranks tell."""
+    command = [*find_mpiexec(find_library()), "-n", str(ranks), sys.executable, "-m", "benchmarks.exchange_ranks", what, str(rounds)]
+    return json.loads(output(command))
+
+
+def field_model(quick: bool) -> Figure:
+    """What halos cost a field model: CPU time of two ranks over that of one."""
+    rounds = QUICK_ROUNDS if quick else ROUNDS
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(QUICK_ROUNDS):
+        for ranks, samples in seconds.items():
+            samples += measured(ranks, "model", rounds)
+    one, two = (float(np.median(samples)) for samples in seconds.values())
+    note = f"ten steps of 1000 x 1000 cells: one rank {one:.2f} s, two {two:.2f} s; waiting for a rank that has lost its core counts"
+    return Figure("shallow water, CPU of two ranks / one", two / one, "x", note=note)
 
 
 def plans() -> list[Figure]:

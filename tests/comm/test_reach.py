@@ -1,3 +1,4 @@
+import weakref
 from itertools import product
 
 import numpy as np
@@ -6,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steppe.comm import BoxReach, Recorded, Serial, World, run_threads
+from steppe.comm.reach import KEPT
 from steppe.comm.world import EXCHANGE_TAG
 from steppe.errors import Failure
 from steppe.grid import Box, Boxes, Domain, Edges, Face, Join
@@ -96,11 +98,13 @@ def test_several_arrays_with_parities_and_species_fill_halos_as_one_look_at_the_
         own = numbered(boxes)[world.rank]
         scalar, vector = own.astype(dtype), own.astype(dtype)
         species = np.stack([[own, 2 * own]] * 3).astype(dtype)
-        exchange = r.exchange([scalar, vector, species], [1, -1, 1])
+        both = np.stack([own, own]).astype(dtype)
+        exchange = r.exchange([scalar, vector, species, both], [1, -1, 1, (1, -1)])
         exchange.finish()
         assert (vector == expected[world.rank]).all()
         assert (scalar == abs(expected[world.rank])).all()
         assert (species[:, 1] == 2 * scalar).all()
+        assert (both == [scalar, vector]).all()
         return b.n_cells
 
     assert sum(run_threads(len(boxes), rank)) == sum(np.prod(block) for block in boxes.domain.blocks)
@@ -130,10 +134,28 @@ def test_a_model_that_swaps_its_arrays_or_makes_new_ones_gets_their_own_halos() 
         field[:, 0] = field[:, -1] = np.nan
         r.exchange([field]).finish()
         assert (field[1:-1, 0] == field[1:-1, -2]).all()
-    for _ in range(30):
-        field = filled(b)
+    fields = [filled(b) for _ in range(3 * KEPT)]
+    alive = [weakref.ref(field) for field in fields]
+    while fields:
+        field = fields.pop()
         r.exchange([field]).finish()
         assert (field[1:-1, 0] == field[1:-1, -2]).all()
+    del field
+    assert sum(reference() is not None for reference in alive) <= KEPT
+
+
+def test_what_is_kept_of_an_exchange_serves_the_same_arrays_and_parities_alone() -> None:
+    b = Boxes(Domain.of({"y": 4, "x": 6}, POLES), {"y": 1, "x": 1}, [(1, 1)])[0]
+    r, fields = reach(b), filled(b, 3)
+    for parities in (None, [-1], [1], [-1]):
+        r.exchange([fields], parities).finish()
+        beyond = np.roll(fields[:, 1, 1:-1], 3, axis=-1)
+        assert (fields[:, 0, 1:-1] == (-beyond if parities == [-1] else beyond)).all()
+    fields[:, b.own[0], b.own[1]] += 1.0
+    before = fields[1].copy()
+    r.exchange([fields[:1]]).finish()
+    assert (fields[0, 0, 1:-1] == np.roll(fields[0, 1, 1:-1], 3)).all()
+    assert (fields[1] == before).all()
 
 
 def test_a_second_exchange_waits_for_the_first_to_be_finished() -> None:

@@ -102,6 +102,49 @@ def test_ranks_do_not_change_a_byte(run_file, model, counts):
     assert all(each == found[1] for each in found.values())
 
 
+@pytest.mark.parametrize(("first", "then"), [(1, 4), (3, 1), (2, 7)])
+def test_what_some_ranks_begin_others_go_on_with(run_file, first, then):
+    def begin(simulation: Simulation) -> None:
+        simulation.set("concentration", 100.0, {"box": [143.0, -23.0, 144.0, -22.0]})
+        simulation.step(31)
+        simulation.checkpoint()
+
+    run_files = {name: run_file.parent / name / "run.toml" for name in ("whole", "parts")}
+    for path in run_files.values():
+        path.parent.mkdir()
+        path.write_text(run_file.read_text().replace("box.zarr", "../box.zarr"))
+    for ranks, path in ((1, run_files["whole"]), (first, run_files["parts"])):
+        on_ranks(ranks, path, begin)
+    for ranks, path in ((1, run_files["whole"]), (then, run_files["parts"])):
+        on_ranks(ranks, path, Simulation.run)
+    assert digest(run_files["parts"].parent / "out") == digest(run_files["whole"].parent / "out")
+
+
+AROUND = """\
+from examples.diffusion import Diffusion
+from steppe.models import Needs
+
+class Around(Diffusion):
+    name = "around"
+    needs = Needs(unit="boxes", halo={"y": 1, "x": 1}, edges={"y": "periodic"})
+
+MODEL = Around
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_model_says_what_lies_beyond_its_edges(run_file, ranks):
+    (run_file.parent / "around.py").write_text(AROUND)
+    run_file.write_text(run_file.read_text().replace(f"{EXAMPLES}/diffusion.py", "around.py"))
+
+    def bottom(simulation: Simulation) -> np.ndarray:
+        simulation.set("concentration", 6.0, {"cell": [143.0, -20.0]})
+        simulation.step(1)
+        return simulation["concentration"].values[-1]
+
+    assert on_ranks(ranks, run_file, bottom).tolist() == [1.0] * 6 + [2.0] + [1.0] * 9
+
+
 def test_too_many_ranks_are_told_the_nearest_numbers(run_file):
     with pytest.raises(GridError, match=r"12 x 16 cells cannot be cut into 17 boxes .* Start 16 or 18 ranks\."):
         on_ranks(17, run_file, Simulation.run)

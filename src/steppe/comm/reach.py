@@ -19,6 +19,7 @@ from steppe.errors import Failure
 Slices = tuple[slice, ...]
 Total = Callable[[Array, Callable[[Array, Operation], Array]], float]
 Copy = Callable[[Array, Array], Any]  # fills the first array from the second
+Parity = int | tuple[int, ...]  # 1 or -1, of an array or of each entry of its first dimension
 
 KEPT = 8  # sets of arrays whose buffers are kept: a model that swaps old and new in a few sub-steps has fewer
 
@@ -92,18 +93,19 @@ class BoxReach:
         self._kept: dict[object, BoxExchange] = {}  # by where the arrays lie
         self._known: dict[object, BoxExchange] = {}  # the same by the arrays, which they keep alive: a much quicker look
 
-    def exchange(self, arrays: Sequence[Array], parities: Sequence[int] | None = None) -> "BoxExchange":
+    def exchange(self, arrays: Sequence[Array], parities: Sequence[Parity] | None = None) -> "BoxExchange":
         """Starts filling the halos of `arrays`, of one dtype, whose last dimensions are the box with halos.
 
         Their own cells are read now, so they may change at once; their halos may be read after `finish`. What an exchange needs is
-        made once for the same arrays: those of the last few sets are kept.
+        made once for the same arrays: those of the last few sets are kept. Fields in one array go quicker than each in its own.
 
         Parameters
         ----------
         arrays
             Any dimensions before those of the box (species, levels) go with it.
         parities
-            1 or -1 for each array: -1 when its values point along an axis, and so change sign beyond a pole. Default: 1.
+            1 or -1 for each array, or such numbers for the entries of its first dimension: -1 when values point along an axis, and so
+            change sign beyond a pole. Default: 1.
 
         Raises
         ------
@@ -143,7 +145,7 @@ class BoxReach:
 class BoxExchange:
     """An exchange of the halos of some arrays, with its buffers and every copy into and out of them: made once, started many times."""
 
-    def __init__(self, world: World, plan: Plan | None, arrays: Sequence[Array], signs: Sequence[int] | None) -> None:
+    def __init__(self, world: World, plan: Plan | None, arrays: Sequence[Array], signs: Sequence[Parity] | None) -> None:
         if plan is None:
             raise Failure("There are no halos to exchange: the model's cells have no neighbours.")
         if len({array.dtype for array in arrays}) != 1:
@@ -158,8 +160,8 @@ class BoxExchange:
             for piece in plan.receives:
                 targets.setdefault(piece.peer, []).append(array[_last(piece.mine)])
             for piece in plan.sends:
-                copy = _negate if piece.parity == sign == -1 else np.copyto
-                sources.setdefault(piece.peer, []).append((copy, _turned(array[_last(piece.mine)], piece)))
+                source = _turned(array[_last(piece.mine)], piece)
+                sources.setdefault(piece.peer, []).append((np.copyto if piece.parity > 0 else _signed(sign, source), source))
         within = zip(targets.pop(world.rank, []), sources.pop(world.rank, []), strict=True)
         self._within = [(copy, halo, source) for halo, (copy, source) in within]
         self._unpack: list[tuple[Array, Array]] = []
@@ -203,8 +205,15 @@ class BoxExchange:
         self._messages.close()
 
 
-def _negate(into: Array, source: Array) -> None:
-    np.negative(source, out=into)
+def _signed(sign: Parity, source: Array) -> Copy:
+    """What copies `source` beyond a pole."""
+    signs = np.array(sign, dtype=source.dtype)
+    factors = signs.reshape(signs.shape + (1,) * (source.ndim - 1) * signs.ndim)
+
+    def copy(into: Array, source: Array) -> None:
+        np.multiply(source, factors, out=into)
+
+    return copy
 
 
 def _last(dimensions: Slices) -> Any:

@@ -204,7 +204,7 @@ class Plan:
             return shares[world.rank], BoxReach(world, None, total), deal
         if not isinstance(self.grid, Raster):
             raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
-        boxes = Partition.boxes(self.grid, world.size, needs.halo or {})
+        boxes = Partition.boxes(self.grid, world.size, needs.halo or {}, needs.edges)
         deal = Deal(self.grid.n_cells, world.rank, [boxes.cells(rank) for rank in ranks])
         return boxes[world.rank], BoxReach(world, boxes[world.rank], total), deal
 

@@ -62,7 +62,7 @@ class FieldModel(ABC):
 
     def step(self) -> None:
         """From `now` to `new`: the interior while messages travel, then the rims."""
-        exchange = self.reach.exchange(self._views[id(self.now)], self._parities)
+        exchange = self.reach.exchange([self.now], self._parities)
         for band in self._bands:
             self.compute(band)
             exchange.poke()
@@ -78,9 +78,8 @@ class FieldModel(ABC):
         self.box, self.reach, self._bad = share, reach, Status()
         declared = [variable for variable in self.variables.values() if variable.role is Role.STATE]
         self._fields = {variable.name: at for at, variable in enumerate(declared)}
-        self._parities = [variable.parity for variable in declared]
+        self._parities = [tuple(variable.parity for variable in declared)]
         self.now, self.new = (np.zeros((len(declared), *share.local), declared[0].dtype) for _ in range(2))
-        self._views = {id(fields): [*fields] for fields in (self.now, self.new)}  # the same arrays each step, which makes exchanges quick
         self._bands = bands(share.interior)
         self.parameters = {name: np.array(v.initial) for name, v in self.variables.items() if v.role is Role.PARAMETER}
         for name in self.parameters:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.clock import Clock
+from steppe.grid import Edges
 from steppe.packed import Packed
 from steppe.variable import Variable
 
@@ -74,10 +75,11 @@ class Recorder(Protocol):
 class Reach(Protocol):
     """What a model with neighbours is handed instead of ranks; serial or parallel alike."""
 
-    def exchange(self, arrays: Sequence[Array], parities: Sequence[int] | None = None) -> "Exchange":
+    def exchange(self, arrays: Sequence[Array], parities: Sequence[int | tuple[int, ...]] | None = None) -> "Exchange":
         """Starts filling the halos of `arrays` (the last dims are the box with halos).
 
-        parities: 1 or -1 for each; values of parity -1 (components of a velocity, say) change sign beyond a pole. Default: 1.
+        parities: 1 or -1 for each, or for each entry of its first dim; values of parity -1 (components of a velocity, say) change sign
+        beyond a pole. Default: 1.
         """
         ...
 
@@ -107,10 +109,12 @@ class Needs:
     """What a model asks of its surroundings.
 
     unit: "cells" (packed, no neighbours) or "boxes" (halo cells per dim in `halo`). cost: relative time of a cell.
+    edges: what lies beyond the ends of a dim, "wall", "periodic" or "pole"; default: walls, but columns round the Earth are periodic.
     """
 
     unit: str = "cells"
     halo: Mapping[str, int] | None = None
+    edges: Edges | None = None
     cost: float = 1.0
 
 
