@@ -258,7 +258,7 @@ QUEENSLAND = Cut([range(first, min(first + 2048, 15_195)) for first in range(0, 
 def choice(ranks: int, spare: bool, hosts: int = 1, figures: Figures = FIGURES) -> str:
     bounds = [15_195 * rank // ranks for rank in range(ranks + 1)]
     node = [rank * hosts // ranks for rank in range(ranks)]
-    return choose_spread(QUEENSLAND, bounds, node, figures, spare)  # type: ignore[arg-type][0]
+    return choose_spread(QUEENSLAND, bounds, node, figures, spare)[0]  # type: ignore[arg-type]
 
 
 def test_a_rank_reads_for_itself_where_reading_is_hidden_or_nobody_else_is_there() -> None:
