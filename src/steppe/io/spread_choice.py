@@ -190,6 +190,7 @@ def spread_forcing(
         check_spread(spread)
         slabs, hosts = reader.slabs, nodes(world)
         predictions: Mapping[str, Prediction] = {}
+        spare = world.agree(spare)  # all must choose alike
         if spread == "auto":
             figures = measure_spread(world, reader, compute) if world.size > 1 else Figures(compute)
             spread, predictions = choose_spread(slabs, bounds, hosts, figures, spare)
