@@ -4,14 +4,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray
+import zarr
 from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, Failure, ForcingError
 from steppe.grid import Points
 from steppe.io import ForcingStore, read_static
 from steppe.io.axis import Axis
+from steppe.io.forcing_store import read_small
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.forcing_writer import Block, ForcingWriter, Written, chunk_layout
+from steppe.io.shard import write_small
 from steppe.variable import Role, Variable
 from tests.io.small_store import ABOUT, DAYS, small_axis, small_grid, write_small_store
 
@@ -164,6 +167,27 @@ def test_a_missing_shard_is_damage_and_no_fill_value(tmp_path: Path) -> None:
     (tmp_path / "w.zarr" / "rain" / "c" / "0" / "0").unlink()
     with pytest.raises(DamagedError, match=r'Variable "rain", days 1990-01-01 to 1991-05-27: .*is missing'):
         ForcingStore.open(tmp_path / "w.zarr").chunk("rain", (0, 1))
+
+
+@pytest.mark.parametrize("values", [np.arange(7, dtype="int16"), np.linspace(0, 1, 9), np.eye(2), np.int32(5), ["a", "bé"]])
+def test_small_arrays_come_back_as_zarr_gives_them(tmp_path: Path, values: object) -> None:
+    write_small(tmp_path, "small", values, {}, ["x", "y"][: np.ndim(values)])  # type: ignore[arg-type]
+    found, expected = read_small(tmp_path, "small"), np.asarray(zarr.open_array(tmp_path / "small", mode="r")[...])
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
+
+
+def test_a_coordinate_that_is_lost_or_changed_is_damage(tmp_path: Path) -> None:
+    write_small_store(tmp_path / "w.zarr")
+    file = tmp_path / "w.zarr" / "cell_lat" / "c" / "0"
+    good = file.read_bytes()
+    for place in range(0, len(good), 40):
+        file.write_bytes(good[:place] + bytes([good[place] ^ 0x10]) + good[place + 1 :])
+        with pytest.raises(DamagedError, match="cell_lat"):
+            ForcingStore.open(tmp_path / "w.zarr")
+    file.unlink()
+    with pytest.raises(DamagedError, match="cell_lat"):
+        ForcingStore.open(tmp_path / "w.zarr")
 
 
 def test_another_grid_is_refused_with_the_first_cell_that_lacks_weather(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -240,13 +241,24 @@ def test_what_is_sent_is_counted(store: Path) -> None:
 
 # --- the choice ---------------------------------------------------------------------------------------------------------------------
 FIGURES = Figures()
-QUEENSLAND = [range(first, min(first + 2048, 15_195)) for first in range(0, 15_195, 2048)]
+
+
+class Cut(NamedTuple):
+    """What of slabs decides the choice."""
+
+    cells: list[range]
+    height: int
+    length: int
+    dtype: np.dtype = np.dtype("int16")
+
+
+QUEENSLAND = Cut([range(first, min(first + 2048, 15_195)) for first in range(0, 15_195, 2048)], 6 * 64, 64)
 
 
 def choice(ranks: int, spare: bool, hosts: int = 1, figures: Figures = FIGURES) -> str:
     bounds = [15_195 * rank // ranks for rank in range(ranks + 1)]
     node = [rank * hosts // ranks for rank in range(ranks)]
-    return choose_spread(bounds, node, QUEENSLAND, 6 * 64 * 2, 64, figures, spare)[0]
+    return choose_spread(QUEENSLAND, bounds, node, figures, spare)[0]  # type: ignore[arg-type]
 
 
 def test_a_rank_reads_for_itself_where_reading_is_hidden_or_nobody_else_is_there() -> None:
@@ -268,7 +280,7 @@ def test_ranks_on_hosts_of_their_own_let_a_few_read_where_decoding_is_slow_and_m
 
 def test_a_prediction_is_the_sum_of_its_parts() -> None:
     bounds, figures = [0, 100, 200], Figures(compute=1e-3, decode=1e-2, meeting=1.0, message=2.0, byte=1e-5)
-    chosen, found = choose_spread(bounds, [0, 1], [range(150), range(150, 200)], 10, 2, figures, False)
+    chosen, found = choose_spread(Cut([range(150), range(150, 200)], 5, 2), bounds, [0, 1], figures, False)  # type: ignore[arg-type]
     assert found["own"].seconds == pytest.approx(2 * 1e-2 * 200 + 2 * 1e-3 * 100)  # rank 1 has a part of both tiles
     assert found["readers:1"].messages == pytest.approx(1.0 + 2.0 + 200 * 0.5 * 10 * 1e-5)
     assert found["readers:2"].reading == pytest.approx(2 * 1e-2 * 150)

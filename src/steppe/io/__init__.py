@@ -12,7 +12,7 @@ from steppe.io.pack_file import check_pack, pack_store
 from steppe.io.records import Records
 from steppe.io.results import open_results, unpack
 from steppe.io.spread import SpreadReader
-from steppe.io.spread_choice import SPREAD, Figures, Prediction, choose_spread, spread_forcing
+from steppe.io.spread_choice import SPREAD, Figures, Prediction, choose_spread, measure_spread, spread_forcing
 from steppe.io.stream import ReadCounters
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "choose_spread",
     "create_store",
     "limits_of",
+    "measure_spread",
     "open_results",
     "pack_store",
     "read_identity",

@@ -13,12 +13,14 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numcodecs import zstd
 from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, ForcingError, nearest
@@ -27,6 +29,10 @@ from steppe.io.axis import Axis, day_name
 from steppe.io.shard import Layout, layout_of
 from steppe.io.shard_file import read_chunk
 
+PLAIN_CODECS = [  # of numbers by `write_small`
+    {"name": "bytes", "configuration": {"endian": "little"}},
+    {"name": "zstd", "configuration": {"level": 3, "checksum": True}},
+]
 FORMAT = 1  # of forcing stores; a reader refuses a greater one
 
 
@@ -189,35 +195,25 @@ class ForcingStore:
 def read_small(path: Path, name: str) -> NDArray[Any]:
     """All values of a coordinate or a static variable.
 
+    Numbers are read as `write_small` wrote them, since importing zarr takes longer than a rank has to start; all else through zarr.
+
     Raises
     ------
     DamagedError
         It is missing or cannot be read.
     """
+    folder = path / name
     try:
-        values = _read_plain(path / name)
-        if values is None:
-            import zarr
+        described = json.loads((folder / "zarr.json").read_bytes())
+        shape, chunk = described["shape"], described["chunk_grid"]["configuration"]["chunk_shape"]
+        if described["codecs"] == PLAIN_CODECS and shape == chunk and re.fullmatch(r"u?int\d+|float\d+", str(described["data_type"])):
+            data = zstd.decompress(folder.joinpath("c", *("0" for _ in shape)).read_bytes())
+            return np.array(np.frombuffer(data, np.dtype(described["data_type"]).newbyteorder("<")), described["data_type"]).reshape(shape)
+        import zarr
 
-            values = np.asarray(zarr.open_array(path / name, mode="r")[...])
-    except (OSError, ValueError, RuntimeError) as error:
-        raise DamagedError(f'"{path / name}" cannot be read ({error}). Restore the store, or make it again.') from None
-    return values
-
-
-def _read_plain(path: Path) -> NDArray[Any] | None:
-    """An array as Steppe writes small ones, one chunk of zstd; None for one of another form, which zarr has to be imported for."""
-    about = json.loads((path / "zarr.json").read_bytes())
-    shape, codecs = about["shape"], [codec["name"] for codec in about["codecs"]]
-    if about["chunk_grid"]["configuration"].get("chunk_shape") != shape or codecs != ["bytes", "zstd"]:
-        return None
-    if about["chunk_key_encoding"] != {"name": "default", "configuration": {"separator": "/"}}:
-        return None
-    from numcodecs.zstd import decompress
-
-    data = decompress((path / "c").joinpath(*("0" for _ in shape)).read_bytes())
-    values = np.frombuffer(data, np.dtype(about["data_type"]).newbyteorder("<" if "little" in str(about["codecs"][0]) else ">"))
-    return values.reshape(shape).astype(about["data_type"])
+        return np.asarray(zarr.open_array(folder, mode="r")[...])
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise DamagedError(f'"{folder}" cannot be read ({error}). Restore the store, or make it again.') from None
 
 
 def read_static(path: Path, variable: str, grid: Grid) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ A tile of a slab is read in two steps, so that one thread may read and another d
 its chunks, `Slabs.decode` makes rows of them. A record that holds plain integers is read to where its rows belong.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from threading import Lock, local
 from typing import Any, NamedTuple
@@ -102,7 +103,7 @@ class Room:
 class Slabs:
     """The slabs of some variables of a store for a share of its cells.
 
-    length: days of a slab. days: those that all variables hold. cells: packed cells of each tile of the share. height: rows of a tile.
+    length: days of a slab. days: those that all variables hold. cells: packed cells of each tile of the share. height, dtype: of its rows.
 
     Raises
     ------
@@ -126,6 +127,7 @@ class Slabs:
         self._width = held[0].layout.chunk[1]
         self._sources: list[_Source] = []
         self._constants: list[tuple[int, Constant]] = []  # row of a tile, what it holds
+        self.dtype = np.dtype(held[0].layout.dtype)
         self.height = 0
         for name in names:
             if name in store.static:
@@ -157,11 +159,6 @@ class Slabs:
         """Room for any one tile of a slab."""
         width = max(len(cells) for cells in self.cells)
         return Room(np.empty(self.height * width, self.dtype), self.height, Memory())
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Of the rows."""
-        return np.dtype(self._sources[0].stored.layout.dtype)
 
     def close(self) -> None:
         """Closes all files."""
@@ -228,46 +225,44 @@ class Slabs:
         cells = self.cells[tile]
         first = cells.start % self._width
         part, whole = slice(first, first + len(cells)), len(cells) == self._width
-        in_bits: list[tuple[Bytes, NDArray[Any]]] = []
+        in_bits: defaultdict[tuple[int, ...], list[tuple[Bytes, NDArray[Any]]]] = defaultdict(list)
+        beside: list[tuple[_Source, range, NDArray[Any]]] = []
+        scratch = self._scratch()
         for source, records, (_, wanted) in zip(self._sources, room.records, self._needs(slab), strict=True):
+            rows, width = source.stored.layout.chunk
             if whole and source.daily:  # a chunk lies in the rows as it does in the store
-                file, _, data = records[0]
-                rows = room.rows[source.base : source.base + self.length]
-                if data is not None and file.in_bits:
-                    in_bits.append((data, rows))
-                else:
-                    self._decode(source, records[0], rows)
-                continue
-            raw = self._raw(source, records, wanted)[:, part]
+                held = room.rows[source.base : source.base + rows]
+            else:
+                held = scratch(len(records) * rows * width * self.dtype.itemsize).view(self.dtype).reshape(-1, width)
+                begin = records[0].row * rows
+                beside.append((source, wanted, held[wanted.start - begin : wanted.stop - begin, part]))
+            for k, (file, row, data) in enumerate(records):
+                out = held[k * rows : (k + 1) * rows]
+                if data is None:
+                    continue
+                if file.in_bits:
+                    in_bits[out.shape].append((data, out))
+                    continue
+                try:
+                    file.decode(data, out)
+                except DamagedError as error:
+                    raise self.store.named(error, source.stored.name, row) from None
+        for tables in in_bits.values():
+            unpack(tables)  # many at once: a call takes as long as reading a record
+        for source, wanted, raw in beside:
             if source.mean:
-                axis = source.axis
-                raw = _means(raw, axis, axis.rows_of(self._span(slab)), wanted.start + axis.first)
+                raw = _means(raw, source.axis, source.axis.rows_of(self._span(slab)), wanted.start + source.axis.first)
             room.rows[source.base : source.base + len(raw)] = raw
-        if in_bits:
-            unpack(in_bits)  # all of them at once: a call takes as long as reading a record
         for row, constant in self._constants:
             room.rows[row] = constant.raw[cells.start : cells.stop]
 
-    def _decode(self, source: _Source, record: _Record, out: NDArray[Any]) -> None:
-        if record.data is None:
-            return
-        try:
-            record.file.decode(record.data, out)
-        except DamagedError as error:
-            raise self.store.named(error, source.stored.name, record.row) from None
-
-    def _raw(self, source: _Source, records: Sequence[_Record], wanted: range) -> NDArray[Any]:
-        """Some rows of a column of chunks, in this thread's scratch."""
-        rows, width = source.stored.layout.chunk
-        dtype = np.dtype(source.stored.layout.dtype)
+    def _scratch(self) -> Memory:
+        """Memory of this thread, empty."""
         if not hasattr(self._own, "memory"):
             self._own.memory = Memory()
-        self._own.memory.clear()
-        held: NDArray[Any] = self._own.memory(len(records) * rows * width * dtype.itemsize).view(dtype).reshape(-1, width)
-        for k, record in enumerate(records):
-            self._decode(source, record, held[k * rows : (k + 1) * rows])
-        first = records[0].row * rows
-        return held[wanted.start - first : wanted.stop - first]
+        memory: Memory = self._own.memory
+        memory.clear()
+        return memory
 
     def _needs(self, slab: int) -> list[tuple[range, range]]:
         """Of each source the rows of chunks that a slab needs, and the rows of the store's own axis."""

@@ -59,28 +59,24 @@ class Prediction:
 
 
 def choose_spread(
-    bounds: Sequence[int], node: Sequence[int], cells: Sequence[range], height: int, days: int, figures: Figures, spare: bool
+    slabs: Slabs, bounds: Sequence[int], node: Sequence[int], figures: Figures, spare: bool
 ) -> tuple[str, Mapping[str, Prediction]]:
     """The spread of the least predicted time, and the predictions of all that were compared.
 
     Parameters
     ----------
+    slabs
+        Of all cells.
     bounds
         Rank r computes the cells from bounds[r] to bounds[r + 1].
     node
         The host of each rank.
-    cells
-        The cells of each tile of the store.
-    height
-        Bytes of one cell in a slab, decoded.
-    days
-        Of a slab.
     figures
         Measured on this machine.
     spare
         Whether each rank has a processor for its reading thread, so that reading goes on behind computing.
     """
-    ranks = len(node)
+    ranks, cells, days, height = len(node), slabs.cells, slabs.length, slabs.height * slabs.dtype.itemsize
     shares = [range(low, high) for low, high in pairwise(bounds)]
     compute = days * figures.compute * max(len(share) for share in shares)
 
@@ -194,10 +190,10 @@ def spread_forcing(
         check_spread(spread)
         slabs, hosts = reader.slabs, nodes(world)
         predictions: Mapping[str, Prediction] = {}
+        spare = world.agree(spare)  # all must choose alike
         if spread == "auto":
             figures = measure_spread(world, reader, compute) if world.size > 1 else Figures(compute)
-            height = slabs.height * slabs.dtype.itemsize
-            spread, predictions = choose_spread(bounds, hosts, slabs.cells, height, slabs.length, figures, spare)
+            spread, predictions = choose_spread(slabs, bounds, hosts, figures, spare)
         tell(spread, predictions)
         if spread == "own":
             reader.recut(bounds, world.rank)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from steppe.io.slab import Room, Slabs
 from steppe.packed import Packed
 
-WARM = 8  # tiles in a row that were in the system's memory: from then on they are not read ahead, until one was not
+WARM = 4  # tiles in a row that were in the system's memory: from then on they are not read ahead, until one was not
 KEEP_BELOW = 4  # a slab asked for in more pieces than this is decoded once and kept
 
 
