@@ -18,6 +18,7 @@ SUITES = {
     "store": "benchmarks.store.suite",
     "spread": "benchmarks.spread",
     "startup": "benchmarks.startup",
+    "cold": "benchmarks.cold",
     "memory": "benchmarks.memory",
     "generator": "benchmarks.generator",
     "exchange": "benchmarks.exchange",
