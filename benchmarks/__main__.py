@@ -19,6 +19,7 @@ SUITES = {
     "spread": "benchmarks.spread",
     "startup": "benchmarks.startup",
     "ranks": "benchmarks.ranks",
+    "cold": "benchmarks.cold",
     "memory": "benchmarks.memory",
     "generator": "benchmarks.generator",
     "exchange": "benchmarks.exchange",

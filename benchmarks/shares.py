@@ -4,7 +4,7 @@ Two things that must not be mixed: imbalance, the busiest share over the mean in
 the loop computes over those that there are, because it takes two vectors of them a turn.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +21,7 @@ from steppe.kernels.cell_kernel import MISSING, turn
 from steppe.models import CellModel, Packed, pasture
 
 FEW = range(2, 65)  # ranks of Queensland
-MANY = (64, 256, 1024, 4096)  # of Australia
+MANY = (*(2**k for k in range(1, 13)), 63, 1000, 3480)  # of Australia
 SIZES = (16, 64, 68, 80, 237, 300, 1000)  # cells of a share
 DAYS, LARGE = 64, 16_384
 
@@ -31,14 +31,14 @@ def figures(quick: bool) -> list[Figure]:
     rounds = QUICK_ROUNDS if quick else ROUNDS
     with pinned():
         return [
-            *_cuts("Queensland", FEW, DAYS, rounds),
-            *_cuts("Australia", MANY, 8 if quick else 16, rounds),
+            *_cuts("Queensland", FEW, (2, 4, 7, 16, 32, 64), DAYS, rounds),
+            *_cuts("Australia", MANY, (64, 256, 1024, 4096), 8 if quick else 16, rounds),
             *_sizes(rounds),
             *_pieces(rounds),
         ]
 
 
-def _cuts(region: str, many: range | tuple[int, ...], days: int, rounds: int) -> Iterator[Figure]:
+def _cuts(region: str, many: Sequence[int], listed: Sequence[int], days: int, rounds: int) -> Iterator[Figure]:
     n_cells = builtin_grid(region.lower()).n_cells
     cost = _costs(n_cells, days, rounds)
     spread = np.quantile(cost, (0.05, 0.5, 0.95)) / 1e3
@@ -46,16 +46,17 @@ def _cuts(region: str, many: range | tuple[int, ...], days: int, rounds: int) ->
     cuts = {ranks: Partition.cells(n_cells, ranks, cost) for ranks in many}
     busiest = {ranks: 1.0 + imbalance(found.loads(cost)) for ranks, found in cuts.items()}
     even = {ranks: 1.0 + imbalance(Partition.cells(n_cells, ranks).loads(cost)) for ranks in many}
-    listed = [max(many, key=lambda ranks: busiest[ranks])] if isinstance(many, range) else many
     for ranks in listed:
-        which = f"worst of {many[0]} to {many[-1]} ranks, {ranks}" if isinstance(many, range) else f"{ranks:,} ranks"
         note = f"{even[ranks]:.4f} with as many cells each"
-        yield Figure(f"{region}, {which}: busiest share / mean", busiest[ranks], "x", at_most=1.02, note=note)
+        yield Figure(f"{region}, {ranks:,} ranks: busiest share / mean", busiest[ranks], "x", at_most=1.02, note=note)
+    worst = max(many, key=lambda ranks: busiest[ranks])
+    name = f"{region}, worst of {len(many)} numbers of ranks to {max(many):,}: busiest share / mean"
+    yield Figure(name, busiest[worst], "x", at_most=1.02, note=f"{worst:,} ranks")
     step = turn(np.float32)
-    cells = np.diff(cuts[many[-1]].bounds)
+    cells = np.diff(cuts[max(many)].bounds)
     loss = -(-cells // step) * step / cells
     note = f"mean {loss.mean():.3f}; shares of {cells.min()} to {cells.max()} cells in turns of {step}"
-    yield Figure(f"{region}, {many[-1]:,} ranks: largest quantum loss of a share", loss.max(), "x", note=note)
+    yield Figure(f"{region}, {max(many):,} ranks: largest quantum loss of a share", loss.max(), "x", note=note)
 
 
 def _costs(n_cells: int, days: int, rounds: int) -> NDArray[np.int64]:
@@ -107,6 +108,9 @@ class Held:
 
     def pieces(self, steps: range) -> list[range]:
         return [steps]
+
+    def turn_to(self, piece: range) -> None:
+        pass
 
     def stream(self, cells: range) -> "Held":
         return self

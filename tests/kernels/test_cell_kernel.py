@@ -14,7 +14,6 @@ from examples.bucket import Diagnostics, Forcing, Parameters, State
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steppe.errors import FolderError
 from steppe.kernels import BLOCK, CellKernel, Record, Window, cache
 from steppe.kernels.cell_kernel import MISSING, good_integers
 from steppe.kernels.source import fingerprint, in_memory
@@ -114,21 +113,6 @@ def test_two_processes_may_compile_at_once_and_a_third_needs_no_numba(tmp_path: 
     assert answers[0][0] == answers[1][0]
     assert _run(tmp_path).communicate()[0].split() == [answers[0][0], "False"]
     assert {path.suffix for path in (tmp_path / "kernels").iterdir()} == {".kernel"}
-
-
-def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
-    path = tmp_path / "a.kernel"
-    cache.store(path, "symbol", b"object")
-    assert cache.find(path) == ("symbol", b"object")
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    assert cache.find(path) is None
-    assert cache.find(tmp_path / "none.kernel") is None
-
-
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(FolderError, match="Set STEPPE_CACHE"):
-        cache.store(tmp_path / "file" / "a.kernel", "symbol", b"object")
 
 
 def _fraction(x: float) -> float:

@@ -152,9 +152,5 @@ def _rows(width: int, lanes: str) -> list[str]:
 @cache
 def _compiled() -> cache_files.Linked:
     """The unpacking as machine code, from the cache of kernels."""
-    path = cache_files.folder() / f"bitpack_{cache_files.key(_text())}.kernel"
-    found = cache_files.find(path)
-    if found is None:
-        found = SYMBOL, cache_files.object_of(_text())
-        cache_files.store(path, *found)
+    found = cache_files.kept(f"bitpack_{cache_files.key(_text())}", lambda: (SYMBOL, cache_files.object_of(_text())))
     return cache_files.Linked(*found, [ctypes.c_int64] * 4 + [ctypes.c_void_p])

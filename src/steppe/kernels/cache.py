@@ -5,17 +5,31 @@ cannot be loaded and a process whose files are edited under it leaves none:
 
     <folder>/<model>_<key>.kernel = SHA-256 of the rest (32 bytes) | symbol | newline | object file
 
-It is written beside and renamed: of many processes that compile at once each leaves a whole file, and all are equal.
+It is written beside and renamed, so it is whole or absent. Of many processes that need a kernel which is not there one compiles it, and
+the others wait for the lock file beside it, which the system frees when its holder ends, however that ends. Where nothing can be
+written, kernels are kept in a private folder of temporary files; where that cannot be either, in memory alone.
 """
 
 import ctypes
+import errno
+import fcntl
+import logging
 import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from steppe.errors import FolderError
+from steppe.kernels.loading import go_on
+
+LOG = logging.getLogger("steppe")
+PATIENCE = 120.0  # seconds that a process waits for another that compiles the same kernel; then it compiles one for itself
+LOOK = 0.02  # seconds between two looks
 
 
 def folder() -> Path:
@@ -87,12 +101,116 @@ def key(*parts: str) -> str:
     return sha256("\0".join([*parts, COMPILER, *_processor(), version("llvmlite")]).encode()).hexdigest()[:24]
 
 
+def kept(name: str, make: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
+    """Symbol and object file of the kernel `name`: from the cache, or what `make` returns, which is kept for the next time.
+
+    Of all processes that share the folder one makes it, and the others wait for at most `PATIENCE`.
+    """
+    for place in (folder, _private):
+        try:
+            path = place() / f"{name}.kernel"
+            found = find(path)
+            if found is None:
+                with _alone(path):
+                    found = find(path) or _made(path, make)
+            return found
+        except _NotWritable as refused:
+            _say_once(str(refused))
+    return make()
+
+
+class _NotWritable(Exception):
+    """Nothing can be written where kernels are to be kept."""
+
+    def __init__(self, place: Path, error: OSError) -> None:
+        super().__init__(
+            f'Compiled kernels cannot be kept in "{place}" ({error.strerror}). Set STEPPE_CACHE to a folder that can be written.'
+        )
+
+
+@cache
+def _say_once(sentence: str) -> None:
+    """A warning, however many kernels it is about."""
+    LOG.warning("%s", sentence)
+
+
+def _private() -> Path:
+    """A folder of this user alone among the temporary files of this machine: what lies in it is run as machine code."""
+    from tempfile import gettempdir  # here and not above: it is rarely wanted, and imports much
+
+    path = Path(gettempdir()) / f"steppe-{os.getuid()}"
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        about = path.lstat()
+        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o077:
+            raise PermissionError(errno.EACCES, "it is not a folder of this user alone")
+    except OSError as error:
+        raise _NotWritable(path, error) from None
+    return path
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Waits until no other process makes this kernel.
+
+    Raises
+    ------
+    _NotWritable
+        The lock file cannot be written.
+    """
+    lock = path.with_suffix(".lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(lock, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+        try:
+            os.write(file, b"%d\n" % os.getpid())  # what fails on a full disk, while an empty file can be made
+        except OSError:
+            os.close(file)
+            raise
+    except OSError as error:
+        raise _NotWritable(path.parent, error) from None
+    try:
+        _wait_for(file, path)
+        yield
+        lock.unlink(missing_ok=True)  # only when the kernel is there: who comes now needs no lock, and who waits finds it
+    finally:
+        os.close(file)
+
+
+def _wait_for(file: int, path: Path) -> None:
+    """Gets the lock, or returns without it after `PATIENCE`, or where the file system has no locks."""
+    until, said = time.monotonic() + PATIENCE, False
+    while time.monotonic() < until:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if not said:
+                LOG.info("Waiting for another process, which compiles a kernel for this processor.")
+                said = True
+            go_on()
+            time.sleep(LOOK)
+        except OSError:
+            LOG.debug('"%s" cannot be locked', path)
+            return
+
+
+def _made(path: Path, make: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
+    """What `make` returns, kept if that is possible."""
+    made = make()
+    try:
+        store(path, *made)
+    except OSError as error:
+        _say_once(str(_NotWritable(path.parent, error)))
+    return made
+
+
 def store(path: Path, symbol: str, object_file: bytes) -> None:
     """Keeps a kernel, unless this room's files were changed meanwhile: what of them made it is not known then.
 
     Raises
     ------
-    FolderError
+    OSError
         The folder cannot be written.
     """
     if _compiler() != COMPILER:
@@ -100,18 +218,18 @@ def store(path: Path, symbol: str, object_file: bytes) -> None:
     content = symbol.encode() + b"\n" + object_file
     beside = path.with_suffix(f".{os.getpid()}.{id(content)}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_bytes(sha256(content).digest() + content)
         beside.replace(path)
-    except OSError as error:
-        raise FolderError(f'The kernel cache "{path.parent}" cannot be written ({error}). Set STEPPE_CACHE to a folder that can.') from None
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def find(path: Path) -> tuple[str, bytes] | None:
     """Symbol and object file of a kernel; None when there is none, or when the file is not what was written."""
     try:
         content = path.read_bytes()
-    except FileNotFoundError:
+    except OSError:
         return None
     if sha256(content[32:]).digest() != content[:32]:
         return None

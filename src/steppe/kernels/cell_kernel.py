@@ -57,8 +57,6 @@ class CellKernel:
     ------
     ModelError
         The step holds what cannot be compiled into a fast and exact loop; the message names the line.
-    FolderError
-        The kernel cache cannot be written.
     """
 
     def __init__(
@@ -70,13 +68,13 @@ class CellKernel:
         self._limits = {name: model.limits.get(name, (-np.inf, np.inf)) for name in model.fields("Forcing")}
         self._limit_rows = np.array([self.rows[name] for name in self._limits], np.int32)
         self._lowest, self._highest = _columns(self._limits.values(), self.real)
-        path = cache.folder() / f"{model.name}_{self._key(model, per_cell, diagnostics)}.kernel"
-        found = cache.find(path)
-        if found is None:
+
+        def made() -> tuple[str, bytes]:
             LOG.info("Compiling the %s kernel for this processor; it is kept for the next run.", model.name)
             code = compile_loop(model, self.real, per_cell, diagnostics, block)
-            found = code.symbol, code.object_file
-            cache.store(path, *found)
+            return code.symbol, code.object_file
+
+        found = cache.kept(f"{model.name}_{self._key(model, per_cell, diagnostics)}", made)
         pointers = [ctypes.c_int64 if to == "number" else ctypes.c_void_p for to in PARAMETERS.values()]
         self._linked = cache.Linked(*found, pointers)
 

@@ -263,11 +263,7 @@ def _loop(  # type: ignore[no-untyped-def]
 @cache
 def _compiled() -> Callable[..., None]:
     """The loop as machine code, from the cache of kernels."""
-    path = cache_files.folder() / f"sums_{cache_files.key(in_memory(_loop), version('numba'))}.kernel"
-    found = cache_files.find(path)
-    if found is None:
-        found = _compile()
-        cache_files.store(path, *found)
+    found = cache_files.kept(f"sums_{cache_files.key(in_memory(_loop), version('numba'))}", _compile)
     return cache_files.Linked(*found, [ctypes.c_int64] * 5 + [ctypes.c_void_p] * len(_POINTERS))
 
 

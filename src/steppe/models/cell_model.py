@@ -26,6 +26,7 @@ from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
 from steppe.models.cell_forcing import Windows, joined, one_step, unpacked
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Records, Status
+from steppe.timeline import span
 from steppe.variable import Role, Variable
 
 BAD = {
@@ -240,13 +241,14 @@ class CellModel:
             for cells, window in windows(steps):
                 if not bound:
                     bound = bind(window)
-                if first.stop:
-                    bound[0](cells, window.rows, window.first_cell)
-                if keep:
-                    lasts.append(one_step(window, len(steps) - 1, cells))
-                    at = slice(cells.start, cells.stop)
-                    self._before_last[0][:, at], self._before_last[1][at] = self._state[:, at], self._codes[at]
-                    bound[1](cells, window.rows, window.first_cell)
+                with span("compute"):
+                    if first.stop:
+                        bound[0](cells, window.rows, window.first_cell)
+                    if keep:
+                        lasts.append(one_step(window, len(steps) - 1, cells))
+                        at = slice(cells.start, cells.stop)
+                        self._before_last[0][:, at], self._before_last[1][at] = self._state[:, at], self._codes[at]
+                        bound[1](cells, window.rows, window.first_cell)
                 found = self._newly_bad(cells)
                 if found is not None:
                     step = int(self._bad_steps[found])

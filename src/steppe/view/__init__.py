@@ -2,5 +2,6 @@
 
 from steppe.view.colour import Colours, choose_colours
 from steppe.view.plot import Map, Series, draw_run
+from steppe.view.timeline import draw_timeline
 
-__all__ = ["Colours", "Map", "Series", "choose_colours", "draw_run"]
+__all__ = ["Colours", "Map", "Series", "choose_colours", "draw_run", "draw_timeline"]
