@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import steppe
+from steppe import timeline
 from steppe.comm import World, run_threads
 from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
 from steppe.engine.part import Part
@@ -124,6 +125,20 @@ def test_looks_and_changes_are_the_same_for_any_number_of_ranks(wide_scenario):
         for mine, alone in zip(on_ranks(ranks, wide_scenario, work, output__path=f'"{ranks}"'), expected, strict=True):
             assert type(mine) is type(alone)
             np.testing.assert_array_equal(mine, alone)
+
+
+def test_a_timeline_tells_what_every_rank_did(wide_scenario):
+    def work(simulation: Simulation) -> list[timeline.Spans]:
+        simulation.watch()
+        simulation.run()
+        return simulation.timeline()
+
+    plan = Plan.of(read_run_file(wide_scenario))
+    with Simulation(plan) as simulation:  # ranks as threads would share one recording
+        (mine,) = work(simulation)
+    kinds = timeline.seconds(mine)
+    assert all(kinds[kind] > 0.0 for kind in ("compute", "read", "decode", "write", "wait"))
+    assert {"MainThread", "output_0"} <= set(mine)
 
 
 def test_a_branch_of_ranks_goes_its_own_way(wide_scenario, uninterrupted):

@@ -11,6 +11,7 @@ from steppe.cli.compiling import compiling_is_said
 from steppe.cli.control import supervised
 from steppe.cli.rank import rank_of_run
 from steppe.cli.stop import Stop
+from steppe.cli.timeline import check_timeline, write_timeline
 from steppe.errors import Exit, RunFileError, SteppeError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def run(
     set: Annotated[list[str] | None, Parameter(metavar="KEY=VALUE")] = None,
     threads: int | None = None,
     ranks: int | None = None,
+    timeline: Path | None = None,
     fresh: bool = False,
     quiet: bool = False,
     json: bool = False,
@@ -57,6 +59,8 @@ def run(
         Threads of each process, instead of the run file's or all cores.
     ranks
         Processes that share the cells; their results are the same. `mpiexec -n 4 steppe run ...` starts them too.
+    timeline
+        Write what each thread of each rank did when: a picture (.png), or a trace for ui.perfetto.dev (.json).
     fresh
         Throw away what the run folder holds of this or another run, and start anew.
     quiet
@@ -69,7 +73,8 @@ def run(
     if ranks is not None:
         from steppe.cli.ranks import start_ranks
 
-        again = arguments_of(run_file, until=until, output=output, set=set, threads=threads, fresh=fresh, quiet=quiet, json=json)
+        options = {"until": until, "output": output, "set": set, "threads": threads, "timeline": timeline}
+        again = arguments_of(run_file, **options, fresh=fresh, quiet=quiet, json=json)
         if not show_config and (done := start_ranks(again, ranks)) is not None:
             return done
     changes = changes_of(set)
@@ -89,7 +94,7 @@ def run(
                     sys.stdout.write(whole.as_toml())
                     code = Exit.DONE
                 else:
-                    code = _run(whole, crew, rank.cores, stop, until=until, fresh=fresh, quiet=quiet, json=json)
+                    code = _run(whole, crew, rank.cores, stop, until=until, timeline=timeline, fresh=fresh, quiet=quiet, json=json)
             except SteppeError as error:
                 failure, code = error, error.exit_code
     if failure:
@@ -97,19 +102,36 @@ def run(
     return code
 
 
-def _run(whole: "RunFile", crew: "Crew", cores: int | None, stop: Stop, *, until: str | None, fresh: bool, quiet: bool, json: bool) -> Exit:
+def _run(
+    whole: "RunFile",
+    crew: "Crew",
+    cores: int | None,
+    stop: Stop,
+    *,
+    until: str | None,
+    timeline: Path | None,
+    fresh: bool,
+    quiet: bool,
+    json: bool,
+) -> Exit:
     """What rank 0, or the only process, does."""
     from steppe.engine import Event, Plan, Simulation, summary
 
     plan = Plan.of(whole, cores=cores)
     if until is not None:
         plan.step_after(until)  # a mistake in it is found before the folder is touched
+    if timeline is not None:
+        check_timeline(timeline)
     with _progress(plan, quiet or json) as tell, Simulation(plan, fresh=fresh, on_event=tell, crew=crew) as simulation:
         was_complete = simulation.finished
         step, date = simulation.step_index, simulation.date
         with compiling_is_said(lambda text: tell(Event("compiling", text, step, simulation.steps, date))):
+            if timeline is not None:
+                simulation.watch()
             if not was_complete:
                 simulation.run(until, stop)
+            if timeline is not None:
+                write_timeline(timeline, f"{plan.model.name} on {crew.world.size} ranks", simulation.timeline())
     if not quiet:
         _report(summary(simulation), json)
     if (stop.asked or crew.said.stop) and not simulation.finished:

@@ -21,6 +21,7 @@ from steppe.engine.part import Part, Together, nothing
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import RunFile
 from steppe.errors import SteppeError
+from steppe.timeline import span
 
 Array = NDArray[Any]
 
@@ -165,7 +166,8 @@ def _settled(world: World, part: Part | None, alone: Callable[[], Together], sto
     except SteppeError as error:
         failure = error
     found = [failure is not None, stop(), part is not None and part.bad, -part.kept if part else 0]
-    failed, stopped, bad, kept = world.reduce(np.array(found, np.int64), "max").tolist()
+    with span("wait"):
+        failed, stopped, bad, kept = world.reduce(np.array(found, np.int64), "max").tolist()
     if failed:
         if part and not failure:
             part.undo()

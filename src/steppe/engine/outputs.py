@@ -15,6 +15,7 @@ from steppe.engine.run_file import SeriesSection, every
 from steppe.grid import Cells, Deal
 from steppe.io import SHARD_DAYS, Axis, Cost, Group, Output, OutputWriter
 from steppe.kernels.sums import largest_products, limb_sums, means_of, total_weight
+from steppe.timeline import span
 
 
 class _Region(NamedTuple):
@@ -90,7 +91,8 @@ class Outputs:
         """The same arrays, reduced over all ranks in one message."""
         if not parts or self._world.size == 1:
             return parts
-        whole = self._world.reduce(np.concatenate([part.ravel() for part in parts]), operation)
+        with span("exchange"):
+            whole = self._world.reduce(np.concatenate([part.ravel() for part in parts]), operation)
         cuts = np.cumsum([part.size for part in parts])[:-1]
         return [values.reshape(part.shape) for values, part in zip(np.split(whole, cuts), parts, strict=True)]
 

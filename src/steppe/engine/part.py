@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe import timeline
 from steppe.comm import Whereabouts, World, agree_on
 from steppe.engine.outputs import Outputs, positions
 from steppe.engine.plan import Plan
@@ -222,6 +223,20 @@ class Part:
             return Status(**asdict(first) | {"count": sum(each.count for each in bad)})
 
         return together
+
+    def watch(self) -> Together:
+        """Begins a timeline of what this rank's threads do."""
+
+        def together() -> None:
+            self.world.barrier()
+            timeline.start()
+
+        return together
+
+    def tell_timeline(self) -> Together:
+        """Ends it: on rank 0 the spans of all ranks."""
+        mine = timeline.packed(timeline.stop())
+        return lambda: [timeline.unpacked(part) for part in self.world.gather(mine) or ()]
 
     def close(self) -> Together:
         """Ends reading and writing; what is not in a checkpoint is lost."""

@@ -31,6 +31,7 @@ from steppe.errors import BadCellError, Failure, ModelError, nearest
 from steppe.grid import CostLattice, Moving, Partition, RegionLike, better_cuts, imbalance
 from steppe.io import Checkpoint, Progress, ReadCounters, RunFolder, Spent, create_store
 from steppe.models import Increment, Status
+from steppe.timeline import Spans
 from steppe.variable import Variable
 
 if TYPE_CHECKING:
@@ -304,6 +305,15 @@ class Simulation:
         if name not in self.model.variables:
             raise ModelError(f'There is no variable "{name}".{nearest(name, self.model.variables)}')
         return self.model.variables[name]
+
+    def watch(self) -> None:
+        """Begins a timeline of what the threads of all ranks do; `timeline` ends it."""
+        self._order("watch")
+
+    def timeline(self) -> list[Spans]:
+        """What the threads of each rank did since `watch`, by rank; for `steppe.timeline.to_trace` and `steppe.view.draw_timeline`."""
+        spans: list[Spans] = self._order("tell_timeline")
+        return spans
 
     # ---- keeping ----------------------------------------------------------------------------------------------------------------------
     def checkpoint(self) -> Path:

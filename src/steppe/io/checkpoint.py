@@ -27,6 +27,7 @@ from steppe.grid import Deal, tile_size, tiles
 from steppe.io.identity import check_identity
 from steppe.io.sealed import read_sealed, write_sealed
 from steppe.io.shard import sync_folder, writing
+from steppe.timeline import span
 
 Array = NDArray[Any]
 Bytes = NDArray[np.uint8]
@@ -154,11 +155,12 @@ class Draft:
                     buffer = np.empty_like(values[..., columns])
                     coming.append((world.receive(buffer, peer, STORE_TAG), buffer, values, columns))
         going = [world.send(np.ascontiguousarray(part), to, STORE_TAG) for parts, to in self._parts.values() for part in parts.values()]
-        for request, buffer, values, columns in coming:
-            request.wait()
-            values[..., columns] = buffer
-        for request in going:
-            request.wait()
+        with span("exchange"):
+            for request, buffer, values, columns in coming:
+                request.wait()
+                values[..., columns] = buffer
+            for request in going:
+                request.wait()
         self._parts = {}
 
     def write(self, folder: Path) -> dict[int, bytes]:

@@ -32,6 +32,7 @@ from steppe.io.checkpoint import STORE_TAG
 from steppe.io.output import PRECISIONS, Group, Output, check_format, group_attributes, mark
 from steppe.io.shard import layout_of, synchronise, write_shard, writing
 from steppe.io.shard_file import read_chunk
+from steppe.timeline import span
 
 Array = NDArray[Any]
 Then = Callable[[Mapping[str, int]], None]  # what follows a commit in the thread; takes the records that can be read
@@ -237,11 +238,12 @@ class OutputWriter:
                 for held in array.deal.held:
                     if held.writer != array.deal.rank:
                         going.append(self._world.send(buffer.parts[held.tile][rows], held.writer, STORE_TAG))
-        for request, part, values, columns in coming:
-            request.wait()
-            values[:, columns] = part
-        for request in going:
-            request.wait()
+        with span("exchange"):
+            for request, part, values, columns in coming:
+                request.wait()
+                values[:, columns] = part
+            for request in going:
+                request.wait()
         for array in moved:
             for row, rows in array.unexchanged():
                 if rows.stop == array.length(row):
@@ -392,14 +394,16 @@ class OutputWriter:
     def _do(self, job: Callable[..., None], *arguments: Any) -> None:
         if self._failure is None:
             try:
-                job(*arguments)
+                with span("write"):
+                    job(*arguments)
             except BaseException as failure:
                 self._failure = failure
 
     def _wait_for(self, job: Future[None] | None) -> None:
         if job and not job.done():
             before = perf_counter()
-            job.result()
+            with span("wait"):
+                job.result()
             self.stall += perf_counter() - before
 
 

@@ -22,6 +22,7 @@ from steppe.errors import Failure
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.slab import Memory, Room, Slabs
 from steppe.packed import Packed
+from steppe.timeline import span
 
 Fetch = Callable[[int, int, Room], None]  # reads and decodes a slab of a tile
 
@@ -113,9 +114,11 @@ class SpreadReader:
             agree_on(self._world, None)  # nobody computes with what is written to now
             self._order(slab)
         assert self._ahead is not None  # just ordered
-        found, self._ahead, self._slab = self._ahead[1].exception(), None, None
-        agree_on(self._world, found)
-        self.counters.add(sent=self._way.pass_on(slab))
+        with span("wait"):
+            found, self._ahead, self._slab = self._ahead[1].exception(), None, None
+            agree_on(self._world, found)
+        with span("exchange"):
+            self.counters.add(sent=self._way.pass_on(slab))
         self._slab = slab
         self.counters.add(stall=time.perf_counter() - began)
         if slabs.end(slab) < self._reader.end:
@@ -149,9 +152,11 @@ class SpreadReader:
         self.counters.add(reader=time.thread_time() - began)
 
     def _fetch(self, slab: int, tile: int, room: Room) -> None:
-        self.counters.add(bytes=self._reader.slabs.read(slab, tile, room))
+        with span("read"):
+            self.counters.add(bytes=self._reader.slabs.read(slab, tile, room))
         began = time.thread_time()
-        self._reader.slabs.decode(slab, tile, room)
+        with span("decode"):
+            self._reader.slabs.decode(slab, tile, room)
         self.counters.add(decode=time.thread_time() - began)
 
     def _drop(self) -> None:

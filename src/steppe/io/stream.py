@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from steppe.io.slab import Room, Slabs
 from steppe.packed import Packed
+from steppe.timeline import span
 
 WARM = 4  # tiles in a row that were in the system's memory: from then on they are not read ahead, until one was not
 KEEP_BELOW = 4  # a slab asked for in more pieces than this is decoded once and kept
@@ -170,7 +171,11 @@ class Stream:
         try:
             began = time.perf_counter()
             ahead = coming is not None and not coming.future.cancel()
-            warm = coming.future.result() if coming and ahead else self._read(slab, tile, room)
+            if coming and ahead:
+                with span("wait"):
+                    warm = coming.future.result()
+            else:
+                warm = self._read(slab, tile, room)
             self._warm = self._warm + 1 if warm else 0
             self._counters.add(stall=time.perf_counter() - began)
             if not (ahead and self._decode_ahead):
@@ -219,7 +224,8 @@ class Stream:
         """Reads a tile; whether it was in the system's memory."""
         for warm in (True, False):
             try:
-                self._counters.add(bytes=self._slabs.read(slab, tile, room, at_once=warm))
+                with span("read"):
+                    self._counters.add(bytes=self._slabs.read(slab, tile, room, at_once=warm))
                 break
             except BlockingIOError:
                 pass
@@ -227,5 +233,6 @@ class Stream:
 
     def _decode(self, slab: int, tile: int, room: Room) -> None:
         began = time.thread_time()
-        self._slabs.decode(slab, tile, room)
+        with span("decode"):
+            self._slabs.decode(slab, tile, room)
         self._counters.add(decode=time.thread_time() - began)
