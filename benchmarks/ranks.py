@@ -4,9 +4,11 @@ import sys
 import time
 from functools import partial
 
+import numpy as np
+
 from benchmarks.figures import Figure, MissingPeer
 from benchmarks.queensland import FIRST_YEAR, FOLDER, STEPPE, run_file
-from benchmarks.ranks_program import IDLE, RANKS_AWAKE
+from benchmarks.ranks_program import IDLE, RANKS_AWAKE, YEARS
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, output, process_seconds, ratio
 from steppe.comm import find_library, find_mpiexec
 from steppe.errors import Mistake
@@ -53,7 +55,29 @@ def figures(quick: bool) -> list[Figure]:
                 f"first day on {RANKS} ranks over bare imports, {what}", times.value, "x", at_most=2.0, note=times.spread, samples=samples
             )
         )
-    return found + _of_program(mpiexec, quick)
+    return found + _of_program(mpiexec, quick) + _of_steps(mpiexec, quick)
+
+
+def _of_steps(mpiexec: list[str], quick: bool) -> list[Figure]:
+    """The step loop of a run: two ranks beside one thread and beside two threads."""
+    run_file(YEARS[quick])
+    found: dict[str, list[list[float]]] = {"thread": [], "threads": [], "ranks": []}
+
+    def run(name: str) -> float:
+        program = ["-m", "benchmarks.ranks_program", "steps-2" if name == "threads" else "steps", "quick" if quick else "whole"]
+        text = output([*mpiexec, "-n", "2" if name == "ranks" else "1", sys.executable, *program])
+        found[name].append([float(word) for word in text.split()])
+        return sum(found[name][-1][1:])
+
+    cpu = alternate({name: partial(run, name) for name in found}, QUICK_ROUNDS if quick else ROUNDS - 2)
+    shares = [max(each[1:]) / sum(each[1:]) for each in found["ranks"][1:]]
+    clock = {name: [each[0] for each in samples[1:]] for name, samples in found.items()}
+    ranks, threads = ratio(cpu["ranks"], cpu["thread"]), ratio(clock["ranks"], clock["threads"])
+    return [
+        Figure("step loop, CPU of 2 ranks / of one thread", ranks.value, "x", at_most=1.05, note=ranks.spread, samples=cpu),
+        Figure("larger share of 2 ranks", float(np.median(shares)), at_most=0.52, samples={"shares": shares}),
+        Figure("step loop, 2 ranks / 2 threads, by the clock", threads.value, "x", at_most=1.05, note=threads.spread, samples=clock),
+    ]
 
 
 def _of_program(mpiexec: list[str], quick: bool) -> list[Figure]:

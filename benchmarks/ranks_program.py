@@ -1,15 +1,21 @@
-"""Ranks that measure themselves: `mpiexec -n N python -m benchmarks.ranks_program idle|wake|gather quick|whole`; rank 0 prints seconds."""
+"""Ranks that measure themselves: `mpiexec -n N python -m benchmarks.ranks_program WHAT quick|whole`; rank 0 prints seconds.
+
+WHAT: idle, wake, gather; steps, steps-2: the step loop of a run, by one or two threads a rank.
+"""
 
 import os
 import sys
 import time
+from functools import partial
 
 import numpy as np
 
+from benchmarks.queensland import FIRST_YEAR, FOLDER
 from steppe.comm import World, open_world
 
 IDLE = {False: 10.0, True: 3.0}  # [s], by quick
 CALLS = {False: 200, True: 40}
+YEARS = {False: 20, True: 2}
 RANKS_AWAKE = max(2, min(4, len(os.sched_getaffinity(0))))  # a processor each
 CELLS = 15_208  # of Queensland
 
@@ -59,9 +65,36 @@ def _bare(comm: object, mine: np.ndarray, sizes: np.ndarray) -> None:
     comm.Gatherv(mine, whole)  # type: ignore[attr-defined]
 
 
+def steps(world: World, quick: bool, threads: int = 1) -> list[float]:
+    """The step loop of a run of Queensland: on the clock, then the CPU time of each rank."""
+    from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
+    from steppe.engine.part import Part
+
+    path = FOLDER / f"{YEARS[quick]}-years.toml"
+    cpu = time.process_time
+    if world.rank:
+        begun: list[float] = []  # CPU time at each order to step; the first one loads the kernel
+        step = Part.step
+        Part.step = lambda part, **arguments: (begun.append(cpu()), step(part, **arguments))[1]  # type: ignore[method-assign]
+        obey(world, cores=threads)
+        found = [0.0, cpu() - begun[1]]
+    else:
+        plan = Plan.of(read_run_file(path, {"engine.threads": str(threads), "output.path": f'"{FOLDER}/ranks"'}), cores=threads)
+        crew = Crew(world)
+        with Simulation(plan, fresh=True, crew=crew) as simulation:
+            simulation.run(f"{FIRST_YEAR}-01-01")  # loads the kernel
+            clock, begin = time.perf_counter(), cpu()
+            simulation.run()
+            found = [time.perf_counter() - clock, cpu() - begin]
+        crew.dismiss()
+    parts = world.gather(np.array(found))
+    return [parts[0][0], *(part[1] for part in parts)] if parts is not None else []
+
+
 def main(what: str, length: str) -> None:
     world = open_world()
-    found = {"idle": idle, "wake": wake, "gather": gather}[what](world, length == "quick")
+    works = {"idle": idle, "wake": wake, "gather": gather, "steps": steps, "steps-2": partial(steps, threads=2)}
+    found = works[what](world, length == "quick")
     if world.rank == 0:
         print(*found)
     world.close()

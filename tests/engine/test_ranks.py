@@ -1,6 +1,7 @@
 """A run on many ranks: the same bytes for any number of them, however it is stopped, continued, looked at and changed."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from steppe.comm import World, run_threads
 from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
 from steppe.engine.part import Part
 from steppe.errors import DamagedError, ModelError, SteppeError
+from steppe.io import Progress, output_writer
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
 
@@ -125,6 +127,32 @@ def test_looks_and_changes_are_the_same_for_any_number_of_ranks(wide_scenario):
         for mine, alone in zip(on_ranks(ranks, wide_scenario, work, output__path=f'"{ranks}"'), expected, strict=True):
             assert type(mine) is type(alone)
             np.testing.assert_array_equal(mine, alone)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_every_shard_is_written_once_and_every_commit_by_one_file(wide_scenario, monkeypatch, ranks):
+    shards: Counter[Path] = Counter()
+    commits: Counter[str] = Counter()
+    write_shard, write_progress = output_writer.write_shard, Progress.write
+
+    def counted_shard(*arguments: Any, **options: Any) -> Path:
+        path = write_shard(*arguments, **options)
+        shards[path] += 1
+        return path
+
+    def counted_progress(progress: Progress, folder: Path) -> None:
+        commits[progress.checkpoint] += 1
+        write_progress(progress, folder)
+
+    monkeypatch.setattr(output_writer, "write_shard", counted_shard)
+    monkeypatch.setattr(Progress, "write", counted_progress)
+    on_ranks(ranks, wide_scenario, lambda simulation: simulation.run(), engine__checkpoint='"none"')
+    stored = {path for path in (wide_scenario.parent / "out" / "output.zarr").glob("**/c/*/*") if path.is_file()}
+    written = {path for path in shards if "time" not in path.parts}
+    assert {path for path in stored if path in written} == written
+    assert set(shards.values()) == {1}
+    assert len(written) == 2 * 2 * 3 + 2 * 2  # two rows of shards: of two maps in three tiles, of two series in one
+    assert commits == {"": 1, "0000000420": 1}  # begun, and ended
 
 
 def test_a_timeline_tells_what_every_rank_did(wide_scenario):

@@ -391,10 +391,11 @@ class Simulation:
 
     def _finish_keeping(self) -> None:
         """Returns when the checkpoint that was begun last is durable."""
+        self.outputs.writer.wait()  # the others sleep meanwhile: an order is waited for awake
         if self._keeping:
             self._order("wait")
             self._seal_what_is_durable()
-        self.outputs.writer.wait()
+            self.outputs.writer.wait()
 
     def _tell_kept(self) -> None:
         if self._kept_path:
