@@ -3,9 +3,11 @@
 import random
 from collections import Counter
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import matplotlib.image as plt_image
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from steppe import timeline
 from steppe.comm import World, run_threads
 from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
 from steppe.engine.part import Part
-from steppe.errors import DamagedError, ModelError, SteppeError
+from steppe.errors import DamagedError, GridError, ModelError, SteppeError
 from steppe.io import Progress, output_writer
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
@@ -167,6 +169,25 @@ def test_a_timeline_tells_what_every_rank_did(wide_scenario):
     kinds = timeline.seconds(mine)
     assert all(kinds[kind] > 0.0 for kind in ("compute", "read", "decode", "write", "wait"))
     assert {"MainThread", "output_0"} <= set(mine)
+
+
+def test_an_image_is_made_by_the_ranks_and_is_the_same_for_any_number_of_them(wide_scenario):
+    def work(simulation: Simulation) -> list[bytes]:
+        simulation.step(30)
+        with pytest.raises(GridError, match="1 to 27 pixels wide, 28 were asked for"):
+            simulation.image("water", 28)
+        images = [simulation.image("water"), simulation.image("water", 5, 0.0, 120.0), simulation.image("capacity")]
+        shown = plt_image.imread(BytesIO(images[0]))
+        assert shown.shape == (26, 27, 4)
+        np.testing.assert_array_equal(shown[..., 3] > 0, simulation.grid.active)
+        water = simulation["water"].values
+        dark, bright = (shown[np.unravel_index(at, water.shape)][:3].sum() for at in (np.nanargmax(water), np.nanargmin(water)))
+        assert dark != bright
+        return images
+
+    alone = on_ranks(1, wide_scenario, work, output__path='"1"')
+    for ranks in (2, 3, 7):
+        assert on_ranks(ranks, wide_scenario, work, output__path=f'"{ranks}"') == alone
 
 
 def test_a_branch_of_ranks_goes_its_own_way(wide_scenario, uninterrupted):

@@ -15,6 +15,7 @@ from steppe.kernels import sums
 from steppe.kernels.sums import (
     Extreme,
     Limbs,
+    binned_sums,
     fixed_sum,
     greatest,
     largest_products,
@@ -25,6 +26,7 @@ from steppe.kernels.sums import (
     minimum,
     total,
     total_weight,
+    values_of,
     weighted_means,
 )
 
@@ -188,3 +190,17 @@ def test_extremes_are_the_first_cell_that_has_them_for_any_split(x: np.ndarray, 
 def test_importing_sums_does_not_import_the_compiler() -> None:
     code = "import sys, steppe.kernels.sums; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@untimed
+@given(values, st.integers(1, 7), st.integers(0, 60))
+def test_sums_of_bins_are_the_sums_of_their_values_however_they_are_cut(x: np.ndarray, count: int, cut: int) -> None:
+    bins = np.arange(x.size) % count
+    parts = sum(binned_sums(x[part], bins[part], count, LARGEST) for part in (slice(0, cut), slice(cut, None)))
+    expected = [fixed_sum(x[bins == number], None, LARGEST).value() for number in range(count)]
+    np.testing.assert_array_equal(values_of(parts, LARGEST), expected)
+
+
+def test_a_bin_with_what_is_no_number_has_no_sum() -> None:
+    found = values_of(binned_sums(np.array([1.0, np.nan, 3.0]), np.array([0, 1, 0]), 3, 5.0), 5.0)
+    np.testing.assert_array_equal(found, [4.0, np.nan, 0.0])

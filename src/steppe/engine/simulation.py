@@ -27,7 +27,7 @@ from steppe.engine.part import Part
 from steppe.engine.plan import Plan
 from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
-from steppe.errors import BadCellError, Failure, ModelError, nearest
+from steppe.errors import BadCellError, Failure, GridError, ModelError, nearest
 from steppe.grid import CostLattice, Moving, Partition, RegionLike, better_cuts, imbalance
 from steppe.io import Checkpoint, Progress, ReadCounters, RunFolder, Spent, create_store
 from steppe.models import Increment, Status
@@ -279,6 +279,35 @@ class Simulation:
             values = self._order("export", name=name)
             self._kept[name] = (self.version, values)
         return values if region == "all" else values[self.grid.select(region)]
+
+    def image(self, name: str, width: int | None = None, low: float | None = None, high: float | None = None) -> bytes:
+        """A map of a variable at the last step as a PNG file, made where the cells are; the sea is transparent.
+
+        Parameters
+        ----------
+        name
+            Of any variable of the model.
+        width
+            Pixels of a row, at most one for each cell, which is the default; each is the mean of its cells.
+        low, high
+            The values at the ends of the colours; default: round numbers about nearly all of them.
+
+        Raises
+        ------
+        ModelError
+            The name is unknown, or belongs to a step and none was made.
+        GridError
+            The grid is no raster, or `width` is not possible.
+        """
+        self._variable(name)
+        if self.grid.active.ndim != 2:
+            raise GridError("An image is of a raster; these are points. Take get() for their values.")
+        height, cells = self.grid.active.shape
+        columns = cells if width is None else width
+        if not 1 <= columns <= cells:
+            raise GridError(f"An image of this grid is 1 to {cells} pixels wide, {columns} were asked for.")
+        made: bytes = self._order("image", name=name, rows=max(1, round(height * columns / cells)), columns=columns, low=low, high=high)
+        return made
 
     def set(self, name: str, value: float | NDArray[Any] | xarray.DataArray, region: RegionLike = "all") -> Increment:
         """Sets a state, a parameter or an event input (of the next step) in a region from now on.

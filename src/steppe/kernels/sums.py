@@ -144,6 +144,27 @@ def means_of(limbs: NDArray[np.int64], largest: NDArray[np.float64], weight: flo
     return np.array([Limbs(high, low, bad, exponent).value() / weight for (high, low, bad), exponent in rows])
 
 
+def binned_sums(values: Array, bins: NDArray[np.int64], count: int, largest: float) -> NDArray[np.int64]:
+    """The sums of the values of each bin as `Limbs.integers`, (count, 3), which parts add up; what is not finite or greater is bad.
+
+    values, bins: (n,); bins from 0 to count - 1. largest: the greatest size of a value of any part.
+    """
+    exponent = int(_exponents(np.array([largest]))[0])
+    good = np.abs(values) <= largest
+    known = np.where(good, values, 0.0).astype(np.float64)
+    high = np.rint(known * ldexp(1.0, 30 - exponent))
+    low = np.rint((known - high * ldexp(1.0, exponent - 30)) * ldexp(1.0, 60 - exponent))
+    limbs = np.zeros((count, 3), np.int64)
+    for column, part in enumerate((high, low, ~good)):
+        np.add.at(limbs[:, column], bins, part.astype(np.int64))
+    return limbs
+
+
+def values_of(limbs: NDArray[np.int64], largest: float) -> NDArray[np.float64]:
+    """The sums of `binned_sums` of all parts, (count,), each rounded once; NaN with a bad value."""
+    return means_of(limbs, np.full(len(limbs), largest), 1.0)
+
+
 def _exponents(largest: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.array([max(frexp(number)[1], SMALLEST_EXPONENT) for number in largest.tolist()], np.int64)
 

@@ -1,7 +1,8 @@
 """Pictures of arrays: arrays go in, image files come out. It does not know where the arrays come from."""
 
 from steppe.view.colour import Colours, choose_colours
+from steppe.view.image import levels, png
 from steppe.view.plot import Map, Series, draw_run
 from steppe.view.timeline import draw_timeline
 
-__all__ = ["Colours", "Map", "Series", "choose_colours", "draw_run", "draw_timeline"]
+__all__ = ["Colours", "Map", "Series", "choose_colours", "draw_run", "draw_timeline", "levels", "png"]

@@ -1,0 +1,47 @@
+"""An image of a field: values become colours of a palette, and colours a PNG file."""
+
+import struct
+import zlib
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.view.colour import Array, Colours
+
+LEVELS = 255  # colours; number 0 of the palette is nothing, and transparent
+FAST = 1  # zlib: an image is made to be looked at now
+
+
+def levels(values: Array, colours: Colours) -> NDArray[np.uint8]:
+    """Number in the palette of each value: 1 to 255 from low to high and beyond, 0 where it is no number."""
+    span = (colours.high - colours.low) or 1.0
+    with np.errstate(invalid="ignore"):
+        number = np.clip((np.asarray(values, np.float64) - colours.low) / span * LEVELS, 0, LEVELS - 1)
+    return np.where(np.isfinite(values), np.nan_to_num(number).astype(np.uint8) + 1, 0).astype(np.uint8)
+
+
+def png(image: NDArray[np.uint8], name: str) -> bytes:
+    """A PNG file of levels (rows, columns) in the colours `name` of cmcrameri; W3C Recommendation PNG, 11.2 and 11.3."""
+    height, width = image.shape
+    lines = np.zeros((height, width + 1), np.uint8)  # each line begins with its filter, 0: none
+    lines[:, 1:] = image
+    parts = {
+        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0),
+        b"PLTE": _palette(name),
+        b"tRNS": b"\0",
+        b"IDAT": zlib.compress(lines.tobytes(), FAST),
+        b"IEND": b"",
+    }
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts.items()
+    )
+
+
+@cache
+def _palette(name: str) -> bytes:
+    from cmcrameri import cm  # brings matplotlib, which only pictures need
+
+    colours = getattr(cm, name)(np.linspace(0.0, 1.0, LEVELS))[:, :3]
+    numbers: bytes = np.rint(255 * colours).astype(np.uint8).tobytes()
+    return bytes(3) + numbers
