@@ -101,6 +101,6 @@ def test_ranks_above_0_import_neither_command_line_nor_zarr_nor_pictures_nor_com
 
 def test_threads_of_ranks_share_the_cores(on_points: Path) -> None:
     cores = len(os.sched_getaffinity(0))
-    code = "from steppe.comm import *; prepare_rank(find_launch()); print(cores_of_rank(open_world()))"
+    code = "from steppe.comm import *; prepare_rank(find_launch()); w = open_world(); print(cores_of_rank(w)); w.close()"
     process = start(on_points, *mpiexec_of("installed"), "-n", "2", python_of("installed"), "-c", code)
     assert process.communicate()[0].splitlines()[0] == str(max(1, cores // 2))

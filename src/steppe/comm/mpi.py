@@ -4,17 +4,22 @@ Large messages go in parts, since MPI of older standards counts in 32 bits; the 
 message of another length than awaited shows in every case.
 """
 
+import atexit
 import functools
 import itertools
 import math
 import os
+import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from steppe.comm.fail import Whereabouts, fail
 from steppe.comm.launch import Launch, Library, check_pair, check_size, find_library
 from steppe.comm.wake import Wake
 from steppe.comm.world import Array, Messages, Operation, check_rank, check_summable, check_target
@@ -49,11 +54,25 @@ def open_mpi(launch: Launch, host: str | None = None, on_abort: Callable[[int], 
             MPI.Init_thread(MPI.THREAD_SERIALIZED)
     check_size(launch, library, MPI.COMM_WORLD.size)
     try:
-        return Mpi(MPI.COMM_WORLD.Dup(), ours, host, on_abort)
+        return _guarded(Mpi(MPI.COMM_WORLD.Dup(), ours, host, on_abort))
     except BaseException as error:  # the others wait for this rank
         os.write(2, f"steppe: rank {launch.rank} cannot join the others: {type(error).__name__}: {error}\n".encode())
         MPI.COMM_WORLD.Abort(Exit.FAILURE)
         raise
+
+
+def _guarded(world: "Mpi") -> "Mpi":
+    """Sees to it that a rank that raises, or leaves without a word, ends the others, which would wait for it for ever."""
+
+    def of_python(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        fail(world, Whereabouts(), error, debug=True)
+
+    def of_thread(arguments: threading.ExceptHookArgs) -> None:
+        fail(world, Whereabouts(), arguments.exc_value or arguments.exc_type(), debug=True)
+
+    sys.excepthook, threading.excepthook = of_python, of_thread
+    atexit.register(world.leave)
+    return world
 
 
 class Mpi:
@@ -243,6 +262,11 @@ class Mpi:
             raise Failure(f"Rank {self.rank} ends with messages that it never received: {' '.join(str(error).split())}.") from None
         if self._finalise:
             self._mpi.Finalize()
+
+    def leave(self) -> None:
+        """At the end of a program: ends all when it did not close its world."""
+        if not self._closed:
+            self.abort(f"rank {self.rank} ended without closing its world; the others would wait for it.")
 
     def _parts(self, array: Array) -> list[list[Any]]:
         flat = _bytes(array)
