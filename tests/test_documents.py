@@ -31,7 +31,7 @@ def test_what_the_readme_shows_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (shell,) = [block for block in blocks("sh") if "steppe new run" in block]
     commands = [line.split("#")[0].split() for line in shell.splitlines() if line.startswith("steppe ")]
-    assert len(commands) == 5
+    assert len(commands) == 6
     for command in commands:
         text = " ".join(command).replace("--end 1999-12-31", "--end 1991-06-30")
         assert run_command(text.split()[1:]) == 0, capsys.readouterr().err

@@ -97,6 +97,8 @@ Examples:
 │ --threads INT    Threads of each process, instead of the run file's or all cores.                │
 │ --ranks INT      Processes that share the cells; their results are the same. `mpiexec -n 4       │
 │                  steppe run ...` starts them too.                                                │
+│ --timeline PATH  Write what each thread of each rank did when: a picture (.png), or a trace for  │
+│                  ui.perfetto.dev (.json).                                                        │
 │ --fresh          Throw away what the run folder holds of this or another run, and start anew.    │
 │ --quiet          No progress, no summary; warnings all the same.                                 │
 │ --json           The summary as JSON on standard output, no progress.                            │

@@ -4,15 +4,22 @@ Large messages go in parts, since MPI of older standards counts in 32 bits; the 
 message of another length than awaited shows in every case.
 """
 
+import atexit
+import functools
 import itertools
+import math
 import os
+import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any, NoReturn
+from types import TracebackType
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from steppe.comm.fail import Whereabouts, fail
 from steppe.comm.launch import Launch, Library, check_pair, check_size, find_library
 from steppe.comm.wake import Wake
 from steppe.comm.world import Array, Messages, Operation, check_rank, check_summable, check_target
@@ -22,7 +29,7 @@ PART = 1 << 30  # [bytes]
 GATHER_TAG = 1_000  # of the parts of a large gather; tags above belong to this file
 NAP = 0.005  # [s] longest between two looks, where nobody can be roused
 LAST_WAIT = 10.0  # [s] for the end that another rank has set off
-DIMENSIONS = 8
+ABOUT = 11  # numbers: 3, and the shape of an array of at most 8 dimensions
 MANY = 256  # messages under way, from which on those sent are looked after
 
 
@@ -47,11 +54,25 @@ def open_mpi(launch: Launch, host: str | None = None, on_abort: Callable[[int], 
             MPI.Init_thread(MPI.THREAD_SERIALIZED)
     check_size(launch, library, MPI.COMM_WORLD.size)
     try:
-        return Mpi(MPI.COMM_WORLD.Dup(), ours, host, on_abort)
+        return _guarded(Mpi(MPI.COMM_WORLD.Dup(), ours, host, on_abort))
     except BaseException as error:  # the others wait for this rank
         os.write(2, f"steppe: rank {launch.rank} cannot join the others: {type(error).__name__}: {error}\n".encode())
         MPI.COMM_WORLD.Abort(Exit.FAILURE)
         raise
+
+
+def _guarded(world: "Mpi") -> "Mpi":
+    """Sees to it that a rank that raises, or leaves without a word, ends the others, which would wait for it for ever."""
+
+    def of_python(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        fail(world, Whereabouts(), error, debug=True)
+
+    def of_thread(arguments: threading.ExceptHookArgs) -> None:
+        fail(world, Whereabouts(), arguments.exc_value or arguments.exc_type(), debug=True)
+
+    sys.excepthook, threading.excepthook = of_python, of_thread
+    atexit.register(world.leave)
+    return world
 
 
 class Mpi:
@@ -145,19 +166,16 @@ class Mpi:
             The arrays differ in dtype.
         """
         check_rank(root, self.size)
-        mine = np.ascontiguousarray(array).reshape(array.shape)
-        about = np.zeros(DIMENSIONS + 3, dtype=np.int64)
-        about[:3] = ord(mine.dtype.kind), mine.dtype.itemsize, mine.ndim
-        about[3 : 3 + mine.ndim] = mine.shape
-        abouts = np.empty((self.size, about.size), dtype=np.int64) if self.rank == root else None
-        self._comm.Gather(about, abouts, root)
+        mine = array if array.flags.c_contiguous else np.array(array, order="C")
+        abouts = np.empty((self.size, ABOUT), np.int64) if self.rank == root else None
+        self._comm.Gather(_about(mine.dtype, mine.shape), abouts, root)
         late = None if self._fits(mine.nbytes) else self.send(mine, root, GATHER_TAG)
         part = _bytes(mine) if late is None else _bytes(mine)[:0]
         if abouts is None:
             self._comm.Gatherv(part, None, root)
             found = None
         else:
-            found = self._take(about, abouts, part)
+            found = self._take(mine.dtype, _layout(abouts.tobytes()), part)
         if late is not None:
             late.wait()
         return found
@@ -166,26 +184,26 @@ class Mpi:
         """Whether the parts of all ranks, were they of this size, would fit into one message."""
         return size * self.size <= PART
 
-    def _take(self, mine: Array, abouts: Array, part: Array) -> list[Array]:
-        """What the root of a gather does: the small ones come together, large ones by themselves."""
-        for rank, other in enumerate(abouts):
-            if (other[:2] != mine[:2]).any():
-                raise Failure(f"Rank {self.rank} gathers {_dtype(mine)}, but rank {rank} gave {_dtype(other)}.")
-        shapes = [tuple(int(n) for n in other[3 : 3 + int(other[2])]) for other in abouts]
-        sizes = [int(np.prod(shape, dtype=np.int64)) * int(mine[1]) for shape in shapes]
-        together = [size if self._fits(size) else 0 for size in sizes]
-        buffer = np.empty(sum(sizes), dtype=np.uint8)
-        small = buffer if together == sizes else np.empty(sum(together), dtype=np.uint8)
-        large = [self.receive(whole, rank, GATHER_TAG) for rank, whole in enumerate(_cut(buffer, sizes)) if not self._fits(sizes[rank])]
-        self._comm.Gatherv(part, [small, together, self._mpi.BYTE], self.rank)
-        if small is not buffer:
-            for target, source in zip(_cut(buffer, sizes), _cut(small, together), strict=True):
+    def _take(self, dtype: np.dtype[Any], layout: "_Layout", part: Array) -> list[Array]:
+        """What the root of a gather does: arrays that fit come together, larger ones by themselves."""
+        for rank, given in enumerate(layout.dtypes):
+            if given != (dtype.kind, dtype.itemsize):
+                raise Failure(f"Rank {self.rank} gathers {dtype}, but rank {rank} gave a dtype {given[0]}{given[1]}.")
+        sizes, buffer = layout.sizes, np.empty(sum(layout.sizes), np.uint8)
+        if self._fits(max(sizes)):
+            self._comm.Gatherv(part, [buffer, sizes, self._mpi.BYTE], self.rank)
+        else:
+            together = [size if self._fits(size) else 0 for size in sizes]
+            small, wholes = np.empty(sum(together), np.uint8), _cut(buffer, sizes)
+            large = [self.receive(whole, rank, GATHER_TAG) for rank, whole in enumerate(wholes) if not self._fits(sizes[rank])]
+            self._comm.Gatherv(part, [small, together, self._mpi.BYTE], self.rank)
+            for target, source in zip(wholes, _cut(small, together), strict=True):
                 if source.size:
                     target[:] = source
-        for request in large:
-            request.wait()
-        dtype = np.dtype(_dtype(mine))
-        return [whole.view(dtype).reshape(shape) for whole, shape in zip(_cut(buffer, sizes), shapes, strict=True)]
+            for request in large:
+                request.wait()
+        found = _cut(buffer.view(dtype), layout.lengths)
+        return found if layout.flat else [array.reshape(shape) for array, shape in zip(found, layout.shapes, strict=True)]
 
     def reduce(self, array: Array, operation: Operation) -> Array:
         """Sum, least or greatest over the ranks."""
@@ -244,6 +262,11 @@ class Mpi:
             raise Failure(f"Rank {self.rank} ends with messages that it never received: {' '.join(str(error).split())}.") from None
         if self._finalise:
             self._mpi.Finalize()
+
+    def leave(self) -> None:
+        """At the end of a program: ends all when it did not close its world."""
+        if not self._closed:
+            self.abort(f"rank {self.rank} ended without closing its world; the others would wait for it.")
 
     def _parts(self, array: Array) -> list[list[Any]]:
         flat = _bytes(array)
@@ -372,14 +395,38 @@ class Persistent:
         self._closed(self)
 
 
+class _Layout(NamedTuple):
+    """What the ranks give to a gather, by rank."""
+
+    dtypes: list[tuple[str, int]]  # kind, bytes
+    shapes: list[list[int]]
+    lengths: list[int]  # elements
+    sizes: list[int]  # bytes
+    flat: bool
+
+
+@functools.lru_cache(16)
+def _about(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """What a rank tells of what it gives: kind and bytes of the dtype, dimensions, shape."""
+    found = np.zeros(ABOUT, np.int64)
+    found[:3] = ord(dtype.kind), dtype.itemsize, len(shape)
+    found[3 : 3 + len(shape)] = shape
+    return found
+
+
+@functools.lru_cache(16)
+def _layout(abouts: bytes) -> _Layout:
+    rows = np.frombuffer(abouts, np.int64).reshape(-1, ABOUT).tolist()
+    dtypes = [(chr(kind), itemsize) for kind, itemsize, *_ in rows]
+    shapes = [row[3 : 3 + row[2]] for row in rows]
+    lengths = [math.prod(shape) for shape in shapes]
+    sizes = [length * itemsize for length, (_, itemsize) in zip(lengths, dtypes, strict=True)]
+    return _Layout(dtypes, shapes, lengths, sizes, all(len(shape) == 1 for shape in shapes))
+
+
 def _bytes(array: Array) -> Array:
     return array.reshape(-1).view(np.uint8)
 
 
 def _cut(array: Array, sizes: list[int]) -> list[Array]:
-    ends = np.cumsum([0, *sizes])
-    return [array[begin:end] for begin, end in itertools.pairwise(ends)]
-
-
-def _dtype(about: Array) -> str:
-    return f"{chr(int(about[0]))}{int(about[1])}"
+    return [array[end - size : end] for size, end in zip(sizes, itertools.accumulate(sizes), strict=True)]

@@ -1,0 +1,106 @@
+"""`steppe run` on ranks that are processes: the bytes of one process, under every MPI, stopped and continued by others."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import steppe
+from steppe.errors import Exit
+from tests.comm.mpis import each_mpi, mpiexec_of, python_of
+from tests.engine.test_simulation import digest
+from tests.scenario import copied
+
+RANK = """
+import sys
+from steppe.cli import main
+try:
+    main()
+finally:
+    print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def by_one(made_wide_scenario: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What one process makes of the run."""
+    return digest(steppe.run(copied(made_wide_scenario, tmp_path_factory.mktemp("one"))))
+
+
+def start(folder: Path, *command: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@each_mpi
+def test_a_supervised_run_on_ranks_has_the_bytes_of_one_process(mpi: str, wide_scenario: Path, by_one: dict[str, str]) -> None:
+    mpiexec_of(mpi)
+    said, wrong = (process := start(wide_scenario.parent, python_of(mpi), "-m", "steppe", "run", "run.toml", "--ranks", "3")).communicate()
+    assert process.returncode == 0, wrong
+    assert "days: 420 of 420" in said
+    assert digest(wide_scenario.parent / "out") == by_one
+
+
+def test_a_run_that_is_stopped_is_continued_on_another_number_of_ranks(wide_scenario: Path, by_one: dict[str, str]) -> None:
+    folder = wide_scenario.parent
+    daily = ["--set", "engine.checkpoint=1 day"]  # so that 420 days take seconds
+    python = python_of("installed")
+    process = start(folder, python, "-m", "steppe", "run", "run.toml", "--ranks", "3", *daily)
+    progress = folder / "out" / "progress.json"
+    while not (progress.exists() and json.loads(progress.read_text())["step"]):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    said, wrong = process.communicate()
+    assert process.returncode == Exit.STOPPED, wrong
+    done = json.loads(progress.read_text())["step"]
+    assert 0 < done < 420
+    assert f"days: {done} of 420" in said
+    assert [line.partition(" ")[0] for line in wrong.splitlines() if line.startswith("Stop")] == ["Stopping", "Stopped"]
+    process = start(folder, *mpiexec_of("installed"), "-n", "2", python, "-m", "steppe", "run", "run.toml")
+    said, wrong = process.communicate()
+    assert process.returncode == 0, wrong
+    assert digest(folder / "out") == by_one
+
+
+def test_a_mistake_is_told_once_and_touches_nothing(wide_scenario: Path) -> None:
+    run_file = wide_scenario.parent / "run.toml"
+    run_file.write_text(run_file.read_text().replace("capacity = 120.0", "capacity = -1.0"))
+    process = start(run_file.parent, *mpiexec_of("installed"), "-n", "3", python_of("installed"), "-m", "steppe", "run", "run.toml")
+    said, wrong = process.communicate()
+    assert (process.returncode, said) == (2, "")
+    (line,) = wrong.splitlines()
+    assert line.startswith("steppe: ")
+    assert "capacity" in line
+    assert not (run_file.parent / "out" / "output.zarr").exists()
+
+
+@pytest.mark.parametrize(("option", "code"), [("--help", 0), ("--thread", 2), ("--set=x", 2)])
+def test_the_command_line_is_read_by_one_rank_and_all_end_with_it(option: str, code: int, tmp_path: Path) -> None:
+    process = start(tmp_path, *mpiexec_of("installed"), "-n", "3", python_of("installed"), "-m", "steppe", "run", "run.toml", option)
+    said, wrong = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert said.count("Usage: steppe run") == (1 if code == 0 else 0)
+    assert len(wrong.splitlines()) == (0 if code == 0 else 1)
+
+
+def test_ranks_above_0_import_neither_command_line_nor_zarr_nor_pictures_nor_compiler(on_points: Path) -> None:
+    shutil.rmtree(on_points / "out", ignore_errors=True)
+    process = start(on_points, *mpiexec_of("installed"), "-n", "2", python_of("installed"), "-c", RANK, "run", "run.toml", "--quiet")
+    _, wrong = process.communicate()
+    assert process.returncode == 0, wrong
+    (line,) = (line for line in wrong.splitlines() if line.startswith("[rank 1] "))
+    imported = set(line.split())
+    assert {"numpy", "mpi4py", "steppe"} <= imported
+    assert not imported & {"cyclopts", "rich", "zarr", "xarray", "pandas", "matplotlib", "numba", "netCDF4", "fastapi"}
+
+
+def test_threads_of_ranks_share_the_cores(on_points: Path) -> None:
+    cores = len(os.sched_getaffinity(0))
+    code = "from steppe.comm import *; prepare_rank(find_launch()); w = open_world(); print(cores_of_rank(w)); w.close()"
+    process = start(on_points, *mpiexec_of("installed"), "-n", "2", python_of("installed"), "-c", code)
+    assert process.communicate()[0].splitlines()[0] == str(max(1, cores // 2))
