@@ -21,7 +21,7 @@ EDGES: dict[str, Edges] = {
     "poles": {"y": "pole", "x": "periodic"},
     "one pole": {"y": ("pole", "wall"), "x": "periodic"},
 }
-SHAPE, STEPS = (25, 70), 12
+SHAPE, STEPS = (25, 70), 5
 
 
 def stirred(shape: tuple[int, int]) -> Fields:

@@ -169,7 +169,7 @@ def joined(draw: st.DrawFn) -> tuple[Boxes, list[tuple[int, ...]], dict[Face, Jo
     return Boxes(domain, dict.fromkeys(domain.axes, width), dims), blocks, joins
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(joined())
 def test_halos_of_joined_blocks_are_those_of_a_walk_from_cell_to_cell(drawn: tuple[Boxes, list, dict]) -> None:
     boxes, blocks, joins = drawn

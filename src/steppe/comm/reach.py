@@ -135,10 +135,8 @@ class BoxReach:
 
     def largest(self, x: Array) -> float:
         """Greatest value over all cells of all ranks, NaN when a value is; -inf when there are none."""
-        x = np.asarray(x, dtype=np.float64)
-        missing = np.isnan(x)
-        greatest = x.max(initial=-np.inf, where=~missing)
-        found = self._world.reduce(np.array([float(missing.any()), greatest]), "max")
+        greatest = float(np.max(x)) if np.size(x) else -np.inf  # NaN when a value is
+        found = self._world.reduce(np.array([np.isnan(greatest), -np.inf if np.isnan(greatest) else greatest]), "max")
         return float("nan") if found[0] else float(found[1])
 
 

@@ -9,7 +9,7 @@ Fixed-point accumulation as in Hallberg and Adcroft (2014), An order-invariant r
 """
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -31,6 +31,7 @@ Reduce = Callable[[Array, Literal["sum", "max"]], Array]
 
 SHIFT = np.float64(6755399441055744.0)  # 1.5 x 2^52: a number added to it is rounded to a whole one, and stands in its last bits
 INFINITE = int64(0x7FF0000000000000)  # the bits of an infinite number; those of a NaN are greater
+ROW = 4096  # values that are summed in one go of the compiled loop where they have no weights
 SMALLEST_EXPONENT = -900  # below it 2^(60-e) nears overflow; values that small are exact to 2^-961
 
 
@@ -99,14 +100,27 @@ def fixed_sum(x: Array, weights: Array | None, largest: float) -> Limbs:
     if not (isfinite(largest) and largest >= 0.0):
         raise Failure(f"The largest value of a sum must be a finite number of 0 or more, it is {largest}.")
     values = np.ravel(x)
-    factors = np.ones(values.size, dtype=values.dtype) if weights is None else np.ravel(weights)
-    if factors.size != values.size:
-        raise Failure(f"{values.size} values were given {factors.size} weights. Give one weight for each value.")
-    exponents = np.array([max(frexp(largest)[1], SMALLEST_EXPONENT)])
-    table = np.ascontiguousarray(values, np.float64)[None]
-    found = _sums(table, np.arange(values.size), np.ascontiguousarray(factors, np.float64), np.array([largest]), exponents)
-    high, low, bad = found[0].tolist()
-    return Limbs(high, low, bad, int(exponents[0]))
+    if weights is not None and np.size(weights) != values.size:
+        raise Failure(f"{values.size} values were given {np.size(weights)} weights. Give one weight for each value.")
+    limbs = np.zeros(3, np.int64)
+    for rows, factors in _rows(values, weights):
+        most = np.full(len(rows), largest)
+        limbs += limb_sums(rows, np.arange(rows.shape[1]), factors, most).sum(axis=0)
+    high, low, bad = limbs.tolist()
+    return Limbs(high, low, bad, int(_exponents(np.array([largest]))[0]))
+
+
+def _rows(values: Array, weights: Array | None) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Values (n,) as tables for the compiled loop, with weights of their columns; without weights rows of one short list of ones."""
+    values = np.ascontiguousarray(values, np.float64)
+    if weights is not None:
+        yield values[None], np.ascontiguousarray(np.ravel(weights), np.float64)
+        return
+    whole = values.size - values.size % ROW
+    if whole:
+        yield values[:whole].reshape(-1, ROW), np.ones(ROW)
+    if values.size > whole:
+        yield values[None, whole:], np.ones(values.size - whole)
 
 
 def weighted_means(values: NDArray[np.float64], index: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -179,9 +193,10 @@ def total(x: Array, reduce: Reduce) -> float:
     reduce
         Adds int64 arrays, or takes the greatest of float64 arrays, over all ranks (`steppe.comm.World.reduce`).
     """
-    sizes = np.abs(np.asarray(x, dtype=np.float64))
-    largest = reduce(np.array([sizes.max(initial=0.0, where=np.isfinite(sizes))]), "max")
-    mine = fixed_sum(x, None, float(largest[0]))
+    values = np.ascontiguousarray(np.ravel(x), np.float64)
+    sizes = [largest_products(rows, np.arange(rows.shape[1]), ones).max() for rows, ones in _rows(values, None)]
+    largest = reduce(np.array([max(sizes, default=0.0)]), "max")
+    mine = fixed_sum(values, None, float(largest[0]))
     high, low, bad = reduce(mine.integers(), "sum")
     return Limbs(int(high), int(low), int(bad), mine.exponent).value()
 
