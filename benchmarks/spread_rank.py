@@ -47,7 +47,7 @@ def measure(world: World, run_file: str, store: str, rounds: int) -> dict[str, A
 
     def inputs(spread: str) -> Any:
         if spread != ALONE:
-            return spread_forcing(reader(), world, partition.bounds, spread, spare, tell)
+            return spread_forcing(reader(), world, partition.bounds, spread, spare, tell=tell)
         own = spread_forcing(reader(), world, partition.bounds, "own", spare)
         held = Repeated(own, own.pieces(steps)[0], share.n_cells)
         own.close()

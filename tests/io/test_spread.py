@@ -2,6 +2,7 @@
 
 import os
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from steppe.clock import Clock
 from steppe.comm import Serial, World, open_world, run_threads
 from steppe.errors import DamagedError, Failure, ForcingError, RunFileError
 from steppe.io import Figures, ForcingReader, SpreadReader, choose_spread, pack_store, spread_forcing
+from steppe.io.spread import dealt
 from steppe.io.spread_choice import check_spread
 from tests.comm.mpis import run_ranks
 from tests.io.small_store import DAYS, START, small_grid, write_small_store
@@ -249,6 +251,7 @@ class Cut(NamedTuple):
     cells: list[range]
     height: int
     length: int
+    changing: int = 6
     dtype: np.dtype = np.dtype("int16")
 
 
@@ -264,6 +267,15 @@ def choice(ranks: int, spare: bool, hosts: int = 1, figures: Figures = FIGURES) 
 def test_a_rank_reads_for_itself_where_reading_is_hidden_or_nobody_else_is_there() -> None:
     assert choice(1, spare=False) == "own"
     assert [choice(ranks, spare=True) for ranks in (2, 4)] == ["own", "own"]
+
+
+@given(st.integers(0, 9), st.integers(1, 7), st.integers(1, 70))
+def test_every_record_of_a_host_is_decoded_once_and_by_all_alike(tiles: int, variables: int, ranks: int) -> None:
+    deals = [dealt(range(3, 3 + tiles), variables, ranks, rank) for rank in range(ranks)]
+    records = [[(tile, k) for tile, some in deal.items() for k in range(some.start, some.stop)] for deal in deals]
+    assert list(chain(*records)) == [(tile, k) for tile in range(3, 3 + tiles) for k in range(variables)]
+    assert all(some.start < some.stop for deal in deals for some in deal.values())
+    assert max(map(len, records)) - min(map(len, records)) <= 1
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="hosts share memory by memfd_create")

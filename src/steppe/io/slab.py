@@ -26,6 +26,7 @@ from steppe.packed import MISSING
 SLAB_DAYS = 64  # when nothing is daily
 CADENCES = ("1 day", "7 days")
 OPEN_FILES = 256  # at most; the two rows of shards that are in use, of six variables of Australia at 0.05 degree, are 168
+ALL = slice(None)
 GRAIN = 65_536  # bytes: memory for records grows by whole ones
 
 
@@ -75,11 +76,12 @@ class Memory:
 class Room:
     """Where one tile of one slab is read and decoded. rows (rows, cells of the tile): valid once it was decoded.
 
-    values: memory for the rows of all its cells; memory: for its records, also of others that are not read at the same time.
+    values: memory for the rows of all its cells; memory: for its records, also of others that are not read at the same time; some: which
+    of the variables that change in time are read here, where others do the rest.
     """
 
-    def __init__(self, values: NDArray[Any], height: int, memory: Memory) -> None:
-        self._values, self._height = values, height
+    def __init__(self, values: NDArray[Any], height: int, memory: Memory, some: slice = ALL) -> None:
+        self._values, self._height, self.some = values, height, some
         self.rows: NDArray[Any] = values.reshape(height, -1)
         self.memory = memory
         self.records: list[list[_Record]] = []  # of each variable
@@ -104,6 +106,7 @@ class Slabs:
     """The slabs of some variables of a store for a share of its cells.
 
     length: days of a slab. days: those that all variables hold. cells: packed cells of each tile of the share. height, dtype: of its rows.
+    changing: how many variables change in time.
 
     Raises
     ------
@@ -136,6 +139,7 @@ class Slabs:
             else:
                 self._sources.append(self._source(store[name], cadence.get(name)))
                 self.height += self._sources[-1].room
+        self.changing = len(self._sources)
         self._order = [names.index(source.stored.name) for source in self._sources]
         self._constant_rows = [(names.index(constant.name), row) for row, constant in self._constants]
         unknown = set(cadence) - set(names)
@@ -199,7 +203,7 @@ class Slabs:
         cells = self.cells[tile]
         room.turn_to(len(cells))
         column, whole, total = cells.start // self._width, len(cells) == self._width, 0
-        for source, (chunk_rows, _) in zip(self._sources, self._needs(slab), strict=True):
+        for source, (chunk_rows, _) in zip(self._sources[room.some], self._needs(slab)[room.some], strict=True):
             records = []
             for row in chunk_rows:
                 (shard_i, i), (shard_j, j) = divmod(row, source.chunks[0]), divmod(column, source.chunks[1])
@@ -228,7 +232,7 @@ class Slabs:
         in_bits: defaultdict[tuple[int, ...], list[tuple[Bytes, NDArray[Any]]]] = defaultdict(list)
         beside: list[tuple[_Source, range, NDArray[Any]]] = []
         scratch = self._scratch()
-        for source, records, (_, wanted) in zip(self._sources, room.records, self._needs(slab), strict=True):
+        for source, records, (_, wanted) in zip(self._sources[room.some], room.records, self._needs(slab)[room.some], strict=True):
             rows, width = source.stored.layout.chunk
             if whole and source.daily:  # a chunk lies in the rows as it does in the store
                 held = room.rows[source.base : source.base + rows]

@@ -20,7 +20,7 @@ from steppe.comm import World, agree_on, shared
 from steppe.comm.world import FORCING_TAG, Array
 from steppe.errors import Failure
 from steppe.io.forcing_reader import ForcingReader
-from steppe.io.slab import Memory, Room, Slabs
+from steppe.io.slab import ALL, Memory, Room, Slabs
 from steppe.packed import Packed
 from steppe.timeline import span
 
@@ -213,17 +213,17 @@ class Halves:
         if self._node is None:
             first = np.empty(length, dtype)
             self._halves = [first, np.empty(length, dtype) if me == 0 else first]
-            mine = numbers if me == 0 else range(0)
+            deals = {tile: ALL for tile in numbers if me == 0}
         else:
             ranks = [rank for rank, host in enumerate(self._node) if host == self._node[me]]
             whole = shared(self._world, self._node, 2 * length * dtype.itemsize)[: 2 * length * dtype.itemsize].view(dtype)
             self._halves = [whole[:length], whole[length:]]
-            mine = numbers[ranks.index(me) :: len(ranks)]
+            deals = dealt(numbers, self._slabs.changing, len(ranks), ranks.index(me))
         ends = np.cumsum([0, *lengths])
         places = {tile: slice(low, high) for tile, low, high in zip(numbers, ends[:-1], ends[1:], strict=True)}
         self._values = [{tile: half[place] for tile, place in places.items()} for half in self._halves]
         self._records = Memory()  # one tile after another is decoded
-        self._rooms = [{tile: Room(values[tile], height, self._records) for tile in mine} for values in self._values]
+        self._rooms = [{tile: Room(values[tile], height, self._records, some) for tile, some in deals.items()} for values in self._values]
 
     def prepare(self, slab: int, fetch: Fetch) -> None:
         """See `Way`."""
@@ -326,6 +326,13 @@ class Readers:
         """Bytes."""
         messages = sum(message.nbytes for message in (*self._incoming.values(), *self._outgoing.values()))
         return messages + (self._room.nbytes if self._room else 0)
+
+
+def dealt(tiles: range, variables: int, ranks: int, rank: int) -> dict[int, slice]:
+    """What one of some ranks decodes of tiles: the variables of each of its tiles; all ranks have as many of them, or one less."""
+    low, high = (len(tiles) * variables * k // ranks for k in (rank, rank + 1))
+    mine = range(low // variables, -(-high // variables))
+    return {tiles[k]: slice(max(low - k * variables, 0), min(high - k * variables, variables)) for k in mine if low < high}
 
 
 def touched(cells: Sequence[range], share: range) -> range:

@@ -1,7 +1,7 @@
 """Which ranks read forcing for which, chosen by name or by predicted time, and the inputs that this comes to.
 
 own         each rank reads and decodes the tiles that its share touches: nothing is sent, tiles at the cuts are decoded twice
-node        the tiles of a host are dealt to its ranks: each is decoded once, and the ranks meet once a slab
+node        the records of a host are dealt to its ranks: each is decoded once, and the ranks meet once a slab
 readers:2   so many ranks decode, and send each rank its share
 broadcast   rank 0 decodes and sends everything to everybody, as paper 000 did
 auto        the one of the least predicted time
@@ -80,7 +80,11 @@ def choose_spread(
     shares = [range(low, high) for low, high in pairwise(bounds)]
     compute = days * figures.compute * max(len(share) for share in shares)
 
-    def reading(decoded: int) -> float:
+    def share_of(records: int, number: int) -> float:
+        """The largest when records are dealt to a number of ranks."""
+        return -(-records // number) / max(records, 1)
+
+    def reading(decoded: float) -> float:
         taken = days * figures.decode * decoded
         return max(0.0, taken - compute) if spare else taken
 
@@ -91,13 +95,14 @@ def choose_spread(
     if ranks > 1:
         if hasattr(os, "memfd_create"):
             hosts = [[rank for rank, other in enumerate(node) if other == host] for host in sorted(set(node))]
-            dealt = [touched(cells, range(bounds[host[0]], bounds[host[-1] + 1]))[:: len(host)] for host in hosts]
-            found["node"] = Prediction(reading(max(of(tiles) for tiles in dealt)), figures.meeting, compute)
+            of_hosts = [(touched(cells, range(bounds[host[0]], bounds[host[-1] + 1])), len(host)) for host in hosts]
+            decoded = max(of(tiles) * share_of(len(tiles) * slabs.changing, number) for tiles, number in of_hosts)
+            found["node"] = Prediction(reading(decoded), figures.meeting, compute)
         for number in sorted({1, min(2, len(cells), ranks), min(len(cells), ranks)}):
             sent = (bounds[-1] - bounds[0]) / number * (1 - 1 / ranks) * height
             messages = figures.meeting + (ranks - 1) * figures.message + sent * figures.byte
-            decoded = max(of(range(len(cells) * k // number, len(cells) * (k + 1) // number)) for k in range(number))
-            found[f"readers:{number}"] = Prediction(reading(decoded), messages, compute)
+            most = max(of(range(len(cells) * k // number, len(cells) * (k + 1) // number)) for k in range(number))
+            found[f"readers:{number}"] = Prediction(reading(most), messages, compute)
         everything = of(range(len(cells)))
         messages = figures.meeting + figures.message + (ranks - 1) * everything * height * figures.byte
         found["broadcast"] = Prediction(reading(everything), messages, compute)
