@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from math import frexp, isfinite, ldexp
+from math import copysign, frexp, inf, isfinite, ldexp
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
@@ -30,7 +30,8 @@ Array = NDArray[Any]
 Reduce = Callable[[Array, Literal["sum", "max"]], Array]
 
 SHIFT = np.float64(6755399441055744.0)  # 1.5 x 2^52: a number added to it is rounded to a whole one, and stands in its last bits
-INFINITE = int64(0x7FF0000000000000)  # the bits of an infinite number; those of a NaN are greater
+HUGE = float.fromhex("0x1.fffffffcp+1023")  # from here on q 2^(e-30) would be infinite: such a number counts as infinite
+INFINITE = np.float64(HUGE).view(int64)  # its bits; those of greater numbers and of NaN are greater
 SMALLEST_EXPONENT = -900  # below it 2^(60-e) nears overflow; values that small are exact to 2^-961
 
 
@@ -66,7 +67,11 @@ class Limbs:
         """The sum, rounded once; NaN when a value was bad."""
         if self.bad:
             return float("nan")
-        return ldexp(float((self.high << 30) + self.low), self.exponent - 60)
+        whole = (self.high << 30) + self.low
+        try:
+            return ldexp(float(whole), self.exponent - 60)
+        except OverflowError:
+            return copysign(inf, whole)
 
 
 class Extreme(NamedTuple):
@@ -104,7 +109,8 @@ def fixed_sum(x: Array, weights: Array | None, largest: float) -> Limbs:
         raise Failure(f"{values.size} values were given {factors.size} weights. Give one weight for each value.")
     exponents = np.array([max(frexp(largest)[1], SMALLEST_EXPONENT)])
     table = np.ascontiguousarray(values, np.float64)[None]
-    found = _sums(table, np.arange(values.size), np.ascontiguousarray(factors, np.float64), np.array([largest]), exponents)
+    most = np.array([min(largest, np.nextafter(HUGE, 0.0))])
+    found = _sums(table, np.arange(values.size), np.ascontiguousarray(factors, np.float64), most, exponents)
     high, low, bad = found[0].tolist()
     return Limbs(high, low, bad, int(exponents[0]))
 
