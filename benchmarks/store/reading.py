@@ -29,7 +29,7 @@ RATE = "M cell-days/s"
 PEER = str(Path(__file__).with_name("peer.py"))
 NETCDF_PEERS = ("xarray + dask, defaults", "xarray + dask, a year a chunk", "netCDF4")
 ROUNDS, QUICK_ROUNDS = 5, 2
-# What whole files are read into begins with a page; 16 bytes behind, as NumPy's memory does, some processors copy at an eighth of the speed.
+# What files are read into begins with a page; 16 bytes behind, as NumPy's memory does, some processors copy at an eighth of the speed.
 WHOLE = mmap.mmap(-1, 1 << 20)
 
 

@@ -22,60 +22,6 @@ def busy(partition: Partition, picoseconds: np.ndarray, steps: int) -> list[floa
     return [float(picoseconds[low:high].sum()) * 1e-12 * steps for low, high in pairwise(partition.bounds)]
 
 
-@st.composite
-def cuts(draw, n_cells, ranks):
-    inner = sorted(draw(st.lists(st.integers(0, n_cells), min_size=ranks - 1, max_size=ranks - 1)))
-    return Partition((0, *inner, n_cells))
-
-
-@st.composite
-def two_cuts(draw):
-    n_cells, ranks = draw(st.integers(0, 200)), draw(st.integers(1, 9))
-    return draw(cuts(n_cells, ranks)), draw(cuts(n_cells, ranks))
-
-
-def moved(shares: list[np.ndarray], old: Partition, new: Partition) -> list[np.ndarray]:
-    """Every rank's values after the moves, by messages: what is sent is taken from the sender by its own plan."""
-    plans = [old.moves(new, rank) for rank in range(old.ranks)]
-    messages = {
-        (rank, peer, cells): shares[rank][cells.start - old.bounds[rank] : cells.stop - old.bounds[rank]]
-        for rank, plan in enumerate(plans)
-        for peer, cells in plan.sends
-    }
-    found = []
-    for rank, plan in enumerate(plans):
-        mine = new.owned(rank).cells
-        values = np.full(len(mine), -1)
-        stay = plan.stay
-        if stay:
-            values[stay.start - mine.start : stay.stop - mine.start] = shares[rank][stay.start - old.bounds[rank] :][: len(stay)]
-        for peer, cells in plan.receives:
-            values[cells.start - mine.start : cells.stop - mine.start] = messages.pop((peer, rank, cells))
-        found.append(values)
-    assert not messages
-    return found
-
-
-@given(two_cuts())
-def test_what_one_rank_sends_another_awaits_and_moving_there_and_back_changes_nothing(both: tuple[Partition, Partition]) -> None:
-    old, new = both
-    cells = np.arange(old.n_cells)
-    shares = [cells[low:high] for low, high in pairwise(old.bounds)]
-    there = moved(shares, old, new)
-    assert [values.tolist() for values in there] == [cells[low:high].tolist() for low, high in pairwise(new.bounds)]
-    assert [values.tolist() for values in moved(there, new, old)] == [values.tolist() for values in shares]
-
-
-@given(two_cuts())
-def test_cells_that_stay_are_not_sent(both: tuple[Partition, Partition]) -> None:
-    old, new = both
-    for rank in range(old.ranks):
-        plan = old.moves(new, rank)
-        sent = [cell for peer, cells in plan.sends for cell in cells if peer != rank]
-        assert sorted([*sent, *plan.stay]) == list(old.owned(rank).cells)
-        assert all(cells for _, cells in (*plan.sends, *plan.receives))
-
-
 def test_nothing_measured_is_even() -> None:
     assert set(CostLattice(50).weights().tolist()) == {1}
     assert better_cuts(CostLattice(50), Partition((0, 25, 50)), 10**9, COMMITS_BETWEEN, FREE) is None
@@ -141,25 +87,6 @@ def test_ranks_that_measured_nothing_are_taken_as_the_others_are() -> None:
     assert set(lattice.weights().tolist()) == {5_000}
     lattice.feed(partition, [0.0, 0.0, 0.0], 64)
     assert set(lattice.weights().tolist()) == {5_000}
-
-
-def test_a_lattice_is_the_same_after_a_restart_with_other_ranks() -> None:
-    cost, partition = slope(1_000), Partition.cells(1_000, 7)
-    lattice = CostLattice(1_000)
-    lattice.feed(partition, busy(partition, cost, 384), 384)
-    again = CostLattice.of(1_000, lattice.arrays())
-    for each in (lattice, again):
-        other = Partition.cells(1_000, 3, each.weights())
-        each.feed(other, busy(other, cost, 384), 384)
-    assert lattice.weights().tolist() == again.weights().tolist()
-
-
-@pytest.mark.parametrize(
-    "arrays",
-    [{}, {"cost": np.ones(3), "cost_evidence": [1.0]}, {"cost": np.full(7, np.nan), "cost_evidence": [1.0]}, {"cost": np.ones(7)}],
-)
-def test_a_checkpoint_without_usable_costs_begins_as_nothing_were_known(arrays: dict) -> None:
-    assert CostLattice.of(100, arrays).weights().tolist() == [1] * 100
 
 
 def test_cells_move_only_when_it_pays_for_long_enough() -> None:

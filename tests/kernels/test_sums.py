@@ -116,7 +116,7 @@ def test_ranks_that_have_some_columns_each_find_the_bits_of_one_that_has_all(val
     with np.errstate(over="ignore"):
         sizes = np.abs(values[:, places] * weights)
     largest = np.maximum.reduce([largest_products(*part) for part in parts])
-    assert largest.tolist() == sizes.max(axis=1, initial=0.0, where=np.isfinite(sizes)).tolist()
+    assert largest.tolist() == sizes.max(axis=1, initial=0.0, where=sizes < sums.HUGE).tolist()
     limbs = np.add.reduce([limb_sums(*part, largest) for part in parts])
     assert limbs.tolist() == limb_sums(values, places, weights, largest).tolist()
     if index:
@@ -147,6 +147,14 @@ def test_every_size_of_number_can_be_summed(size: float) -> None:
     found = total(np.array([size, -size / 2.0, size / 2.0, -size]), alone)
     assert found == 0.0
     assert total(np.array([size]), alone) == pytest.approx(size, rel=2.0**-52, abs=1e-289)
+
+
+def test_a_sum_beyond_all_numbers_is_infinite_and_a_number_next_to_infinite_is_bad() -> None:
+    below = float(np.nextafter(sums.HUGE, 0.0))
+    assert total(np.array([below, -below, below]), alone) == below
+    assert total(np.array([below, below]), alone) == np.inf
+    assert total(np.array([-below, -below]), alone) == -np.inf
+    assert np.isnan(total(np.array([sums.HUGE, 1.0]), alone))
 
 
 def test_2_to_the_32_values_of_the_largest_size_fit() -> None:

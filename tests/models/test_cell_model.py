@@ -335,6 +335,13 @@ def test_a_state_that_is_not_finite_freezes_its_cell_also_after_a_restart() -> N
     assert (again.status().count, again.status().step, again.status().variable) == (4, 1, "state")
 
 
+def test_states_are_good_however_large_their_products_and_sums_are() -> None:
+    model = started(doubling, 600, state={"x": 2e38, "y": 2e38})
+    model.advance(range(4), MemoryInputs({"factor": np.ones((4, 600))}), CLOCK, NOTHING)
+    assert model.status().count == 0
+    assert set(model.state["x"].tolist()) == {float(np.float32(2e38))}
+
+
 def test_set_changes_states_and_parameters_and_says_what_it_did() -> None:
     model = garden_model(50)
     increment = model.set("green", 100, np.array([1, 2]))

@@ -8,7 +8,7 @@ from steppe.grid.deal import Cells, Deal
 from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.grid import Grid
 from steppe.grid.lattice import Lattice, read_lattice
-from steppe.grid.partition import Moves, Partition, Share, tile_size, tiles
+from steppe.grid.partition import Partition, Share, tile_size, tiles
 from steppe.grid.points import Points
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
@@ -30,7 +30,6 @@ __all__ = [
     "Join",
     "Lattice",
     "Mirror",
-    "Moves",
     "Moving",
     "Partition",
     "Piece",

@@ -6,7 +6,7 @@
 Advice only: results never depend on it, so it may hold clocks. One rank decides, and the others are told the bounds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,19 +73,6 @@ class CostLattice:
     def loads(self, partition: Partition) -> NDArray[Any]:
         """Picoseconds that a step takes each rank, (ranks,)."""
         return partition.loads(self.weights())
-
-    def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """What a checkpoint keeps."""
-        return {"cost": self._picoseconds.copy(), "cost_evidence": np.array([self._evidence])}
-
-    @classmethod
-    def of(cls, n_cells: int, arrays: Mapping[str, ArrayLike]) -> "CostLattice":
-        """From the arrays of a checkpoint; as nothing were known where they are missing or of another grid."""
-        lattice = cls(n_cells)
-        cost, evidence = (np.array(arrays.get(name, ()), float) for name in ("cost", "cost_evidence"))
-        if cost.shape == lattice._picoseconds.shape and evidence.shape == (1,) and np.isfinite(cost).all() and (cost > 0.0).all():
-            lattice._picoseconds, lattice._evidence = cost, float(np.clip(evidence[0], 0.0, 1.0))
-        return lattice
 
     def _of_cells(self, of_buckets: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.repeat(of_buckets, BUCKET)[: self.n_cells]

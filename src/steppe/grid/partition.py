@@ -9,11 +9,10 @@ Pure functions of numbers that every rank has: no messages.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,22 +56,6 @@ class Share:
     def n_cells(self) -> int:
         """Number of cells of the share."""
         return len(self.cells)
-
-    def tiles(self, n_cells: int) -> Iterator[range]:
-        """The parts of the storage tiles of a grid of `n_cells` that lie in the share, as packed cells of the grid."""
-        size, cells = tile_size(n_cells), self.cells
-        cuts = range((cells.start // size + 1) * size, cells.stop, size) if cells else ()
-        for first, stop in pairwise([cells.start, *cuts, cells.stop]):
-            if first < stop:
-                yield range(first, stop)
-
-
-class Moves(NamedTuple):
-    """What one rank does when shares are cut anew: the cells that stay, and (peer, cells) that it sends and receives, in order of cells."""
-
-    stay: range
-    sends: tuple[tuple[int, range], ...]
-    receives: tuple[tuple[int, range], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,33 +156,6 @@ class Partition:
     def loads(self, weights: NDArray[Any]) -> NDArray[Any]:
         """The summed weights of each rank's cells, (ranks,); weights (cells,)."""
         return np.diff(np.concatenate([[0], np.cumsum(weights)])[np.array(self.bounds)])
-
-    def moves(self, new: "Partition", rank: int) -> Moves:
-        """What a rank keeps, sends and receives so that the cells lie as `new` has them, for as many ranks."""
-        mine, wanted = self.owned(rank).cells, new.owned(rank).cells
-        kept = _common(mine, wanted)
-        sends, receives = ([each for each in one.holders(cells) if each[0] != rank] for one, cells in ((new, mine), (self, wanted)))
-        return Moves(kept, tuple(sends), tuple(receives))
-
-    def holders(self, cells: range) -> Iterator[tuple[int, range]]:
-        """The ranks that own some of `cells`, in order, and which of them."""
-        rank = bisect_right(self.bounds, cells.start) - 1
-        while cells and self.bounds[rank] < cells.stop:
-            part = _common(cells, self.owned(rank).cells)
-            if part:
-                yield rank, part
-            rank += 1
-
-    def tile_owner(self, tile: int) -> int:
-        """The rank that writes a tile: the one that owns its first cell."""
-        first = tile * tile_size(self.n_cells)
-        return int(np.searchsorted(self.bounds, first, side="right")) - 1
-
-
-def _common(one: range, other: range) -> range:
-    """The cells of both; empty when there is none."""
-    first = max(one.start, other.start)
-    return range(first, max(first, min(one.stop, other.stop)))
 
 
 def _fits(summed: list[int], ranks: int, limit: int) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from steppe.kernels import cache
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, PARAMETERS, TODAY, CellStep, Rows, loop_text, row_length
-from steppe.kernels.primitives import where
+from steppe.kernels.primitives import fma, where
 from steppe.kernels.source import fingerprint, in_memory
 
 LOG = logging.getLogger("steppe")
@@ -240,7 +240,14 @@ def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), dia
     namespace |= {"Options": model.groups.get("Options"), "step": compiled(model.step, real), "Real": real}
     namespace |= {"inline": inline, "separate": separate, "pointer": pointer, "lesser": lesser, "greater": greater}
     namespace |= {"B": block, "S": row_length(block), "T": turn(real)}
-    namespace |= {"ZERO": real(0), "NAN": real("nan"), "MISSING": MISSING, "float64_pointer": float64_pointer, "where": INTRINSICS[where]}
+    namespace |= {
+        "ZERO": real(0),
+        "NAN": real("nan"),
+        "MISSING": MISSING,
+        "float64_pointer": float64_pointer,
+        "where": INTRINSICS[where],
+        "fma": INTRINSICS[fma],
+    }
     namespace |= {"float64": np.float64, "int32": np.int32, "int64": np.int64}
     namespace |= {operation.upper(): number for number, operation in enumerate(OPERATIONS)}
     exec(compile(loop_text(model, per_cell, diagnostics, block), f"<loop of {model.name}>", "exec"), namespace)

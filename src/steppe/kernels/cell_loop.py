@@ -10,7 +10,7 @@ of its turns' cells. Rows, top to bottom:
 
 A step reads a state from one of its two rows and writes the other, then they change places. A cell that becomes bad so has its last
 good state still, and the loop need not ask which cells are good: whether a block has a bad one is known from the limits of the forcing,
-looked at where it is decoded, and from a sum of the new state, `odd`. Only then `judge` looks at each cell.
+looked at where it is decoded, and from a number mixed of all the new state, `odd`. Only then `judge` looks at each cell.
 
 Optional forcing lies in the state array too: it is carried from step to step, and what it becomes after each is its default.
 A loop over the rows of an array takes their number at run time: unrolled, it would be most of the program.
@@ -130,7 +130,7 @@ def decode_integers(array, at, n, m, scale, offset, low, high, work, to):
 
 @separate
 def advance(old, new, work, uniform, today, j, m):
-    """One step of all cells of a block; `odd` is not 0 where a new state is not finite."""
+    """One step of all cells of a block; `odd` is not 0 where a new state is not finite, and where it is very large."""
 {uniform}
 {today}
     for first in range(0, m, T):
@@ -138,8 +138,8 @@ def advance(old, new, work, uniform, today, j, m):
 {loads}
             s, diagnostic = step({arguments})
 {stores}
-            total = {total}
-            work[{odd} + i] = total - total
+            mixed = {mixed}
+            work[{odd} + i] = mixed - mixed
 
 
 @inline
@@ -161,6 +161,12 @@ def blame(values, low, high, odd, number, m):
 @inline
 def judge(old, new, work, states, n_limits, limit_rows, lowest, highest, j, m):
     """Finds the cells that became bad in step j. A bad cell keeps its state and has no diagnostics."""
+    if not all_zero(work, {odd}, m):
+        for i in range(m):
+            work[{odd} + i] = ZERO
+        for k in range(states):
+            for i in range(m):
+                work[{odd} + i] += new[k * S + i] - new[k * S + i]
     for i in range(m):
         work[{odd} + i] = where(work[{odd} + i] == ZERO, ZERO, Real({not_finite}))
     for k in range(n_limits - 1, -1, -1):
@@ -313,7 +319,7 @@ def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str
         stores="\n".join(
             [f"{inner}{at(name, 'new')} = s.{name}" for name in states] + [f"{inner}{at(name)} = diagnostic.{name}" for name in diagnostics]
         ),
-        total=_sum([f"s.{name}" for name in states]),
+        mixed=_mixed([f"s.{name}" for name in states]),
         not_finite=STATE_NOT_FINITE,
         optional_row=len(states),
         code=rows.code,
@@ -329,9 +335,16 @@ def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str
     )
 
 
-def _sum(terms: list[str]) -> str:
-    """The text of a sum whose additions wait for each other as little as can be: every store of the step waits for this one."""
-    if len(terms) < 3:
-        return " + ".join(terms)
-    half = len(terms) // 2
-    return f"({_sum(terms[:half])}) + ({_sum(terms[half:])})"
+def _mixed(terms: list[str]) -> str:
+    """The text of a number that is not finite when one of the terms is not: sums of products, as one instruction takes in two terms.
+
+    Two chains of them, for every store of the step waits for this number. Products of large terms may be infinite; `judge` looks again.
+    """
+    pairs, chains = list(zip(terms[::2], terms[1::2], strict=False)), terms[len(terms) // 2 * 2 :]
+    for some in (pairs[::2], pairs[1::2]):
+        chain = ""
+        for a, b in some:
+            chain = f"fma({a}, {b}, {chain})" if chain else f"{a} * {b}"
+        if chain:
+            chains.append(chain)
+    return " + ".join(chains)

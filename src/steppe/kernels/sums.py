@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from math import frexp, isfinite, ldexp
+from math import copysign, frexp, inf, isfinite, ldexp
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
@@ -30,7 +30,8 @@ Array = NDArray[Any]
 Reduce = Callable[[Array, Literal["sum", "max"]], Array]
 
 SHIFT = np.float64(6755399441055744.0)  # 1.5 x 2^52: a number added to it is rounded to a whole one, and stands in its last bits
-INFINITE = int64(0x7FF0000000000000)  # the bits of an infinite number; those of a NaN are greater
+HUGE = float.fromhex("0x1.fffffffcp+1023")  # from here on q 2^(e-30) would be infinite: such a number counts as infinite
+INFINITE = np.float64(HUGE).view(int64)  # its bits; those of greater numbers and of NaN are greater
 ROW = 4096  # values that are summed in one go of the compiled loop where they have no weights
 SMALLEST_EXPONENT = -900  # below it 2^(60-e) nears overflow; values that small are exact to 2^-961
 
@@ -67,7 +68,11 @@ class Limbs:
         """The sum, rounded once; NaN when a value was bad."""
         if self.bad:
             return float("nan")
-        return ldexp(float((self.high << 30) + self.low), self.exponent - 60)
+        whole = (self.high << 30) + self.low
+        try:
+            return ldexp(float(whole), self.exponent - 60)
+        except OverflowError:
+            return copysign(inf, whole)
 
 
 class Extreme(NamedTuple):
@@ -104,7 +109,7 @@ def fixed_sum(x: Array, weights: Array | None, largest: float) -> Limbs:
         raise Failure(f"{values.size} values were given {np.size(weights)} weights. Give one weight for each value.")
     limbs = np.zeros(3, np.int64)
     for rows, factors in _rows(values, weights):
-        most = np.full(len(rows), largest)
+        most = np.full(len(rows), min(largest, np.nextafter(HUGE, 0.0)))
         limbs += limb_sums(rows, np.arange(rows.shape[1]), factors, most).sum(axis=0)
     high, low, bad = limbs.tolist()
     return Limbs(high, low, bad, int(_exponents(np.array([largest]))[0]))

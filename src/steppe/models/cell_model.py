@@ -196,10 +196,12 @@ class CellModel:
         wanted = self._wanted(inputs)
         streams = [Windows(inputs, cells, wanted, self._real) for cells in self._shares]
         self._diagnostics = {}
+        every_today = self._today(steps, clock)
         for piece in inputs.pieces(steps):
             inputs.turn_to(piece)
             records = recorder.records(piece)
-            self._run(piece, streams, clock, records, keep=piece.stop == steps.stop)
+            today = every_today[piece.start - steps.start : piece.stop - steps.start]
+            self._run(piece, streams, clock, today, records, keep=piece.stop == steps.stop)
             recorder.finish(piece)
 
     def _wanted(self, inputs: Inputs) -> list[str]:
@@ -216,9 +218,9 @@ class CellModel:
             return np.zeros((len(steps), len(TODAY)), self._real)
         return np.stack(clock.fields(steps), axis=1).astype(self._real)
 
-    def _run(self, steps: range, streams: list[Windows], clock: Clock, records: list[Records], keep: bool) -> None:
-        """One piece, all or nothing. keep: somebody may look at its last step."""
-        constants, today = self._constants, self._today(steps, clock)
+    def _run(self, steps: range, streams: list[Windows], clock: Clock, today: Array, records: list[Records], keep: bool) -> None:
+        """One piece, all or nothing. today (steps, 3); keep: somebody may look at its last step."""
+        constants = self._constants
         self._recorded = {record.name for record in records if self._recordable(record.name).role is Role.DIAGNOSTIC}
         kernel = self._kernel(constants.per_cell, self._recorded).result()
         listed = [Record(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
