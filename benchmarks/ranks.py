@@ -1,15 +1,21 @@
 """What ranks cost before they compute, while they wait and when they meet: start-up, idle processors, waking, gathering."""
 
+import os
+import select
+import subprocess
 import sys
+import tempfile
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks.figures import Figure, MissingPeer
 from benchmarks.queensland import FIRST_YEAR, FOLDER, STEPPE, run_file
-from benchmarks.ranks_program import IDLE, RANKS_AWAKE, YEARS
-from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, output, process_seconds, ratio
+from benchmarks.ranks_program import CELLS, IDLE, RANKS_AWAKE, YEARS
+from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, output, process_seconds, ratio
+from steppe.cli.control import VARIABLE, Listener
 from steppe.comm import find_library, find_mpiexec
 from steppe.errors import Mistake
 
@@ -24,37 +30,18 @@ def figures(quick: bool) -> list[Figure]:
         mpiexec = find_mpiexec(find_library())
     except Mistake as mistake:
         raise MissingPeer(str(mistake)) from None
-    first_day = [
-        STEPPE,
-        "run",
-        str(run_file(2)),
-        "--fresh",
-        "--quiet",
-        "--until",
-        f"{FIRST_YEAR}-01-01",
-        "--output",
-        str(FOLDER / "run-ranks"),
-    ]
-    started = {"bare": [*mpiexec, "-n", str(RANKS), sys.executable, "-c", BARE], "steppe": [*mpiexec, "-n", str(RANKS), *first_day]}
+    first_day = [STEPPE, "run", str(run_file(2)), "--fresh", "--until", f"{FIRST_YEAR}-01-01", "--output", str(FOLDER / "run-ranks")]
+    bare, day = ([*mpiexec, "-n", str(RANKS), *command] for command in ([sys.executable, "-c", BARE], first_day))
     rounds = QUICK_ROUNDS if quick else ROUNDS
-    wall: dict[str, list[float]] = {name: [] for name in started}
-
-    def run(name: str) -> float:
-        begin = time.perf_counter()
-        seconds = process_seconds(started[name], KEEP_COMPILED)
-        wall[name].append(time.perf_counter() - begin)
-        return seconds
-
-    cpu = alternate({name: partial(run, name) for name in started}, rounds)
-    waited = {name: seconds[1:] for name, seconds in wall.items()}
+    wall = alternate({"bare": lambda: _seconds(bare), "first step": lambda: _seconds(day, first_step=True)}, rounds)
+    cpu = alternate(
+        {"bare": measured(process_seconds, bare, KEEP_COMPILED), "first day": measured(process_seconds, day, KEEP_COMPILED)}, rounds
+    )
     found = []
-    for what, samples in (("wall time", waited), ("CPU time", cpu)):
-        times = ratio(samples["steppe"], samples["bare"])
-        found.append(
-            Figure(
-                f"first day on {RANKS} ranks over bare imports, {what}", times.value, "x", at_most=2.0, note=times.spread, samples=samples
-            )
-        )
+    for name, samples in {f"first step of {RANKS} ranks, wall time": wall, f"first day of {RANKS} ranks, CPU time": cpu}.items():
+        theirs, ours = samples.values()
+        times = ratio(ours, theirs)
+        found.append(Figure(f"{name} over bare imports", times.value, "x", at_most=2.0, note=times.spread, samples=samples))
     return found + _of_program(mpiexec, quick) + _of_steps(mpiexec, quick)
 
 
@@ -80,6 +67,27 @@ def _of_steps(mpiexec: list[str], quick: bool) -> list[Figure]:
     ]
 
 
+def _seconds(command: list[str], first_step: bool = False) -> float:
+    """Wall time of a command, or until it tells of its first step."""
+    with tempfile.TemporaryDirectory() as folder:
+        control = Path(folder) / "control"
+        listener = Listener(control)
+        begin = time.perf_counter()
+        process = subprocess.Popen(command, env={**os.environ, **KEEP_COMPILED, VARIABLE: str(control)}, stdout=subprocess.DEVNULL)
+        while first_step and process.poll() is None:
+            select.select([listener], [], [], 0.1)
+            if any(message.get("event", {}).get("kind") == "progress" for message in listener.messages()):
+                break
+        else:
+            process.wait()
+        end = time.perf_counter()
+        code = process.wait()
+        listener.close()
+    if code != 0:
+        raise MissingPeer(f"`{' '.join(command)}` failed with exit code {code}.")
+    return end - begin
+
+
 def _of_program(mpiexec: list[str], quick: bool) -> list[Figure]:
     """What ranks measure of themselves: `benchmarks.ranks_program`."""
 
@@ -89,7 +97,7 @@ def _of_program(mpiexec: list[str], quick: bool) -> list[Figure]:
 
     (idle,) = run(RANKS, "idle")
     quick_ones, typical, late = run(RANKS_AWAKE, "wake")
-    ours, bare = run(RANKS_AWAKE, "gather")
+    times = run(RANKS_AWAKE, "gather")
     return [
         Figure(f"an idle rank of {RANKS}, the busiest", 100 * idle, "% of a core", at_most=0.5, note=f"over {IDLE[quick]:g} s"),
         Figure(
@@ -99,11 +107,14 @@ def _of_program(mpiexec: list[str], quick: bool) -> list[Figure]:
             at_most=1.0,
             note=f"tenths {1e3 * quick_ones:.2g} and {1e3 * late:.2g} ms",
         ),
-        Figure(
-            f"gather on {RANKS_AWAKE} ranks over a bare Gatherv",
-            ours / bare,
-            "x",
-            at_most=1.3,
-            note=f"{1e6 * ours:.0f} us against {1e6 * bare:.0f} us",
+        *(
+            Figure(
+                f"gather of {place} on {RANKS_AWAKE} ranks over a bare Gatherv",
+                ours / bare,
+                "x",
+                at_most=1.3,
+                note=f"{1e6 * ours:.0f} us against {1e6 * bare:.0f} us",
+            )
+            for place, ours, bare in zip(CELLS, times[::2], times[1::2], strict=True)
         ),
     ]

@@ -7,17 +7,21 @@ import os
 import sys
 import time
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.queensland import FIRST_YEAR, FOLDER
 from steppe.comm import World, open_world
 
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm
+
 IDLE = {False: 10.0, True: 3.0}  # [s], by quick
 CALLS = {False: 200, True: 40}
 YEARS = {False: 20, True: 2}
 RANKS_AWAKE = max(2, min(4, len(os.sched_getaffinity(0)) // 2))  # a processor each, and some for others
-CELLS = 15_208  # of Queensland
+CELLS = {"Queensland": 15_208, "Australia": 278_349}
 
 
 def idle(world: World, quick: bool) -> list[float]:
@@ -47,22 +51,25 @@ def gather(world: World, quick: bool) -> list[float]:
     """A variable of all cells to rank 0, and the same by MPI alone with lengths that are known; lower quartiles of calls in turn."""
     from mpi4py import MPI
 
-    comm = MPI.COMM_WORLD
-    ends = np.linspace(0, CELLS, world.size + 1).astype(int)
-    mine = np.full(ends[world.rank + 1] - ends[world.rank], world.rank, np.float32)
+    return [seconds for cells in CELLS.values() for seconds in _gather(world, MPI.COMM_WORLD, cells, CALLS[quick])]
+
+
+def _gather(world: World, comm: "Comm", cells: int, calls: int) -> list[float]:
+    ends = np.linspace(0, cells, world.size + 1).astype(int)
+    sizes = np.diff(ends)
+    mine = np.full(sizes[world.rank], world.rank, np.float32)
+
+    def bare() -> None:
+        comm.Gatherv(mine, [np.empty(cells, np.float32), sizes] if comm.rank == 0 else None)
+
     times: list[list[float]] = [[], []]
-    for _ in range(10 * CALLS[quick]):
-        for which, run in enumerate((lambda: world.gather(mine), lambda: _bare(comm, mine, np.diff(ends)))):
+    for _ in range(10 * calls):
+        for samples, run in zip(times, (lambda: world.gather(mine), bare), strict=True):
             world.barrier()
             begin = time.perf_counter()
             run()
-            times[which].append(time.perf_counter() - begin)
-    return [float(np.quantile(seconds, 0.25)) for seconds in times]
-
-
-def _bare(comm: object, mine: np.ndarray, sizes: np.ndarray) -> None:
-    whole = [np.empty(CELLS, np.float32), sizes] if comm.rank == 0 else None  # type: ignore[attr-defined]
-    comm.Gatherv(mine, whole)  # type: ignore[attr-defined]
+            samples.append(time.perf_counter() - begin)
+    return [float(np.quantile(samples, 0.25)) for samples in times]
 
 
 def steps(world: World, quick: bool, threads: int = 1) -> list[float]:

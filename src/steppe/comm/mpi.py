@@ -170,7 +170,7 @@ class Mpi:
         abouts = np.empty((self.size, ABOUT), np.int64) if self.rank == root else None
         self._comm.Gather(_about(mine.dtype, mine.shape), abouts, root)
         late = None if self._fits(mine.nbytes) else self.send(mine, root, GATHER_TAG)
-        part = _bytes(mine) if late is None else _bytes(mine)[:0]
+        part = [mine if late is None else mine.reshape(-1)[:0], self._mpi.BYTE]
         if abouts is None:
             self._comm.Gatherv(part, None, root)
             found = None
@@ -184,25 +184,25 @@ class Mpi:
         """Whether the parts of all ranks, were they of this size, would fit into one message."""
         return size * self.size <= PART
 
-    def _take(self, dtype: np.dtype[Any], layout: "_Layout", part: Array) -> list[Array]:
+    def _take(self, dtype: np.dtype[Any], layout: "_Layout", part: list[Any]) -> list[Array]:
         """What the root of a gather does: arrays that fit come together, larger ones by themselves."""
-        for rank, given in enumerate(layout.dtypes):
-            if given != (dtype.kind, dtype.itemsize):
-                raise Failure(f"Rank {self.rank} gathers {dtype}, but rank {rank} gave a dtype {given[0]}{given[1]}.")
-        sizes, buffer = layout.sizes, np.empty(sum(layout.sizes), np.uint8)
+        sizes, byte = layout.sizes, self._mpi.BYTE
+        if layout.dtypes != {(dtype.kind, dtype.itemsize)}:
+            raise Failure(f"Rank {self.rank} gathers {dtype}, but others gave another dtype: {_names(layout.dtypes)} in all.")
+        whole = np.empty(layout.length, dtype)
+        found = [whole[span] for span in layout.spans]
         if self._fits(max(sizes)):
-            self._comm.Gatherv(part, [buffer, sizes, self._mpi.BYTE], self.rank)
+            self._comm.Gatherv(part, [whole, sizes, byte], self.rank)
         else:
             together = [size if self._fits(size) else 0 for size in sizes]
-            small, wholes = np.empty(sum(together), np.uint8), _cut(buffer, sizes)
-            large = [self.receive(whole, rank, GATHER_TAG) for rank, whole in enumerate(wholes) if not self._fits(sizes[rank])]
-            self._comm.Gatherv(part, [small, together, self._mpi.BYTE], self.rank)
-            for target, source in zip(wholes, _cut(small, together), strict=True):
-                if source.size:
-                    target[:] = source
+            small = np.empty(sum(together), np.uint8)
+            large = [self.receive(into, rank, GATHER_TAG) for rank, into in enumerate(found) if not self._fits(sizes[rank])]
+            self._comm.Gatherv(part, [small, together, byte], self.rank)
+            for target, end, size in zip(found, itertools.accumulate(together), together, strict=True):
+                if size:
+                    target[:] = small[end - size : end].view(dtype)
             for request in large:
                 request.wait()
-        found = _cut(buffer.view(dtype), layout.lengths)
         return found if layout.flat else [array.reshape(shape) for array, shape in zip(found, layout.shapes, strict=True)]
 
     def reduce(self, array: Array, operation: Operation) -> Array:
@@ -396,12 +396,13 @@ class Persistent:
 
 
 class _Layout(NamedTuple):
-    """What the ranks give to a gather, by rank."""
+    """What the ranks give to a gather."""
 
-    dtypes: list[tuple[str, int]]  # kind, bytes
+    dtypes: set[tuple[str, int]]  # kind, bytes
     shapes: list[list[int]]
-    lengths: list[int]  # elements
     sizes: list[int]  # bytes
+    spans: list[slice]  # elements
+    length: int
     flat: bool
 
 
@@ -417,16 +418,17 @@ def _about(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
 @functools.lru_cache(16)
 def _layout(abouts: bytes) -> _Layout:
     rows = np.frombuffer(abouts, np.int64).reshape(-1, ABOUT).tolist()
-    dtypes = [(chr(kind), itemsize) for kind, itemsize, *_ in rows]
     shapes = [row[3 : 3 + row[2]] for row in rows]
     lengths = [math.prod(shape) for shape in shapes]
-    sizes = [length * itemsize for length, (_, itemsize) in zip(lengths, dtypes, strict=True)]
-    return _Layout(dtypes, shapes, lengths, sizes, all(len(shape) == 1 for shape in shapes))
+    sizes = [length * row[1] for length, row in zip(lengths, rows, strict=True)]
+    spans = [slice(end - length, end) for length, end in zip(lengths, itertools.accumulate(lengths), strict=True)]
+    dtypes = {(chr(kind), itemsize) for kind, itemsize, *_ in rows}
+    return _Layout(dtypes, shapes, sizes, spans, sum(lengths), all(len(shape) == 1 for shape in shapes))
+
+
+def _names(dtypes: set[tuple[str, int]]) -> str:
+    return ", ".join(sorted(f"{kind}{itemsize}" for kind, itemsize in dtypes))
 
 
 def _bytes(array: Array) -> Array:
     return array.reshape(-1).view(np.uint8)
-
-
-def _cut(array: Array, sizes: list[int]) -> list[Array]:
-    return [array[end - size : end] for size, end in zip(sizes, itertools.accumulate(sizes), strict=True)]
