@@ -9,6 +9,7 @@ import xarray
 import steppe
 from steppe.engine import Simulation
 from steppe.errors import GridError
+from tests.comm.mpis import run_ranks
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
 
@@ -120,6 +121,11 @@ def test_what_some_ranks_begin_others_go_on_with(run_file, first, then):
     assert digest(run_files["parts"].parent / "out") == digest(run_files["whole"].parent / "out")
 
 
+SET_ON_DAY_THREE = """
+[[event]]
+date = 1990-01-03
+set = { concentration = 8.0 }
+"""
 AROUND = """\
 from examples.diffusion import Diffusion
 from steppe.models import Needs
@@ -143,6 +149,30 @@ def test_a_model_says_what_lies_beyond_its_edges(run_file, ranks):
         return simulation["concentration"].values[-1]
 
     assert on_ranks(ranks, run_file, bottom).tolist() == [1.0] * 6 + [2.0] + [1.0] * 9
+
+
+FAILING = """\
+from examples.diffusion import Diffusion
+from steppe.errors import ModelError
+
+class Failing(Diffusion):
+    name = "failing"
+
+    def mirror(self):
+        super().mirror()
+        if self.box.rank == 1 and self.now.max() > 7.0:
+            raise ModelError("The sky fell on rank 1.")
+
+MODEL = Failing
+"""
+
+
+def test_a_rank_that_fails_between_messages_ends_those_that_wait_for_them(run_file):
+    (run_file.parent / "failing.py").write_text(FAILING)
+    run_file.write_text(run_file.read_text().replace(f"{EXAMPLES}/diffusion.py", "failing.py") + SET_ON_DAY_THREE)
+    done = run_ranks("installed", 3, "-m", "steppe", "run", str(run_file), "--quiet", PYTHONPATH=str(EXAMPLES.parent))
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == "steppe: The sky fell on rank 1."
 
 
 def test_too_many_ranks_are_told_the_nearest_numbers(run_file):

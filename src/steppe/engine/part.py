@@ -142,15 +142,12 @@ class Part:
         """Computes the steps `start` .. `stop` - 1. looks: somebody may look afterwards."""
         if looks:
             self.model.expect_looks()
-        reader = cast(Inputs, self.reader)
-        at = start
-        for action in sorted((each for each in self.plan.actions if start <= each.step < stop), key=lambda each: each.step):
-            if at < action.step:
-                self.model.advance(range(at, action.step), reader, self.plan.clock, self.outputs.recorder)
-            at = action.step
-            for name, value in action.values.items():
-                self.model.set(name, value, None if action.cells is None else self._positions(action.cells)[1])
-        self.model.advance(range(at, stop), reader, self.plan.clock, self.outputs.recorder)
+        try:
+            self._advance(start, stop)
+        except SteppeError as error:
+            if self.model.needs.unit == "boxes" and self.world.size > 1:
+                self.world.abort(str(error), error.exit_code)  # neighbours wait for halos that this rank does not send
+            raise
         self.outputs.writer.check()
         return self.outputs.exchange
 
@@ -287,6 +284,18 @@ class Part:
         return self._draft.contents
 
     # ---- inside ---------------------------------------------------------------------------------------------------------------------
+    def _advance(self, start: int, stop: int) -> None:
+        """All steps, and what is to be set before some of them."""
+        reader = cast(Inputs, self.reader)
+        at = start
+        for action in sorted((each for each in self.plan.actions if start <= each.step < stop), key=lambda each: each.step):
+            if at < action.step:
+                self.model.advance(range(at, action.step), reader, self.plan.clock, self.outputs.recorder)
+            at = action.step
+            for name, value in action.values.items():
+                self.model.set(name, value, None if action.cells is None else self._positions(action.cells)[1])
+        self.model.advance(range(at, stop), reader, self.plan.clock, self.outputs.recorder)
+
     def _arrays(self) -> dict[str, Array]:
         """All that a checkpoint must hold."""
         return {
