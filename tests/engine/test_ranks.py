@@ -16,7 +16,7 @@ from steppe import timeline
 from steppe.comm import World, run_threads
 from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
 from steppe.engine.part import Part
-from steppe.errors import DamagedError, GridError, ModelError, SteppeError
+from steppe.errors import BadCellError, DamagedError, GridError, ModelError, SteppeError
 from steppe.io import Progress, output_writer
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
@@ -217,6 +217,29 @@ def test_damaged_weather_of_one_rank_ends_all_with_its_error(wide_scenario):
         return str(caught.value)
 
     assert failure(1) == failure(3)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_bad_cell_of_any_rank_is_named_and_the_run_goes_on_from_before(wide_scenario, uninterrupted, monkeypatch, ranks):
+    cell = 600
+    step = Part.step
+
+    def spoilt(part: Part, start: int, **rest: Any) -> Any:
+        if start == 10 and cell in part.deal.mine:
+            part.model.state["water"][cell - part.deal.mine.start] = np.nan
+        return step(part, start, **rest)
+
+    def work(simulation: Simulation) -> None:
+        simulation.step(10)
+        simulation.checkpoint()
+        with pytest.raises(BadCellError, match=r'On 1990-01-20 in cell 600 \(longitude .*, latitude .*\) "water" is nan'):
+            simulation.step(10)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Part, "step", spoilt)
+        on_ranks(ranks, wide_scenario, work)
+    on_ranks(2, wide_scenario, lambda simulation: simulation.run())
+    assert digest(wide_scenario.parent / "out") == uninterrupted
 
 
 def test_a_mistake_is_told_once_and_nothing_is_written(wide_scenario):

@@ -6,6 +6,7 @@
 All join before anything else is done or imported: nobody waits awake for one that is late.
 """
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -93,6 +94,7 @@ def _obey(rank: Rank) -> Exit:
     from steppe.cli.stop import Stop
     from steppe.engine import obey
 
+    logging.getLogger("steppe").addHandler(logging.NullHandler())  # rank 0 says it
     with Stop(says=False) as stop:
         return Exit(obey(rank.world, stop, rank.where, rank.cores))
 

@@ -410,7 +410,7 @@ class Simulation:
             now = Partition(tuple(self._part.bounds))
             self._lattice.feed(now, [each - before for each, before in zip(busy, self._busy, strict=True)], since)
             self._commits += 1
-            moving = Moving(checkpoint_size(self.model) // max(len(self._part.deal.mine), 1))
+            moving = Moving(checkpoint_size(self.model) // max(len(self._part.deal.mine), 1), pause=2 * self._kept_seconds)
             better = better_cuts(self._lattice, now, self.steps - self.step_index, self._commits, moving)
             if better is not None:
                 self._commits = 0
