@@ -1,6 +1,7 @@
 """A run on many ranks: the same bytes for any number of them, however it is stopped, continued, looked at and changed."""
 
 import random
+import threading
 from collections import Counter
 from collections.abc import Callable
 from io import BytesIO
@@ -16,7 +17,7 @@ from steppe import timeline
 from steppe.comm import World, run_threads
 from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
 from steppe.engine.part import Part
-from steppe.errors import BadCellError, DamagedError, GridError, ModelError, SteppeError
+from steppe.errors import BadCellError, DamagedError, ForcingError, GridError, ModelError, SteppeError
 from steppe.io import Progress, output_writer
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
@@ -240,6 +241,20 @@ def test_a_bad_cell_of_any_rank_is_named_and_the_run_goes_on_from_before(wide_sc
         on_ranks(ranks, wide_scenario, work)
     on_ranks(2, wide_scenario, lambda simulation: simulation.run())
     assert digest(wide_scenario.parent / "out") == uninterrupted
+
+
+def test_a_rank_that_cannot_see_the_weather_ends_all_with_its_error_before_anything_is_written(wide_scenario, monkeypatch):
+    of = Plan.of
+
+    def blind(*arguments: Any, **options: Any) -> Plan:
+        if threading.current_thread().name == "rank 2":
+            raise ForcingError('"weather.zarr" cannot be seen from here.')
+        return of(*arguments, **options)
+
+    monkeypatch.setattr(Plan, "of", blind)
+    with pytest.raises(ForcingError, match="cannot be seen from here"):
+        on_ranks(3, wide_scenario, lambda simulation: simulation.run())
+    assert not (wide_scenario.parent / "out").exists()
 
 
 def test_a_mistake_is_told_once_and_nothing_is_written(wide_scenario):

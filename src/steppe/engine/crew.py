@@ -10,7 +10,9 @@ Ranks that have nothing to do sleep. A command is one message; an answer costs o
 import json
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +78,11 @@ class Crew:
         number, self._begun = self._begun, self._begun + 1
         self._send(_Order(number, "begin", {"run": plan.run.as_toml()} if self.world.size > 1 else {}))
         self._do(None, lambda: self._add(number, Part(plan, self.world, self._where)))
+        try:
+            self.order(number, "spread")
+        except SteppeError:
+            self.order(number, "close")
+            raise
         return number
 
     def part(self, number: int) -> Part:
@@ -140,14 +147,10 @@ def obey(world: World, stop: Callable[[], bool] = never, where: Whereabouts | No
         order = _decoded(body)
         if order.name == "dismiss":
             return int(order.arguments["code"])
-        try:
-            if order.name == "begin":
-                _settled(world, None, lambda order=order: _begin(parts, order, world, where, cores), stop)  # type: ignore[misc]
-            else:
-                part = parts[order.part]
-                _settled(world, part, lambda part=part, order=order: getattr(part, order.name)(**order.arguments), stop)  # type: ignore[misc]
-        except SteppeError:
-            pass  # rank 0 raises it
+        part = parts.get(order.part)
+        alone = partial(getattr(part, order.name), **order.arguments) if part else partial(_begin, parts, order, world, where, cores)
+        with suppress(SteppeError):  # rank 0 raises it
+            _settled(world, part, alone, stop)
         if order.name == "close":
             del parts[order.part]
 

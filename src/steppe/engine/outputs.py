@@ -1,6 +1,6 @@
 """What a run keeps: from the run file to reductions in the recorder and records in the store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,19 +59,17 @@ class Outputs:
         for series in plan.run.output.series:
             self._add_series(series)
 
-    def open(self, path: Path, records: Mapping[str, int] | None) -> None:
-        """Opens the store, which is there, and goes on with it from `records` (of a checkpoint); every rank calls it.
+    def open(self, path: Path) -> None:
+        """Opens the store, which is there.
 
         Raises
         ------
         FolderError, DamagedError
-            The store is not the one of the checkpoint.
+            The store is not the one of the run.
         """
         world = self._world
         deals = [Deal.of_one(group.n_columns, world.rank, world.size) if group.name else self._deal for group in self.groups]
         self._writer = OutputWriter(path, self.groups, self._plan.run.engine.write_behind, world, deals)
-        if records is not None:
-            self._writer.restore(records)
 
     def exchange(self) -> None:
         """Brings records to the ranks that write them; every rank calls it after the same steps."""

@@ -22,7 +22,6 @@ from steppe.errors import SteppeError
 from steppe.io import Checkpoint, Contents, Draft, ForcingReader, Prediction, SpreadReader, spread_forcing
 from steppe.kernels.sums import binned_sums, total, values_of
 from steppe.models import Increment, Inputs, Status
-from steppe.variable import Role
 from steppe.view import choose_colours, levels, png
 
 Array = NDArray[Any]
@@ -59,27 +58,14 @@ class Part:
         self._digests: dict[int, bytes] = {}
         self._undo: Callable[[], object] = nothing
         self._open = False
+        self.reader: ForcingReader | SpreadReader | None = plan.reader()
         self._take(None)
-        self.reader = self._spread()
 
     def _take(self, bounds: Sequence[int] | None) -> None:
         """Turns to the cells that are this rank's."""
         self.share, self.reach, self.deal = self.plan.surroundings(self.world, bounds)
         self.outputs = Outputs(self.plan, self.world, self.deal)
         self.outputs.recorder.on_piece = self._at
-
-    def _spread(self) -> ForcingReader | SpreadReader | None:
-        reader, error = None, None
-        try:
-            reader = self.plan.reader()
-        except SteppeError as found:
-            error = found
-        agree_on(self.world, error)
-        if reader is None or self.world.size == 1:
-            return reader
-        forcing, spare = self.plan.run.forcing, self.plan.threads < self.plan.cores
-        assert forcing is not None, "there is a reader"
-        return spread_forcing(reader, self.world, self.bounds, forcing.spread, spare, tell=self._tell_spread)
 
     def _tell_spread(self, name: str, predictions: Mapping[str, Prediction]) -> None:
         figures = ", ".join(f"{other} {1e3 * each.seconds:.2f}" for other, each in predictions.items())
@@ -91,6 +77,14 @@ class Part:
         return [0, *accumulate(len(cells) for cells in self.deal.cells)]
 
     # ---- orders ---------------------------------------------------------------------------------------------------------------------
+    def spread(self) -> Together:
+        """Shares out who reads the weather for whom."""
+        if self.world.size > 1 and isinstance(self.reader, ForcingReader):
+            forcing, spare = self.plan.run.forcing, self.plan.threads < self.plan.cores
+            assert forcing is not None, "there is a reader"
+            self.reader = spread_forcing(self.reader, self.world, self.bounds, forcing.spread, spare, tell=self._tell_spread)
+        return nothing
+
     def open(self, output: str, checkpoint: str) -> Together:
         """Begins, or goes on from a checkpoint; the store of results is there."""
         records: Mapping[str, int] | None = None
@@ -98,10 +92,12 @@ class Part:
         error = None
         try:
             records, recorded = self._initialise(checkpoint)
+            self.outputs.open(Path(output))
         except SteppeError as found:
             error = found
         agree_on(self.world, error)
-        self.outputs.open(Path(output), records)
+        if records is not None:
+            self.outputs.writer.restore(records)
         self.outputs.recorder.restore(recorded)
         return nothing
 
@@ -188,8 +184,9 @@ class Part:
             here, index = self._positions(every)
             value = value[here] if isinstance(value, np.ndarray) and value.ndim else value
             index = None if cells is None else index
-        before = self._values(name, index)
-        self.model.set(name, value, index)
+        known = name in self.model.state or name in self.model.parameters
+        before = self._values(name, index) if known else np.empty(0)
+        self.model.set(name, value, index)  # which says what cannot be set
         after = self._values(name, index)
         self._undo = lambda: self.model.set(name, before if before.ndim else float(before), index)
 
@@ -314,10 +311,13 @@ class Part:
         self.kept += 1
 
     def _values(self, name: str, index: Array | None) -> Array:
-        """What `set` changes: of the cells `index`, or one number that holds for all."""
-        if self.model.variables[name].role is Role.PARAMETER and self.model.parameters[name].ndim == 0 and index is None:
-            return np.array(self.model.parameters[name])
-        return self._packed(self.model.export(name, index))
+        """A copy of a state or a parameter: of the cells `index`, or of all; of a parameter that one number gives, that."""
+        values = self.model.state.get(name)
+        if values is None:
+            values = self.model.parameters[name]
+            values = values if index is None or values.ndim else np.broadcast_to(values, len(self.deal.mine))
+        values = self._packed(values)
+        return np.array(values if index is None else values[index])
 
     def _positions(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         return positions(cells, self.deal.mine)
