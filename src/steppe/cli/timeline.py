@@ -3,9 +3,12 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steppe.errors import Failure, RunFileError
-from steppe.timeline import Spans
+
+if TYPE_CHECKING:
+    from steppe.timeline import Spans
 
 
 def check_timeline(path: Path) -> None:
@@ -24,7 +27,7 @@ def check_timeline(path: Path) -> None:
         )
 
 
-def write_timeline(path: Path, title: str, ranks: Sequence[Spans]) -> None:
+def write_timeline(path: Path, title: str, ranks: Sequence["Spans"]) -> None:
     """Writes the spans of all ranks, in order of rank.
 
     Raises
