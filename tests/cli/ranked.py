@@ -8,22 +8,38 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from steppe.cli.control import supervised
 from steppe.cli.progress import progress
 from steppe.cli.rank import join
 from steppe.cli.ranks import run_job
 from steppe.cli.stop import Stop
-from steppe.comm import Whereabouts, World, find_launch, find_library, find_mpiexec, last_words
+from steppe.comm import find_launch, find_library, find_mpiexec
 from steppe.errors import Exit, ForcingError, Mistake, RunFileError
+
+if TYPE_CHECKING:
+    from steppe.comm import Whereabouts, World
 
 CELLS = 100
 
 
+@dataclass
+class Event:
+    """As `steppe.engine.Event`, without the engine."""
+
+    kind: str
+    text: str
+    step: int
+    steps: int
+    date: str
+
+
 def main(what: str) -> Exit:
+    from steppe.comm import last_words
+
     launch = find_launch()
     assert launch is not None
     rank = join(launch)
@@ -37,7 +53,7 @@ def main(what: str) -> Exit:
     return code
 
 
-def steps(world: World, where: Whereabouts, what: str) -> Exit:
+def steps(world: "World", where: "Whereabouts", what: str) -> Exit:
     """Twenty steps, after the tenth of which rank 1 does what it was told to."""
     quiet = what == "quiet"
     n = 500 if what in ("long", "hang") else 20
@@ -63,12 +79,10 @@ def steps(world: World, where: Whereabouts, what: str) -> Exit:
 
 
 @contextmanager
-def _told(world: World, quiet: bool) -> Iterator[Callable[..., None]]:
+def _told(world: "World", quiet: bool) -> Iterator[Callable[..., None]]:
     if world.rank > 0 or quiet:
         yield lambda *event: None
         return
-    from steppe.engine import Event
-
     with progress(CELLS * world.size) as tell:
         yield lambda *event: tell(Event(*event))
 
@@ -90,7 +104,7 @@ def fills_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), resource.RLIM_INFINITY))
     held = []
     while True:
-        held.append(np.ones(1 << 16))
+        held.append(bytearray(1 << 19))
 
 
 BEFALL = {

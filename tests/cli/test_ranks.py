@@ -23,7 +23,7 @@ ENDS = {
     "raise in a thread": 'steppe: rank 1 (cells 100-200), step 10 (1990-01-11): ForcingError: Variable "rain" ends on day 10.',
     "defect": "steppe: rank 1 (cells 100-200), step 10 (1990-01-11): ZeroDivisionError: integer division or modulo by zero. This is",
     "exit": "steppe: rank 1 (cells 100-200), step 10 (1990-01-11): called exit (3) before the run was over.",
-    "memory": "steppe: rank 1 (cells 100-200), step 10 (1990-01-11): MemoryError: no memory is left (Unable to allocate",
+    "memory": "steppe: rank 1 (cells 100-200), step 10 (1990-01-11): MemoryError: no memory is left",
 }
 
 

@@ -41,7 +41,7 @@ def test_a_rank_knows_its_launcher(name: str) -> None:
 
 @each_mpi
 def test_ranks_of_real_launchers_know_theirs(mpi: str) -> None:
-    code = "from steppe.comm import find_launch; f = find_launch(); print(f.rank, f.size, f.launcher)"
+    code = "import os; from steppe.comm import find_launch as f; os.write(1, f'{f().rank} {f().size} {f().launcher}\\n'.encode())"
     done = run_ranks(mpi, 3, "-c", code)
     maker = "Open MPI" if mpi == "openmpi" else "MPICH"
     assert sorted(done.stdout.splitlines()) == [f"{rank} 3 {maker}" for rank in range(3)], done.stderr

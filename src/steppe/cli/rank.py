@@ -63,7 +63,7 @@ def run_together(launch: "Launch", command: Callable[[], Exit]) -> Exit:
 def join(launch: "Launch") -> Rank:
     """Joins all ranks.
 
-    Called before anything is imported that starts threads. Requests to stop wait until `steppe.comm.listen_to_stops`.
+    Called before anything is imported that starts threads. Requests to stop are kept for a `Stop`.
 
     Raises
     ------
@@ -71,13 +71,15 @@ def join(launch: "Launch") -> Rank:
         There is no MPI library, or the launcher is not the library's.
     """
     from steppe.cli.control import tell
-    from steppe.comm import Whereabouts, cores_of_rank, open_world, prepare_rank
+    from steppe.comm import Whereabouts, cores_of_rank, keep_stops, open_world, prepare_rank
 
     prepare_rank(launch)
     world = open_world(on_abort=lambda code: tell({"outcome": code}))
+    keep_stops()
+    cores = cores_of_rank(world)  # all ranks have come here
     if world.rank == 0:
         tell({"ready": world.size})
-    return Rank(world, Whereabouts(), cores_of_rank(world))
+    return Rank(world, Whereabouts(), cores)
 
 
 @contextmanager

@@ -31,7 +31,8 @@ _HOME = {
     "find_library": "launch",
     "find_mpiexec": "launch",
     "last_words": "fail",
-    "listen_to_stops": "rank",
+    "keep_stops": "rank",
+    "kept_stops": "rank",
     "nodes": "node",
     "open_world": "rank",
     "prepare_rank": "rank",
@@ -54,7 +55,8 @@ if TYPE_CHECKING:
     from steppe.comm.node import nodes as nodes
     from steppe.comm.node import shared as shared
     from steppe.comm.rank import cores_of_rank as cores_of_rank
-    from steppe.comm.rank import listen_to_stops as listen_to_stops
+    from steppe.comm.rank import keep_stops as keep_stops
+    from steppe.comm.rank import kept_stops as kept_stops
     from steppe.comm.rank import open_world as open_world
     from steppe.comm.rank import prepare_rank as prepare_rank
     from steppe.comm.reach import BoxExchange as BoxExchange

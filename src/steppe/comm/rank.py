@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LIBRARY_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+_kept: list[int] = []
 MOST_CORES = 4_096  # of a machine
 
 
@@ -23,9 +24,9 @@ def prepare_rank(launch: Launch) -> None:
     """What a rank does before it imports anything that starts threads.
 
     Libraries get one thread. There is nothing to read. Standard output is rank 0's, what others print goes to standard error with their
-    name; lines are written whole. Requests to stop wait (`STOPS` are blocked) until `listen_to_stops`.
+    name; lines are written whole. Requests to stop are kept.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    keep_stops()
     for name in LIBRARY_THREADS:
         os.environ.setdefault(name, "1")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -39,9 +40,15 @@ def prepare_rank(launch: Launch) -> None:
         sys.stdout = sys.stderr = Lines(2, f"[rank {launch.rank}] ")
 
 
-def listen_to_stops() -> None:
-    """Lets requests to stop through, once something handles them."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+def keep_stops() -> None:
+    """Keeps requests to stop until something handles them; called again when MPI is there, whose library takes SIGUSR1 for itself."""
+    for number in STOPS:
+        signal.signal(number, lambda number, frame: _kept.append(number))
+
+
+def kept_stops() -> list[int]:
+    """The requests that were kept."""
+    return _kept
 
 
 def open_world(host: str | None = None, on_abort: Callable[[int], None] = lambda code: None) -> "World":
