@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from steppe.cli.ranks import _segments, remove_segments
+
 ROOT = Path(__file__).parents[2]
 PYTHONS = {
     "installed": Path(sys.executable),
@@ -40,4 +42,8 @@ def mpiexec_of(mpi: str) -> list[str]:
 def run_ranks(mpi: str, ranks: int, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     """Runs Python with `arguments` as ranks; `more` is added to their environment."""
     command = [*mpiexec_of(mpi), "-n", str(ranks), python_of(mpi), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **more}, timeout=60)
+    before = _segments()
+    try:
+        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **more}, timeout=60)
+    finally:
+        remove_segments(before)  # that of ranks that were ended

@@ -24,7 +24,7 @@ from steppe.cli.control import VARIABLE, Listener
 from steppe.errors import Exit, Mistake
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-SEGMENTS = ("mpich_shm_", "sm_segment.")  # shared memory that MPICH and Open MPI leave when they end uncleanly
+SEGMENTS = ("mpich_shm_", "mpich_shar_", "sm_segment.")  # shared memory that MPICH and Open MPI leave when they end uncleanly
 LAST = 3.0  # [s] for a launcher whose ranks are gone
 ALONE = re.compile(  # lines of launchers about an end
     r"Abort\(\d+\) on node|\[(proxy|mpiexec)\S*\] |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ page"
@@ -186,12 +186,7 @@ class _Job:
         self._control.close()
         for stream in self._streams:
             stream.source.close()
-        left = _segments() - before
-        used = _mapped() if left else set()
-        for path in left:
-            if str(path) not in used:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+        remove_segments(before)
 
     def outcome(self) -> Exit:
         """The exit code of the ranks, or of what befell them."""
@@ -248,6 +243,16 @@ def processes_of(control: Path) -> list[int]:
             if mark in path.read_bytes().split(b"\0"):
                 found.append(int(path.parent.name))
     return found
+
+
+def remove_segments(before: set[Path]) -> None:
+    """Removes shared memory of MPI that was not there `before` and that nobody uses."""
+    left = _segments() - before
+    used = _mapped() if left else set()
+    for path in left:
+        if str(path) not in used:
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _segments() -> set[Path]:
