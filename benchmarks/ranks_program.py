@@ -64,7 +64,7 @@ def _gather(world: World, comm: "Comm", cells: int, calls: int) -> list[float]:
 
     times: list[list[float]] = [[], []]
     for _ in range(10 * calls):
-        for samples, run in zip(times, (lambda: world.gather(mine), bare), strict=True):
+        for samples, run in zip(times, (lambda: world.gather(mine, lengths=sizes.tolist()), bare), strict=True):
             world.barrier()
             begin = time.perf_counter()
             run()

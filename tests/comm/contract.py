@@ -128,6 +128,16 @@ def arrays_of_any_length_are_gathered_as_copies_in_order_of_rank(world: World) -
             assert found is None
 
 
+def arrays_of_lengths_that_all_know_are_gathered(world: World) -> None:
+    lengths = [3 * rank for rank in range(world.size)]
+    found = world.gather(np.full(lengths[world.rank], world.rank, dtype=np.int16), lengths=lengths)
+    if world.rank == 0:
+        assert found is not None
+        assert [part.tolist() for part in found] == [[rank] * length for rank, length in enumerate(lengths)]
+    else:
+        assert found is None
+
+
 def gathered_arrays_keep_their_shapes_and_some_may_be_empty(world: World) -> None:
     found = world.gather(np.full((world.rank, 2, 3), world.rank, dtype=np.float32))
     if world.rank == 0:

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
@@ -22,7 +22,7 @@ import numpy as np
 from steppe.comm.fail import Whereabouts, fail
 from steppe.comm.launch import Launch, Library, check_pair, check_size, find_library
 from steppe.comm.wake import Wake
-from steppe.comm.world import Array, Messages, Operation, check_rank, check_summable, check_target
+from steppe.comm.world import Array, Messages, Operation, check_length, check_rank, check_summable, check_target
 from steppe.errors import Exit, Failure
 
 PART = 1 << 30  # [bytes]
@@ -157,25 +157,31 @@ class Mpi:
                 time.sleep(nap)
                 nap = min(2 * nap, NAP)
 
-    def gather(self, array: Array, root: int = 0) -> list[Array] | None:
+    def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array] | None:
         """The arrays of all ranks as parts of one new array, on `root`.
 
         Raises
         ------
         Failure
-            The arrays differ in dtype.
+            The arrays differ in dtype, or this one is not as long as all know.
         """
         check_rank(root, self.size)
+        check_length(array, self.rank, lengths)
         mine = array if array.flags.c_contiguous else np.array(array, order="C")
-        abouts = np.empty((self.size, ABOUT), np.int64) if self.rank == root else None
-        self._comm.Gather(_about(mine.dtype, mine.shape), abouts, root)
+        layout = None
+        if lengths is not None:
+            layout = _known_layout(mine.dtype, tuple(lengths))
+        else:
+            abouts = np.empty((self.size, ABOUT), np.int64) if self.rank == root else None
+            self._comm.Gather(_about(mine.dtype, mine.shape), abouts, root)
+            layout = None if abouts is None else _layout(abouts.tobytes())
         late = None if self._fits(mine.nbytes) else self.send(mine, root, GATHER_TAG)
         part = [mine if late is None else mine.reshape(-1)[:0], self._mpi.BYTE]
-        if abouts is None:
+        if self.rank != root or layout is None:
             self._comm.Gatherv(part, None, root)
             found = None
         else:
-            found = self._take(mine.dtype, _layout(abouts.tobytes()), part)
+            found = self._take(mine.dtype, layout, part)
         if late is not None:
             late.wait()
         return found
@@ -424,6 +430,11 @@ def _layout(abouts: bytes) -> _Layout:
     spans = [slice(end - length, end) for length, end in zip(lengths, itertools.accumulate(lengths), strict=True)]
     dtypes = {(chr(kind), itemsize) for kind, itemsize, *_ in rows}
     return _Layout(dtypes, shapes, sizes, spans, sum(lengths), all(len(shape) == 1 for shape in shapes))
+
+
+@functools.lru_cache(16)
+def _known_layout(dtype: np.dtype[Any], lengths: tuple[int, ...]) -> _Layout:
+    return _layout(b"".join(_about(dtype, (length,)).tobytes() for length in lengths))
 
 
 def _names(dtypes: set[tuple[str, int]]) -> str:

@@ -12,7 +12,7 @@ A rank that says something else than it did then is told so at once.
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -94,11 +94,11 @@ class Recorded:
         self.timed("call", array.nbytes, lambda: self._world.call(array))
         self.hold(self._names.collective("call"), array)
 
-    def gather(self, array: Array, root: int = 0) -> list[Array] | None:
+    def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array] | None:
         """Counts and keeps."""
         name = self._names.collective("gather")
         self.hold(f"{name}.given", _sum(array))
-        found = self.timed("gather", array.nbytes, lambda: self._world.gather(array, root))
+        found = self.timed("gather", array.nbytes, lambda: self._world.gather(array, root, lengths))
         for rank, part in enumerate(found or []):
             self.hold(f"{name}.{rank}", part)
         return found
@@ -206,7 +206,7 @@ class Replayed:
         check_target(array)
         array[...] = self._past(self._names.collective("call"))
 
-    def gather(self, array: Array, root: int = 0) -> list[Array] | None:
+    def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array] | None:
         """What was gathered."""
         check_rank(root, self.size)
         name = self._names.collective("gather")

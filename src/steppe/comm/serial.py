@@ -1,6 +1,7 @@
 """The world of one rank. It imports no message library."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -49,7 +50,7 @@ class Serial:
         """Leaves `array` as it is."""
         check_target(array)
 
-    def gather(self, array: Array, root: int = 0) -> list[Array]:
+    def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array]:
         """A copy of `array`."""
         check_rank(root, 1)
         return [np.array(array)]

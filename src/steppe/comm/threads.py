@@ -9,14 +9,14 @@ import functools
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
 import numpy as np
 
 from steppe.comm.standing import Repeated
-from steppe.comm.world import Array, Messages, Operation, check_rank, check_summable, check_target, deliver
+from steppe.comm.world import Array, Messages, Operation, check_length, check_rank, check_summable, check_target, deliver
 from steppe.errors import Exit, Failure
 
 T = TypeVar("T")
@@ -149,9 +149,10 @@ class Threads:
 
     call = broadcast
 
-    def gather(self, array: Array, root: int = 0) -> list[Array] | None:
+    def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array] | None:
         """Copies of all arrays, on `root`."""
         check_rank(root, self.size)
+        check_length(array, self.rank, lengths)
         arrays = self._meet(f"gather to rank {root} of {array.dtype}", array)
         return arrays if self.rank == root else None
 

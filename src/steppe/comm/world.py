@@ -129,8 +129,11 @@ class World(Protocol):
         """
         ...
 
-    def gather(self, array: Array, root: int = 0) -> list[Array] | None:
-        """Copies of the arrays of all ranks in order of rank, on `root`; None elsewhere. Lengths may differ."""
+    def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array] | None:
+        """Copies of the arrays of all ranks in order of rank, on `root`; None elsewhere. Lengths may differ.
+
+        lengths: of the array of each rank, where every rank knows them and the arrays have one dimension: spares a message.
+        """
         ...
 
     def reduce(self, array: Array, operation: Operation) -> Array:
@@ -158,6 +161,12 @@ class World(Protocol):
     def close(self) -> None:
         """Ends the world; a second call does nothing."""
         ...
+
+
+def check_length(array: Array, rank: int, lengths: Sequence[int] | None) -> None:
+    """Raises `Failure` when an array that is gathered is not as long as every rank knows."""
+    if lengths is not None and array.shape != (lengths[rank],):
+        raise Failure(f"Rank {rank} gives an array {array.shape} to a gather, all know one of {lengths[rank]}. All must use the same plan.")
 
 
 def check_rank(rank: int, size: int) -> None:

@@ -338,7 +338,7 @@ class Part:
         return values if self.model.needs.unit == "cells" or np.ndim(values) == 0 else self.share.unpack(values)
 
     def _gathered(self, values: Array) -> Array | None:
-        parts = self.world.gather(values)
+        parts = self.world.gather(values, lengths=[len(cells) for cells in self.deal.cells])
         if parts is None:
             return None
         if len(parts) == 1:
