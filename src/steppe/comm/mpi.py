@@ -28,6 +28,7 @@ from steppe.errors import Exit, Failure
 PART = 1 << 30  # [bytes]
 GATHER_TAG = 1_000  # of the parts of a large gather; tags above belong to this file
 NAP = 0.005  # [s] longest between two looks, where nobody can be roused
+SHORT_NAP = 0.00025  # [s] the same, where others are about to come
 LAST_WAIT = 10.0  # [s] for the end that another rank has set off
 ABOUT = 11  # numbers: 3, and the shape of an array of at most 8 dimensions
 MANY = 256  # messages under way, from which on those sent are looked after
@@ -152,10 +153,7 @@ class Mpi:
             self.broadcast(array)
             return
         for part in self._parts(array):
-            request, nap = self._comm.Ibcast(part, 0), NAP / 64
-            while not request.Test():
-                time.sleep(nap)
-                nap = min(2 * nap, NAP)
+            self._await(self._comm.Ibcast(part, 0), NAP)
 
     def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array] | None:
         """The arrays of all ranks as parts of one new array, on `root`.
@@ -211,7 +209,7 @@ class Mpi:
                 request.wait()
         return found if layout.flat else [array.reshape(shape) for array, shape in zip(found, layout.shapes, strict=True)]
 
-    def reduce(self, array: Array, operation: Operation) -> Array:
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
         """Sum, least or greatest over the ranks."""
         check_summable(array, operation)
         result = np.array(array, order="C")
@@ -221,8 +219,19 @@ class Mpi:
         op = {"sum": self._mpi.SUM, "min": self._mpi.MIN, "max": self._mpi.MAX}[operation]
         step = max(1, PART // max(1, flat.itemsize))
         for begin in range(0, flat.size, step):
-            self._comm.Allreduce(self._mpi.IN_PLACE, flat[begin : begin + step], op)
+            part = flat[begin : begin + step]
+            if asleep:
+                self._await(self._comm.Iallreduce(self._mpi.IN_PLACE, part, op), SHORT_NAP)
+            else:
+                self._comm.Allreduce(self._mpi.IN_PLACE, part, op)
         return result
+
+    def _await(self, request: Any, longest: float) -> None:
+        """Looks now and then whether something is done, first often."""
+        nap = longest / 64
+        while not request.Test():
+            time.sleep(nap)
+            nap = min(2 * nap, longest)
 
     def barrier(self) -> None:
         """Returns when all have come."""

@@ -103,11 +103,11 @@ class Recorded:
             self.hold(f"{name}.{rank}", part)
         return found
 
-    def reduce(self, array: Array, operation: Operation) -> Array:
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
         """Counts and keeps."""
         name = self._names.collective(f"reduce.{operation}")
         self.hold(f"{name}.given", _sum(array))
-        found = self.timed("reduce", array.nbytes, lambda: self._world.reduce(array, operation))
+        found = self.timed("reduce", array.nbytes, lambda: self._world.reduce(array, operation, asleep))
         self.hold(name, found)
         return found
 
@@ -213,7 +213,7 @@ class Replayed:
         self._compare(f"{name}.given", array)
         return [self._past(f"{name}.{rank}") for rank in range(self.size)] if self.rank == root else None
 
-    def reduce(self, array: Array, operation: Operation) -> Array:
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
         """What was found."""
         check_summable(array, operation)
         name = self._names.collective(f"reduce.{operation}")

@@ -55,7 +55,7 @@ class Serial:
         check_rank(root, 1)
         return [np.array(array)]
 
-    def reduce(self, array: Array, operation: Operation) -> Array:
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
         """A copy of `array`."""
         check_summable(array, operation)
         return np.array(array)

@@ -156,7 +156,7 @@ class Threads:
         arrays = self._meet(f"gather to rank {root} of {array.dtype}", array)
         return arrays if self.rank == root else None
 
-    def reduce(self, array: Array, operation: Operation) -> Array:
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
         """The arrays of all ranks, taken together in order of rank."""
         check_summable(array, operation)
         arrays = self._meet(f"reduce ({operation}) of {array.dtype} {array.shape}", array)

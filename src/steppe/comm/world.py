@@ -136,8 +136,10 @@ class World(Protocol):
         """
         ...
 
-    def reduce(self, array: Array, operation: Operation) -> Array:
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
         """Sum, least or greatest of the arrays of all ranks, element by element, on every rank. Nothing may be NaN.
+
+        asleep: ranks that come early spare their processor, and hear of the end a quarter of a millisecond late at most.
 
         Raises
         ------

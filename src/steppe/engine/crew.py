@@ -170,7 +170,7 @@ def _settled(world: World, part: Part | None, alone: Callable[[], Together], sto
         failure = error
     found = [failure is not None, stop(), part is not None and part.bad, -part.kept if part else 0]
     with span("wait"):
-        failed, stopped, bad, kept = world.reduce(np.array(found, np.int64), "max").tolist()
+        failed, stopped, bad, kept = world.reduce(np.array(found, np.int64), "max", asleep=True).tolist()
     if failed:
         if part and not failure:
             part.undo()

@@ -251,9 +251,15 @@ class Simulation:
         if self.crew.world.size > 1:
             fitting = int(SECONDS_BETWEEN_ORDERS / self._pace) if self._pace else PIECE
             length = max(1, min(fitting, self.outputs.steps_between_exchanges))
-            return min([self.step_index + length, self.steps, *borders])
-        steps = range(self.step_index, min(self.step_index + PIECE, self.steps))
-        return min([self._reader.pieces(steps)[0].stop if self._reader else steps.stop, *borders])
+            pieces = self._pieces(length + 1)  # to the last whole one, if there is any: a slab that is cut is decoded twice
+            stop = pieces[-1].start if len(pieces) > 1 else self.step_index + length
+            return min([stop, self.steps, *borders])
+        return min([self._pieces(PIECE)[0].stop, *borders])
+
+    def _pieces(self, steps: int) -> list[range]:
+        """The next steps, cut where the store of the weather is."""
+        coming = range(self.step_index, min(self.step_index + steps, self.steps))
+        return self._reader.pieces(coming) if self._reader else [coming]
 
     # ---- looking and changing ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> xarray.DataArray:
