@@ -249,7 +249,8 @@ class Mpi:
             os.write(2, f"steppe: {line}\n".encode())
         else:
             time.sleep(LAST_WAIT)
-        self._comm.Abort(code)
+        if not self._closed:  # by another thread of this rank, perhaps, and then nobody waits for it
+            self._mpi.COMM_WORLD.Abort(code)
         os._exit(code)
 
     def close(self) -> None:
