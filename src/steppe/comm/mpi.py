@@ -250,7 +250,7 @@ class Mpi:
         else:
             time.sleep(LAST_WAIT)
         if not self._closed:  # by another thread of this rank, perhaps, and then nobody waits for it
-            self._mpi.COMM_WORLD.Abort(code)
+            self._comm.Abort(code)
         os._exit(code)
 
     def close(self) -> None:
