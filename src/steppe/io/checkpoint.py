@@ -36,6 +36,7 @@ FORMAT = 2  # a reader refuses any other
 MANIFEST = "manifest.json"
 ARRAYS = "arrays.bin"
 ALIGNMENT = 64  # bytes: a cache line
+BATCH = 1 << 24  # bytes that are written before the system is asked to bring them to the disk
 HEAD = -1  # the number of the head among the tiles
 STORE_TAG = 200  # of messages between ranks about files
 
@@ -119,6 +120,7 @@ class Draft:
     def __init__(self) -> None:
         self.contents = Contents(0, {})
         self._blocks: dict[int, Bytes] = {}
+        self._views: dict[int, dict[str, Array]] = {}
         self._deal = Deal.alone(0)
         self._parts: dict[int, tuple[dict[str, Array], int]] = {}
 
@@ -133,13 +135,14 @@ class Draft:
         written = [HEAD] * (deal.rank == 0) + [tile.tile for tile in deal.written]
         if (contents, written) != (self.contents, list(self._blocks)):
             self._blocks = {tile: np.zeros(contents.length(tile), np.uint8) for tile in written}
+            self._views = {tile: contents.views(tile, block) for tile, block in self._blocks.items()}
         self.contents, self._deal, self._parts = contents, deal, {}
-        for name, values in self.contents.views(HEAD, self._blocks[HEAD]).items() if deal.rank == 0 else ():
+        for name, values in self._views[HEAD].items() if deal.rank == 0 else ():
             values[...] = arrays[name]
         cells = {name: values for name, values in arrays.items() if values.ndim}
         for tile, columns, mine, writer in deal.held:
             if writer == deal.rank:
-                for name, values in contents.views(tile, self._blocks[tile]).items():
+                for name, values in self._views[tile].items():
                     values[..., columns] = cells[name][..., mine]
             else:
                 parts = {name: np.array(values[..., mine], contents.entries[name].dtype) for name, values in cells.items()}
@@ -149,9 +152,8 @@ class Draft:
         """Brings parts of tiles to the ranks that write them; every rank calls it."""
         coming: list[tuple[Request, Array, Array, Any]] = []
         for tile in self._deal.written:
-            views = self.contents.views(tile.tile, self._blocks[tile.tile])
             for peer, columns in tile.parts:
-                for values in views.values():
+                for values in self._views[tile.tile].values():
                     buffer = np.empty_like(values[..., columns])
                     coming.append((world.receive(buffer, peer, STORE_TAG), buffer, values, columns))
         going = [world.send(np.ascontiguousarray(part), to, STORE_TAG) for parts, to in self._parts.values() for part in parts.values()]
@@ -176,11 +178,14 @@ class Draft:
         with writing(path):
             file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
             try:
+                waiting = 0
                 for tile, block in self._blocks.items():
                     digests[tile] = xxhash.xxh3_128_digest(block.data)
                     _write_at(file, block, self.contents.offset(tile))
-                    if hasattr(os, "posix_fadvise"):  # Linux begins to write to the disk while the rest is hashed
+                    waiting += block.nbytes
+                    if waiting > BATCH and hasattr(os, "posix_fadvise"):  # Linux begins to write to the disk while the rest is hashed
                         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+                        waiting = 0
                 os.fsync(file)
             finally:
                 os.close(file)
