@@ -88,27 +88,6 @@ def _of_steps(mpiexec: list[str], quick: bool) -> list[Figure]:
     ]
 
 
-def _seconds(command: list[str], first_step: bool = False) -> float:
-    """Wall time of a command, or until it tells of its first step."""
-    with tempfile.TemporaryDirectory() as folder:
-        control = Path(folder) / "control"
-        listener = Listener(control)
-        begin = time.perf_counter()
-        process = subprocess.Popen(command, env={**os.environ, **KEEP_COMPILED, VARIABLE: str(control)}, stdout=subprocess.DEVNULL)
-        while first_step and process.poll() is None:
-            select.select([listener], [], [], 0.1)
-            if any(message.get("event", {}).get("kind") == "progress" for message in listener.messages()):
-                break
-        else:
-            process.wait()
-        end = time.perf_counter()
-        code = process.wait()
-        listener.close()
-    if code != 0:
-        raise MissingPeer(f"`{' '.join(command)}` failed with exit code {code}.")
-    return end - begin
-
-
 def _of_program(mpiexec: list[str], quick: bool) -> list[Figure]:
     """What ranks measure of themselves: `benchmarks.ranks_program`."""
 

@@ -24,7 +24,7 @@ from steppe.engine.run_file import Every
 from steppe.grid import Deal, tile_size
 from steppe.io import Checkpoint, Draft, OutputWriter, create_store, open_results
 from steppe.io.output import SPEED
-from steppe.io.output_writer import bitround
+from steppe.io.output_array import bitround
 from steppe.io.shard import FILTERS, LEVEL, Layout, write_shard
 
 VARIABLES = ["growth", "soil_water_index", "total_standing_dry_matter"]

@@ -18,7 +18,7 @@ from steppe.comm import World, run_threads
 from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
 from steppe.engine.part import Part
 from steppe.errors import BadCellError, DamagedError, ForcingError, GridError, ModelError, SteppeError
-from steppe.io import Progress, output_writer
+from steppe.io import Progress, output_array
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
 
@@ -136,7 +136,7 @@ def test_looks_and_changes_are_the_same_for_any_number_of_ranks(wide_scenario):
 def test_every_shard_is_written_once_and_every_commit_by_one_file(wide_scenario, monkeypatch, ranks):
     shards: Counter[Path] = Counter()
     commits: Counter[str] = Counter()
-    write_shard, write_progress = output_writer.write_shard, Progress.write
+    write_shard, write_progress = output_array.write_shard, Progress.write
 
     def counted_shard(*arguments: Any, **options: Any) -> Path:
         path = write_shard(*arguments, **options)
@@ -147,7 +147,7 @@ def test_every_shard_is_written_once_and_every_commit_by_one_file(wide_scenario,
         commits[progress.checkpoint] += 1
         write_progress(progress, folder)
 
-    monkeypatch.setattr(output_writer, "write_shard", counted_shard)
+    monkeypatch.setattr(output_array, "write_shard", counted_shard)
     monkeypatch.setattr(Progress, "write", counted_progress)
     on_ranks(ranks, wide_scenario, lambda simulation: simulation.run(), engine__checkpoint='"none"')
     stored = {path for path in (wide_scenario.parent / "out" / "output.zarr").glob("**/c/*/*") if path.is_file()}

@@ -7,7 +7,9 @@ import pytest
 from steppe.comm import World, run_threads
 from steppe.errors import DamagedError, Failure, FolderError, NoSpaceError
 from steppe.grid import Deal
-from steppe.io.checkpoint import Checkpoint, Contents, Draft
+from steppe.io.checkpoint import Checkpoint
+from steppe.io.draft import Contents, Draft
+from tests.io.checkpoints import write_checkpoint
 from tests.io.test_shard import disk_of
 
 IDENTITY = {"model": "pasture 1.0", "parameters": "3f2a", "grid": "9c41"}
@@ -23,7 +25,7 @@ ARRAYS = {
 
 
 def write(folder: Path, step: int, **changes: object) -> Path:
-    return Checkpoint.write(folder, step, ARRAYS, {"date": "1990-02-01", "records": {"growth": step}} | changes, IDENTITY)
+    return write_checkpoint(folder, step, ARRAYS, {"date": "1990-02-01", "records": {"growth": step}} | changes, IDENTITY)
 
 
 def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
@@ -170,4 +172,4 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
 
 def test_text_is_no_array(tmp_path: Path) -> None:
     with pytest.raises(Failure, match="a checkpoint holds numbers"):
-        Checkpoint.write(tmp_path, 1, {"names": np.array(["a"])}, {}, {})
+        write_checkpoint(tmp_path, 1, {"names": np.array(["a"])}, {}, {})

@@ -15,6 +15,7 @@ from steppe.io.folder import Progress, RunFolder
 from steppe.io.output import Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
 from steppe.io.results import open_results
+from tests.io.checkpoints import write_checkpoint
 from tests.io.writer_process import IDENTITY, variable
 
 DAYS = 7
@@ -36,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if day in (3, 6):
                 records = writer.commit()
                 arrays = {"state/leaf": VALUES[day], "parameter/rate": np.array(0.1)}
-                kept = Checkpoint.write(folder.checkpoints, day + 1, arrays, {"date": f"1990-01-0{day + 2}", "records": records}, IDENTITY)
+                kept = write_checkpoint(folder.checkpoints, day + 1, arrays, {"date": f"1990-01-0{day + 2}", "records": records}, IDENTITY)
                 Progress("running", day + 1, f"1990-01-0{day + 2}", records, kept.name).write(path)
         writer.close()
     return path

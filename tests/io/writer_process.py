@@ -15,6 +15,7 @@ from steppe.io.folder import Progress, RunFolder
 from steppe.io.output import Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
 from steppe.variable import Role, Variable
+from tests.io.checkpoints import write_checkpoint
 
 DAYS = 800  # two whole shards of daily records and a short one
 EVERY = 90  # days between checkpoints
@@ -70,7 +71,7 @@ def run(path: Path) -> None:
                 writer.put("series/maps/water", day // 10, state)
             if day % EVERY == EVERY - 1:
                 committed = writer.commit()
-                Checkpoint.write(folder.checkpoints, day + 1, {"state": state}, {"records": committed}, IDENTITY)
+                write_checkpoint(folder.checkpoints, day + 1, {"state": state}, {"records": committed}, IDENTITY)
                 Progress("running", day + 1, records=committed).write(path)
         Progress("finished", DAYS, records=writer.finish()).write(path)
         writer.close()

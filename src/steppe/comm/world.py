@@ -17,8 +17,8 @@ Array = NDArray[Any]
 Operation = Literal["sum", "min", "max"]
 Messages = Sequence[tuple[int, Array]]  # the other rank, and the array that is filled or sent
 
-# Tags 0-99 belong to the engine, 100-199 to exchanges of halos, 200-299 to the store, 300-399 to balancing.
-EXCHANGE_TAG, FORCING_TAG = 100, 200
+# Who sends with which tag, so that no message is taken for one of another kind.
+EXCHANGE_TAG, FORCING_TAG, STORE_TAG = 100, 200, 300
 
 
 class Request(Protocol):

@@ -143,7 +143,7 @@ class Plan:
         wanted = {name: v for name, v in self.model.variables.items() if v.role is Role.FORCING and name in self.forcing.names}
         cadence = self.run.forcing.cadence if self.run.forcing else {}
         return ForcingReader(
-            self.forcing.path,
+            self.forcing,
             range(self.grid.n_cells),
             tuple(wanted),
             self.clock,

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.card import card
+from steppe.engine.balance import Balance
 from steppe.engine.check import announcement, checkpoint_size, shortage
 from steppe.engine.crew import Crew
 from steppe.engine.part import Part
@@ -28,7 +29,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
 from steppe.errors import BadCellError, Failure, GridError, ModelError, nearest
-from steppe.grid import CostLattice, Moving, Partition, RegionLike, better_cuts, imbalance
+from steppe.grid import Moving, Partition, RegionLike, imbalance
 from steppe.io import Checkpoint, Progress, ReadCounters, RunFolder, Spent, create_store
 from steppe.models import Increment, Status
 from steppe.timeline import Spans
@@ -112,8 +113,6 @@ class Simulation:
         self._keeping: _Keeping | None = None  # one is being written
         self._begun_to_keep = 0
         self._pace = 0.0  # seconds that a step of many ranks takes
-        self._lattice = CostLattice(self.grid.n_cells)
-        self._busy, self._measured_step, self._commits = [0.0] * self.crew.world.size, 0, 0
         self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
         self._failure: BaseException | None = None
         self._closing = ExitStack()
@@ -129,10 +128,10 @@ class Simulation:
             else:
                 self._go_on_from(checkpoint)
             opening.callback(self._leave)
-            opening.callback(self.outputs.close)
+            opening.callback(lambda: self.outputs.close())  # those there are then: a recut makes others
             self._closing = opening.pop_all()
         self._checkpoint_time, self._kept_version = time.monotonic(), self.version
-        self._measured_step = self.step_index
+        self._balance = Balance(self.grid.n_cells, self.crew.world.size, self.step_index)
         self._tell("resumed" if checkpoint else "started", f"at {self.date}")
         if checkpoint is None:
             for kind, text in (
@@ -232,7 +231,7 @@ class Simulation:
                 if self.step_index < self.steps and self._checkpoint_is_due():
                     self._keep()
                     if self.crew.world.size > 1 and self.model.needs.unit == "cells":
-                        self._balance()
+                        self._rebalance()
         return True
 
     @contextmanager
@@ -409,20 +408,15 @@ class Simulation:
         self._order("recut", bounds=[int(bound) for bound in bounds], output=str(self.folder.output), checkpoint=str(path))
         self.outputs, self._reader = self._part.outputs, self._part.reader
 
-    def _balance(self) -> None:
+    def _rebalance(self) -> None:
         """Recuts when the ranks are uneven and it pays by far; called after a checkpoint of a run on many ranks."""
-        busy, since = self._order("tell_busy"), self.step_index - self._measured_step
-        if since > 0:
-            now = Partition(tuple(self._part.bounds))
-            self._lattice.feed(now, [each - before for each, before in zip(busy, self._busy, strict=True)], since)
-            self._commits += 1
-            moving = Moving(checkpoint_size(self.model) // max(len(self._part.deal.mine), 1), pause=2 * self._kept_seconds)
-            better = better_cuts(self._lattice, now, self.steps - self.step_index, self._commits, moving)
-            if better is not None:
-                self._commits = 0
-                self._tell("note", f"Shares are cut anew: the ranks were uneven by {100 * imbalance(self._lattice.loads(now)):.0f} %.")
-                self.recut(better.bounds)
-        self._busy, self._measured_step = busy, self.step_index
+        now = Partition(tuple(self._part.bounds))
+        moving = Moving(checkpoint_size(self.model) // max(len(self._part.deal.mine), 1), pause=2 * self._kept_seconds)
+        better = self._balance.better(now, self._order("tell_busy"), self.step_index, self.steps, moving)
+        if better is not None:
+            uneven = imbalance(self._balance.lattice.loads(now))
+            self._tell("note", f"Shares are cut anew: the ranks were uneven by {100 * uneven:.0f} %.")
+            self.recut(better.bounds)
 
     def _finish_keeping(self) -> None:
         """Returns when the checkpoint that was begun last is durable."""

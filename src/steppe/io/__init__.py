@@ -1,7 +1,8 @@
 """Files: forcing read ahead, results written behind, checkpoints, folders. All is written whole or not at all, and verified when read."""
 
 from steppe.io.axis import Axis
-from steppe.io.checkpoint import Checkpoint, Contents, Draft
+from steppe.io.checkpoint import Checkpoint
+from steppe.io.draft import Contents, Draft
 from steppe.io.folder import Progress, RunFolder, Spent, read_identity
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.forcing_scan import Problem, limits_of, scan

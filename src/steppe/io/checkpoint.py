@@ -4,8 +4,6 @@
       arrays.bin        numbers that hold for all cells, then tile by tile what differs: of each array the columns of the tile
       manifest.json     step, date, identity of the run; name, type and shape of each array; a hash of each tile, and of itself
 
-        | head |  tile 0: array, array, ... |  tile 1: array, array, ... |  ...           little-endian, each part at a multiple of 64
-
 A checkpoint is made in a folder aside, its manifest last, and renamed when it is durable. A tile is written by the rank that has its
 first cell, so the bytes do not depend on the number of ranks, and any number of them reads its part of what any other number wrote.
 """
@@ -15,181 +13,23 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from steppe.comm import Request, World
-from steppe.errors import DamagedError, Failure, FolderError
-from steppe.grid import Deal, tile_size, tiles
+from steppe.errors import DamagedError, FolderError
+from steppe.grid import Deal, tiles
+from steppe.io.draft import ARRAYS, HEAD, Contents, Entry
 from steppe.io.identity import check_identity
 from steppe.io.sealed import read_sealed, write_sealed
 from steppe.io.shard import sync_folder, writing
-from steppe.timeline import span
 
 Array = NDArray[Any]
-Bytes = NDArray[np.uint8]
 
 FORMAT = 2  # a reader refuses any other
 MANIFEST = "manifest.json"
-ARRAYS = "arrays.bin"
-ALIGNMENT = 64  # bytes: a cache line
-BATCH = 1 << 24  # bytes that are written before the system is asked to bring them to the disk
-HEAD = -1  # the number of the head among the tiles
-STORE_TAG = 200  # of messages between ranks about files
-
-
-class Entry(NamedTuple):
-    """One array of a checkpoint. shape: () when one number holds for all cells, else with the number of cells last."""
-
-    dtype: str
-    shape: tuple[int, ...]
-
-    def nbytes(self, cells: int) -> int:
-        """Bytes of some of its cells, with what aligns the next array."""
-        size = int(np.prod(self.shape[:-1], dtype=np.int64)) * cells if self.shape else 1
-        return -(-size * np.dtype(self.dtype).itemsize // ALIGNMENT) * ALIGNMENT
-
-
-@dataclass(frozen=True)
-class Contents:
-    """The arrays of a checkpoint and where they lie."""
-
-    n_cells: int
-    entries: Mapping[str, Entry]
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, Array], n_cells: int) -> "Contents":
-        """What the arrays of one rank say of those of all: its own cells are their last axis.
-
-        Raises
-        ------
-        Failure
-            One does not hold numbers.
-        """
-        entries = {}
-        for name, values in arrays.items():
-            if values.dtype.kind not in "biuf":
-                raise Failure(f'"{name}" is {values.dtype}; a checkpoint holds numbers. This is a defect of Steppe.')
-            shape = (*values.shape[:-1], n_cells) if values.ndim else ()
-            entries[name] = Entry(values.dtype.newbyteorder("<").str, shape)
-        return cls(n_cells, entries)
-
-    def length(self, tile: int) -> int:
-        """Bytes of a tile, or of the head."""
-        width = 0 if tile == HEAD else len(tiles(self.n_cells)[tile])
-        return sum(entry.nbytes(width) for entry in self.entries.values() if bool(entry.shape) is (tile != HEAD))
-
-    def offset(self, tile: int) -> int:
-        """Where a tile, or the head, begins in the file."""
-        if tile == HEAD:
-            return 0
-        whole = sum(entry.nbytes(tile_size(self.n_cells)) for entry in self.entries.values() if entry.shape)
-        return self.length(HEAD) + tile * whole
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file."""
-        last = len(tiles(self.n_cells)) - 1
-        return self.offset(last) + self.length(last) if last >= 0 else self.length(HEAD)
-
-    def views(self, tile: int, block: Bytes) -> dict[str, Array]:
-        """The arrays in the bytes of a tile, (..., cells of the tile), or of the head."""
-        width = 0 if tile == HEAD else len(tiles(self.n_cells)[tile])
-        found, position = {}, 0
-        for name, entry in self.entries.items():
-            if bool(entry.shape) is (tile != HEAD):
-                shape = (*entry.shape[:-1], width) if entry.shape else ()
-                length = int(np.prod(shape, dtype=np.int64)) * np.dtype(entry.dtype).itemsize
-                found[name] = block[position : position + length].view(entry.dtype).reshape(shape)
-                position += entry.nbytes(width)
-        return found
-
-
-class Draft:
-    """The bytes of a checkpoint that one rank writes: copies, so that the run can go on meanwhile. Their memory is used again.
-
-    draft.copy(arrays, deal)      its own cells into the tiles that it writes
-    draft.exchange(world)         parts of other ranks come, its parts of others' tiles go
-    draft.write(folder)           in another thread: gives the hash of each tile
-    Checkpoint.seal(...)          one rank, with the hashes of all
-    """
-
-    def __init__(self) -> None:
-        self.contents = Contents(0, {})
-        self._blocks: dict[int, Bytes] = {}
-        self._views: dict[int, dict[str, Array]] = {}
-        self._deal = Deal.alone(0)
-        self._parts: dict[int, tuple[dict[str, Array], int]] = {}
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the copies."""
-        return sum(block.nbytes for block in self._blocks.values())
-
-    def copy(self, arrays: Mapping[str, Array], deal: Deal) -> None:
-        """Takes the arrays as they are now: without dimensions, or (..., own cells)."""
-        contents = Contents.of(arrays, deal.n_cells)
-        written = [HEAD] * (deal.rank == 0) + [tile.tile for tile in deal.written]
-        if (contents, written) != (self.contents, list(self._blocks)):
-            self._blocks = {tile: np.zeros(contents.length(tile), np.uint8) for tile in written}
-            self._views = {tile: contents.views(tile, block) for tile, block in self._blocks.items()}
-        self.contents, self._deal, self._parts = contents, deal, {}
-        for name, values in self._views[HEAD].items() if deal.rank == 0 else ():
-            values[...] = arrays[name]
-        cells = {name: values for name, values in arrays.items() if values.ndim}
-        for tile, columns, mine, writer in deal.held:
-            if writer == deal.rank:
-                for name, values in self._views[tile].items():
-                    values[..., columns] = cells[name][..., mine]
-            else:
-                parts = {name: np.array(values[..., mine], contents.entries[name].dtype) for name, values in cells.items()}
-                self._parts[tile] = parts, writer
-
-    def exchange(self, world: World) -> None:
-        """Brings parts of tiles to the ranks that write them; every rank calls it."""
-        coming: list[tuple[Request, Array, Array, Any]] = []
-        for tile in self._deal.written:
-            for peer, columns in tile.parts:
-                for values in self._views[tile.tile].values():
-                    buffer = np.empty_like(values[..., columns])
-                    coming.append((world.receive(buffer, peer, STORE_TAG), buffer, values, columns))
-        going = [world.send(np.ascontiguousarray(part), to, STORE_TAG) for parts, to in self._parts.values() for part in parts.values()]
-        with span("exchange"):
-            for request, buffer, values, columns in coming:
-                request.wait()
-                values[..., columns] = buffer
-            for request in going:
-                request.wait()
-        self._parts = {}
-
-    def write(self, folder: Path) -> dict[int, bytes]:
-        """Writes and hashes this rank's tiles; when it returns, they are durable.
-
-        Raises
-        ------
-        NoSpaceError, Failure
-            The system refused.
-        """
-        digests = {}
-        path = folder / ARRAYS
-        with writing(path):
-            file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
-            try:
-                waiting = 0
-                for tile, block in self._blocks.items():
-                    digests[tile] = xxhash.xxh3_128_digest(block.data)
-                    _write_at(file, block, self.contents.offset(tile))
-                    waiting += block.nbytes
-                    if waiting > BATCH and hasattr(os, "posix_fadvise"):  # Linux begins to write to the disk while the rest is hashed
-                        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-                        waiting = 0
-                os.fsync(file)
-            finally:
-                os.close(file)
-        return digests
 
 
 @dataclass(frozen=True)
@@ -279,24 +119,6 @@ class Checkpoint:
             for other in (*found[:at], *found[at + keep :]):  # of a future that was given up, and old ones
                 shutil.rmtree(other)
         return path
-
-    @staticmethod
-    def write(
-        folder: Path, step: int, arrays: Mapping[str, Array], manifest: Mapping[str, Any], identity: Mapping[str, str], keep: int = 2
-    ) -> Path:
-        """All of it at once, by a single process. arrays: without dimensions, or (..., cells). Gives and raises what `seal` does."""
-        cells = {values.shape[-1] for values in arrays.values() if values.ndim}
-        if len(cells) > 1:
-            raise Failure(f"The arrays of a checkpoint have {sorted(cells)} cells, expected one number. This is a defect of Steppe.")
-        draft = Draft()
-        draft.copy(arrays, Deal.alone(max(cells, default=0)))
-        aside = Checkpoint.begin(folder, step)
-        try:
-            digests = draft.write(aside)
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
-        return Checkpoint.seal(aside, draft.contents, digests, manifest, identity, keep)
 
     @classmethod
     def newest(cls, folder: Path, identity: Mapping[str, str], say: Callable[[str], None]) -> "Checkpoint | None":
@@ -427,10 +249,3 @@ def _found(folder: Path) -> list[Path]:
     """The checkpoints of a folder, newest first."""
     names = folder.glob("[0-9]" * 10 + "*") if folder.is_dir() else ()
     return sorted((path for path in names if path.suffix != ".tmp"), key=_key, reverse=True)
-
-
-def _write_at(file: int, block: Bytes, offset: int) -> None:
-    """All of a block: the system may take less than it is given."""
-    while len(block):
-        taken = os.pwrite(file, block.data, offset)
-        block, offset = block[taken:], offset + taken

@@ -15,121 +15,24 @@ With many ranks each puts the records of its own cells, and `exchange` brings th
 before a commit: only that rank encodes and writes. Threads send no messages.
 """
 
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.comm import Request, Serial, World
-from steppe.errors import DamagedError, Failure, FolderError, SteppeError
+from steppe.comm.world import STORE_TAG
+from steppe.errors import Failure, FolderError, SteppeError
 from steppe.grid import Deal
-from steppe.io.checkpoint import STORE_TAG
-from steppe.io.output import PRECISIONS, Group, Output, check_format, group_attributes, mark
-from steppe.io.shard import layout_of, synchronise, write_shard, writing
-from steppe.io.shard_file import read_chunk
+from steppe.io.output import Group, check_format, group_attributes, mark
+from steppe.io.output_array import Array, OutputArray
+from steppe.io.shard import layout_of, synchronise
 from steppe.timeline import span
 
-Array = NDArray[Any]
 Then = Callable[[Mapping[str, int]], None]  # what follows a commit in the thread; takes the records that can be read
-
-
-class _Buffer:
-    """Room for the records of one shard row: tiles that this rank writes, and its cells of those that others write.
-
-    reading: the last job of the thread that needs what it holds.
-    """
-
-    def __init__(self, rows: int, deal: Deal, dtype: str) -> None:
-        self._deal = deal
-        self.tiles: dict[int, Array] = {tile.tile: np.empty((rows, tile.width), dtype) for tile in deal.written}
-        self.parts: dict[int, Array] = {
-            held.tile: np.empty((rows, held.mine.stop - held.mine.start), dtype) for held in deal.held if held.writer != deal.rank
-        }
-        self.reading: Future[None] | None = None
-
-    def put(self, place: int, records: Array) -> None:
-        """Takes records of this rank's cells from row `place` on."""
-        rows = slice(place, place + len(records))
-        for tile, columns, mine, writer in self._deal.held:
-            if writer == self._deal.rank:
-                self.tiles[tile][rows, columns] = records[:, mine]
-            else:
-                self.parts[tile][rows] = records[:, mine]
-
-
-class _Array:
-    """One array on its way to the disk."""
-
-    def __init__(self, folder: Path, group: Group, output: Output, deal: Deal) -> None:
-        self.folder = folder
-        self.name = output.variable.name
-        self.shape = (group.axis.rows, group.n_columns)
-        self.layout = group.layout(output)
-        self.bits = PRECISIONS[output.precision]
-        self.deal = deal
-        self.count = 0  # records put
-        self.exchanged = 0  # of those, with the ranks that write them
-        self.committed = 0  # of those, in the queue or written
-        self._buffers: list[_Buffer] = []
-
-    def length(self, row: int) -> int:
-        """Records of shard row `row`: fewer where the array ends."""
-        return min(self.layout.shard[0], self.shape[0] - row * self.layout.shard[0])
-
-    def buffer(self, row: int) -> _Buffer:
-        """The buffer of shard row `row`; it may still be read for the row two before."""
-        while len(self._buffers) <= row % 2:
-            rows = self.length(len(self._buffers))
-            self._buffers.append(_Buffer(rows, self.deal, self.layout.dtype))
-        return self._buffers[row % 2]
-
-    def write(self, row: int, records: int) -> list[Path]:
-        """Encodes and writes the shards of one row, of which `records` are put; runs in the writer's thread."""
-        files = []
-        for tile, values in self.buffer(row).tiles.items():
-            part = values[:records]
-            if self.bits is not None:
-                part = bitround(part, self.bits)
-            if records < self.length(row):
-                whole = np.full((self.length(row), part.shape[1]), np.nan, part.dtype)
-                whole[:records] = part
-                part = whole
-            files.append(write_shard(self.folder, self.name, (row, tile), part, self.layout, durable=False))
-        return files
-
-    def read(self, row: int, records: int) -> None:
-        """Fills the buffer with the first records of a shard row that was committed unfinished."""
-        for tile, values in self.buffer(row).tiles.items():
-            values[:records] = read_chunk(self.folder, self.name, (row, tile), self.layout)[:records, : values.shape[1]]
-
-    def unexchanged(self) -> Iterator[tuple[int, slice]]:
-        """Shard rows with records that are not with their writers, and which of the row."""
-        length = self.layout.shard[0]
-        for row in range(self.exchanged // length, -(-self.count // length)):
-            yield row, slice(max(self.exchanged - row * length, 0), min(self.count - row * length, length))
-
-    def cut(self, records: int) -> None:
-        """Removes what lies wholly after the first `records`, and left-overs of a killed writer; checks that the rest is there."""
-        folder = self.folder / self.name / "c"
-        needed = -(-records // self.layout.shard[0])
-        with writing(folder):
-            for row in folder.iterdir() if folder.is_dir() else ():
-                if int(row.name) >= needed:
-                    shutil.rmtree(row)
-                else:
-                    for left_over in row.glob("*.tmp"):
-                        left_over.unlink()
-        for shard in range(needed):
-            for tile in range(-(-self.shape[1] // self.layout.shard[1])):
-                if not (folder / str(shard) / str(tile)).is_file():
-                    raise DamagedError(
-                        f'"{folder}/{shard}/{tile}" is missing: output before the checkpoint was removed. Start with --fresh.'
-                    )
 
 
 class OutputWriter:
@@ -164,10 +67,10 @@ class OutputWriter:
         self._world = world or Serial()
         self.stall = 0.0  # seconds that callers waited for the disk
         check_format(path, group_attributes(path))
-        self._arrays: dict[str, _Array] = {}
+        self._arrays: dict[str, OutputArray] = {}
         for group, deal in zip(groups, deals or [Deal.alone(group.n_columns) for group in groups], strict=True):
             for output in group.outputs:
-                array = _Array(path / group.name, group, output, deal)
+                array = OutputArray(path / group.name, group, output, deal)
                 self._arrays[f"{group.name}/{array.name}".lstrip("/")] = array
                 if layout_of(array.folder, array.name) != array.layout:
                     raise FolderError(
@@ -370,7 +273,7 @@ class OutputWriter:
         if self._thread:
             self._thread.shutdown(cancel_futures=True)
 
-    def _submit_row(self, array: _Array, row: int, records: int) -> None:
+    def _submit_row(self, array: OutputArray, row: int, records: int) -> None:
         def write() -> None:
             self._unsafe.update(dict.fromkeys(map(str, array.write(row, records))))
 
@@ -405,21 +308,3 @@ class OutputWriter:
             with span("wait"):
                 job.result()
             self.stall += perf_counter() - before
-
-
-def bitround(values: NDArray[np.floating[Any]], bits: int) -> NDArray[np.float32]:
-    """float32 values with `bits` bits of the mantissa kept, rounded half to even; NaN and infinities stay. Rounding twice changes nothing.
-
-    Kloewer et al. (2021), Nature Computational Science 1, 713-724, doi:10.1038/s43588-021-00156-2.
-    """
-    raw = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
-    dropped = np.uint32(23 - bits)
-    one = np.uint32(1)
-    rounded = raw >> dropped
-    rounded &= one  # 1 where the last kept bit is odd: a tie goes up to even
-    rounded += raw
-    rounded += (one << (dropped - one)) - one
-    rounded &= ~((one << dropped) - one)
-    special = ~np.isfinite(values)
-    rounded[special] = raw[special]
-    return rounded.view(np.float32)

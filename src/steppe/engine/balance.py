@@ -1,0 +1,40 @@
+"""Whether the ranks are evenly busy, from how long each of them computed between checkpoints."""
+
+from collections.abc import Sequence
+
+from steppe.grid import CostLattice, Moving, Partition, better_cuts
+
+
+class Balance:
+    """What is known of the cost of cells. ranks: how many there are; step: the first one that is measured."""
+
+    def __init__(self, n_cells: int, ranks: int, step: int) -> None:
+        self.lattice = CostLattice(n_cells)
+        self._busy: Sequence[float] = [0.0] * ranks
+        self._step = step
+        self._commits = 0  # since the cells were last dealt out
+
+    def better(self, now: Partition, busy: Sequence[float], step: int, steps: int, moving: Moving) -> Partition | None:
+        """Other shares, when the present ones are uneven and moving pays by far; asked once after each checkpoint.
+
+        Parameters
+        ----------
+        now
+            The shares there are.
+        busy
+            How long each rank has computed so far [s].
+        step, steps
+            Steps done, and of the whole run.
+        moving
+            What it would take.
+        """
+        since, before = step - self._step, self._busy
+        self._busy, self._step = busy, step
+        if since <= 0:
+            return None
+        self.lattice.feed(now, [each - earlier for each, earlier in zip(busy, before, strict=True)], since)
+        self._commits += 1
+        found = better_cuts(self.lattice, now, steps - step, self._commits, moving)
+        if found is not None:
+            self._commits = 0
+        return found
