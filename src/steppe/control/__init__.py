@@ -1,0 +1,4 @@
+"""What holds a steered run together: the journal of commands, exactly-once, supervision, and the wire between server and engine.
+
+Both ends are here and use it: the server's (`Supervisor`, `Journal`) and the engine's (`Actor`). It knows no model, no ranks, no HTTP.
+"""
