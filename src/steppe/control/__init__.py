@@ -2,3 +2,9 @@
 
 Both ends are here and use it: the server's (`Supervisor`, `Journal`) and the engine's (`Actor`). It knows no model, no ranks, no HTTP.
 """
+
+from steppe.control.wire import OPEN_END as OPEN_END
+from steppe.control.wire import Leg as Leg
+from steppe.control.wire import Outcome as Outcome
+from steppe.control.wire import Position as Position
+from steppe.control.wire import Saved as Saved
