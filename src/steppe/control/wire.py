@@ -23,7 +23,10 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Position(NamedTuple):
-    """Where a state stands. step: steps done; seq: of the last action applied at that step, 0 for none. They compare as tuples."""
+    """Where a state stands; they compare as tuples.
+
+    step: steps done; seq: place of the last action that happened at that step, 0 for none.
+    """
 
     step: int
     seq: int
@@ -86,10 +89,14 @@ class Target(Message, frozen=True):
 
 
 class Action(Message, frozen=True):
-    """A command that happens at a step. at_step None: name one from `earliest` on (`Boundary`) and wait there for its `Pin`."""
+    """A command that happens at a step. at_step None: name one from `earliest` on (`Boundary`) and wait there for its `Pin`.
+
+    place: in the order of all actions that have a step; 0 before it has one.
+    """
 
     seq: int
     branch: int
+    place: int
     at_step: int | None
     earliest: int
     kind: str  # set, checkpoint or pause
@@ -102,6 +109,7 @@ class Pin(Message, frozen=True):
     seq: int
     branch: int
     step: int
+    place: int
 
 
 class Withdraw(Message, frozen=True):
@@ -112,9 +120,10 @@ class Withdraw(Message, frozen=True):
 
 
 class Noted(Message, frozen=True):
-    """The journal holds the outcome of `seq`: forget it."""
+    """The journal holds the outcome of `seq` on a branch: forget it."""
 
     seq: int
+    branch: int
 
 
 class Get(Message, frozen=True):
@@ -180,7 +189,7 @@ class Applied(Message, frozen=True):
 
 
 class Withdrawn(Message, frozen=True):
-    """Action `seq` will not happen (`gone`), or has happened."""
+    """Action `seq` will not happen (`gone`), unless the journal knows that it has; or its `Applied` is on its way."""
 
     seq: int
     gone: bool
@@ -284,7 +293,7 @@ class FrameReader:
         self._decode = _decode_to_engine if at_engine else _decode_to_server
         self.body_limit = body_limit
         self._stage, self._buffer, self._count = 0, bytearray(PREFIX.size), 0
-        self._lengths = (0, 0)
+        self._body_bytes = 0
         self._message: Any = None
 
     def space(self) -> memoryview:
@@ -302,17 +311,17 @@ class FrameReader:
         self._count += count
         while self._count == len(self._buffer):
             if self._stage == 0:
-                magic, *self._lengths = PREFIX.unpack(self._buffer)
-                header, body = self._lengths
+                magic, header, body = PREFIX.unpack(self._buffer)
                 if magic != MAGIC or not 0 < header <= HEADER_LIMIT or body > self.body_limit:
                     raise BadFrame(f"No frame of an engine: it begins with {bytes(magic)!r}, header {header:,}, body {body:,} bytes.")
+                self._body_bytes = body
                 self._next(1, header)
             elif self._stage == 1:
                 try:
                     self._message = self._decode(self._buffer)
                 except msgspec.MsgspecError as error:
                     raise BadFrame(f"A header that is no message: {error}") from None
-                self._next(2, self._lengths[1])
+                self._next(2, self._body_bytes)
             if self._stage == 2 and self._count == len(self._buffer):
                 found = self._message, self._buffer
                 self._next(0, PREFIX.size)

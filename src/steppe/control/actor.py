@@ -1,0 +1,313 @@
+"""The engine's end of the wire: what it is told, when it happens, what it says. It steps nothing itself (`Stage`) and waits for nothing.
+
+`hear` takes a message, `turn` does the next piece of work; both on one thread. What goes out goes through `tell`, which may lose it: all
+that matters is said again after the next `Hello`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from steppe.control.wire import (
+    OPEN_END,
+    Action,
+    Applied,
+    Beat,
+    Boundary,
+    Buffer,
+    Data,
+    Described,
+    Drop,
+    Failed,
+    Get,
+    Kept,
+    Leg,
+    Load,
+    Message,
+    News,
+    Noted,
+    Outcome,
+    Pin,
+    Position,
+    Ready,
+    Refused,
+    Same,
+    Saved,
+    Target,
+    Withdraw,
+    Withdrawn,
+)
+from steppe.errors import SteppeError
+
+REST = 0.5  # [s] with nothing to do after which what has changed is made durable
+
+
+class Stage(Protocol):
+    """What an engine steps: the branches of one run. All but `answer` is called by the thread that steps."""
+
+    def describe(self) -> dict[str, Any]:
+        """What the run is, as JSON would have it: declarations, grid, clock, `steps`, parameters."""
+
+    def load(self, branch: int, path: Sequence[Leg]) -> Position:
+        """Makes the branch stand at the best position that is known on its path; it may stand there already."""
+
+    def position(self, branch: int) -> Position:
+        """Where a loaded branch stands."""
+
+    def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
+        """Computes a short piece of branches that stand at the same step, at most up to `until`."""
+
+    def apply(self, branch: int, place: int, kind: str, arguments: dict[str, Any]) -> Outcome:
+        """Changes the state of a branch, which then stands at (step, place); what cannot be done changes nothing and is an outcome, too."""
+
+    def save(self, branch: int) -> Saved:
+        """Makes the state durable; at the same position the same checkpoint."""
+
+    def dirty(self, branch: int) -> bool:
+        """Whether something has changed since the last durable checkpoint."""
+
+    def drop(self, branch: int) -> None:
+        """Forgets a branch; its folder stays."""
+
+    def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
+        """Values or an image, at the last step."""
+
+    def answer(self, branch: int, request: dict[str, Any]) -> tuple[Position, dict[str, Any], Buffer] | None:
+        """The same, by any thread at any time, if it was computed at the last boundary."""
+
+    def news(self) -> list[dict[str, Any]]:
+        """What happened since it was asked last: checkpoints that became durable by themselves, notes, warnings."""
+
+
+@dataclass
+class _Course:
+    """How far a branch shall go, and what is to happen on the way."""
+
+    target: int = 0
+    pending: dict[int, Action] = field(default_factory=dict)  # by seq
+    promised: dict[int, int] = field(default_factory=dict)  # seq -> step that will not be passed before its pin
+    failed: Failed | None = None
+
+
+class LateError(Exception):
+    """An action belongs to a step that has passed: a defect of the protocol, after which nothing may go on."""
+
+
+class Actor:
+    """An engine's side of the conversation.
+
+    Parameters
+    ----------
+    stage
+        What it steps.
+    tell
+        Sends a message, if anybody listens.
+    clock
+        Seconds that only grow.
+    """
+
+    def __init__(self, stage: Stage, tell: Callable[[Message, Buffer], None], clock: Callable[[], float]) -> None:
+        self._stage, self._send, self._clock = stage, tell, clock
+        self._courses: dict[int, _Course] = {}
+        self._outcomes: dict[tuple[int, int], Applied] = {}  # by branch and seq, until they are noted: a server may die, too
+        self._gets: list[Get] = []
+        self._rested: float | None = None  # since when nothing is due
+        self._looked = -OPEN_END * 1.0
+
+    def positions(self) -> dict[int, Position]:
+        """Where each branch stands."""
+        return {branch: self._stage.position(branch) for branch in self._courses}
+
+    def greet(self) -> None:
+        """Says all that a new server, or one that has missed something, must know."""
+        self._tell(Described(), json.dumps(self._stage.describe()).encode())
+        for outcome in self._outcomes.values():
+            self._tell(outcome)
+        for branch, course in self._courses.items():
+            for seq, step in course.promised.items():
+                self._tell(Boundary(seq, branch, step))
+            if course.failed:
+                self._tell(course.failed)
+
+    def hear(self, message: Message) -> None:
+        """Takes a message of the server. Said twice it does no harm."""
+        match message:
+            case Load(branch, path):
+                position = self._stage.load(branch, path)
+                course, end = self._courses.setdefault(branch, _Course()), path[-1]
+                course.target = min(course.target, end.step)  # it may have been left by a rewind
+                self._tell(Ready(branch, position))
+            case Target(branch, step) if found := self._courses.get(branch):
+                found.target = max(found.target, step)
+            case Action() if found := self._courses.get(message.branch):
+                self._take(found, message)
+            case Pin() if found := self._courses.get(message.branch):
+                self._pinned(found, message)
+            case Withdraw(seq, branch) if found := self._courses.get(branch):
+                found.pending.pop(seq, None)
+                found.promised.pop(seq, None)
+                self._tell(Withdrawn(seq, (branch, seq) not in self._outcomes))
+            case Noted(seq, branch):
+                self._outcomes.pop((branch, seq), None)
+            case Get():
+                self._gets.append(message)
+            case Drop(branch) if self._courses.pop(branch, None):
+                self._outcomes = {key: each for key, each in self._outcomes.items() if key[0] != branch}
+                self._stage.drop(branch)
+
+    def _take(self, course: _Course, action: Action) -> None:
+        if outcome := self._outcomes.get((action.branch, action.seq)):  # it happened, and nobody has noted it
+            self._tell(outcome)
+        elif action.at_step is not None:
+            if (action.at_step, action.place) > self._stage.position(action.branch) or action.kind != "set":
+                course.pending[action.seq] = action
+                course.promised.pop(action.seq, None)
+        else:
+            course.pending.setdefault(action.seq, action)
+            step = max(action.earliest, self._stage.position(action.branch).step)
+            self._tell(Boundary(action.seq, action.branch, course.promised.setdefault(action.seq, step)))
+
+    def _pinned(self, course: _Course, pin: Pin) -> None:
+        promised, action = course.promised.pop(pin.seq, None), course.pending.get(pin.seq)
+        if action is None or promised is None:
+            return
+        if pin.step < 0 or action.kind == "pause":
+            del course.pending[pin.seq]
+            course.target = course.target if pin.step < 0 else pin.step
+        else:
+            course.pending[pin.seq] = Action(pin.seq, pin.branch, pin.place, pin.step, pin.step, action.kind, action.arguments)
+
+    # ---- work ---------------------------------------------------------------------------------------------------------------------------
+    def turn(self) -> bool:
+        """Answers what was asked, does what is due, and one piece of stepping; False when there is nothing to do."""
+        self._answer_all()
+        busy = self._act() or self._advance()
+        if busy:
+            self._rested = None
+        else:
+            busy = self._keep()
+        self._tell_news()
+        return busy
+
+    def _act(self) -> bool:
+        """The actions of the steps at which branches stand."""
+        found = False
+        for branch, course in self._courses.items():
+            step, place = self._stage.position(branch)
+            late = [
+                each.seq for each in course.pending.values() if each.at_step is not None and (each.at_step, each.place) <= (step, place)
+            ]
+            late = [seq for seq in late if course.pending[seq].kind == "set"]
+            if late:
+                raise LateError(f"Commands {late} belong before step {step}, place {place} of branch {branch}.")
+            due = [each for each in course.pending.values() if each.at_step is not None and each.at_step <= step]
+            for action in sorted(due, key=lambda each: each.place):
+                del course.pending[action.seq]
+                self._happen(branch, action, step)
+                found = True
+        return found
+
+    def _happen(self, branch: int, action: Action, step: int) -> None:
+        if action.kind == "checkpoint":
+            try:
+                saved = self._stage.save(branch)
+            except SteppeError as error:
+                outcome = Outcome(False, {"code": error.code, "text": str(error)}, 0)
+            else:
+                self._tell(Kept(branch, saved))
+                outcome = Outcome(True, {"checkpoint": saved.name, "bytes": saved.bytes}, 0)
+        else:
+            outcome = self._stage.apply(branch, action.place, action.kind, action.arguments)
+            course = self._courses[branch]
+            course.failed = None  # it may be what makes the next step possible
+        self._outcomes[branch, action.seq] = Applied(action.seq, branch, step, outcome)
+        self._tell(self._outcomes[branch, action.seq])
+
+    def _limit(self, branch: int) -> int:
+        """The step up to which nothing else has to happen."""
+        course = self._courses[branch]
+        if course.failed:
+            return self._stage.position(branch).step
+        pinned = (each.at_step for each in course.pending.values() if each.at_step is not None)
+        return min(course.target, *pinned, *course.promised.values(), OPEN_END)
+
+    def _advance(self) -> bool:
+        limits = {branch: self._limit(branch) for branch in self._courses}
+        steps = {branch: self._stage.position(branch).step for branch in self._courses}
+        behind = [branch for branch in steps if steps[branch] < limits[branch]]
+        if not behind:
+            return False
+        first = min(steps[branch] for branch in behind)
+        together = [branch for branch in behind if steps[branch] == first]
+        try:
+            self._stage.advance(together, min(limits[branch] for branch in together), self._clock() - self._looked < 2)
+        except SteppeError as error:
+            self._failed(together, first, error)
+        return True
+
+    def _failed(self, branches: Sequence[int], step: int, error: SteppeError) -> None:
+        """Those that could not go on have not moved; when it is nobody's fault alone, all of them."""
+        for branch in branches:
+            position = self._stage.position(branch)
+            if position.step == step:
+                failed = Failed(branch, position, error.code, str(error))
+                self._courses[branch].failed = failed
+                self._tell(failed)
+
+    def _keep(self) -> bool:
+        """Makes durable what has changed, once nothing has been due for a moment."""
+        now = self._clock()
+        if self._rested is None:
+            self._rested = now
+            self.beat()
+        if now - self._rested < REST:
+            return False
+        for branch in self._courses:
+            if self._stage.dirty(branch):
+                self.save(branch)
+                return True
+        return False
+
+    def save(self, branch: int) -> None:
+        """Makes a branch durable and says so."""
+        try:
+            self._tell(Kept(branch, self._stage.save(branch)))
+        except SteppeError as error:
+            self._tell(News(branch, "warning", str(error)))
+            self._rested = self._clock() + 10  # the disk may have room again then
+
+    def beat(self) -> None:
+        """Says where each branch stands."""
+        self._tell(Beat(self.positions()))
+
+    def _answer_all(self) -> None:
+        gets, self._gets = self._gets, []
+        for each in gets:
+            self._looked = self._clock()
+            if each.branch not in self._courses:
+                self._tell(Refused(each.id, "engine-recovering", f"Branch {each.branch} is not loaded yet.", {}))
+                continue
+            position = self._stage.position(each.branch)
+            if each.have == position:
+                self._tell(Same(each.id))
+                continue
+            try:
+                head, body = self._stage.get(each.branch, each.request)
+            except SteppeError as error:
+                self._tell(Refused(each.id, error.code, str(error), getattr(error, "facts", {})))
+            else:
+                self._tell(Data(each.id, position, head), body)
+
+    def _tell_news(self) -> None:
+        for each in self._stage.news():
+            if each["kind"] == "saved":
+                saved = Saved(each["name"], Position(each["step"], each["seq"]), each["bytes"])
+                self._tell(Kept(each["branch"], saved))
+            else:
+                self._tell(News(each["branch"], each["kind"], each["text"]))
+
+    def _tell(self, message: Message, body: Buffer = b"") -> None:
+        self._send(message, body)

@@ -1,0 +1,582 @@
+"""The journal of a run: which commands were accepted, in which order, and at which step each took effect.
+
+A step command is stored with its absolute target, so repeating it does no harm. A change of the state is stored with the step at which
+it happens (its pin) before it happens. So the state of every branch is a function of the journal alone, which brings back whoever dies.
+
+    accepted ── pinned ──> at a step ── applied ──> outcome, digest of the state
+       now: by the engine, at a boundary               a replay that gives another digest is a defect and stops the run
+       after: at once, at the target in force
+
+Branches are a tree and nothing is ever erased. A scenario is a name that stands on one branch; a rewind gives the name to a new branch.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steppe.control.wire import OPEN_END, Leg, Outcome, Position, Saved
+from steppe.errors import DamagedError, Mistake
+
+SCHEMA_VERSION = 1
+SCHEMA = """
+CREATE TABLE run(schema INTEGER NOT NULL, facts TEXT) STRICT;
+CREATE TABLE branch(
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, parent INTEGER, fork_step INTEGER NOT NULL, fork_place INTEGER NOT NULL,
+    made_by INTEGER NOT NULL, target INTEGER NOT NULL, shown_step INTEGER NOT NULL,
+    closed_step INTEGER NOT NULL, closed_place INTEGER NOT NULL) STRICT;
+CREATE TABLE command(
+    seq INTEGER PRIMARY KEY, branch INTEGER NOT NULL, place INTEGER NOT NULL, key TEXT NOT NULL, request BLOB NOT NULL,
+    who TEXT NOT NULL, role TEXT NOT NULL, kind TEXT NOT NULL, arguments TEXT NOT NULL, due TEXT NOT NULL, accepted_at REAL NOT NULL,
+    target INTEGER, at_step INTEGER, ended_step INTEGER, outcome TEXT CHECK(outcome IN ('done', 'failed', 'cancelled')),
+    detail TEXT, digest TEXT, UNIQUE(who, key)) STRICT;
+CREATE INDEX command_of_branch ON command(branch, seq);
+CREATE TABLE checkpoint(
+    branch INTEGER NOT NULL, name TEXT NOT NULL, step INTEGER NOT NULL, place INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    PRIMARY KEY(branch, name)) STRICT;
+CREATE TABLE engine(
+    epoch INTEGER PRIMARY KEY, started REAL NOT NULL, host TEXT, pid INTEGER, ended REAL, status TEXT, log TEXT) STRICT;
+CREATE TABLE emission(
+    number INTEGER PRIMARY KEY, branch INTEGER NOT NULL, step INTEGER NOT NULL, source TEXT NOT NULL, kind TEXT NOT NULL,
+    text TEXT NOT NULL, UNIQUE(branch, step, source)) STRICT;
+"""
+FIRST_BRANCH, FIRST_NAME = 1, "main"
+ACTIONS = ("set", "checkpoint", "pause")  # what an engine is told of; the rest is the server's own or becomes a target
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What somebody asks for.
+
+    kind: step {"steps" | "until" | "end"}, pause {}, set {...}, checkpoint {}, branch {"name", "step"}, rewind {"step"}, restart {},
+    cancel {"seq"}; when: "after" all that was ordered, "now" at the next boundary, or at a step.
+    """
+
+    kind: str
+    scenario: str
+    arguments: dict[str, Any]
+    key: str
+    who: str
+    role: str
+    request: bytes
+    when: str | int = "after"
+    if_match: str | None = None
+    if_step: int | None = None
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The receipt. seq: number of the command and of its operation; again: it had been accepted before."""
+
+    seq: int
+    again: bool
+    version: str
+    target: int | None
+    at_step: int | None
+
+
+class Refused(Exception):
+    """An order or a question that cannot be met; nothing has changed. code: of the kind of problem; facts: for programs."""
+
+    def __init__(self, code: str, detail: str, **facts: Any) -> None:
+        super().__init__(detail)
+        self.code, self.detail, self.facts = code, detail, facts
+
+
+class ReplayDiffersError(Exception):
+    """An action gave another state than when it was applied first."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A branch: what it is called, where it left its parent, how far it shall go and was seen, and where a rewind left it for good."""
+
+    id: int
+    name: str
+    parent: int | None
+    fork_step: int
+    fork_place: int
+    made_by: int
+    target: int
+    shown_step: int
+    closed_step: int
+    closed_place: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """A row of the journal."""
+
+    seq: int
+    branch: int
+    place: int
+    key: str
+    who: str
+    role: str
+    kind: str
+    arguments: dict[str, Any]
+    due: str
+    accepted_at: float
+    target: int | None
+    at_step: int | None
+    ended_step: int | None
+    outcome: str | None
+    detail: dict[str, Any]
+
+
+_BRANCH = "id, name, parent, fork_step, fork_place, made_by, target, shown_step, closed_step, closed_place"
+_COMMAND = "seq, branch, place, key, who, role, kind, arguments, due, accepted_at, target, at_step, ended_step, outcome, detail"
+
+
+class Journal:
+    """The journal of one run: one file, one writer.
+
+    Parameters
+    ----------
+    path
+        Of the file; made when it is not there.
+    durable
+        Whether a command survives the loss of power, too, at the price of an fsync each; all survive the death of processes.
+
+    Raises
+    ------
+    DamagedError
+        The file is no journal, or is damaged.
+    Mistake
+        A newer version of Steppe wrote it.
+    """
+
+    def __init__(self, path: Path | str, durable: bool = False) -> None:
+        self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            self._base.execute("PRAGMA journal_mode = WAL")
+            self._base.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._base.execute("PRAGMA busy_timeout = 2000")
+            with self._all_or_nothing():
+                if not self._one("SELECT count(*) FROM sqlite_master")[0]:
+                    self._create()
+            (version,) = self._one("SELECT schema FROM run")
+        except sqlite3.DatabaseError as error:
+            self._base.close()
+            raise DamagedError(
+                f'"{path}" is no journal of a run, or is damaged: {error}. The run can be started again without it.'
+            ) from None
+        if version != SCHEMA_VERSION:
+            self._base.close()
+            raise Mistake(f'"{path}" has version {version}; this Steppe writes version {SCHEMA_VERSION}. Use the Steppe that made it.')
+
+    def _create(self) -> None:
+        for statement in SCHEMA.split(";\n"):
+            if statement.strip():
+                self._base.execute(statement)
+        self._base.execute("INSERT INTO run VALUES (?, NULL)", (SCHEMA_VERSION,))
+        self._base.execute("INSERT INTO branch VALUES (?, ?, NULL, 0, 0, 0, 0, 0, ?, ?)", (FIRST_BRANCH, FIRST_NAME, OPEN_END, OPEN_END))
+
+    def close(self) -> None:
+        """Ends the journal; what was accepted is in its file."""
+        self._base.close()
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        self._base.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._base.execute("ROLLBACK")
+            raise
+        self._base.execute("COMMIT")
+
+    def _one(self, text: str, values: tuple[Any, ...] = ()) -> Any:
+        return self._base.execute(text, values).fetchone()
+
+    # ---- what the run is ----------------------------------------------------------------------------------------------------------------
+    @property
+    def facts(self) -> dict[str, Any] | None:
+        """What the engine said of the run; None before the first one did."""
+        (text,) = self._one("SELECT facts FROM run")
+        return json.loads(text) if text else None
+
+    def describe(self, facts: dict[str, Any]) -> None:
+        """Stores what the engine says of the run."""
+        self._base.execute("UPDATE run SET facts = ?", (json.dumps(facts),))
+
+    # ---- branches -----------------------------------------------------------------------------------------------------------------------
+    def branches(self) -> list[Branch]:
+        """All there are, oldest first."""
+        return [Branch(*row) for row in self._base.execute(f"SELECT {_BRANCH} FROM branch ORDER BY id")]
+
+    def branch(self, name: str | int) -> Branch:
+        """The branch that a scenario stands on, or of a number.
+
+        Raises
+        ------
+        Refused
+            There is none: unknown-scenario.
+        """
+        row = self._one(f"SELECT {_BRANCH} FROM branch WHERE {'id' if isinstance(name, int) else 'name'} = ?", (name,))
+        if row is None:
+            names = [each.name for each in self.branches()]
+            raise Refused("unknown-scenario", f'There is no scenario "{name}".', value=name, allowed=names)
+        return Branch(*row)
+
+    def path(self, branch: int) -> list[Leg]:
+        """The way to a branch's state: ancestors up to each fork, then its own."""
+        legs: list[Leg] = []
+        limit = Position(self.branch(branch).closed_step, self.branch(branch).closed_place)
+        at: int | None = branch
+        while at is not None:
+            legs.insert(0, Leg(at, *limit))
+            found = self.branch(at)
+            limit = min(limit, Position(found.fork_step, found.fork_place))
+            at = found.parent
+        return legs
+
+    def version(self, branch: int) -> str:
+        """Names what was ordered: it changes with every command of the branch, not with its steps."""
+        (seq,) = self._one(
+            "SELECT coalesce(max(seq), (SELECT made_by FROM branch WHERE id = ?)) FROM command WHERE branch = ?", (branch, branch)
+        )
+        return f"b{branch}.{seq}"
+
+    def known(self, branch: int) -> Position:
+        """The furthest position of a branch that anybody may have heard of."""
+        found = self.branch(branch)
+        if found.closed_step < OPEN_END:
+            return Position(found.closed_step, found.closed_place)
+        row = self._one(
+            "SELECT at_step, place FROM command WHERE branch = ? AND digest IS NOT NULL AND kind = 'set' "
+            "ORDER BY at_step DESC, place DESC LIMIT 1",
+            (branch,),
+        )
+        own = Position(*row) if row else Position(0, 0)
+        return max(own, Position(found.shown_step, 0), Position(found.fork_step, found.fork_place))
+
+    def seen(self, branch: int, step: int) -> None:
+        """Somebody has heard that a branch stood at this step: nothing may happen before it any more that has no step yet."""
+        self._base.execute("UPDATE branch SET shown_step = ? WHERE id = ? AND shown_step < ?", (step, branch, step))
+
+    # ---- commands -----------------------------------------------------------------------------------------------------------------------
+    def accept(self, order: Order, steps: int, now: float) -> Accepted:
+        """Stores a command, or finds the one of the same key. steps: of the whole run; now: seconds since 1970.
+
+        Raises
+        ------
+        Refused
+            With the code of the problem; nothing is stored.
+        """
+        with self._all_or_nothing():
+            known = self._one("SELECT seq, branch, request, target, at_step FROM command WHERE who = ? AND key = ?", (order.who, order.key))
+            if known:
+                seq, number, request, target, at_step = known
+                if request != order.request:
+                    raise Refused("key-reused", f'The key "{order.key}" was used for another command.', value=order.key, seq=seq)
+                return Accepted(seq, True, self.version(number), target, at_step)
+            branch = self.branch(order.scenario)
+            if branch.closed_step < OPEN_END and order.kind != "branch":
+                raise Refused(
+                    "scenario-closed", f"{branch.name} was left by a rewind; make a scenario from it to go on.", value=branch.name
+                )
+            self._check_version(order, branch)
+            (seq,) = self._one("SELECT coalesce(max(seq), 0) + 1 FROM command")
+            due = str(order.when) if order.kind in ("set", "checkpoint") else "now"
+            target, at_step = self._placed(order, branch, steps)
+            self._base.execute(
+                f"INSERT INTO command({_COMMAND}, request) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                (
+                    *(
+                        seq,
+                        branch.id,
+                        0 if at_step is None else self._next_place(),
+                        order.key,
+                        order.who,
+                        order.role,
+                        order.kind,
+                        json.dumps(order.arguments),
+                        due,
+                    ),
+                    *(now, target, at_step, None, None, None, order.request),
+                ),
+            )
+            if target is not None:
+                self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (target, branch.id))
+            if order.kind in ("branch", "rewind", "restart"):
+                self._fork(order, branch, seq)
+            return Accepted(seq, False, self.version(branch.id), target, at_step)
+
+    def _check_version(self, order: Order, branch: Branch) -> None:
+        version = self.version(branch.id)
+        if order.if_match not in (None, "*", version):
+            since = order.if_match.removeprefix(f"b{branch.id}.") if order.if_match else ""
+            after = int(since) if since.isdecimal() else 0
+            rows = self._base.execute("SELECT seq, who, kind FROM command WHERE branch = ? AND seq > ? LIMIT 20", (branch.id, after))
+            changed = [{"seq": seq, "who": who, "kind": kind} for seq, who, kind in rows]
+            text = f'This was ordered on version {order.if_match}; "{order.scenario}" is at {version}.'
+            raise Refused("version-stale", text, version=version, changed=changed)
+        if order.if_step is not None and not order.if_step == branch.target == branch.shown_step:
+            text = f'This was ordered for step {order.if_step}; "{order.scenario}" is at step {branch.shown_step}.'
+            raise Refused("version-stale", text, step=branch.shown_step, target=branch.target)
+
+    def _placed(self, order: Order, branch: Branch, steps: int) -> tuple[int | None, int | None]:
+        """The target of a step command, the step of an action that is known already."""
+        if order.kind == "step":
+            return self._target(order.arguments, branch, steps), None
+        if order.kind in ("rewind", "branch") and order.arguments.get("step") is not None:
+            step = order.arguments["step"]
+            if not 0 <= step <= branch.shown_step:
+                text = f"Step {step} is not done yet: {branch.name} is at step {branch.shown_step}."
+                raise Refused("out-of-range", text, value=step, allowed=[0, branch.shown_step])
+        if order.kind == "cancel":
+            self._check_cancel(order.arguments["seq"], branch)
+        if order.kind not in ("set", "checkpoint") or order.when == "now":
+            return None, None
+        if order.when == "after":
+            return None, branch.target
+        step = int(order.when)
+        if not branch.shown_step <= step < steps:
+            text = f"Step {step} is past or beyond the end: {branch.name} is at step {branch.shown_step} of {steps}."
+            raise Refused("step-passed", text, value=step, allowed=[branch.shown_step, steps - 1])
+        return None, step if step >= branch.target else None
+
+    def _target(self, arguments: dict[str, Any], branch: Branch, steps: int) -> int:
+        waiting = self._one("SELECT seq FROM command WHERE branch = ? AND kind = 'pause' AND outcome IS NULL", (branch.id,))
+        if waiting:
+            raise Refused("engine-busy-conflict", f"Pause {waiting[0]} is being carried out; order this again when it is.", seq=waiting[0])
+        if branch.target >= steps:
+            raise Refused("already-finished", f"{branch.name} goes to the end, step {steps}, already.", target=branch.target)
+        until = steps if arguments.get("end") else arguments["until"] if "until" in arguments else branch.target + arguments["steps"]
+        if not branch.target < until <= steps:
+            text = f"The run can be stepped to {branch.target + 1} .. {steps}, not to step {until}."
+            raise Refused("out-of-range", text, value=until, allowed=[branch.target + 1, steps])
+        return int(until)
+
+    def _check_cancel(self, seq: int, branch: Branch) -> None:
+        row = self._one("SELECT kind, outcome FROM command WHERE seq = ? AND branch = ?", (seq, branch.id))
+        if row is None:
+            raise Refused("unknown-operation", f"{branch.name} has no command {seq}.", value=seq)
+        if row[1] is not None or row[0] not in ("set", "checkpoint"):
+            raise Refused("already-finished", f"Command {seq} ({row[0]}) is over or cannot be taken back.", value=seq, state=row[1])
+
+    def _fork(self, order: Order, parent: Branch, seq: int) -> None:
+        """A new branch for a scenario of its own, or (rewind) for the one that it leaves."""
+        step = 0 if order.kind == "restart" else order.arguments.get("step")
+        if step is None:
+            step = parent.shown_step
+        (number,) = self._one("SELECT max(id) + 1 FROM branch")
+        name = order.arguments["name"] if order.kind == "branch" else parent.name
+        if order.kind == "branch" and self._one("SELECT 1 FROM branch WHERE name = ?", (name,)):
+            raise Refused("name-taken", f'There is a scenario "{name}" already.', value=name)
+        if order.kind != "branch":
+            (former,) = self._one("SELECT count(*) FROM branch WHERE name GLOB ? || '@[0-9]*'", (parent.name,))
+            self._base.execute("UPDATE branch SET name = ? WHERE id = ?", (f"{parent.name}@{former + 1}", parent.id))
+            self._close(parent, seq)
+        limit = 0 if order.kind == "restart" else self._last_place(parent.id, step)
+        self._base.execute(
+            f"INSERT INTO branch({_BRANCH}) VALUES (?,?,?,?,?,?,?,?,?,?)",
+            (number, name, parent.id, step, limit, seq, step, step, OPEN_END, OPEN_END),
+        )
+
+    def _close(self, branch: Branch, seq: int) -> None:
+        """Nobody goes on with what a rewind leaves; it can still be looked at and forked."""
+        end, limit = self.known(branch.id)
+        self._base.execute(
+            "UPDATE branch SET target = ?, shown_step = ?, closed_step = ?, closed_place = ? WHERE id = ?",
+            (end, end, end, limit, branch.id),
+        )
+        self._base.execute(
+            "UPDATE command SET outcome = 'cancelled', ended_step = ? WHERE (branch = ? OR seq = ?) AND seq < ? AND outcome IS NULL",
+            (end, branch.id, branch.made_by, seq),
+        )
+
+    def _last_place(self, branch: int, step: int) -> int:
+        """Of the actions that are known to have happened at a step; what is still due there is not for a fork."""
+        found = (each for each in self.placed(branch, Position(step, -1)) if each.at_step == step and each.outcome is not None)
+        return max((each.place for each in found), default=0)
+
+    def command(self, seq: int) -> Command | None:
+        """The command of a number."""
+        row = self._one(f"SELECT {_COMMAND} FROM command WHERE seq = ?", (seq,))
+        return _command(row) if row else None
+
+    def commands(self, after: int = 0, branch: int | None = None) -> Iterator[Command]:
+        """Commands in the order in which they were accepted, those after `after`; of all branches or one."""
+        which = "" if branch is None else "AND branch = :branch"
+        rows = self._base.execute(
+            f"SELECT {_COMMAND} FROM command WHERE seq > :after {which} ORDER BY seq", {"after": after, "branch": branch}
+        )
+        return (_command(row) for row in rows.fetchall())
+
+    def placed(self, branch: int, after: Position) -> list[Command]:
+        """The actions of a branch's path that have a step behind a position, in the order in which they happen.
+
+        Of ancestors what changes the state; of the branch itself also what is still to be done.
+        """
+        found: list[Command] = []
+        for leg in self.path(branch):
+            rows = self._base.execute(
+                f"SELECT {_COMMAND} FROM command WHERE branch = ? AND at_step IS NOT NULL AND outcome IS NOT 'cancelled' "
+                "AND (kind = 'set' OR (kind = 'checkpoint' AND outcome IS NULL AND branch = ?)) ORDER BY seq",
+                (leg.branch, branch),
+            )
+            commands = (_command(row) for row in rows.fetchall())
+            found += [each for each in commands if (each.at_step, each.place) <= (leg.step, leg.seq)]
+        late = [each for each in found if each.kind == "checkpoint" or (each.at_step, each.place) > after]
+        return sorted(late, key=lambda each: (each.at_step, each.place))
+
+    def first_unplaced(self, branch: int) -> Command | None:
+        """The first action of a branch that has no step yet."""
+        row = self._one(
+            f"SELECT {_COMMAND} FROM command WHERE branch = ? AND at_step IS NULL AND outcome IS NULL AND kind IN {ACTIONS} "
+            "ORDER BY seq LIMIT 1",
+            (branch,),
+        )
+        return _command(row) if row else None
+
+    def waiting(self, kind: str, branch: int | None = None) -> list[Command]:
+        """Commands of a kind that are not over."""
+        which = "" if branch is None else "AND branch = :branch"
+        rows = self._base.execute(
+            f"SELECT {_COMMAND} FROM command WHERE kind = :kind AND outcome IS NULL {which} ORDER BY seq", {"kind": kind, "branch": branch}
+        )
+        return [_command(row) for row in rows.fetchall()]
+
+    # ---- what became of them ------------------------------------------------------------------------------------------------------------
+    def _next_place(self) -> int:
+        return int(self._one("SELECT coalesce(max(place), 0) + 1 FROM command")[0])
+
+    def pin(self, seq: int, step: int) -> Position:
+        """Fixes when an action happens, once; gives what holds, with step -1 when it is never to happen.
+
+        What was placed there when it was ordered later is still to come, so it is placed behind. A pause lowers the target to its step,
+        cuts the steps that are under way short and draws what waited for their end.
+        """
+        never = Position(-1, 0)
+        with self._all_or_nothing():
+            found = self.command(seq)
+            if found is None or found.outcome == "cancelled":
+                return never
+            if found.at_step is not None:
+                return Position(found.at_step, found.place)
+            if found.outcome is not None:
+                return never
+            if found.due not in ("now", "after") and step > int(found.due):
+                detail = {"code": "step-passed", "text": f"Step {found.due} was over; the run had got to step {step}."}
+                self._end(seq, "failed", step, detail)
+                return never
+            pinned = Position(step, self._next_place())
+            self._base.execute("UPDATE command SET at_step = ?, place = ? WHERE seq = ?", (*pinned, seq))
+            behind = "at_step = :step AND seq > :seq"
+            if found.kind == "pause":
+                behind += " OR (due = 'after' AND at_step > :step)"
+                self._cut_short(found.branch, step)
+                self._end(seq, "done", step, {})
+            rows = self._base.execute(
+                f"SELECT seq FROM command WHERE branch = :branch AND outcome IS NULL AND digest IS NULL AND ({behind}) ORDER BY at_step > :step, seq",
+                {"branch": found.branch, "step": step, "seq": seq},
+            )
+            for place, (moved,) in enumerate(rows.fetchall(), pinned.seq + 1):
+                self._base.execute("UPDATE command SET at_step = ?, place = ? WHERE seq = ?", (step, place, moved))
+            return pinned
+
+    def _cut_short(self, branch: int, step: int) -> None:
+        self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (step, branch))
+        self._base.execute(
+            "UPDATE command SET outcome = 'cancelled', ended_step = ? WHERE branch = ? AND kind = 'step' AND outcome IS NULL AND target > ?",
+            (step, branch, step),
+        )
+
+    def applied(self, seq: int, step: int, outcome: Outcome) -> bool:
+        """Stores what an action did; whether that was news.
+
+        Raises
+        ------
+        ReplayDiffersError
+            It did something else the first time.
+        """
+        row = self._one("SELECT digest FROM command WHERE seq = ?", (seq,))
+        digest = f"{outcome.digest:016x}"
+        if row is None or row[0] not in (None, digest):
+            then = row[0] if row else "no such command"
+            raise ReplayDiffersError(f"The replay of command {seq} at step {step} gave the state {digest}; it was {then} before.")
+        if row[0] is None:
+            with self._all_or_nothing():
+                self._base.execute("UPDATE command SET digest = ? WHERE seq = ?", (digest, seq))
+                self._end(seq, "done" if outcome.ok else "failed", step, outcome.detail)
+        return row[0] is None
+
+    def end(self, seq: int, outcome: str, step: int, detail: dict[str, Any]) -> None:
+        """Stores that a command is over."""
+        self._end(seq, outcome, step, detail)
+
+    def _end(self, seq: int, outcome: str, step: int, detail: dict[str, Any]) -> None:
+        self._base.execute(
+            "UPDATE command SET outcome = ?, ended_step = ?, detail = ? WHERE seq = ? AND outcome IS NULL",
+            (outcome, step, json.dumps(detail), seq),
+        )
+
+    def reached(self, branch: int, step: int) -> list[int]:
+        """Ends the step commands whose target a branch has reached; gives their numbers."""
+        rows = self._base.execute(
+            "SELECT seq FROM command WHERE branch = ? AND kind = 'step' AND outcome IS NULL AND target <= ?", (branch, step)
+        )
+        found = [seq for (seq,) in rows.fetchall()]
+        for seq in found:
+            self._base.execute("UPDATE command SET outcome = 'done', ended_step = target WHERE seq = ?", (seq,))
+        return found
+
+    def saved(self, branch: int, saved: Saved) -> None:
+        """Stores that a checkpoint is durable."""
+        self._base.execute(
+            "INSERT OR IGNORE INTO checkpoint VALUES (?,?,?,?,?)",
+            (branch, saved.name, saved.position.step, saved.position.seq, saved.bytes),
+        )
+
+    def checkpoints(self) -> list[dict[str, Any]]:
+        """Those that were made, newest last."""
+        rows = self._base.execute("SELECT branch, name, step, place, bytes FROM checkpoint ORDER BY rowid")
+        return [{"branch": branch, "name": name, "step": step, "seq": place, "bytes": size} for branch, name, step, place, size in rows]
+
+    # ---- engines, and what people are told ----------------------------------------------------------------------------------------------
+    def begin_engine(self, now: float) -> int:
+        """Counts a start of an engine; gives its epoch."""
+        (epoch,) = self._one("INSERT INTO engine(started) VALUES (?) RETURNING epoch", (now,))
+        return int(epoch)
+
+    @property
+    def epoch(self) -> int:
+        """Of the engine that was started last; 0 before the first."""
+        return int(self._one("SELECT coalesce(max(epoch), 0) FROM engine")[0])
+
+    def engine_says(self, epoch: int, host: str, pid: int) -> None:
+        """Stores where the engine of an epoch runs."""
+        self._base.execute("UPDATE engine SET host = ?, pid = ? WHERE epoch = ?", (host, pid, epoch))
+
+    def end_engine(self, epoch: int, now: float, status: str, log: str) -> None:
+        """Stores how the engine of an epoch ended. log: its last lines."""
+        self._base.execute("UPDATE engine SET ended = ?, status = ?, log = ? WHERE epoch = ?", (now, status, log, epoch))
+
+    def emit(self, branch: int, step: int, source: str, kind: str, text: str) -> int | None:
+        """Stores something that people are told once; its number, or None when it was told before."""
+        row = self._one(
+            "INSERT OR IGNORE INTO emission(branch, step, source, kind, text) VALUES (?,?,?,?,?) RETURNING number",
+            (branch, step, source, kind, text),
+        )
+        return row[0] if row else None
+
+    def emissions(self, after: int) -> list[tuple[int, dict[str, Any]]]:
+        """What people were told, after a number."""
+        rows = self._base.execute(
+            "SELECT number, branch, step, source, kind, text FROM emission WHERE number > ? ORDER BY number", (after,)
+        )
+        names = ("branch", "step", "source", "kind", "text")
+        return [(number, dict(zip(names, facts, strict=True))) for number, *facts in rows]
+
+
+def _command(row: tuple[Any, ...]) -> Command:
+    *facts, detail = row
+    found = dict(zip(Command.__dataclass_fields__, facts, strict=False))
+    return Command(**found | {"arguments": json.loads(found["arguments"]), "detail": json.loads(detail) if detail else {}})

@@ -1,0 +1,460 @@
+"""A world in one thread: a server, its engines, clients, a disk; links that delay and cut, deaths, all from one seed.
+
+The supervisor, the actor, the journal and the frames are the real ones. What is played: time, the pipes, the process of an engine, and a stage
+whose state betrays every action that was lost, repeated, or put in another place.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from steppe.control import OPEN_END, Leg, Outcome, Position, Saved
+from steppe.control.actor import Actor
+from steppe.control.journal import Accepted, Journal, Order, Refused
+from steppe.control.supervisor import Supervisor
+from steppe.control.wire import Beat, Buffer, FrameReader, Hello, Message, frame
+from steppe.errors import NoSpaceError
+
+STEPS = 400
+DISASTERS_END = 9.0  # [s]
+MASK = (1 << 61) - 1
+
+
+class World:
+    """Virtual time; what is due at the same moment happens in an order that the seed decides."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.time = 0.0
+        self._due: list[tuple[float, float, Timer]] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def wall(self) -> float:
+        return 1e9 + self.time
+
+    def later(self, seconds: float, call: Callable[[], None]) -> Timer:
+        timer = Timer(call)
+        heapq.heappush(self._due, (self.time + seconds, self.chance.random(), timer))
+        return timer
+
+    def soon(self, call: Callable[[], None], most: float = 0.02) -> Timer:
+        return self.later(self.chance.random() * most, call)
+
+    def run(self, until: Callable[[], bool], limit: float) -> bool:
+        end = self.time + limit
+        while self._due and self.time < end:
+            if until():
+                return True
+            self.time, _, timer = heapq.heappop(self._due)
+            if timer.call:
+                timer.call()
+        return until()
+
+
+class Timer:
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call: Callable[[], None] | None = call
+
+    def cancel(self) -> None:
+        self.call = None
+
+
+class State(NamedTuple):
+    """Of a toy model: `value` depends on every step and action, and on their order."""
+
+    step: int = 0
+    place: int = 0
+    value: int = 1
+
+    def stepped(self) -> State:
+        return State(self.step + 1, 0, (self.value * 31 + self.step) & MASK)
+
+    def changed(self, place: int, amount: int) -> State:
+        return State(self.step, place, (self.value * 1_000_003 + hash((amount, self.step))) & MASK)
+
+    @property
+    def position(self) -> Position:
+        return Position(self.step, self.place)
+
+
+@dataclass
+class Disk:
+    """What outlives an engine: checkpoints of each branch."""
+
+    saved: dict[int, list[State]] = field(default_factory=dict)
+    full: bool = False
+
+
+class ToyStage:
+    """A stage of ten lines of physics; everything else is as the real one has to be."""
+
+    def __init__(self, world: World, disk: Disk) -> None:
+        self._world, self._disk = world, disk
+        self._states: dict[int, State] = {}
+        self._ring: dict[int, list[State]] = {}
+        self._news: list[dict[str, Any]] = []
+
+    def describe(self) -> dict[str, Any]:
+        return {"steps": STEPS, "model": "toy"}
+
+    def load(self, branch: int, path: Sequence[Leg]) -> Position:
+        known = [State()]
+        for leg in path:
+            limit = Position(leg.step, leg.seq)
+            kept = [*self._ring.get(leg.branch, []), *self._disk.saved.get(leg.branch, [])]
+            kept += [self._states[leg.branch]] if leg.branch in self._states else []
+            known += [state for state in kept if state.position <= limit]
+        self._states[branch] = max(known, key=lambda state: state.position)
+        return self.position(branch)
+
+    def position(self, branch: int) -> Position:
+        return self._states[branch].position
+
+    def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
+        piece = self._world.chance.randint(1, 1 if looked else 12)
+        for branch in branches:
+            for _ in range(min(piece, until - self._states[branch].step)):
+                self._states[branch] = self._states[branch].stepped()
+            if self._states[branch].step % 8 == 0:
+                self._ring.setdefault(branch, []).append(self._states[branch])
+            if self._world.chance.random() < 0.05 and not self._disk.full:
+                saved = self.save(branch)
+                self._news.append({"kind": "saved", "branch": branch, "name": saved.name, "bytes": 0, **saved.position._asdict()})
+
+    def apply(self, branch: int, place: int, kind: str, arguments: dict[str, Any]) -> Outcome:
+        state = self._states[branch]
+        fits = arguments["amount"] % 7 != 0
+        self._states[branch] = state.changed(place, arguments["amount"]) if fits else state._replace(place=place)
+        detail = {} if fits else {"code": "out-of-range", "text": "Sevens cannot be set."}
+        return Outcome(fits, detail, self._states[branch].value)
+
+    def save(self, branch: int) -> Saved:
+        if self._disk.full:
+            raise NoSpaceError("The disk is full.")
+        state = self._states[branch]
+        self._disk.saved.setdefault(branch, []).append(state)
+        return Saved(f"{state.step}-{state.place}", state.position, 8)
+
+    def dirty(self, branch: int) -> bool:
+        return self._states[branch] not in self._disk.saved.get(branch, [])
+
+    def drop(self, branch: int) -> None:
+        del self._states[branch]
+
+    def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
+        state = self._states[branch]
+        return {"step": state.step, "seq": state.place}, state.value.to_bytes(8, "little")
+
+    def answer(self, branch: int, request: dict[str, Any]) -> None:
+        return None
+
+    def news(self) -> list[dict[str, Any]]:
+        news, self._news = self._news, []
+        return news
+
+
+class Pipe:
+    """One direction of a connection: bytes in order, in pieces, late; cut, what is under way is lost."""
+
+    def __init__(self, world: World, to_engine: bool, take: Callable[[Message, bytearray], None]) -> None:
+        self._world, self._take = world, take
+        self._reader = FrameReader(at_engine=to_engine)
+        self._bytes = bytearray()
+        self._flowing = self.cut = False
+
+    def send(self, message: Message, body: Buffer) -> None:
+        if not self.cut:
+            for each in frame(message, body):
+                self._bytes += each
+            self._flow()
+
+    def _flow(self) -> None:
+        if self._bytes and not self._flowing:
+            self._flowing = True
+            self._world.soon(self._arrive, 0.004)
+
+    def _arrive(self) -> None:
+        self._flowing = False
+        count = self._world.chance.choice((1, 7, 100, len(self._bytes), len(self._bytes)))
+        while count and self._bytes and not self.cut:
+            space = self._reader.space()
+            some = min(len(space), count, len(self._bytes))
+            space[:some] = self._bytes[:some]
+            del self._bytes[:some], space
+            count -= some
+            if found := self._reader.filled(some):
+                self._take(*found)
+        if not self.cut:
+            self._flow()
+
+
+class Engine:
+    """The process of an engine: an actor that has turns, beats, and dials when it has no connection."""
+
+    def __init__(self, play: Play, epoch: int, ended: Callable[[str, str], None]) -> None:
+        self.play, self.epoch, self._ended = play, epoch, ended
+        self.alive, self.hanging = True, False
+        self.link: Connection | None = None
+        self.stage = ToyStage(play.world, play.disk)
+        self.actor = Actor(self.stage, self._tell, play.world.now)
+        play.world.later(0.1 + play.world.chance.random() * 0.3, self._turn)
+        play.world.later(0.1 + play.world.chance.random() * 0.3, self._beat)
+        play.world.later(0.1, self._dial)
+
+    def _tell(self, message: Message, body: Buffer) -> None:
+        if self.link and self.alive:
+            self.link.up.send(message, body)
+
+    def hear(self, message: Message, body: bytearray) -> None:
+        if self.alive and not self.hanging:
+            self.actor.hear(message)
+
+    def _turn(self) -> None:
+        if self.alive:
+            busy = not self.hanging and self.actor.turn()
+            self.play.world.soon(self._turn, 0.01 if busy else 0.05)
+
+    def _beat(self) -> None:
+        if self.alive:
+            if not self.hanging:
+                self._tell(Beat(self.actor.positions()), b"")
+            self.play.world.later(0.1, self._beat)
+
+    def _dial(self) -> None:
+        if not self.alive:
+            return
+        if self.link is None and not self.hanging and self.play.supervisor:
+            self.link = Connection(self.play, self)
+            self.play.supervisor.joined(self.link, Hello(1, self.epoch, "", "", self.epoch, "here", 1))
+            if self.link:
+                self.actor.greet()
+        self.play.world.later(0.05, self._dial)
+
+    def kill(self) -> None:
+        """As SIGKILL does: nothing more is said, the connection ends a moment later, then somebody notices the exit."""
+        if self.alive:
+            self.alive = False
+            if self.link:
+                self.link.cut()
+            self.play.world.soon(lambda: self._ended("killed", "the last line"), 0.05)
+
+
+class Connection:
+    """Both directions between an engine and the server that it has found."""
+
+    def __init__(self, play: Play, engine: Engine) -> None:
+        self._play, self._engine, self._supervisor = play, engine, play.supervisor
+        self.down = Pipe(play.world, True, engine.hear)
+        self.up = Pipe(play.world, False, self._up)
+        self._ended = False
+
+    def _up(self, message: Message, body: bytearray) -> None:
+        if self._supervisor is self._play.supervisor and self._supervisor:
+            self._supervisor.heard(self, message, body)
+
+    def send(self, message: Message, body: Buffer = b"") -> None:
+        self.down.send(message, body)
+
+    def close(self) -> None:
+        self.cut()
+
+    def cut(self) -> None:
+        if self._ended:
+            return
+        self._ended = self.up.cut = self.down.cut = True
+
+        def noticed() -> None:
+            if self._engine.link is self:
+                self._engine.link = None
+            if self._supervisor and self._supervisor is self._play.supervisor:
+                self._supervisor.lost(self)
+
+        self._play.world.soon(noticed, 0.01)
+
+
+class Play:
+    """A whole play: clients steer, engines and servers die, the disk fills and is emptied."""
+
+    def __init__(self, seed: int, commands: int = 60, clients: int = 5, disasters: int = 6, supervisor: type[Supervisor] = Supervisor) -> None:
+        self.world = World(seed)
+        self.disk = Disk()
+        self.journal = Journal(":memory:")
+        self._make = supervisor
+        self.supervisor: Supervisor | None = None
+        self.engines: list[Engine] = []
+        self.accepted: dict[tuple[str, str], Accepted] = {}
+        self.refused: set[tuple[str, str]] = set()
+        self.seen: dict[int, int] = {}
+        self._left = [commands // clients] * clients
+        self.serve()
+        for number in range(clients):
+            self.world.later(1.0 + self.world.chance.random(), lambda number=number: self._steer(number))
+        for _ in range(disasters):
+            self.world.later(1.0 + (DISASTERS_END - 2) * self.world.chance.random(), self._disaster)
+
+    # ---- processes ------------------------------------------------------------------------------------------------------------------
+    def start(self, epoch: int, ended: Callable[[str, str], None]) -> Engine:
+        self.engines.append(Engine(self, epoch, ended))
+        return self.engines[-1]
+
+    def serve(self) -> None:
+        self.supervisor = self._make("run", self.journal, self.world, self)
+        self.supervisor.start()
+
+    def _disaster(self) -> None:
+        living = [engine for engine in self.engines if engine.alive]
+        match self.world.chance.choice(("engine", "engine", "server", "link", "hang", "disk")):
+            case "engine" if living:
+                living[-1].kill()
+            case "server" if self.supervisor:
+                for name in list(self.supervisor._timers):
+                    self.supervisor._cancel(name)
+                self.supervisor = None
+                for engine in living:
+                    if engine.link:
+                        engine.link.cut()
+                self.world.later(0.2 + self.world.chance.random(), self.serve)
+            case "link" if living and living[-1].link:
+                living[-1].link.cut()
+            case "hang" if living and self.world.chance.random() < 0.3:
+                living[-1].hanging = True
+            case "disk":
+                self.disk.full = True
+                self.world.later(2.0, lambda: setattr(self.disk, "full", False))
+
+    # ---- clients --------------------------------------------------------------------------------------------------------------------
+    def _steer(self, number: int) -> None:
+        if self._left[number] == 0:
+            return
+        order = self._order(f"client {number}", f"key {self._left[number]}")
+        self._left[number] -= 1
+        self._insist(number, order)
+
+    def _order(self, who: str, key: str) -> Order:
+        chance = self.world.chance
+        names = [branch.name for branch in self.journal.branches() if "@" not in branch.name]
+        kind = chance.choice(["step"] * 6 + ["set"] * 8 + ["pause", "pause", "checkpoint", "branch", "rewind", "restart", "cancel"])
+        shown = max(branch.shown_step for branch in self.journal.branches())
+        when: str | int = chance.choice(["after", "now", "now", shown + chance.randint(0, 30)])
+        scenario = chance.choice(names)
+        arguments: dict[str, Any] = {}
+        match kind:
+            case "step":
+                arguments = chance.choice([{"steps": chance.randint(1, 40)}, {"steps": 5}, {"until": shown + chance.randint(1, 60)}, {"end": True}])
+            case "set":
+                arguments = {"amount": chance.randint(1, 1000)}
+            case "branch":
+                arguments = {"name": f"{who} {key}", "step": chance.choice([None, chance.randint(0, shown)])}
+            case "rewind":
+                arguments = {"step": chance.randint(0, shown)}
+            case "cancel":
+                waiting = self.journal.waiting("set")
+                arguments = {"seq": chance.choice(waiting).seq if waiting else 1}
+                scenario = self.journal.branch(chance.choice(waiting).branch if waiting else 1).name
+        match_ = chance.choice([None, None, self.journal.version(self.journal.branch(scenario).id)])
+        return Order(kind, scenario, arguments, key, who, "steer", repr((kind, arguments)).encode(), when, match_, None)
+
+    def _insist(self, number: int, order: Order) -> None:
+        """A client asks until it has an answer, and now and then again."""
+        name = (order.who, order.key)
+
+        def ask() -> None:
+            if self.supervisor is None or self.world.chance.random() < 0.05:
+                self.world.later(0.1, ask)
+                return
+            try:
+                accepted = self.supervisor.accept(order)
+            except Refused as error:
+                if error.code in ("engine-recovering", "engine-busy-conflict"):
+                    self.world.later(0.1, ask)
+                    return
+                assert name not in self.accepted, f"{name} was accepted before and is refused: {error}"
+                self.refused.add(name)
+            else:
+                assert self.accepted.setdefault(name, accepted).seq == accepted.seq
+            if name in self.accepted and self.world.chance.random() < 0.1:
+                self.world.soon(ask, 1.0)
+            else:
+                self.world.soon(lambda: self._steer(number), 0.3)
+
+        ask()
+
+    # ---- what must hold ---------------------------------------------------------------------------------------------------------------
+    def watch(self) -> None:
+        """A person never sees a branch go back."""
+        if self.supervisor:
+            for each in self.supervisor.scenarios():
+                assert each["step"] >= self.seen.get(each["branch"], 0), f"branch {each['branch']} went back to step {each['step']}"
+                self.seen[each["branch"]] = each["step"]
+            if self.supervisor.state == "failed":
+                assert self.supervisor.problem and self.supervisor.problem["code"] == "engine-failed", self.supervisor.problem
+                self.supervisor.launch()  # as a person does who has read why
+
+    def at_rest(self) -> bool:
+        self.watch()
+        if any(self._left) or self.supervisor is None or self.disk.full or self.world.time < DISASTERS_END:
+            return False
+        targets = {branch.id: branch.target for branch in self.journal.branches()}
+        if any(each.outcome is None and (each.at_step or 0) <= targets[each.branch] for each in self.journal.commands()):
+            return False  # what is ordered for later than anybody steps may wait
+        return all(branch.shown_step >= branch.target for branch in self.journal.branches() if "@" not in branch.name)
+
+    def fold(self, branch: int, step: int) -> State:
+        """The state that the journal says, undisturbed."""
+        state = State()
+        for each in self.journal.placed(branch, Position(-1, -1)):
+            if each.at_step > step:
+                break
+            while state.step < each.at_step:
+                state = state.stepped()
+            amount = each.arguments["amount"]
+            state = state.changed(each.place, amount) if amount % 7 else state._replace(place=each.place)
+        while state.step < step:
+            state = state.stepped()
+        return state
+
+    def check(self) -> None:
+        commands = [*self.journal.commands()]
+        assert {(each.who, each.key): each.seq for each in commands} == {name: each.seq for name, each in self.accepted.items()}
+        assert not self.refused & set(self.accepted)
+        assert self.supervisor
+        for branch in self.journal.branches():
+            answers: list[Any] = []
+            self.supervisor.ask(branch.name, {}, answers.append)
+            assert self.world.run(lambda answers=answers: bool(answers), 120), f"branch {branch.id} does not answer"
+            assert isinstance(answers[0], tuple), repr((answers[0], self.supervisor.info()))
+            head, body = answers[0]
+            expected = self.fold(branch.id, head["step"])
+            assert head["step"] >= branch.shown_step
+            assert int.from_bytes(body, "little") == expected.value, f"the state of branch {branch.id} differs from the journal's"
+            for saved in self.disk.saved.get(branch.id, []):
+                state = self.fold(branch.id, saved.step)
+                assert state.place != saved.place or state.value == saved.value, "a checkpoint differs from the journal's"
+        for each in commands:
+            if each.kind == "set" and each.outcome in ("done", "failed") and each.at_step is not None:
+                assert each.at_step == each.ended_step, f"command {each.seq} was pinned at {each.at_step} and ended at {each.ended_step}"
+
+
+def play(seed: int, **options: Any) -> Play:
+    """Plays a seed to its end and checks it."""
+    made = Play(seed, **options)
+    assert made.world.run(made.at_rest, 60), f"seed {seed}: no rest; {made.supervisor.info() if made.supervisor else None}"
+    made.check()
+    return made
+
+
+if __name__ == "__main__":
+    first, last = int(sys.argv[1]), int(sys.argv[2])
+    for seed in range(first, last):
+        try:
+            play(seed)
+        except BaseException:
+            print("seed", seed)
+            raise
