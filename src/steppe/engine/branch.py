@@ -1,12 +1,13 @@
 """One branch of a run that is steered, where it stands: its parts on all ranks, and what of it is on the disk."""
 
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from steppe.control import Position, Saved
+from steppe.control import Leg, Position, Saved
 from steppe.engine.bad_cell import bad_cell
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
@@ -16,16 +17,35 @@ from steppe.io import Spent
 
 @dataclass
 class Branch:
-    """A branch that is in memory. part: the number of its parts; keeper: of its run folder; saved: the checkpoint of where it stands."""
+    """A branch that is in memory.
+
+    path: the way to it. part: the number of its parts. keeper: of its run folder, None before it is settled; until then `origin` is the
+    branch whose results it shares, 0 for none, and `first` how many records those are. saved: the checkpoint of where it stands.
+    """
 
     number: int
+    path: tuple[Leg, ...]
     plan: Plan
     crew: Crew
     part: int
-    keeper: Keeper
     position: Position
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent
+    keeper: Keeper | None = None
+    origin: int = 0
+    first: Mapping[str, int] = field(default_factory=dict)
     saved: Saved | None = None
+    unsynced: bool = False  # its folder is not durable yet
+
+    @property
+    def settled(self) -> Keeper:
+        """The keeper of a branch that has a run folder."""
+        assert self.keeper is not None, "it is settled before it is written"
+        return self.keeper
+
+    @property
+    def records(self) -> dict[str, int]:
+        """How many records there are of each output."""
+        return self.crew.part(self.part).outputs.writer.records
 
     def order(self, what: str, /, **arguments: Any) -> Any:
         """Has every rank do something for this branch."""
@@ -62,13 +82,22 @@ class Branch:
     def save(self) -> Saved:
         """A checkpoint of where it stands, durable when this returns."""
         if self.saved is None:
-            self.keeper.keep(self.position.step, self.spent, self.position.seq)
-            self.saved = saved(self.keeper.finish(), self.position)
+            if self.unsynced:
+                os.sync()  # links live in many folders; all at once is quicker than each
+                self.unsynced = False
+            self.settled.keep(self.position.step, self.spent, self.position.seq)
+            self.saved = saved(self.settled.finish(), self.position)
         return self.saved
+
+    def flush(self) -> None:
+        """Writes all records, so that others can read them; not a checkpoint."""
+        self.order("flush")
+        self.order("wait")
 
     def close(self) -> None:
         """Forgets it; what is not in a checkpoint is lost."""
-        self.keeper.leave()
+        if self.keeper:
+            self.keeper.leave()
         self.order("close")
 
 

@@ -7,7 +7,7 @@ keep ──> every rank copies, then writes its tiles behind the run ──> sea
 import platform
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -58,7 +58,8 @@ class Keeper:
         self._untold = False
         self._keeping: _Keeping | None = None
         self._begun = 0
-        self._progress = Progress("running")
+        self.progress = Progress("running")
+        """How far it is, as readers are told."""
 
     # ---- where it begins ------------------------------------------------------------------------------------------------------------
     def create(self) -> None:
@@ -73,8 +74,8 @@ class Keeper:
         self.folder.write_run(self._plan.run.as_toml())
         create_store(self.folder.output, self._part.outputs.groups, self._plan.provenance | {"steppe_run": self.folder.id})
         self._order("open", output=str(self.folder.output), checkpoint="")
-        self._progress = Progress("running", 0, self._date(0))
-        self._progress.write(self.folder.path)
+        self.progress = Progress("running", 0, self._date(0))
+        self.progress.write(self.folder.path)
 
     def go_on_from(self, checkpoint: Checkpoint) -> None:
         """Has all ranks go on from a checkpoint; what was written after it is removed.
@@ -87,10 +88,16 @@ class Keeper:
         state = "finished" if checkpoint.step >= self._plan.steps else "running"
         manifest = checkpoint.manifest
         spent, name = Spent(**manifest["spent"]), checkpoint.path.name
-        self._progress = Progress(state, checkpoint.step, self._date(checkpoint.step), manifest["records"], name, spent)
+        self.progress = Progress(state, checkpoint.step, self._date(checkpoint.step), manifest["records"], name, spent)
         if state == "running":  # readers must not look for what is removed next
-            self._progress.write(self.folder.path)
+            self.progress.write(self.folder.path)
         self._order("open", output=str(self.folder.output), checkpoint=str(checkpoint.path))
+
+    def go_on(self, step: int, records: Mapping[str, int]) -> None:
+        """Tells readers that a run goes on from a step before which there are so many records; those after it will be removed."""
+        readable = {key: min(count, self.progress.records.get(key, 0)) for key, count in records.items()}
+        self.progress = Progress("running", step, self._date(step), readable, self.progress.checkpoint)
+        self.progress.write(self.folder.path)
 
     # ---- checkpoints ----------------------------------------------------------------------------------------------------------------
     def keep(self, step: int, spent: Spent, applied: int | None = None) -> None:
@@ -133,7 +140,7 @@ class Keeper:
             path = Checkpoint.seal(keeping.aside, contents, digests, manifest, self._plan.identity)
             progress = Progress("finished" if keeping.complete else "running", step, date, records, path.name, spent)
             progress.write(self.folder.path)
-            self._progress = progress
+            self.progress = progress
             self._path, self._untold, self.seconds = path, True, time.monotonic() - keeping.begin
 
         writer.do(seal)
@@ -165,13 +172,13 @@ class Keeper:
         """Says how the run was left; a checkpoint that is not durable is given up."""
         if self._keeping:
             shutil.rmtree(self._keeping.aside, ignore_errors=True)
-        if self._progress.state != "running":
+        if self.progress.state != "running":
             return
         if failure is None:
-            replace(self._progress, state="stopped").write(self.folder.path)
+            replace(self.progress, state="stopped").write(self.folder.path)
             return
         with suppress(Failure):  # the disk may still be full; the failure that ends the run is the one to tell
-            replace(self._progress, state="failed", message=str(failure)).write(self.folder.path)
+            replace(self.progress, state="failed", message=str(failure)).write(self.folder.path)
 
     @property
     def _part(self) -> Part:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,14 @@ from steppe.view import choose_colours, levels, png
 
 Array = NDArray[Any]
 Together = Callable[[], Any]
+
+
+class Memory(NamedTuple):
+    """A copy of all that changes in a run, on one rank."""
+
+    model: Any
+    recorded: Mapping[str, Array]
+    records: Mapping[str, int]
 
 
 def nothing() -> None:
@@ -63,6 +71,7 @@ class Part:
         self._open = False
         self.reader: ForcingReader | SpreadReader | None = like.reader if like else plan.reader()
         self._shares = like is not None
+        self._memories: dict[int, Memory] = like._memories if like else {}
         if isinstance(self.reader, ForcingReader) and like:
             self.reader.keep_slabs()
         self._take(like.bounds if like and self.model.needs.unit == "cells" else None)
@@ -92,19 +101,58 @@ class Part:
         return nothing
 
     def open(self, output: str, checkpoint: str) -> Together:
-        """Begins, or goes on from a checkpoint; the store of results is there."""
+        """Begins, or goes on from a checkpoint; the store of results is there. output "": it is not yet, see `settle`."""
+        return self._begin_with(lambda: self._initialise(checkpoint), output)
+
+    def _begin_with(self, state: Callable[[], tuple[Mapping[str, int] | None, Mapping[str, Array]]], output: str) -> Together:
+        """Begins with a state; `state` gives the numbers of records and the unfinished ones that belong to it."""
         records: Mapping[str, int] | None = None
         recorded: Mapping[str, Array] = {}
         error = None
         try:
-            records, recorded = self._initialise(checkpoint)
-            self.outputs.open(Path(output))
+            records, recorded = state()
+            self.outputs.open(Path(output) if output else None)
         except SteppeError as found:
             error = found
         agree_on(self.world, error)
-        if records is not None:
+        if records is not None and output:
             self.outputs.writer.restore(records)
+        elif records is not None:
+            self.outputs.writer.begin_at(records)
         self.outputs.recorder.restore(recorded)
+        return nothing
+
+    def settle(self, output: str, source: str, records: dict[str, int]) -> Together:
+        """Takes a store of results, which holds the whole shards of the first `records`; the rest of them are in the store `source`."""
+        self.outputs.writer.settle(Path(output), Path(source), records)
+        return nothing
+
+    def flush(self) -> Together:
+        """Begins to write all records."""
+        return lambda: self.outputs.writer.commit_behind(lambda records: None)
+
+    def remember(self, entry: int) -> Together:
+        """Makes a copy of all that changes, under a number; gives its bytes on all ranks."""
+        recorded = {name: values.copy() for name, values in self.outputs.recorder.state().items()}
+        self._memories[entry] = Memory(self.model.remember(), recorded, self.outputs.writer.records)
+        mine = sum(values.nbytes for values in (*self.model.state.values(), *recorded.values()))
+        return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
+
+    def recall(self, entry: int, output: str) -> Together:
+        """Goes back to a copy, of whichever branch; output as for `open`."""
+        memory = self._memories[entry]
+
+        def recalled() -> tuple[Mapping[str, int], Mapping[str, Array]]:
+            self.model.recall(memory.model, self.share, self.reach)
+            self._open = True
+            return memory.records, {name: values.copy() for name, values in memory.recorded.items()}
+
+        return self._begin_with(recalled, output)
+
+    def forget(self, entries: list[int]) -> Together:
+        """Gives up copies."""
+        for entry in entries:
+            del self._memories[entry]
         return nothing
 
     def _initialise(self, checkpoint: str) -> tuple[Mapping[str, int] | None, Mapping[str, Array]]:

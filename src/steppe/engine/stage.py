@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.control import Leg, Outcome, Position, Saved
-from steppe.engine.branch import Branch, saved
+from steppe.engine.branch import Branch
+from steppe.engine.branches import Branches
 from steppe.engine.crew import Crew
 from steppe.engine.facts import facts_of
-from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.engine.requests import Cut, Request, cut_of
 from steppe.engine.uploads import read_cells, read_values
 from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
-from steppe.io import Checkpoint, RunFolder, Spent
+from steppe.io import Checkpoint
 from steppe.variable import Role
 
 Array = NDArray[Any]
@@ -35,6 +35,8 @@ Answer = tuple[dict[str, Any], memoryview]
 PIECE = 0.05  # [s] that a piece of steps takes, about: so long may the stepper keep somebody waiting
 LOOKED = 0.02  # [s] the same while somebody watches every frame
 HOT = 2.0  # [s] after its last request a variable is shown
+REMEMBER = 0.025  # [s] of steps, at least, between copies of a branch
+PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
 LONG = 0.2  # [s] a step that takes longer has all states shown
 
 
@@ -77,12 +79,11 @@ class Stage:
         self.moved: Counter[str] = Counter()
         """Bytes of each variable that were gathered for answers."""
         self._hot: dict[int, dict[tuple[str, str], tuple[Cut, float]]] = {}
-        self._live: dict[int, Branch] = {}
         self._pace = 0.0  # seconds that a step of one branch takes
         self._steps = 0  # of the last piece
         self._root = self.crew.begin(plan)  # which holds the weather, and computes nothing
         try:
-            self._folder = RunFolder(folder, plan.identity)
+            self._branches = Branches(folder, plan, self.crew, self._root, say)
         except BaseException:
             self.crew.order(self._root, "close")
             raise
@@ -102,51 +103,30 @@ class Stage:
         DamagedError
             There are checkpoints, and none is whole.
         """
-        if branch not in self._live:
-            self._live[branch] = self._loaded(branch, path)
-            self._show(self._live[branch])
-        return self._live[branch].position
-
-    def _loaded(self, branch: int, path: Sequence[Leg]) -> Branch:
-        if len(path) != 1 or branch != 1:
-            raise Failure(f"Branch {branch} cannot be loaded yet.")
-        (leg,) = path
-        found = Checkpoint.newest(
-            self._folder.checkpoints, self.plan.identity, lambda text: self._say("warning", text), lambda each: _at(each) <= leg[1:]
-        )
-        plan = self.plan.again()
-        part = self.crew.begin(plan, like=self._root)
-        keeper = Keeper(self._folder, plan, self.crew, part)
-        try:
-            if found is None:
-                keeper.create()
-                return Branch(branch, plan, self.crew, part, keeper, Position(0, 0))
-            keeper.go_on_from(found)
-        except BaseException:
-            self.crew.order(part, "close")
-            raise
-        spent = Spent(**found.manifest["spent"])
-        return Branch(branch, plan, self.crew, part, keeper, _at(found), spent, saved(found.path, _at(found)))
+        known = branch in self._branches.live
+        on = self._branches.load(branch, [Leg(*leg) for leg in path], int(PATIENCE / self._pace) if self._pace else 0)
+        if not known:
+            self._show(on)
+        return on.position
 
     def position(self, branch: int) -> Position:
         """Where a branch stands."""
         return self._branch(branch).position
 
     def drop(self, branch: int) -> None:
-        """Forgets a branch that nobody needs for now, after saving it."""
-        if branch in self._live:
-            self._live[branch].save()
-            self._forget(branch)
+        """Forgets a branch that nobody needs for now; `load` brings it back."""
+        if branch in self._branches.live:
+            self._hide(branch)
+            self._branches.drop(branch)
 
-    def _forget(self, branch: int) -> None:
+    def _hide(self, branch: int) -> None:
         self.shown.pop(branch, None)
         self._hot.pop(branch, None)
-        self._live.pop(branch).close()
 
     def _branch(self, number: int) -> Branch:
-        if number not in self._live:
+        if number not in self._branches.live:
             raise Failure(f"Branch {number} is not loaded. This is a defect of Steppe.")
-        return self._live[number]
+        return self._branches.live[number]
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
     def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
@@ -168,15 +148,20 @@ class Stage:
             return
         begin = time.perf_counter()
         for each in group:
+            if each.keeper is None and stop >= self.crew.part(each.part).outputs.quiet_until:
+                self._branches.settle(each)
             try:
                 each.step(stop)
             except BadCellError:
-                self._forget(each.number)
+                self._hide(each.number)
+                self._branches.lose(each.number)
                 raise
         pace = (time.perf_counter() - begin) / (stop - start) / len(group)
         self._pace = (self._pace + pace) / 2 if self._pace else pace
         self._steps = stop - start
         for each in group:
+            if self._branches.ring.is_due(each.number, stop - int(REMEMBER / self._pace)):
+                self._branches.remember(each)
             self._show(each)
 
     def _piece(self, branches: int, looked: bool) -> int:
@@ -232,9 +217,11 @@ class Stage:
         NoSpaceError, Failure
             It cannot be written; the one before is safe.
         """
-        found = self._branch(branch).save()
+        on = self._branch(branch)
+        self._branches.settle(on)
+        found = on.save()
         if pin:
-            Checkpoint.pin(self._branch(branch).keeper.folder.checkpoints / found.name)
+            Checkpoint.pin(on.settled.folder.checkpoints / found.name)
         return found
 
     # ---- what people see ------------------------------------------------------------------------------------------------------------
@@ -331,12 +318,5 @@ class Stage:
 
     def close(self) -> None:
         """Ends all branches; what is not saved is lost."""
-        for number in list(self._live):
-            self._forget(number)
+        self._branches.close()
         self.crew.order(self._root, "close")
-        self._folder.close()
-
-
-def _at(checkpoint: Checkpoint) -> Position:
-    """Where a checkpoint stands."""
-    return Position(checkpoint.step, int(checkpoint.manifest.get("applied", 0)))

@@ -49,6 +49,18 @@ class LastStep(NamedTuple):
     codes: NDArray[np.int32]
 
 
+class Copy(NamedTuple):
+    """All that changes in a run. Parameters and what is derived from them are replaced when they are set: they need no copy."""
+
+    options: Any
+    parameters: dict[str, NDArray[np.float64]]
+    constants: Constants
+    state: Array
+    codes: NDArray[np.int32]
+    bad_steps: NDArray[np.int32]
+    first_bad: Status
+
+
 class _Bad(NamedTuple):
     """A cell that became bad, at which step, and its forcing then."""
 
@@ -84,6 +96,7 @@ class CellModel:
         self.variables: Mapping[str, Variable] = self._declaration.variables | BAD
         self.choices = self._declaration.choices
         self._used = attributes(module.step)
+        self._cells = -1  # nothing is allocated
         self.busy = 0.0
         """CPU seconds in which threads advanced cells, reading in them included: what the share costs. No part of results."""
 
@@ -100,7 +113,7 @@ class CellModel:
     def again(self) -> "CellModel":
         """Another one of the same equations, to be initialised; kernels and threads are shared."""
         other = copy(self)
-        other.busy = 0.0
+        other.busy, other._cells = 0.0, -1
         return other
 
     # --- start ----------------------------------------------------------------------------------------------------------------------
@@ -123,38 +136,54 @@ class CellModel:
             An unknown name, a missing value, or one outside its limits.
         """
         declaration = self._declaration
-        self._cells: int = share.n_cells
+        self._allocate(share.n_cells)
         self._options = declaration.options(options)
         declared = declaration.of(Role.PARAMETER)
         self._check_known(parameters, declared, "parameter")
         given = {name: parameters.get(name, variable.initial) for name, variable in declared.items()}
         self._parameters = {name: self._checked(declared[name], value) for name, value in given.items()}
         self._constants = self._derived()
-        self._last: LastStep | None = None
-        self._diagnostics: dict[str, Array] = {}
-        self._recorded: set[str] = set()
         self._first_bad = Status()
         self._fill(state or {})
 
+    def _allocate(self, cells: int) -> None:
+        self._last: LastStep | None = None
+        self._diagnostics: dict[str, Array] = {}
+        self._recorded: set[str] = set()
+        if cells == self._cells:
+            return
+        self._cells = cells
+        self._rows = (*self._declaration.fields("State"), *self._declaration.optional())
+        self._state: Array = np.empty((len(self._rows), cells), self._real)
+        self._codes, self._bad_steps = np.empty(cells, np.int32), np.empty(cells, np.int32)
+        self._kept = (np.empty_like(self._state), np.empty_like(self._codes), np.empty_like(self._bad_steps))  # when a piece begins
+        self._before_last = (np.empty_like(self._state), np.empty_like(self._codes))
+        turns = -(-cells // TURN)
+        cuts = [min(cells, TURN * (turns * k // self._threads)) for k in range(self._threads + 1)]
+        self._shares = [range(low, high) for low, high in pairwise(cuts) if low < high]
+
+    def remember(self) -> Copy:
+        """See `Model`."""
+        arrays = self._state.copy(), self._codes.copy(), self._bad_steps.copy()
+        return Copy(self._options, self._parameters, self._constants, *arrays, self._first_bad)
+
+    def recall(self, copy: Copy, share: Any, reach: Reach | None = None) -> None:
+        """See `Model`."""
+        self._allocate(share.n_cells)
+        self._options, self._parameters, self._constants = copy.options, copy.parameters, copy.constants
+        self._state[...], self._codes[...], self._bad_steps[...] = copy.state, copy.codes, copy.bad_steps
+        self._first_bad = copy.first_bad
+
     def _fill(self, given: Mapping[str, Any]) -> None:
         declaration = self._declaration
-        self._rows = (*declaration.fields("State"), *declaration.optional())
         self._check_known(given, {*self._rows, *BAD}, "state")
         started = declaration.start(self._constants.p, self._constants.d, self._options)
         self._check_known(started, declaration.fields("State"), "state")
-        self._state: Array = np.empty((len(self._rows), self._cells), self._real)
         for row, name in zip(self._state, self._rows, strict=True):
             variable = self.variables[name]
             row[:] = self._checked(variable, given.get(name, started.get(name, variable.initial)))
-        self._codes = np.zeros(self._cells, np.int32)
-        self._bad_steps = np.full(self._cells, -1, np.int32)
         self._codes[:] = given.get("bad_code", 0)
         self._bad_steps[:] = given.get("bad_step", -1)
-        self._kept = (np.empty_like(self._state), np.empty_like(self._codes), np.empty_like(self._bad_steps))  # when a piece begins
-        self._before_last = (np.empty_like(self._state), np.empty_like(self._codes))
-        turns = -(-self._cells // TURN)
-        cuts = [min(self._cells, TURN * (turns * k // self._threads)) for k in range(self._threads + 1)]
-        self._shares = [range(low, high) for low, high in pairwise(cuts) if low < high]
 
     def _check_known(self, names: Iterable[str], known: Iterable[str], kind: str) -> None:
         known = list(known)

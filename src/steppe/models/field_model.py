@@ -131,6 +131,18 @@ class FieldModel(ABC):
         self._own(name)[...] = self.box.unpack(cells)
         return Increment(name, cells[chosen].size, before, float(cells[chosen].sum(dtype=np.float64)))
 
+    def remember(self) -> Any:
+        """See `Model`."""
+        return self.now.copy(), dict(self.parameters), self._bad
+
+    def recall(self, copy: Any, share: Box, reach: Reach) -> None:
+        """See `Model`."""
+        if not hasattr(self, "box"):
+            self.initialise(share, {}, None, {}, reach)
+        fields, parameters, self._bad = copy
+        self.now[...] = fields
+        self.parameters = dict(parameters)
+
     def expect_looks(self) -> None:  # noqa: B027
         """Nothing is loaded: a look is a copy."""
 
