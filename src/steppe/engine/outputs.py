@@ -53,14 +53,15 @@ class Outputs:
         self.groups: list[Group] = []
         self._due: list[_Due] = []
         self._plan = plan
+        self._borders: dict[str, NDArray[np.int64]] = {}  # of the records of each array, in steps
         self._writer: OutputWriter | None = None
         if plan.run.output.variables:
             self._add_maps()
         for series in plan.run.output.series:
             self._add_series(series)
 
-    def open(self, path: Path) -> None:
-        """Opens the store, which is there.
+    def open(self, path: Path | None) -> None:
+        """Opens the store, which is there; None: it will be later, see `OutputWriter.settle`.
 
         Raises
         ------
@@ -117,6 +118,17 @@ class Outputs:
         rows = [(group, group.layout(output).shard[0]) for group in self.groups for output in group.outputs]
         return min([length * int((group.axis.stops - group.axis.starts).min()) for group, length in rows], default=SHARD_DAYS)
 
+    def rows_of(self, key: str) -> int:
+        """Records of a shard of an array."""
+        return next(g.layout(o).shard[0] for g in self.groups for o in g.outputs if f"{g.name}/{o.variable.name}".lstrip("/") == key)
+
+    @property
+    def quiet_until(self) -> int:
+        """The first step after which a shard is full and is written."""
+        never = self._plan.steps + 1
+        ends = {key: (count // self.rows_of(key) + 1) * self.rows_of(key) for key, count in self.writer.records.items()}
+        return min([int(each[min(ends[key], len(each) - 1)]) for key, each in self._borders.items()], default=never)
+
     @property
     def complete(self) -> bool:
         """Whether every record of the run is in."""
@@ -139,6 +151,7 @@ class Outputs:
         outputs = tuple(Output(plan.recordable(name, "[output]"), section.reduce, section.precision) for name in section.variables)
         self.groups.append(Group(self._axis(borders), plan.grid, outputs))
         for name in section.variables:
+            self._borders[name] = borders
             self.recorder.want(name, section.reduce, borders, self._deliver_map(name))
 
     def _add_series(self, section: SeriesSection) -> None:
@@ -150,6 +163,7 @@ class Outputs:
         self.groups.append(group)
         here = [self._region(plan.grid.select(region)) for region in regions.values()]
         for name in section.variables:
+            self._borders[f"{group.name}/{name}"] = borders
             deliver = self._deliver_series(f"{group.name}/{name}", here)
             self.recorder.want(name, section.reduce, borders, deliver)
 

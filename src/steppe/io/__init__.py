@@ -7,6 +7,7 @@ from steppe.io.folder import Progress, RunFolder, Spent, read_identity
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.forcing_scan import Problem, limits_of, scan
 from steppe.io.forcing_store import ForcingStore, read_static
+from steppe.io.identity import run_id
 from steppe.io.output import SHARD_DAYS, Cost, Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
 from steppe.io.pack_file import check_pack, pack_store
@@ -47,6 +48,7 @@ __all__ = [
     "pack_store",
     "read_identity",
     "read_static",
+    "run_id",
     "scan",
     "spread_forcing",
     "unpack",

@@ -17,7 +17,7 @@ import os
 import shutil
 import socket
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -42,6 +42,7 @@ OWN = (
     "journal.sqlite",
 )
 LOCK = "lock"
+SERVED = ("journal.sqlite", "door.json", "engine.", "uploads", "status.json", "run.toml")  # beginnings of what a server may put there first
 
 
 @dataclass(frozen=True)
@@ -174,32 +175,57 @@ class RunFolder:
         path = self.path / "branches" / name
         if path.exists():
             raise FolderError(f'"{path}" exists already. Choose another name for the branch.')
-        aside = path.with_name(name + ".tmp")
-        shutil.rmtree(aside, ignore_errors=True)
-        here = checkpoint.path
+        here, manifest = checkpoint.path, checkpoint.manifest
+        progress = Progress("stopped", checkpoint.step, str(manifest.get("date", "")), manifest.get("records", {}), here.name)
+        aside = self._aside(path, self.path, self.id, progress)
         with writing(path):
-            _link(self.output, aside / "output.zarr")
             _link(here, aside / "checkpoints" / here.name)
-            for file in ("identity.json", "run.toml"):
-                if (self.path / file).exists():
-                    shutil.copyfile(self.path / file, aside / file)
-        parent = {"run": os.path.relpath(self.path, path), "id": self.id, "step": checkpoint.step}
-        write_sealed(aside / "parent.json", parent)
-        mark(aside / "output.zarr", steppe_run=_id_of(aside), steppe_parent_run=self.id, steppe_parent_step=checkpoint.step)
-        progress = Progress("stopped", checkpoint.step, str(checkpoint.manifest.get("date", "")), checkpoint.manifest.get("records", {}))
-        replace(progress, checkpoint=here.name).write(aside)
         os.sync()  # links live in many folders; all at once is quicker than each
         with writing(path):
             os.rename(aside, path)
             sync_folder(path.parent)
         return path
 
+    def fork(self, path: Path, parent: Path, parent_id: str, progress: Progress, rows: Mapping[str, int]) -> None:
+        """Makes `path`, a run folder without a checkpoint yet, whose store shares the first whole shards of this one's.
+
+        Nothing is durable before the first checkpoint. What was at `path` is removed.
+
+        Parameters
+        ----------
+        parent, parent_id
+            The run that it forks from, at the step of `progress`: its folder, which need not be there, and its run id.
+        progress
+            What can be read of it.
+        rows
+            Path of an array in the store -> how many rows of shards it shares.
+        """
+        aside = self._aside(path, parent, parent_id, progress, rows)
+        with writing(path):
+            shutil.rmtree(path, ignore_errors=True)
+            os.rename(aside, path)
+
+    def _aside(self, path: Path, parent: Path, parent_id: str, progress: Progress, rows: Mapping[str, int] | None = None) -> Path:
+        """A folder beside `path` with all that a branch has but checkpoints; rows None: all there are."""
+        aside = path.with_name(path.name + ".tmp")
+        shutil.rmtree(aside, ignore_errors=True)
+        with writing(path):
+            _link(self.output, aside / "output.zarr", rows)
+            for file in ("identity.json", "run.toml"):
+                if (self.path / file).exists():
+                    shutil.copyfile(self.path / file, aside / file)
+        step = progress.step
+        write_sealed(aside / "parent.json", {"run": os.path.relpath(parent, path), "id": parent_id, "step": step})
+        mark(aside / "output.zarr", steppe_run=_id_of(aside), steppe_parent_run=parent_id, steppe_parent_step=step)
+        progress.write(aside)
+        return aside
+
     def _refuse_foreign(self) -> None:
         names = sorted(entry.name for entry in self.path.iterdir())
         if "identity.json" in names:
             return
         # A run that was killed while it began leaves its lock and perhaps a file made aside.
-        foreign = [name for name in names if name not in (LOCK, *(f"{own}.tmp" for own in OWN))]
+        foreign = [name for name in names if name not in (LOCK, *(f"{own}.tmp" for own in OWN)) and not name.startswith(SERVED)]
         if foreign:
             more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
             raise FolderError(
@@ -277,10 +303,17 @@ def _cut_torn_line(path: Path) -> None:
             os.truncate(path, whole)
 
 
-def _link(source: Path, target: Path) -> None:
-    """The same tree with hard links; files that are being written are left out."""
-    for folder, _, names in os.walk(source):
-        here = target / os.path.relpath(folder, source)
+def _link(source: Path, target: Path, rows: Mapping[str, int] | None = None) -> None:
+    """The same tree with hard links; files that are being written are left out.
+
+    rows: path of an array in a store -> of its rows of shards, c/0, c/1, ..., only so many.
+    """
+    for folder, below, names in os.walk(source):
+        place = os.path.relpath(folder, source)
+        array, _, last = place.rpartition("/")
+        if rows is not None and last == "c" and array in rows:
+            below[:] = [row for row in below if int(row) < rows[array]]
+        here = target / place
         here.mkdir(parents=True)
         for name in names:
             if not name.endswith(".tmp"):

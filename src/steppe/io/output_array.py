@@ -46,7 +46,7 @@ class OutputArray:
     """One array on its way to the disk."""
 
     def __init__(self, folder: Path, group: Group, output: Output, deal: Deal) -> None:
-        self.folder = folder
+        self.folder, self.group = folder, group.name
         self.name = output.variable.name
         self.shape = (group.axis.rows, group.n_columns)
         self.layout = group.layout(output)
@@ -60,6 +60,10 @@ class OutputArray:
     def length(self, row: int) -> int:
         """Records of shard row `row`: fewer where the array ends."""
         return min(self.layout.shard[0], self.shape[0] - row * self.layout.shard[0])
+
+    def whole(self, records: int) -> int:
+        """Shard rows that are full with the first `records`."""
+        return -(-records // self.layout.shard[0]) if records == self.shape[0] else records // self.layout.shard[0]
 
     def buffer(self, row: int) -> Buffer:
         """The buffer of shard row `row`; it may still be read for the row two before."""
@@ -82,10 +86,10 @@ class OutputArray:
             files.append(write_shard(self.folder, self.name, (row, tile), part, self.layout, durable=False))
         return files
 
-    def read(self, row: int, records: int) -> None:
-        """Fills the buffer with the first records of a shard row that was committed unfinished."""
+    def read(self, row: int, records: int, folder: Path | None = None) -> None:
+        """Fills the buffer with the first records of a shard row that was committed unfinished; folder: of another store."""
         for tile, values in self.buffer(row).tiles.items():
-            values[:records] = read_chunk(self.folder, self.name, (row, tile), self.layout)[:records, : values.shape[1]]
+            values[:records] = read_chunk(folder or self.folder, self.name, (row, tile), self.layout)[:records, : values.shape[1]]
 
     def unexchanged(self) -> Iterator[tuple[int, slice]]:
         """Shard rows with records that are not with their writers, and which of the row."""

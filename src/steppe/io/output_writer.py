@@ -41,7 +41,7 @@ class OutputWriter:
     Parameters
     ----------
     path
-        The store.
+        The store; None: it is not there yet, and nothing is written before `settle`.
     groups
         What it holds.
     behind
@@ -57,29 +57,58 @@ class OutputWriter:
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         groups: Sequence[Group],
         behind: bool = True,
         world: World | None = None,
         deals: Sequence[Deal] | None = None,
     ) -> None:
-        self.path = path
         self._world = world or Serial()
         self.stall = 0.0  # seconds that callers waited for the disk
-        check_format(path, group_attributes(path))
         self._arrays: dict[str, OutputArray] = {}
         for group, deal in zip(groups, deals or [Deal.alone(group.n_columns) for group in groups], strict=True):
             for output in group.outputs:
-                array = OutputArray(path / group.name, group, output, deal)
+                array = OutputArray(Path(), group, output, deal)
                 self._arrays[f"{group.name}/{array.name}".lstrip("/")] = array
-                if layout_of(array.folder, array.name) != array.layout:
-                    raise FolderError(
-                        f'"{array.folder / array.name}" is cut otherwise than this run needs. Choose another folder, or --fresh.'
-                    )
+        self.path = Path()
+        if path is not None:
+            self._take(path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output") if behind else None
         self._last: Future[None] | None = None  # job of the thread
         self._failure: BaseException | None = None  # of the first job that failed; none is done after it
         self._unsafe: dict[str, None] = {}  # files written since the last commit
+
+    def _take(self, path: Path) -> None:
+        self.path = path
+        check_format(path, group_attributes(path))
+        for array in self._arrays.values():
+            array.folder = path / array.group
+            if layout_of(array.folder, array.name) != array.layout:
+                raise FolderError(f'"{array.folder / array.name}" is cut otherwise than this run needs. Choose another folder, or --fresh.')
+
+    def begin_at(self, records: Mapping[str, int]) -> None:
+        """Counts from `records` on; those before are elsewhere."""
+        for key, array in self._arrays.items():
+            array.count = array.exchanged = array.committed = records[key]
+
+    def whole_rows(self, records: Mapping[str, int]) -> dict[str, int]:
+        """Path of an array in the store -> shard rows that are full with the first `records`."""
+        return {key: array.whole(records[key]) for key, array in self._arrays.items()}
+
+    def settle(self, path: Path, source: Path, records: Mapping[str, int]) -> None:
+        """Takes a store that holds the whole shards of the first `records`, after `begin_at` them; the rest of them are read from another.
+
+        Raises
+        ------
+        DamagedError
+            A shard of the time before is missing or not what was written.
+        """
+        self._take(path)
+        for key, array in self._arrays.items():
+            row, place = divmod(records[key], array.layout.shard[0])
+            if place and records[key] < array.shape[0]:
+                array.read(row, place, source / array.group)
+                array.committed = records[key] - place  # a commit writes them here as well
 
     @property
     def records(self) -> dict[str, int]:

@@ -10,6 +10,7 @@ when its forcing cannot be read, for none.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from time import thread_time
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from steppe.card import card
 from steppe.clock import Clock
-from steppe.errors import ModelError, nearest
+from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
 from steppe.kernels import STATE_NOT_FINITE, TODAY, TURN, Bound, CellKernel, Loading, Record, Window, attributes
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
@@ -46,6 +47,18 @@ class LastStep(NamedTuple):
     constants: Constants
     state: Array  # before the step
     codes: NDArray[np.int32]
+
+
+class Copy(NamedTuple):
+    """All that changes in a run. Parameters and what is derived from them are replaced when they are set: they need no copy."""
+
+    options: Any
+    parameters: dict[str, NDArray[np.float64]]
+    constants: Constants
+    state: Array
+    codes: NDArray[np.int32]
+    bad_steps: NDArray[np.int32]
+    first_bad: Status
 
 
 class _Bad(NamedTuple):
@@ -83,6 +96,7 @@ class CellModel:
         self.variables: Mapping[str, Variable] = self._declaration.variables | BAD
         self.choices = self._declaration.choices
         self._used = attributes(module.step)
+        self._cells = -1  # nothing is allocated
         self.busy = 0.0
         """CPU seconds in which threads advanced cells, reading in them included: what the share costs. No part of results."""
 
@@ -95,6 +109,12 @@ class CellModel:
         tables = {name: [(v.name, v.units, v.long_name) for v in variables] for name, variables in of.items() if variables}
         options = {name: ", ".join(choice.words) for name, choice in self.choices.items()}
         return card(f"{self.name} {self.version}", options, tables=tables)
+
+    def again(self) -> "CellModel":
+        """Another one of the same equations, to be initialised; kernels and threads are shared."""
+        other = copy(self)
+        other.busy, other._cells = 0.0, -1
+        return other
 
     # --- start ----------------------------------------------------------------------------------------------------------------------
     def initialise(
@@ -116,44 +136,60 @@ class CellModel:
             An unknown name, a missing value, or one outside its limits.
         """
         declaration = self._declaration
-        self._cells: int = share.n_cells
+        self._allocate(share.n_cells)
         self._options = declaration.options(options)
         declared = declaration.of(Role.PARAMETER)
         self._check_known(parameters, declared, "parameter")
         given = {name: parameters.get(name, variable.initial) for name, variable in declared.items()}
         self._parameters = {name: self._checked(declared[name], value) for name, value in given.items()}
         self._constants = self._derived()
-        self._last: LastStep | None = None
-        self._diagnostics: dict[str, Array] = {}
-        self._recorded: set[str] = set()
         self._first_bad = Status()
         self._fill(state or {})
 
+    def _allocate(self, cells: int) -> None:
+        self._last: LastStep | None = None
+        self._diagnostics: dict[str, Array] = {}
+        self._recorded: set[str] = set()
+        if cells == self._cells:
+            return
+        self._cells = cells
+        self._rows = (*self._declaration.fields("State"), *self._declaration.optional())
+        self._state: Array = np.empty((len(self._rows), cells), self._real)
+        self._codes, self._bad_steps = np.empty(cells, np.int32), np.empty(cells, np.int32)
+        self._kept = (np.empty_like(self._state), np.empty_like(self._codes), np.empty_like(self._bad_steps))  # when a piece begins
+        self._before_last = (np.empty_like(self._state), np.empty_like(self._codes))
+        turns = -(-cells // TURN)
+        cuts = [min(cells, TURN * (turns * k // self._threads)) for k in range(self._threads + 1)]
+        self._shares = [range(low, high) for low, high in pairwise(cuts) if low < high]
+
+    def remember(self) -> Copy:
+        """See `Model`."""
+        arrays = self._state.copy(), self._codes.copy(), self._bad_steps.copy()
+        return Copy(self._options, self._parameters, self._constants, *arrays, self._first_bad)
+
+    def recall(self, copy: Copy, share: Any, reach: Reach | None = None) -> None:
+        """See `Model`."""
+        self._allocate(share.n_cells)
+        self._options, self._parameters, self._constants = copy.options, copy.parameters, copy.constants
+        self._state[...], self._codes[...], self._bad_steps[...] = copy.state, copy.codes, copy.bad_steps
+        self._first_bad = copy.first_bad
+
     def _fill(self, given: Mapping[str, Any]) -> None:
         declaration = self._declaration
-        self._rows = (*declaration.fields("State"), *declaration.optional())
         self._check_known(given, {*self._rows, *BAD}, "state")
         started = declaration.start(self._constants.p, self._constants.d, self._options)
         self._check_known(started, declaration.fields("State"), "state")
-        self._state: Array = np.empty((len(self._rows), self._cells), self._real)
         for row, name in zip(self._state, self._rows, strict=True):
             variable = self.variables[name]
             row[:] = self._checked(variable, given.get(name, started.get(name, variable.initial)))
-        self._codes = np.zeros(self._cells, np.int32)
-        self._bad_steps = np.full(self._cells, -1, np.int32)
         self._codes[:] = given.get("bad_code", 0)
         self._bad_steps[:] = given.get("bad_step", -1)
-        self._kept = (np.empty_like(self._state), np.empty_like(self._codes), np.empty_like(self._bad_steps))  # when a piece begins
-        self._before_last = (np.empty_like(self._state), np.empty_like(self._codes))
-        turns = -(-self._cells // TURN)
-        cuts = [min(self._cells, TURN * (turns * k // self._threads)) for k in range(self._threads + 1)]
-        self._shares = [range(low, high) for low, high in pairwise(cuts) if low < high]
 
     def _check_known(self, names: Iterable[str], known: Iterable[str], kind: str) -> None:
         known = list(known)
         for name in names:
             if name not in known:
-                raise ModelError(f'{self.name} has no {kind} "{name}".{nearest(name, known)}')
+                raise UnknownNameError(f'{self.name} has no {kind} "{name}".{nearest(name, known)}')
 
     def _checked(self, variable: Variable, value: Any, cells: int | None = None) -> NDArray[np.float64]:
         """A value as float64, 0-d or (cells,), within the limits of its variable."""
@@ -166,7 +202,7 @@ class CellModel:
         wrong = ~((values >= variable.low) & (values <= variable.high) & np.isfinite(values))
         if wrong.any():
             where = f" in cell {np.argmax(wrong)}" if values.ndim else ""
-            raise ModelError(
+            raise RangeError(
                 f'"{variable.name}" is {values[wrong].flat[0]:g} {variable.units}{where}; it must lie between {variable.low:g} and '
                 f"{variable.high:g}. Correct the value."
             )
@@ -343,7 +379,7 @@ class CellModel:
         elif not self._cells:
             values = np.empty(0, self._real)
         elif self._last is None:
-            raise ModelError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
+            raise NotComputedError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
         elif role is Role.FORCING:
             values = self._forcing(self._last, name)
         else:
@@ -386,7 +422,7 @@ class CellModel:
         settable = name in self._rows or variable.role is Role.PARAMETER
         if not settable or variable.settable_by:
             instead = f"Set {', '.join(variable.settable_by)} instead." if variable.settable_by else "Set states, parameters or events."
-            raise ModelError(f'"{name}" is {variable.role.value} and cannot be set. {instead}')
+            raise ComputedError(f'"{name}" is {variable.role.value} and cannot be set. {instead}')
         where = slice(None) if index is None else index
         count = self._cells if index is None else int(np.arange(self._cells)[where].size)
         new = self._checked(variable, value, count)

@@ -180,6 +180,14 @@ class Model(Protocol):
         """
         ...
 
+    def remember(self) -> Any:
+        """A copy of all that `advance` and `set` change, to be recalled by this model or another one of the same share."""
+        ...
+
+    def recall(self, copy: Any, share: Any, reach: Reach) -> None:
+        """Goes back to a copy, which stays as it is; allocates when nothing was initialised yet."""
+        ...
+
     def expect_looks(self) -> None:
         """Somebody steps by hand and may look: what `export` needs can be loaded behind."""
         ...

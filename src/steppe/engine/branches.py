@@ -1,0 +1,243 @@
+"""The branches of a run that is steered: how each comes into memory, what is remembered of it, and when it goes to the disk.
+
+    load ──> in memory already? │ a copy in the ring │ a checkpoint on the disk │ the initial state      the nearest to the end of its path
+               its own            its own or an ancestor's
+
+A branch that forks from a copy lives in memory alone until somebody saves it or a shard of its results is full. Then it is *settled*: it
+gets a run folder, whose store shares the whole shards of the time before with the branch that the copy is of. The records before the fork
+that fill no shard are read from there, so nothing that happened after the fork is ever seen in it.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from steppe.control import Leg, Position
+from steppe.engine.branch import Branch, saved
+from steppe.engine.crew import Crew
+from steppe.engine.keeper import Keeper
+from steppe.engine.plan import Plan
+from steppe.engine.ring import Entry, Ring
+from steppe.errors import DamagedError
+from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
+
+FIRST = 1  # the branch that lies in the run folder itself
+
+
+class Branches:
+    """Of one run.
+
+    Parameters
+    ----------
+    path
+        The run folder.
+    plan
+        The run.
+    crew, root
+        The ranks, and the number of their parts that hold the weather for those of all branches.
+    say
+        Is told what a person may want to know: kind and text.
+    """
+
+    def __init__(self, path: Path, plan: Plan, crew: Crew, root: int, say: Callable[[str, str], None]) -> None:
+        self._path, self._plan, self._crew, self._root, self._say = path, plan, crew, root, say
+        self.live: dict[int, Branch] = {}
+        self.ring = Ring()
+        self._entries = 0  # made so far
+        self._folders = {FIRST: RunFolder(path, plan.identity)}
+
+    # ---- into memory ----------------------------------------------------------------------------------------------------------------
+    def load(self, number: int, path: Sequence[Leg], patience: int) -> Branch:
+        """A branch, standing as near as possible before the end of its path; one in memory stays where it is.
+
+        patience: steps that may be computed again where that makes diagnostics known.
+
+        Raises
+        ------
+        DamagedError
+            What is needed to go on is not what was written.
+        """
+        if number not in self.live:
+            entry = self.ring.best(path, patience)
+            durable = self._durable(path)
+            if durable and (entry is None or entry.position < _at(durable[1])):
+                branch = self._from_checkpoint(number, path, *durable)
+            elif entry:
+                branch = self._from_entry(number, path, entry)
+            else:
+                branch = self._from_the_beginning(number, path)
+            self.live[number] = branch
+            if entry is None or entry.position != branch.position:
+                self.remember(branch)
+        return self.live[number]
+
+    def _durable(self, path: Sequence[Leg]) -> tuple[int, Checkpoint] | None:
+        """The nearest checkpoint on the disk before the end of a path, and the branch that it is of."""
+        for leg in reversed(path):
+            folder, limit = self._folder_of(leg.branch) / "checkpoints", Position(leg.step, leg.seq)
+            if folder.is_dir():
+                try:
+                    found = Checkpoint.newest(folder, self._plan.identity, self._warn, partial(_is_within, limit))
+                except DamagedError as error:
+                    self._warn(f"{error} An earlier state is taken.")
+                    continue
+                if found:
+                    return leg.branch, found
+        return None
+
+    def _from_checkpoint(self, number: int, path: Sequence[Leg], of: int, checkpoint: Checkpoint) -> Branch:
+        branch = self._begun(number, path, _at(checkpoint), Spent(**checkpoint.manifest["spent"]))
+        if of == number:
+            branch.keeper = Keeper(self._opened(number), branch.plan, self._crew, branch.part)
+            self._or_close(branch, lambda: branch.settled.go_on_from(checkpoint))
+            branch.saved = saved(checkpoint.path, _at(checkpoint))
+        else:
+            branch.origin, branch.first = of, checkpoint.manifest["records"]
+            self._or_close(branch, lambda: branch.order("open", output="", checkpoint=str(checkpoint.path)))
+        return branch
+
+    def _from_entry(self, number: int, path: Sequence[Leg], entry: Entry) -> Branch:
+        branch = self._begun(number, path, entry.position)
+        output = ""
+        if entry.branch == number and number in self._folders:
+            output = str(self._folders[number].output)
+            branch.keeper = Keeper(self._folders[number], branch.plan, self._crew, branch.part)
+            branch.keeper.go_on(entry.position.step, entry.records)
+        else:
+            branch.origin, branch.first = entry.branch, entry.records
+        self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output=output))
+        return branch
+
+    def _from_the_beginning(self, number: int, path: Sequence[Leg]) -> Branch:
+        branch = self._begun(number, path, Position(0, 0))
+        if number == FIRST:
+            branch.keeper = Keeper(self._folders[FIRST], branch.plan, self._crew, branch.part)
+            self._or_close(branch, branch.keeper.create)
+        else:
+            self._or_close(branch, lambda: branch.order("open", output="", checkpoint=""))
+            branch.first = branch.records
+        return branch
+
+    def _begun(self, number: int, path: Sequence[Leg], position: Position, spent: Spent | None = None) -> Branch:
+        plan = self._plan.again()
+        part = self._crew.begin(plan, like=self._root)
+        return Branch(number, tuple(path), plan, self._crew, part, position, spent or Spent())
+
+    def _or_close(self, branch: Branch, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except BaseException:
+            branch.order("close")
+            raise
+
+    # ---- the past ------------------------------------------------------------------------------------------------------------------
+    def remember(self, branch: Branch) -> None:
+        """Makes an entry of the ring of where a branch stands; the initial state is everybody's."""
+        self._entries += 1
+        number = branch.number if branch.position > (0, 0) else FIRST
+        entry = Entry(self._entries, number, branch.position, branch.records, branch.order("remember", entry=self._entries))
+        self._forget(self.ring.add(entry))
+
+    def _forget(self, entries: Sequence[int]) -> None:
+        if entries:
+            self._crew.order(self._root, "forget", entries=list(entries))
+
+    # ---- to the disk ----------------------------------------------------------------------------------------------------------------
+    def settle(self, branch: Branch) -> None:
+        """Gives a branch its run folder, if it has none yet.
+
+        Raises
+        ------
+        NoSpaceError, Failure
+            The system refused.
+        """
+        if branch.keeper:
+            return
+        origin = self.live.get(branch.origin)
+        if origin:
+            self.settle(origin)
+            origin.flush()
+        source = self._opened(branch.origin or FIRST)
+        part, fork = self._crew.part(branch.part), branch.path[-2]
+        if not source.output.exists():
+            create_store(source.output, part.outputs.groups, self._plan.provenance | {"steppe_run": source.id})
+        rows = part.outputs.writer.whole_rows(branch.first)
+        readable = {key: min(branch.first[key], rows[key] * part.outputs.rows_of(key)) for key in rows}
+        progress = Progress("running", fork.step, f"{self._plan.clock.date(fork.step):%Y-%m-%d}", readable)
+        path = self._folder_of(branch.number)
+        parent = self._folder_of(fork.branch), self._id_of(branch.path[:-1])
+        if branch.number in self._folders:  # of a life of it that cannot be gone back to
+            self._folders.pop(branch.number).close()
+            self._forget(self.ring.forget(branch.number))
+        source.fork(path, *parent, progress, rows)
+        folder = self._opened(branch.number)
+        branch.order("settle", output=str(folder.output), source=str(source.output), records=dict(branch.first))
+        branch.keeper = Keeper(folder, branch.plan, self._crew, branch.part)
+        branch.keeper.progress = progress
+        branch.unsynced = True
+
+    def _id_of(self, path: Sequence[Leg]) -> str:
+        """The run id of the branch at the end of a path: that of its folder, were it settled."""
+        *before, leg = path
+        if not before:
+            return self._folders[FIRST].id
+        parent = {
+            "run": os.path.relpath(self._folder_of(before[-1].branch), self._folder_of(leg.branch)),
+            "id": self._id_of(before),
+            "step": before[-1].step,
+        }
+        return run_id({**self._plan.identity, "parent": parent, "name": str(leg.branch)})
+
+    # ---- out of memory --------------------------------------------------------------------------------------------------------------
+    def drop(self, number: int) -> None:
+        """Forgets a branch that nobody needs for now, after saving it if it is settled; another one is computed again when it is needed."""
+        self._settle_those_from(number)
+        if self.live[number].keeper:
+            self.live[number].save()
+        self.lose(number)
+
+    def lose(self, number: int) -> None:
+        """Forgets a branch whose state is of no use; what is remembered of it stays as long as its results can be had."""
+        self._settle_those_from(number)
+        branch = self.live[number]
+        if branch.keeper:
+            branch.flush()
+        else:
+            self._forget(self.ring.forget(number))
+        del self.live[number]
+        branch.close()
+
+    def close(self) -> None:
+        """Forgets all; what is not saved is lost."""
+        for number in list(self.live):
+            self.live.pop(number).close()
+        for folder in self._folders.values():
+            folder.close()
+
+    def _settle_those_from(self, number: int) -> None:
+        """Those that share results with a branch get theirs while they can be had."""
+        for other in list(self.live.values()):
+            if other.keeper is None and other.origin == number and any(other.first.values()):
+                self.settle(other)
+
+    # ---- folders --------------------------------------------------------------------------------------------------------------------
+    def _folder_of(self, number: int) -> Path:
+        return self._path if number == FIRST else self._path / "branches" / str(number)
+
+    def _opened(self, number: int) -> RunFolder:
+        if number not in self._folders:
+            self._folders[number] = RunFolder(self._folder_of(number), self._plan.identity)
+        return self._folders[number]
+
+    def _warn(self, text: str) -> None:
+        self._say("warning", text)
+
+
+def _is_within(limit: Position, checkpoint: Checkpoint) -> bool:
+    return _at(checkpoint) <= limit
+
+
+def _at(checkpoint: Checkpoint) -> Position:
+    """Where a checkpoint stands."""
+    return Position(checkpoint.step, int(checkpoint.manifest.get("applied", 0)))

@@ -1,0 +1,232 @@
+"""Branches of a run that is steered: the bits of a run that went that way from the start, in memory and on the disk."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray
+
+import steppe
+from steppe.control import OPEN_END, Leg
+from steppe.engine import Stage
+from steppe.engine.part import Part
+from steppe.errors import BadCellError
+from steppe.io import Progress, Records
+from tests.engine.stages import OWN, on_stage, seen, setting, to
+from tests.engine.test_simulation import digest
+from tests.scenario import copied
+
+RANKS = (1, 2, 3)
+
+
+def forked(branch: int, *forks: tuple[int, int, int]) -> list[Leg]:
+    """A path over branches, each left at (step, seq)."""
+    return [*(Leg(*fork) for fork in forks), Leg(branch, OPEN_END, OPEN_END)]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(made_wide_scenario, tmp_path_factory):
+    """The digest of the scenario run in one go by one rank."""
+    return digest(steppe.run(copied(made_wide_scenario, tmp_path_factory.mktemp("whole"))))
+
+
+def same_results(folder: Path, expected: dict[str, str]) -> bool:
+    """Whether all but the description of the store, which names the parent, is the same to the byte."""
+    found = digest(folder)
+    return {name for name in {*found, *expected} if found.get(name) != expected.get(name)} <= {"output.zarr/zarr.json"}
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("saved_at", [None, 210, 300])
+def test_a_branch_that_changes_nothing_is_the_same_run(wide_scenario, uninterrupted, ranks, saved_at):
+    """It forks in mid-month, from a parent that went on, and settles by itself when a shard is full, or earlier when it is saved."""
+
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 330)
+        stage.apply(1, 1, "set", setting("capacity", 10.0))
+        to(stage, 400)
+        at = stage.load(2, forked(2, (1, 205, 0)))
+        assert 100 < at.step < 205
+        assert stage.load(2, forked(2, (1, 205, 0))) == at
+        for step in (saved_at or 250, 420):
+            to(stage, step, (2,))
+            if saved_at or step == 420:
+                stage.save(2)
+
+    on_stage(wide_scenario, work, ranks)
+    assert same_results(wide_scenario.parent / "out" / "branches" / "2", uninterrupted)
+
+
+def test_what_happened_after_a_fork_is_not_in_the_store_of_the_branch(scenario):
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 400)  # whole months up to 1991-01-31
+        stage.save(1)
+        stage.load(2, forked(2, (1, 100, 0)))
+        to(stage, 100, (2,))
+        stage.save(2)
+
+    on_stage(scenario, work)
+    for branch, months, days in ((Path(), 13, 400), (Path("branches/2"), 3, 100)):
+        folder = scenario.parent / "out" / branch
+        with xarray.open_zarr(folder / "output.zarr") as store:
+            known = np.isfinite(store["water"].values).all(axis=1)
+            assert known.tolist() == [month < months for month in range(15)]
+        assert Records.open(folder).axes["water"].rows == months
+        assert Records.open(folder, "means").axes["runoff"].rows == days
+        assert Progress.read(folder).step == days
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_branch_of_a_branch_is_what_its_path_says(wide_scenario, made_wide_scenario, tmp_path, ranks):
+    """Neither is settled before the last is; the path is gone again on one branch to compare."""
+    first, second = setting("capacity", 90.0), setting("water", 3.0)
+
+    def on_branches(stage: Stage) -> Any:
+        stage.load(1, OWN)
+        to(stage, 60)
+        stage.load(2, forked(2, (1, 40, 0)))
+        to(stage, 40, (2,))
+        stage.apply(2, 7, "set", first)
+        to(stage, 90, (2,))
+        if stage.load(3, forked(3, (1, 40, 0), (2, 70, 0))) < (40, 7):  # then it is up to who commands to do it again
+            to(stage, 40, (3,))
+            stage.apply(3, 7, "set", first)
+        to(stage, 70, (3,))
+        stage.apply(3, 9, "set", second)
+        to(stage, 200, (3,))
+        stage.drop(2)
+        stage.save(3)
+        to(stage, 420, (3,))
+        stage.save(3)
+        return seen(stage, "runoff", 3).tolist(), stage.crew.part(stage._root).model.name
+
+    def in_one_go(stage: Stage) -> Any:
+        stage.load(1, OWN)
+        for step, seq, what in ((40, 7, first), (70, 9, second)):
+            to(stage, step)
+            stage.apply(1, seq, "set", what)
+        to(stage, 420)
+        stage.save(1)
+        return seen(stage, "runoff").tolist(), stage.crew.part(stage._root).model.name
+
+    other = copied(made_wide_scenario, tmp_path / "one-go")
+    assert on_stage(wide_scenario, on_branches, ranks) == on_stage(other, in_one_go)
+    out = wide_scenario.parent / "out"
+    assert same_results(out / "branches" / "3", digest(other.parent / "out"))
+    parent = steppe.open(out / "branches" / "3").attrs["steppe_parent_run"]
+    shutil.rmtree(out / "branches" / "3")
+    assert parent != steppe.open(out).attrs["steppe_run"]  # its parent is branch 2
+
+
+def test_a_restart_touches_no_file(scenario):
+    """As in calibration: from the initial state, another parameter, thirty days; over and over."""
+
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        files = sorted(scenario.parent.rglob("*"))
+        path = forked(2, (1, 0, 0))
+        found = []
+        for k, capacity in enumerate((60.0, 120.0, 60.0)):
+            branch = 2 + k
+            assert stage.load(branch, [*path[:-1], Leg(branch, OPEN_END, OPEN_END)]) == (0, 0)
+            stage.apply(branch, k + 1, "set", setting("capacity", capacity))
+            to(stage, 30, (branch,))
+            found.append(seen(stage, "water", branch))
+            stage.drop(branch)
+        assert (found[0] == found[2]).all()
+        assert (found[0] != found[1]).any()
+        assert sorted(scenario.parent.rglob("*")) == files
+
+    on_stage(scenario, work)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_branches_come_back_from_the_disk_after_the_engine_is_gone(wide_scenario, uninterrupted, ranks):
+    path = forked(2, (1, 205, 0))
+
+    def first(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 150)
+        stage.save(1)
+        to(stage, 300)
+        stage.load(2, path)
+        to(stage, 210, (2,))
+        stage.save(2)
+        stage.load(3, forked(3, (1, 260, 0)))
+        to(stage, 280, (3,))  # never saved
+
+    def then(stage: Stage) -> None:
+        assert stage.load(2, path) == (210, 0)
+        assert stage.load(3, forked(3, (1, 260, 0))) == (150, 0)
+        assert stage.load(4, forked(4, (1, 205, 0), (2, 220, 0))) == (210, 0)
+        assert stage.load(5, forked(5, (1, 205, 0), (2, 209, 0))) == (150, 0)
+        for branch in (2, 3, 4, 5):
+            to(stage, 420, (branch,))
+            stage.save(branch)
+        assert stage.load(1, OWN) == (150, 0)
+
+    on_stage(wide_scenario, first, ranks)
+    on_stage(wide_scenario, then, 3 - ranks)
+    for branch in (2, 3, 4, 5):
+        assert same_results(wide_scenario.parent / "out" / "branches" / str(branch), uninterrupted)
+
+
+def test_a_branch_that_nobody_needs_is_forgotten_and_comes_back(scenario):
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 100)
+        path = forked(2, (1, 50, 0))
+        stage.load(2, path)
+        to(stage, 80, (2,))
+        expected = seen(stage, "water", 2)
+        stage.drop(2)
+        assert stage.answer(2, {"name": "water"}) is None
+        assert stage.load(2, path).step < 50  # it was never saved
+        to(stage, 80, (2,))
+        assert (seen(stage, "water", 2) == expected).all()
+        stage.save(2)
+        to(stage, 90, (2,))
+        stage.drop(2)
+        assert stage.load(2, path) == (90, 0)
+
+    on_stage(scenario, work)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_bad_cell_takes_its_branch_back_and_no_other(wide_scenario, uninterrupted, monkeypatch, ranks, settled):
+    cell = 600
+    step = Part.step
+    spoilt: list[int] = []
+
+    def spoil(part: Part, start: int, stop: int, looks: bool) -> Any:
+        if start <= 230 < stop and cell in part.deal.mine and spoilt:
+            part.model.state["water"][cell - part.deal.mine.start] = np.nan
+        return step(part, start, stop, looks)
+
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 250)
+        path = forked(2, (1, 205, 0))
+        stage.load(2, path)
+        to(stage, 222, (2,))
+        if settled:
+            stage.save(2)
+        stage.load(3, forked(3, (1, 205, 0), (2, 220, 0)))
+        spoilt.append(1)
+        with pytest.raises(BadCellError, match="cell 600"):
+            to(stage, 240, (2,))
+        spoilt.clear()
+        assert stage.load(2, path).step <= 230
+        for branch in (2, 3):
+            to(stage, 420, (branch,))
+            stage.save(branch)
+
+    monkeypatch.setattr(Part, "step", spoil)
+    on_stage(wide_scenario, work, ranks)
+    for branch in (2, 3):
+        assert same_results(wide_scenario.parent / "out" / "branches" / str(branch), uninterrupted)
