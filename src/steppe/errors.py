@@ -4,9 +4,17 @@
     ├── Mistake               exit 2: the user's, found before the first step
     │   ├── RunFileError      a key, a value or a date of the run file
     │   ├── GridError         cells, masks, coordinates, regions
+    │   │   ├── OutsideError       a place outside the grid
+    │   │   └── InactiveError      a place in the sea or outside the mask
     │   ├── ForcingError      what a forcing store or a station file holds: units, calendar, days, values
     │   ├── ModelError        a model's declaration, parameter, option or variable
-    │   └── FolderError       the run folder belongs to something else
+    │   │   ├── UnknownNameError   no such variable
+    │   │   ├── ComputedError      a variable that is computed and cannot be set
+    │   │   ├── RangeError         a value outside the limits of its variable
+    │   │   └── NotComputedError   what belongs to a step that is not at hand
+    │   ├── FolderError       the run folder belongs to something else
+    │   └── RequestError      what is asked of a run cannot be answered
+    │       └── ShapeError         an array of another length than its cells
     ├── Failure               exit 1: from outside, or a defect
     │   ├── DamagedError      a file is not what was written
     │   ├── NoSpaceError      the disk is full
@@ -57,6 +65,18 @@ class GridError(Mistake):
     code = "grid"
 
 
+class OutsideError(GridError):
+    """A place lies outside the grid."""
+
+    code = "cell-outside"
+
+
+class InactiveError(GridError):
+    """The cell at a place takes no part: it lies in the sea or outside the mask."""
+
+    code = "cell-inactive"
+
+
 class ForcingError(Mistake):
     """Units, calendar, days or values of a forcing store or a station file."""
 
@@ -69,10 +89,46 @@ class ModelError(Mistake):
     code = "model"
 
 
+class UnknownNameError(ModelError):
+    """There is no variable of this name."""
+
+    code = "unknown-variable"
+
+
+class ComputedError(ModelError):
+    """A variable that is computed from others, or given with the weather, cannot be set."""
+
+    code = "derived-variable"
+
+
+class RangeError(ModelError):
+    """A value lies outside the limits of its variable, or is no number."""
+
+    code = "out-of-range"
+
+
+class NotComputedError(ModelError):
+    """What is asked for belongs to a step that is not at hand."""
+
+    code = "not-computed"
+
+
 class FolderError(Mistake):
     """The run folder belongs to something else or is in use."""
 
     code = "folder"
+
+
+class RequestError(Mistake):
+    """What is asked of a run that is steered cannot be answered."""
+
+    code = "bad-query"
+
+
+class ShapeError(RequestError):
+    """An array has another length than the cells that it is for."""
+
+    code = "array-shape"
 
 
 class Failure(SteppeError):

@@ -139,3 +139,11 @@ def test_a_branch_goes_on_by_itself_and_leaves_its_parent_alone(tmp_path: Path) 
     assert (attributes["steppe_parent_run"], attributes["steppe_parent_step"]) == (run_id(IDENTITY), 720)
     assert attributes["steppe_run"] not in (run_id(IDENTITY), "")
     assert all(path.read_bytes() == data for path, data in before.items() if path.name != "lock")
+
+
+def test_what_a_server_put_into_a_folder_before_its_run_began_is_not_foreign(tmp_path):
+    for name in ("journal.sqlite", "journal.sqlite-wal", "door.json", "engine.lock"):
+        (tmp_path / name).touch()
+    (tmp_path / "uploads").mkdir()
+    with RunFolder(tmp_path, {"model": "bucket"}):
+        assert (tmp_path / "journal.sqlite").exists()

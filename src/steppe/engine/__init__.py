@@ -2,6 +2,7 @@
 
 run_file  what a person wrote          plan        what it means, read and checked
 simulation  steps, looks, changes, checkpoints, branches
+stage, branch  the same steered from outside: many branches, positions, requests          keeper  what of it is on the disk
 outputs, recorder, intervals  what is kept         parameters, initial, events  what it starts from
 check  what it will cost, what is wrong            report, picture  what happened
 schema  the run file as editors know it
@@ -19,6 +20,7 @@ _HOME = {
     "Plan": "plan",
     "RunFile": "run_file",
     "Simulation": "simulation",
+    "Stage": "stage",
     "Summary": "report",
     "draw": "picture",
     "estimate": "check",
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from steppe.engine.simulation import Event as Event
     from steppe.engine.simulation import Simulation as Simulation
     from steppe.engine.simulation import run as run
+    from steppe.engine.stage import Stage as Stage
 
 
 def __getattr__(name: str) -> Any:

@@ -70,12 +70,19 @@ class Crew:
         self._begun = 0
         self._lost = False  # an order was left half way: the ranks do not wait for another one
 
-    def begin(self, plan: Plan) -> int:
+    def begin(self, plan: Plan, like: int | None = None) -> int:
         """Every rank makes its part of a run; gives the number of the part.
+
+        like: the number of another part of the same run, whose weather it uses as well and which must stay.
 
         Raises what `Part` raises.
         """
         number, self._begun = self._begun, self._begun + 1
+        if like is not None:
+            self._send(_Order(number, "begin", {"like": like}))
+            part = self._parts[like]
+            self._do(None, lambda: self._add(number, Part(plan, self.world, self._where, part)))
+            return number
         self._send(_Order(number, "begin", {"run": plan.run.as_toml()} if self.world.size > 1 else {}))
         self._do(None, lambda: self._add(number, Part(plan, self.world, self._where)))
         try:
@@ -156,6 +163,10 @@ def obey(world: World, stop: Callable[[], bool] = never, where: Whereabouts | No
 
 
 def _begin(parts: dict[int, Part], order: _Order, world: World, where: Whereabouts, cores: int | None) -> Together:
+    if "like" in order.arguments:
+        like = parts[order.arguments["like"]]
+        parts[order.part] = Part(like.plan.again(), world, where, like)
+        return nothing
     run = RunFile.model_validate(tomllib.loads(order.arguments["run"]))
     parts[order.part] = Part(Plan.of(run, cores=cores), world, where)
     return nothing

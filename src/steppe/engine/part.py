@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from steppe import timeline
 from steppe.comm import Whereabouts, World, agree_on
+from steppe.engine.digest import changed, digest
 from steppe.engine.outputs import Outputs, positions
 from steppe.engine.plan import Plan
-from steppe.errors import SteppeError
+from steppe.errors import RangeError, SteppeError
 from steppe.io import Checkpoint, Contents, Draft, ForcingReader, Prediction, SpreadReader, spread_forcing
 from steppe.kernels.sums import binned_sums, total, values_of
 from steppe.models import Increment, Inputs, Status
@@ -43,6 +44,8 @@ class Part:
         All ranks.
     where
         Kept true: what is told of this rank when it fails.
+    like
+        Another part on this rank, of the same run: its weather is used as well.
 
     Raises
     ------
@@ -50,7 +53,7 @@ class Part:
         The weather does not fit the run.
     """
 
-    def __init__(self, plan: Plan, world: World, where: Whereabouts) -> None:
+    def __init__(self, plan: Plan, world: World, where: Whereabouts, like: "Part | None" = None) -> None:
         self.plan, self.world, self.model, self._where = plan, world, plan.model, where
         self.kept = 0  # checkpoints of which this rank's tiles are durable
         self.notes: list[str] = []  # that a person may want to know
@@ -58,8 +61,11 @@ class Part:
         self._digests: dict[int, bytes] = {}
         self._undo: Callable[[], object] = nothing
         self._open = False
-        self.reader: ForcingReader | SpreadReader | None = plan.reader()
-        self._take(None)
+        self.reader: ForcingReader | SpreadReader | None = like.reader if like else plan.reader()
+        self._shares = like is not None
+        if isinstance(self.reader, ForcingReader) and like:
+            self.reader.keep_slabs()
+        self._take(like.bounds if like and self.model.needs.unit == "cells" else None)
 
     def _take(self, bounds: Sequence[int] | None) -> None:
         """Turns to the cells that are this rank's."""
@@ -147,10 +153,23 @@ class Part:
         self.outputs.writer.check()
         return self.outputs.exchange
 
-    def export(self, name: str) -> Together:
-        """A variable at the last step: on rank 0 of all cells, in packed order."""
+    def export(self, name: str, cells: Array | None = None) -> Together:
+        """A variable at the last step: on rank 0 of all cells, in packed order, or of some packed cells, as they come."""
         values = self._packed(self.model.export(name))
-        return lambda: self._gathered(values)
+        if cells is None:
+            return lambda: self._gathered(values)
+        mine = values[positions(cells, self.deal.mine)[1]]
+
+        def together() -> Array | None:
+            parts = self.world.gather(mine)
+            if parts is None:
+                return None
+            whole = np.empty(len(cells), values.dtype)
+            for theirs, part in zip(self.deal.cells, parts, strict=True):
+                whole[positions(cells, theirs)[0]] = part
+            return whole
+
+        return together
 
     def image(self, name: str, rows: int, columns: int, low: float | None, high: float | None) -> Together:
         """On rank 0 a variable at the last step as a PNG file: each pixel the mean of its cells, reduced and coloured by the ranks."""
@@ -176,8 +195,11 @@ class Part:
 
         return together
 
-    def set(self, name: str, value: float | Array, cells: Array | None) -> Together:
-        """Sets a state, a parameter or an event input, everywhere or in some packed cells; gives the sums over them before and after."""
+    def set(self, name: str, value: float | Array, cells: Array | None, operation: str = "set") -> Together:
+        """Sets, scales or adds to a state, a parameter or an event input, everywhere or in some packed cells.
+
+        Gives the sums over them before and after.
+        """
         index = None
         if cells is not None or np.ndim(value):
             every = cells if cells is not None else np.arange(self.plan.grid.n_cells)
@@ -186,6 +208,9 @@ class Part:
             index = None if cells is None else index
         known = name in self.model.state or name in self.model.parameters
         before = self._values(name, index) if known else np.empty(0)
+        if known:
+            value = changed(operation, before, value)
+            self._refuse_cell(name, value, cells)
         self.model.set(name, value, index)  # which says what cannot be set
         after = self._values(name, index)
         self._undo = lambda: self.model.set(name, before if before.ndim else float(before), index)
@@ -198,6 +223,26 @@ class Part:
             return Increment(name, int(count[0]), *sums)
 
         return together
+
+    def _refuse_cell(self, name: str, value: float | Array, cells: Array | None) -> None:
+        """Raises `RangeError` for the first of many values that its variable cannot have; the cell is told as any number of ranks would."""
+        if np.ndim(value):
+            variable, values = self.model.variables[name], np.asarray(value, np.float64)
+            wrong = np.flatnonzero(~((values >= variable.low) & (values <= variable.high) & np.isfinite(values)))
+            if len(wrong):
+                mine = np.asarray(self.deal.mine)
+                cell = int((mine if cells is None else cells[positions(cells, self.deal.mine)[0]])[wrong[0]])
+                raise RangeError(
+                    f'"{name}" is {values[wrong[0]]:g} {variable.units} in cell {cell}; it must lie between {variable.low:g} and '
+                    f"{variable.high:g}. Correct the value."
+                )
+
+    def digest(self) -> Together:
+        """A number that says whether two states, with their parameters, have the same bits; the same for any number of ranks."""
+        arrays = {f"state/{name}": self._packed(values) for name, values in self.model.state.items()}
+        arrays |= {f"parameter/{name}": values for name, values in self.model.parameters.items()}
+        mine = digest(arrays, self.deal.mine, self.world.rank == 0)
+        return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
 
     def keep(self, aside: str) -> Together:
         """Begins a checkpoint, of copies; `kept` grows when this rank's part of it is durable."""
@@ -260,7 +305,7 @@ class Part:
     def close(self) -> Together:
         """Ends reading and writing; what is not in a checkpoint is lost."""
         self.outputs.close()
-        if self.reader:
+        if self.reader and not self._shares:
             self.reader.close()
         return nothing
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -112,6 +112,11 @@ class Plan:
         plan.check_forcing(module)
         plan.check_outputs()
         return plan
+
+    def again(self) -> "Plan":
+        """The same run with a model of its own, which shares what is compiled."""
+        model = self.model.again() if isinstance(self.model, CellModel) else type(self.model)()
+        return replace(self, model=model)
 
     def check_forcing(self, module: ModuleType) -> None:
         """Raises `RunFileError` when the model needs weather and there is none, `ForcingError` when the store lacks some."""

@@ -5,33 +5,31 @@ It holds the run folder and commands the ranks (`crew`), of which it is one itse
 
 from __future__ import annotations
 
-import platform
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
-from functools import cache
-from importlib.metadata import version
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.card import card
+from steppe.engine.bad_cell import bad_cell
 from steppe.engine.balance import Balance
 from steppe.engine.check import announcement, checkpoint_size, shortage
 from steppe.engine.crew import Crew
+from steppe.engine.keeper import Keeper, software
 from steppe.engine.part import Part
 from steppe.engine.plan import Plan
 from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
-from steppe.errors import BadCellError, Failure, GridError, ModelError, nearest
+from steppe.errors import Failure, GridError, ModelError, nearest
 from steppe.grid import Moving, Partition, RegionLike, imbalance
-from steppe.io import Checkpoint, Progress, ReadCounters, RunFolder, Spent, create_store
-from steppe.models import Increment, Status
+from steppe.io import Checkpoint, ReadCounters, RunFolder, Spent
+from steppe.models import Increment
 from steppe.timeline import Spans
 from steppe.variable import Variable
 
@@ -54,20 +52,6 @@ class Event:
     step: int
     steps: int
     date: str
-
-
-@dataclass(frozen=True)
-class _Keeping:
-    """A checkpoint on its way to the disk. number: how many its run will have begun with it; begin: on the clock."""
-
-    number: int
-    aside: Path
-    step: int
-    date: str
-    complete: bool
-    records: dict[str, int]
-    spent: Spent
-    begin: float
 
 
 class Simulation:
@@ -108,13 +92,9 @@ class Simulation:
         self.step_index = 0
         self._on_event = on_event or (lambda event: None)
         self._kept: dict[str, tuple[int, NDArray[Any]]] = {}
-        self._kept_seconds = 0.0  # what the last checkpoint took from its beginning until it was durable
-        self._kept_path: Path | None = None  # of a checkpoint that nobody was told of yet
-        self._keeping: _Keeping | None = None  # one is being written
-        self._begun_to_keep = 0
         self._pace = 0.0  # seconds that a step of many ranks takes
         self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
-        self._failure: BaseException | None = None
+        self._failure: Failure | None = None
         self._closing = ExitStack()
         with ExitStack() as opening:  # undone when something below fails
             self._number = self.crew.begin(self.plan)
@@ -122,12 +102,14 @@ class Simulation:
             self.outputs, self._reader = self._part.outputs, self._part.reader
             self.folder = RunFolder(Path(path or self.plan.run.output.path), self.plan.identity, fresh)
             opening.callback(self.folder.close)
+            self._keeper = Keeper(self.folder, self.plan, self.crew, self._number)
             checkpoint = Checkpoint.newest(self.folder.checkpoints, self.plan.identity, lambda text: self._tell("warning", text))
             if checkpoint is None:
-                self._create()
+                self._keeper.create()
             else:
                 self._go_on_from(checkpoint)
-            opening.callback(self._leave)
+            self.version += 1
+            opening.callback(lambda: self._keeper.leave(self._failure))
             opening.callback(lambda: self.outputs.close())  # those there are then: a recut makes others
             self._closing = opening.pop_all()
         self._checkpoint_time, self._kept_version = time.monotonic(), self.version
@@ -224,10 +206,11 @@ class Simulation:
                 self.step_index = until
                 self.version += 1
                 if self.crew.said.bad and self.plan.run.engine.on_bad_cell == "stop":
-                    self._raise_bad_cell(self._order("tell_status"))
+                    self._sound = False
+                    raise bad_cell(self._order("tell_status"), self.plan)
                 self._tell("progress", self.date)
-                self._seal_what_is_durable()
-                self._tell_kept()
+                self._keeper.seal_what_is_durable()
+                self._keeper.tell(self._tell_kept)
                 if self.step_index < self.steps and self._checkpoint_is_due():
                     self._keep()
                     if self.crew.world.size > 1 and self.model.needs.unit == "cells":
@@ -360,47 +343,16 @@ class Simulation:
         """
         with self._timed():
             self._keep()
-            self._finish_keeping()
-        path = self._kept_path
-        assert path is not None, "the writer has done what it was asked for"
-        self._tell_kept()
+            path = self._keeper.finish()
+        self._keeper.tell(self._tell_kept)
         return path
 
     def _keep(self) -> None:
-        """Begins a checkpoint of copies, so that the run can go on meanwhile; the last one, too, so that all runs need the same memory."""
-        if self._keeping:  # the last one is not written yet, and there is room for the copies of one
-            self._finish_keeping()
-        self._tell_kept()
-        begin = time.monotonic()
-        self._begun_to_keep += 1
-        complete = self.finished and self.outputs.complete
-        aside = Checkpoint.begin(self.folder.checkpoints, self.step_index)
-        records = dict(self.outputs.writer.records)
-        self._keeping = _Keeping(self._begun_to_keep, aside, self.step_index, self.date, complete, records, self.spent, begin)
+        """Begins a checkpoint; the last one, too, is made of copies, so that all runs need the same memory."""
+        self._keeper.keep(self.step_index, self.spent)
+        self._keeper.tell(self._tell_kept)  # of the one before, which may have been waited for
         self._kept_version = self.version
-        self._order("keep", aside=str(aside))
         self._checkpoint_time = time.monotonic()
-
-    def _seal_what_is_durable(self) -> None:
-        """Has a checkpoint of which all ranks have written their tiles sealed behind, with the records that can be read from now on."""
-        keeping = self._keeping
-        if keeping is None or self.crew.said.kept < keeping.number:
-            return
-        self._keeping = None
-        digests, contents = self._order("collect"), self._part.contents
-
-        def seal() -> None:
-            if keeping.complete:
-                self.outputs.writer.mark_complete()
-            step, date, records, spent = keeping.step, keeping.date, keeping.records, keeping.spent
-            manifest = {"date": date, "calendar": self.clock.calendar, "records": records, "spent": asdict(spent), "software": software()}
-            path = Checkpoint.seal(keeping.aside, contents, digests, manifest, self.plan.identity)
-            progress = Progress("finished" if keeping.complete else "running", step, date, records, path.name, spent)
-            progress.write(self.folder.path)
-            self._progress = progress
-            self._kept_path, self._kept_seconds = path, time.monotonic() - keeping.begin
-
-        self.outputs.writer.do(seal)
 
     def recut(self, bounds: Sequence[int]) -> None:
         """Gives the ranks other shares of the cells: rank r those from bounds[r] to bounds[r + 1]. Results do not depend on it."""
@@ -411,25 +363,15 @@ class Simulation:
     def _rebalance(self) -> None:
         """Recuts when the ranks are uneven and it pays by far; called after a checkpoint of a run on many ranks."""
         now = Partition(tuple(self._part.bounds))
-        moving = Moving(checkpoint_size(self.model) // max(len(self._part.deal.mine), 1), pause=2 * self._kept_seconds)
+        moving = Moving(checkpoint_size(self.model) // max(len(self._part.deal.mine), 1), pause=2 * self._keeper.seconds)
         better = self._balance.better(now, self._order("tell_busy"), self.step_index, self.steps, moving)
         if better is not None:
             uneven = imbalance(self._balance.lattice.loads(now))
             self._tell("note", f"Shares are cut anew: the ranks were uneven by {100 * uneven:.0f} %.")
             self.recut(better.bounds)
 
-    def _finish_keeping(self) -> None:
-        """Returns when the checkpoint that was begun last is durable."""
-        self.outputs.writer.wait()  # the others sleep meanwhile: an order is waited for awake
-        if self._keeping:
-            self._order("wait")
-            self._seal_what_is_durable()
-            self.outputs.writer.wait()
-
-    def _tell_kept(self) -> None:
-        if self._kept_path:
-            self._tell("checkpoint", str(self._kept_path))
-            self._kept_path = None
+    def _tell_kept(self, path: Path) -> None:
+        self._tell("checkpoint", str(path))
 
     def branch(self, name: str = "") -> Simulation:
         """A run of its own that starts from here: it shares what is committed and is free to differ from now on.
@@ -463,30 +405,14 @@ class Simulation:
             self.close()
 
     # ---- inside -----------------------------------------------------------------------------------------------------------------------
-    def _create(self) -> None:
-        self.folder.drop_output()
-        self.folder.write_run(self.plan.run.as_toml())
-        attributes = self.plan.provenance | {"steppe_run": self.folder.id}
-        create_store(self.folder.output, self.outputs.groups, attributes)
-        self._order("open", output=str(self.folder.output), checkpoint="")
-        self.version += 1
-        self._progress = Progress("running", 0, self.date)
-        self._progress.write(self.folder.path)
-
     def _go_on_from(self, checkpoint: Checkpoint) -> None:
         self.step_index = checkpoint.step
-        records = checkpoint.manifest["records"]
         self._spent = Spent(**checkpoint.manifest["spent"])
         then, now = checkpoint.manifest["software"], software()
         if then != now:
             different = [f"{name} {then.get(name)}, now {now[name]}" for name in now if then.get(name) != now[name]]
             self._tell("warning", f"The run was begun with {'; '.join(different)}. Its last bits may differ from those of a run in one go.")
-        state = "finished" if self.finished else "running"
-        self._progress = Progress(state, self.step_index, self.date, records, checkpoint.path.name, self._spent)
-        if not self.finished:  # readers must not look for what is removed next
-            self._progress.write(self.folder.path)
-        self._order("open", output=str(self.folder.output), checkpoint=str(checkpoint.path))
-        self.version += 1
+        self._keeper.go_on_from(checkpoint)
 
     @property
     def _part(self) -> Part:
@@ -495,17 +421,6 @@ class Simulation:
 
     def _order(self, what: str, /, **arguments: Any) -> Any:
         return self.crew.order(self._number, what, **arguments)
-
-    def _leave(self) -> None:
-        if self._keeping:
-            shutil.rmtree(self._keeping.aside, ignore_errors=True)
-        if self._progress.state != "running":
-            return
-        if self._failure is None:
-            replace(self._progress, state="stopped").write(self.folder.path)
-            return
-        with suppress(Failure):  # the disk may still be full; the failure that ends the run is the one to tell
-            replace(self._progress, state="failed", message=str(self._failure)).write(self.folder.path)
 
     @property
     def _checkpoint_days(self) -> int:
@@ -516,30 +431,10 @@ class Simulation:
         if self._checkpoint_days:
             return self.step_index % self._checkpoint_days == 0
         waited = time.monotonic() - self._checkpoint_time
-        return self.plan.run.engine.checkpoint == "auto" and waited > max(SECONDS_BETWEEN_CHECKPOINTS, 50 * self._kept_seconds)
-
-    def _raise_bad_cell(self, status: Status) -> NoReturn:
-        self._sound = False
-        place = f"cell {status.cell:,} (longitude {self.grid.cell_lon[status.cell]:g}, latitude {self.grid.cell_lat[status.cell]:g})"
-        when = f"{self.clock.date(status.step):%Y-%m-%d}"
-        if status.variable in self.model.variables and np.isfinite(status.low):
-            what = f'"{status.variable}" is {status.value:g}, outside {status.low:g} to {status.high:g}'
-        else:
-            what = f'"{status.variable}" is {status.value:g}'
-        others = f" and {status.count - 1:,} more cells are bad" if status.count > 1 else ""
-        raise BadCellError(
-            f"On {when} in {place} {what}{others}. Results up to the last checkpoint are safe. "
-            'Find bad forcing with `steppe check`, or run on without such cells with on_bad_cell = "freeze".'
-        )
+        return self.plan.run.engine.checkpoint == "auto" and waited > max(SECONDS_BETWEEN_CHECKPOINTS, 50 * self._keeper.seconds)
 
     def _tell(self, kind: str, text: str) -> None:
         self._on_event(Event(kind, text, self.step_index, self.steps, self.date))
-
-
-@cache
-def software() -> dict[str, str]:
-    """What may decide the last bits of a result beside its inputs: versions of libraries, kind of processor."""
-    return {**{name: version(name) for name in ("numpy", "llvmlite")}, "processor": platform.machine()}
 
 
 def run(run_file: RunFile | Path | str, path: Path | str | None = None, *, fresh: bool = False) -> Path:

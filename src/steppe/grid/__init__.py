@@ -9,6 +9,7 @@ from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.grid import Grid
 from steppe.grid.lattice import Lattice, read_lattice
 from steppe.grid.partition import Partition, Share, tile_size, tiles
+from steppe.grid.plain import as_plain, from_plain
 from steppe.grid.points import Points
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
@@ -39,9 +40,11 @@ __all__ = [
     "Region",
     "RegionLike",
     "Share",
+    "as_plain",
     "better_cuts",
     "builtin_grid",
     "choose_dims",
+    "from_plain",
     "imbalance",
     "read_grid",
     "read_lattice",

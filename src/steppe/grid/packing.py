@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.errors import GridError
+from steppe.errors import GridError, InactiveError, OutsideError
 from steppe.grid.earth import distances
 from steppe.grid.grid import Array, Grid
 from steppe.grid.region import Region, RegionLike
@@ -38,7 +38,8 @@ def no_cell(grid: Grid, longitude: float, latitude: float, where: str) -> GridEr
     """What to raise for a place that no active cell holds; names the nearest one with its coordinates and distance."""
     metres = distances(longitude, latitude, grid.cell_lon, grid.cell_lat)
     near = int(np.argmin(metres))
-    return GridError(
+    kind = InactiveError if "mask" in where else OutsideError
+    return kind(
         f"The cell at longitude {longitude:g}, latitude {latitude:g} is {where}. The nearest active cell is at longitude "
         f"{grid.cell_lon[near]:g}, latitude {grid.cell_lat[near]:g}, {metres[near] / 1000:.0f} km away."
     )

@@ -24,12 +24,13 @@ from steppe.grid import Deal, tiles
 from steppe.io.draft import ARRAYS, HEAD, Contents, Entry
 from steppe.io.identity import check_identity
 from steppe.io.sealed import read_sealed, write_sealed
-from steppe.io.shard import sync_folder, writing
+from steppe.io.shard import sync_folder, write_durable, writing
 
 Array = NDArray[Any]
 
 FORMAT = 2  # a reader refuses any other
 MANIFEST = "manifest.json"
+PINNED = "pinned"  # an empty file: this one stays
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,11 @@ class Checkpoint:
     digests: Mapping[int, bytes]
 
     @staticmethod
-    def begin(folder: Path, step: int) -> Path:
+    def begin(folder: Path, step: int, applied: int | None = None) -> Path:
         """Makes the folder aside in which the checkpoint of a step is written, by one rank, before any writes.
+
+        applied: of a run that is steered the number of the last action applied at this step. Step and action name the checkpoint then:
+        the same position is the same name.
 
         Raises
         ------
@@ -53,9 +57,12 @@ class Checkpoint:
             The system refused.
         """
         path = folder / f"{step:010d}"
-        # The same step again, with another state after somebody set something: beside the first, which is good until this one is.
-        again = [_key(other)[1] for other in _found(folder) if _key(other)[0] == step]
-        path = path.with_name(f"{path.name}-{max(again) + 1}") if again else path
+        if applied is None:
+            # The same step again, with another state after somebody set something: beside the first, which is good until this one is.
+            again = [_key(other)[1] for other in _found(folder) if _key(other)[0] == step]
+            path = path.with_name(f"{path.name}-{max(again) + 1}") if again else path
+        elif applied:
+            path = path.with_name(f"{path.name}-{applied}")
         aside = path.with_name(path.name + ".tmp")
         with writing(aside):
             shutil.rmtree(aside, ignore_errors=True)
@@ -111,18 +118,31 @@ class Checkpoint:
             shutil.rmtree(aside, ignore_errors=True)
             raise
         with writing(path):
+            if path.exists():  # the same state, computed again after this one was found damaged
+                shutil.rmtree(path)
             os.rename(aside, path)
             sync_folder(folder)
-        found = _found(folder)
+        found = [other for other in _found(folder) if other == path or not (other / PINNED).exists()]
         at = found.index(path)
         with writing(path):
             for other in (*found[:at], *found[at + keep :]):  # of a future that was given up, and old ones
                 shutil.rmtree(other)
         return path
 
+    @staticmethod
+    def pin(path: Path) -> None:
+        """Has a checkpoint stay when newer ones are made."""
+        write_durable(path / PINNED, b"")
+
     @classmethod
-    def newest(cls, folder: Path, identity: Mapping[str, str], say: Callable[[str], None]) -> "Checkpoint | None":
-        """The newest checkpoint that is whole, or None where there is none.
+    def newest(
+        cls,
+        folder: Path,
+        identity: Mapping[str, str],
+        say: Callable[[str], None],
+        within: Callable[["Checkpoint"], bool] = lambda checkpoint: True,
+    ) -> "Checkpoint | None":
+        """The newest checkpoint that is whole, of those that are `within` what is wanted, or None where there is none.
 
         A damaged one is passed over, and `say` is told its name. Left-overs of a killed writer are removed: only the holder of the
         run folder may call this.
@@ -137,16 +157,19 @@ class Checkpoint:
         with writing(folder):
             for left_over in folder.glob("*.tmp"):
                 shutil.rmtree(left_over)
-        found = _found(folder)
+        found, damaged = _found(folder), 0
         for path in found:
             try:
                 checkpoint = cls.open(path, identity)
+                if not within(checkpoint):
+                    continue
                 checkpoint.verify()
             except DamagedError as error:
+                damaged += 1
                 say(f"{error} The checkpoint before it is taken.")
             else:
                 return checkpoint
-        if found:
+        if damaged == len(found) > 0:
             raise DamagedError(f'None of the {len(found)} checkpoints in "{folder}" is whole. Start from the beginning with --fresh.')
         return None
 

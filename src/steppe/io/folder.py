@@ -42,6 +42,7 @@ OWN = (
     "journal.sqlite",
 )
 LOCK = "lock"
+SERVED = ("journal.sqlite", "door.json", "engine.", "uploads", "status.json", "run.toml")  # beginnings of what a server may put there first
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ class RunFolder:
         if "identity.json" in names:
             return
         # A run that was killed while it began leaves its lock and perhaps a file made aside.
-        foreign = [name for name in names if name not in (LOCK, *(f"{own}.tmp" for own in OWN))]
+        foreign = [name for name in names if name not in (LOCK, *(f"{own}.tmp" for own in OWN)) and not name.startswith(SERVED)]
         if foreign:
             more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
             raise FolderError(

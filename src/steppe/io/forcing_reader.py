@@ -24,7 +24,7 @@ from steppe.grid import Grid
 from steppe.io.axis import day_name, day_number
 from steppe.io.forcing_store import Constant, ForcingStore, Stored
 from steppe.io.slab import Slabs
-from steppe.io.stream import ReadCounters, Stream
+from steppe.io.stream import KEEP_BELOW, ReadCounters, Stream
 from steppe.io.units import conversion
 from steppe.packed import Packed
 from steppe.variable import Variable
@@ -96,6 +96,7 @@ class ForcingReader:
         self._first_cell = share.start
         self.counters = ReadCounters()
         self._decode_ahead = decode_ahead
+        self._keep_below = KEEP_BELOW
         self._streams: dict[range, Stream] = {}
         self._lock = Lock()
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="forcing")
@@ -122,6 +123,10 @@ class ForcingReader:
     def turn_to(self, piece: range) -> None:
         """Nothing: its streams read when they are asked."""
 
+    def keep_slabs(self) -> None:
+        """From now on a slab that is asked for in pieces is decoded once and kept whole; called before the first step."""
+        self._keep_below = 1
+
     def recut(self, bounds: Sequence[int], rank: int) -> None:
         """Turns to the share of a rank in another cut of the cells: those from bounds[rank] to bounds[rank + 1]. No stream is in use."""
         for stream in self._streams.values():
@@ -141,7 +146,7 @@ class ForcingReader:
                 inside = [k for k, tile in enumerate(self.tiles) if tile.start < cells.stop and cells.start < tile.stop]
                 numbers = range(inside[0], inside[-1] + 1) if inside else range(0)
                 way = self.slabs, self.tiles, numbers, self.days_of, self.packed
-                self._streams[cells] = Stream(*way, self.thread, self.counters, DEPTH, self._decode_ahead, self.end)
+                self._streams[cells] = Stream(*way, self.thread, self.counters, DEPTH, self._decode_ahead, self.end, self._keep_below)
             return self._streams[cells]
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ from steppe.packed import Packed
 from steppe.timeline import span
 
 WARM = 4  # tiles in a row that were in the system's memory: from then on they are not read ahead, until one was not
-KEEP_BELOW = 4  # a slab asked for in more pieces than this is decoded once and kept
+KEEP_BELOW = 4  # a slab asked for in more pieces than this is decoded once and kept, unless said otherwise
 
 
 @dataclass
@@ -94,6 +94,8 @@ class Stream:
         Whether the reading thread decodes, too.
     end
         The day after the last that will be asked for.
+    keep_below
+        A slab asked for in more pieces than this is decoded once and kept.
     """
 
     def __init__(
@@ -108,8 +110,10 @@ class Stream:
         depth: int,
         decode_ahead: bool,
         end: int,
+        keep_below: int = KEEP_BELOW,
     ) -> None:
         self._slabs, self._cells, self._numbers, self._days_of, self._packed = slabs, cells, numbers, days_of, packed
+        self._keep_below = keep_below
         self._thread, self._counters, self._depth, self._decode_ahead, self._end = thread, counters, depth, decode_ahead, end
         self._coming: deque[_Coming] = deque()
         self._rooms: list[Room] = []  # all there are
@@ -139,7 +143,7 @@ class Stream:
             self._free += self._kept.values()
             self._kept, self._kept_slab = {}, slab
         end = min(self._slabs.end(slab), self._end)
-        keep = days.stop < end and KEEP_BELOW * len(days) < self._slabs.length
+        keep = days.stop < end and self._keep_below * len(days) < self._slabs.length
         follows = slab if days.stop < end and not keep else slab + 1  # what is asked for after the last tile
         for tile in self._numbers:
             room = self._kept.get(tile)

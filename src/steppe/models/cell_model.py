@@ -10,6 +10,7 @@ when its forcing cannot be read, for none.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from time import thread_time
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from steppe.card import card
 from steppe.clock import Clock
-from steppe.errors import ModelError, nearest
+from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
 from steppe.kernels import STATE_NOT_FINITE, TODAY, TURN, Bound, CellKernel, Loading, Record, Window, attributes
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
@@ -96,6 +97,12 @@ class CellModel:
         options = {name: ", ".join(choice.words) for name, choice in self.choices.items()}
         return card(f"{self.name} {self.version}", options, tables=tables)
 
+    def again(self) -> "CellModel":
+        """Another one of the same equations, to be initialised; kernels and threads are shared."""
+        other = copy(self)
+        other.busy = 0.0
+        return other
+
     # --- start ----------------------------------------------------------------------------------------------------------------------
     def initialise(
         self,
@@ -153,7 +160,7 @@ class CellModel:
         known = list(known)
         for name in names:
             if name not in known:
-                raise ModelError(f'{self.name} has no {kind} "{name}".{nearest(name, known)}')
+                raise UnknownNameError(f'{self.name} has no {kind} "{name}".{nearest(name, known)}')
 
     def _checked(self, variable: Variable, value: Any, cells: int | None = None) -> NDArray[np.float64]:
         """A value as float64, 0-d or (cells,), within the limits of its variable."""
@@ -166,7 +173,7 @@ class CellModel:
         wrong = ~((values >= variable.low) & (values <= variable.high) & np.isfinite(values))
         if wrong.any():
             where = f" in cell {np.argmax(wrong)}" if values.ndim else ""
-            raise ModelError(
+            raise RangeError(
                 f'"{variable.name}" is {values[wrong].flat[0]:g} {variable.units}{where}; it must lie between {variable.low:g} and '
                 f"{variable.high:g}. Correct the value."
             )
@@ -343,7 +350,7 @@ class CellModel:
         elif not self._cells:
             values = np.empty(0, self._real)
         elif self._last is None:
-            raise ModelError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
+            raise NotComputedError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
         elif role is Role.FORCING:
             values = self._forcing(self._last, name)
         else:
@@ -386,7 +393,7 @@ class CellModel:
         settable = name in self._rows or variable.role is Role.PARAMETER
         if not settable or variable.settable_by:
             instead = f"Set {', '.join(variable.settable_by)} instead." if variable.settable_by else "Set states, parameters or events."
-            raise ModelError(f'"{name}" is {variable.role.value} and cannot be set. {instead}')
+            raise ComputedError(f'"{name}" is {variable.role.value} and cannot be set. {instead}')
         where = slice(None) if index is None else index
         count = self._cells if index is None else int(np.arange(self._cells)[where].size)
         new = self._checked(variable, value, count)

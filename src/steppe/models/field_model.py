@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from steppe.clock import Clock
-from steppe.errors import ModelError, nearest
+from steppe.errors import ModelError, RangeError, UnknownNameError, nearest
 from steppe.grid import Box
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Status
 from steppe.variable import Role, Variable
@@ -108,17 +108,17 @@ class FieldModel(ABC):
     def export(self, name: str, index: Array | None = None) -> Array:
         """A field of the own box, or of some packed cells of it, (len(index),)."""
         if name not in self._fields:
-            raise ModelError(f'{self.name.capitalize()} has no variable "{name}" to export.{nearest(name, self._fields)}')
+            raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to export.{nearest(name, self._fields)}')
         values = self._own(name).copy()
         return values if index is None else self.box.pack(values)[index]
 
     def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
         """Sets a parameter, or a field of all or some packed cells of the own box."""
         if name not in self.variables:
-            raise ModelError(f'{self.name.capitalize()} has no variable "{name}" to set.{nearest(name, self.variables)}')
+            raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to set.{nearest(name, self.variables)}')
         variable = self.variables[name]
         if not np.all((np.asarray(value) >= variable.low) & (np.asarray(value) <= variable.high)):
-            raise ModelError(f"{name} must lie between {variable.low:g} and {variable.high:g} {variable.units}, {value} was given.")
+            raise RangeError(f"{name} must lie between {variable.low:g} and {variable.high:g} {variable.units}, {value} was given.")
         if name in self.parameters:
             if np.ndim(value) or index is not None:
                 raise ModelError(f"{name} is one number for the whole grid. Set it without a region.")

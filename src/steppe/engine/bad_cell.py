@@ -1,0 +1,23 @@
+"""What to say of a cell that left its limits."""
+
+import numpy as np
+
+from steppe.engine.plan import Plan
+from steppe.errors import BadCellError
+from steppe.models import Status
+
+
+def bad_cell(status: Status, plan: Plan) -> BadCellError:
+    """What to raise when a step left bad cells behind; status: the first of them, counted in packed cells of the whole grid."""
+    grid, variables = plan.grid, plan.model.variables
+    place = f"cell {status.cell:,} (longitude {grid.cell_lon[status.cell]:g}, latitude {grid.cell_lat[status.cell]:g})"
+    when = f"{plan.clock.date(status.step):%Y-%m-%d}"
+    if status.variable in variables and np.isfinite(status.low):
+        what = f'"{status.variable}" is {status.value:g}, outside {status.low:g} to {status.high:g}'
+    else:
+        what = f'"{status.variable}" is {status.value:g}'
+    others = f" and {status.count - 1:,} more cells are bad" if status.count > 1 else ""
+    return BadCellError(
+        f"On {when} in {place} {what}{others}. Results up to the last checkpoint are safe. "
+        'Find bad forcing with `steppe check`, or run on without such cells with on_bad_cell = "freeze".'
+    )

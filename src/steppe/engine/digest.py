@@ -1,0 +1,79 @@
+"""Numbers that say whether two states are the same, however they are cut; and what a change makes of what there is."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import RequestError, nearest
+from steppe.grid import Cells
+
+Array = NDArray[Any]
+
+OPERATIONS = ("set", "scale", "add")
+
+
+def changed(operation: str, before: Array, value: float | Array) -> float | Array:
+    """What is to be set: `value` itself, what there is times it, or what there is and it together; float64.
+
+    Raises
+    ------
+    RequestError
+        The operation is none of these.
+    """
+    if operation == "set":
+        return value
+    if operation not in OPERATIONS:
+        raise RequestError(f'Operation "{operation}" is not known.{nearest(operation, OPERATIONS)}')
+    there = np.asarray(before, np.float64)
+    found: Array = there * value if operation == "scale" else there + value
+    return found if found.ndim else float(found)
+
+
+def digest(arrays: Mapping[str, Array], cells: Cells, first: bool) -> int:
+    """The sum modulo 2^64 of the bits of all values, each times a weight of its array and its packed cell, as a signed number.
+
+    Every weight is odd, so that no single change goes unseen. Sums of parts are added up, modulo 2^64 again.
+
+    Parameters
+    ----------
+    arrays
+        Name -> one number for all cells, or (..., cells).
+    cells
+        The packed cells of this part.
+    first
+        Whether this part counts the numbers that hold for all cells.
+    """
+    found = 0
+    weights = _weights(cells.start, cells.stop) if isinstance(cells, range) else _mixed(cells)
+    for name, values in arrays.items():
+        bits = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
+        if values.ndim == 0:
+            found += int(bits.item()) * _weight(name) if first else 0
+            continue
+        for k, row in enumerate(bits.reshape(-1, values.shape[-1])):
+            found += int((row.astype(np.uint64) * weights).sum(dtype=np.uint64)) * _weight(f"{name}/{k}")
+    found %= 1 << 64
+    return found - (1 << 64) if found >> 63 else found
+
+
+@lru_cache
+def _weight(name: str) -> int:
+    return int.from_bytes(sha256(name.encode()).digest()[:8], "little") | 1
+
+
+@lru_cache(4)
+def _weights(first: int, stop: int) -> NDArray[np.uint64]:
+    return _mixed(np.arange(first, stop))
+
+
+def _mixed(cells: Array) -> NDArray[np.uint64]:
+    """An odd number for each cell: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014, OOPSLA)."""
+    z = cells.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    found: NDArray[np.uint64] = (z ^ (z >> np.uint64(31))) | np.uint64(1)
+    return found

@@ -1,0 +1,61 @@
+"""What a run is, in words and numbers that JSON can hold: for programs that have neither its files nor its model."""
+
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from steppe.engine.plan import Plan
+from steppe.grid import as_plain
+from steppe.variable import Role, Variable
+
+
+def facts_of(plan: Plan) -> dict[str, Any]:
+    """Model, identity, declarations of variables, grid, clock, parameters as the run begins, options.
+
+    Of a variable `low` and `high` are None where there is no limit; `settable` says whether it can be set.
+    """
+    clock, model = plan.clock, plan.model
+    return {
+        "model": model.name,
+        "version": model.version,
+        "digest": model.digest,
+        "title": plan.provenance["title"],
+        "weather": plan.provenance["weather"],
+        "identity": plan.identity,
+        "variables": [_of_variable(variable) for variable in model.variables.values()],
+        "grid": as_plain(plan.grid),
+        "clock": {
+            "start": clock.start.isoformat(),
+            "step": None if clock.step is None else clock.step.total_seconds(),
+            "calendar": clock.calendar,
+            "units": f"days since {clock.start:%Y-%m-%d}",
+        },
+        "steps": plan.steps,
+        "parameters": {name: "per cell" if np.ndim(value) else float(value) for name, value in plan.chosen.values.items()},
+        "options": dict(plan.chosen.options),
+        "dtype": plan.run.engine.dtype,
+        "on_bad_cell": plan.run.engine.on_bad_cell,
+        "outputs": list(dict.fromkeys([*plan.run.output.variables, *(n for series in plan.run.output.series for n in series.variables)])),
+    }
+
+
+def _of_variable(variable: Variable) -> dict[str, Any]:
+    given = variable.role in (Role.STATE, Role.PARAMETER) or (variable.role is Role.FORCING and variable.initial is not None)
+    internal = variable.name in ("bad_code", "bad_step")
+    return {
+        "name": variable.name,
+        "role": variable.role.value,
+        "dims": list(variable.dims),
+        "units": variable.units,
+        "dtype": variable.dtype,
+        "long_name": variable.long_name,
+        "standard_name": variable.standard_name,
+        "low": variable.low if isfinite(variable.low) else None,
+        "high": variable.high if isfinite(variable.high) else None,
+        "initial": variable.initial,
+        "source": variable.source,
+        "cell_methods": variable.cell_methods,
+        "settable": given and not variable.settable_by and not internal,
+        "settable_by": list(variable.settable_by),
+    }

@@ -1,0 +1,191 @@
+"""What of a run is on the disk and how it gets there: the store of results, checkpoints, how far it is. Rank 0 has it; all ranks write.
+
+keep ──> every rank copies, then writes its tiles behind the run ──> seal_what_is_durable ──> finish
+         the run goes on meanwhile                                    all ranks have written: a checkpoint, and progress.json
+"""
+
+import platform
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from steppe.engine.crew import Crew
+from steppe.engine.part import Part
+from steppe.engine.plan import Plan
+from steppe.errors import Failure
+from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store
+
+
+@dataclass(frozen=True)
+class _Keeping:
+    """A checkpoint on its way to the disk. number: how many its run will have begun with it; begin: on the clock."""
+
+    number: int
+    aside: Path
+    step: int
+    applied: int
+    date: str
+    complete: bool
+    records: dict[str, int]
+    spent: Spent
+    begin: float
+
+
+class Keeper:
+    """Keeps one run, which its part of a crew computes.
+
+    Parameters
+    ----------
+    folder
+        Held for writing.
+    plan
+        The run.
+    crew, number
+        The ranks, and the number of their parts of it.
+    """
+
+    def __init__(self, folder: RunFolder, plan: Plan, crew: Crew, number: int) -> None:
+        self.folder = folder
+        self.seconds = 0.0
+        """What the last checkpoint took from its beginning until it was durable."""
+        self._plan, self._crew, self._number = plan, crew, number
+        self._path: Path | None = None
+        self._untold = False
+        self._keeping: _Keeping | None = None
+        self._begun = 0
+        self._progress = Progress("running")
+
+    # ---- where it begins ------------------------------------------------------------------------------------------------------------
+    def create(self) -> None:
+        """Makes the store of a run that begins, and has all ranks begin it.
+
+        Raises
+        ------
+        NoSpaceError, Failure
+            The system refused.
+        """
+        self.folder.drop_output()
+        self.folder.write_run(self._plan.run.as_toml())
+        create_store(self.folder.output, self._part.outputs.groups, self._plan.provenance | {"steppe_run": self.folder.id})
+        self._order("open", output=str(self.folder.output), checkpoint="")
+        self._progress = Progress("running", 0, self._date(0))
+        self._progress.write(self.folder.path)
+
+    def go_on_from(self, checkpoint: Checkpoint) -> None:
+        """Has all ranks go on from a checkpoint; what was written after it is removed.
+
+        Raises
+        ------
+        DamagedError
+            The store is not what was written.
+        """
+        state = "finished" if checkpoint.step >= self._plan.steps else "running"
+        manifest = checkpoint.manifest
+        spent, name = Spent(**manifest["spent"]), checkpoint.path.name
+        self._progress = Progress(state, checkpoint.step, self._date(checkpoint.step), manifest["records"], name, spent)
+        if state == "running":  # readers must not look for what is removed next
+            self._progress.write(self.folder.path)
+        self._order("open", output=str(self.folder.output), checkpoint=str(checkpoint.path))
+
+    # ---- checkpoints ----------------------------------------------------------------------------------------------------------------
+    def keep(self, step: int, spent: Spent, applied: int | None = None) -> None:
+        """Begins a checkpoint of copies, so that the run can go on meanwhile.
+
+        step: steps done. applied: the seq of the last action applied at this step, of a run that is steered; such a checkpoint has
+        the same name for the same position.
+        """
+        if self._keeping:  # the last one is not written yet, and there is room for the copies of one
+            self.finish()
+        begin = time.monotonic()
+        self._begun += 1
+        outputs = self._part.outputs
+        complete = step >= self._plan.steps and outputs.complete
+        aside = Checkpoint.begin(self.folder.checkpoints, step, applied)
+        records = dict(outputs.writer.records)
+        self._keeping = _Keeping(self._begun, aside, step, applied or 0, self._date(step), complete, records, spent, begin)
+        self._order("keep", aside=str(aside))
+
+    def seal_what_is_durable(self) -> None:
+        """Has a checkpoint of which all ranks have written their tiles sealed behind, with the records that can be read from now on."""
+        keeping = self._keeping
+        if keeping is None or self._crew.said.kept < keeping.number:
+            return
+        self._keeping = None
+        digests, contents, writer = self._order("collect"), self._part.contents, self._part.outputs.writer
+
+        def seal() -> None:
+            if keeping.complete:
+                writer.mark_complete()
+            step, date, records, spent = keeping.step, keeping.date, keeping.records, keeping.spent
+            manifest = {
+                "date": date,
+                "calendar": self._plan.clock.calendar,
+                "records": records,
+                "spent": asdict(spent),
+                "software": software(),
+                "applied": keeping.applied,
+            }
+            path = Checkpoint.seal(keeping.aside, contents, digests, manifest, self._plan.identity)
+            progress = Progress("finished" if keeping.complete else "running", step, date, records, path.name, spent)
+            progress.write(self.folder.path)
+            self._progress = progress
+            self._path, self._untold, self.seconds = path, True, time.monotonic() - keeping.begin
+
+        writer.do(seal)
+
+    def finish(self) -> Path:
+        """Returns when the checkpoint that was begun last is durable; gives its folder.
+
+        Raises
+        ------
+        NoSpaceError, Failure
+            It cannot be written; the one before is safe.
+        """
+        writer = self._part.outputs.writer
+        writer.wait()  # the others sleep meanwhile: an order is waited for awake
+        if self._keeping:
+            self._order("wait")
+            self.seal_what_is_durable()
+            writer.wait()
+        assert self._path is not None, "the writer has done what it was asked for"
+        return self._path
+
+    def tell(self, say: Callable[[Path], None]) -> None:
+        """Calls `say` with a checkpoint that nobody was told of yet."""
+        if self._untold and self._path:
+            self._untold = False
+            say(self._path)
+
+    def leave(self, failure: Failure | None = None) -> None:
+        """Says how the run was left; a checkpoint that is not durable is given up."""
+        if self._keeping:
+            shutil.rmtree(self._keeping.aside, ignore_errors=True)
+        if self._progress.state != "running":
+            return
+        if failure is None:
+            replace(self._progress, state="stopped").write(self.folder.path)
+            return
+        with suppress(Failure):  # the disk may still be full; the failure that ends the run is the one to tell
+            replace(self._progress, state="failed", message=str(failure)).write(self.folder.path)
+
+    @property
+    def _part(self) -> Part:
+        return self._crew.part(self._number)
+
+    def _order(self, what: str, **arguments: object) -> dict[int, bytes]:
+        found: dict[int, bytes] = self._crew.order(self._number, what, **arguments)
+        return found
+
+    def _date(self, step: int) -> str:
+        return f"{self._plan.clock.date(step):%Y-%m-%d}"
+
+
+@cache
+def software() -> dict[str, str]:
+    """What may decide the last bits of a result beside its inputs: versions of libraries, kind of processor."""
+    return {**{name: version(name) for name in ("numpy", "llvmlite")}, "processor": platform.machine()}

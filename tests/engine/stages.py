@@ -1,0 +1,60 @@
+"""What tests of stages share: a stage on some ranks, and what is sent to it."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steppe.comm import World, run_threads
+from steppe.control import OPEN_END, Leg
+from steppe.engine import Crew, Plan, Stage, obey, read_run_file
+
+OWN = [Leg(1, OPEN_END, OPEN_END)]  # the path of the first branch
+
+
+def on_stage(run_file: Path, work: Callable[[Stage], Any], ranks: int = 1, **changes: str) -> Any:
+    """What `work` makes of a stage of the run on rank 0 while the others obey; the stage is closed, nothing is saved."""
+
+    def rank(world: World) -> Any:
+        if world.rank:
+            return obey(world, cores=1)
+        crew = Crew(world)
+        try:
+            plan = Plan.of(read_run_file(run_file, {key.replace("__", "."): value for key, value in changes.items()}), cores=1)
+            stage = Stage(plan.run.output.path, plan, crew)
+            try:
+                return work(stage)
+            finally:
+                stage.close()
+        finally:
+            crew.dismiss()
+
+    return run_threads(ranks, rank)[0]
+
+
+def to(stage: Stage, step: int, branches: tuple[int, ...] = (1,), looked: bool = False) -> None:
+    """Steps on until a step."""
+    while stage.position(branches[0]).step < step:
+        stage.advance(branches, step, looked)
+
+
+def sent(stage: Stage, values: Any) -> str:
+    """Puts an array among the uploads of a run; gives its digest."""
+    data = np.asarray(values).tobytes()
+    folder = stage.plan.run.output.path / "uploads"
+    folder.mkdir(exist_ok=True)
+    (folder / hashlib.sha256(data).hexdigest()).write_bytes(data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def setting(variable: str, value: float | None = None, **rest: Any) -> dict[str, Any]:
+    """The arguments of an action that sets something."""
+    return {"variable": variable, "operation": "set", "value": value, "upload": "", "cells": "", **rest}
+
+
+def seen(stage: Stage, name: str, branch: int = 1, **rest: Any) -> np.ndarray:
+    """The values of a variable."""
+    head, body = stage.get(branch, {"name": name, "packed": True, **rest})
+    return np.frombuffer(body, head["dtype"]).reshape(head["shape"])

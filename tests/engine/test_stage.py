@@ -1,0 +1,221 @@
+"""A run that is steered: the same state at the same position, however it came there, on any number of ranks."""
+
+import json
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+
+import steppe
+from steppe.engine import Stage
+from steppe.errors import DamagedError, Failure, NotComputedError, RequestError, UnknownNameError
+from steppe.grid import from_plain
+from tests.engine.stages import OWN, on_stage, seen, sent, setting, to
+from tests.engine.test_simulation import digest
+from tests.scenario import copied
+
+RANKS = (1, 2, 3)
+
+
+def test_a_stage_that_nobody_steers_makes_the_run_of_the_command(wide_scenario, made_wide_scenario, tmp_path):
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 420)
+        stage.save(1)
+
+    on_stage(wide_scenario, work, 2)
+    other = copied(made_wide_scenario, tmp_path / "command")
+    assert digest(wide_scenario.parent / "out") == digest(steppe.run(other))
+
+
+def test_what_a_run_is_can_be_told_in_json(scenario):
+    def work(stage: Stage) -> None:
+        facts = json.loads(json.dumps(stage.describe(), allow_nan=False))
+        assert from_plain(facts["grid"]).digest == stage.plan.grid.digest
+        variables = {variable["name"]: variable for variable in facts["variables"]}
+        assert variables["water"]["settable"]
+        assert variables["irrigation"]["settable"]
+        assert not variables["runoff"]["settable"]
+        assert not variables["rain"]["settable"]
+        assert variables["water"]["units"] == "mm"
+        assert facts["steps"] == 420
+        assert facts["parameters"]["capacity"] == 120.0
+
+    on_stage(scenario, work)
+
+
+def steered(stage: Stage) -> list[Any]:
+    """A session with changes of every kind; what it found, and where."""
+    cells = sent(stage, np.arange(40, 90, dtype="<u4"))
+    halves = sent(stage, np.linspace(0.5, 1.0, stage.plan.grid.n_cells, dtype="<f4"))
+    actions = [
+        (20, 3, setting("capacity", 80.0)),
+        (20, 4, setting("water", 2.0, operation="scale", cells=cells)),
+        (20, 6, setting("water", -1.0, cells=cells)),
+        (50, 8, setting("water", 5.0, operation="add")),
+        (50, 9, setting("capacity", 1.5, operation="scale", cells=cells)),
+        (77, 10, setting("water", upload=halves, operation="scale")),
+        (77, 12, setting("runoff", 1.0)),
+        (80, 13, setting("irrigation", 20.0, cells=cells)),
+        (80, 14, setting("watr", 20.0)),
+        (80, 15, setting("water", upload=halves, cells=cells)),
+    ]
+    found: list[Any] = [stage.load(1, OWN)]
+    for step, seq, arguments in actions:
+        if (step, seq) > stage.position(1):
+            to(stage, step)
+            found.append(stage.apply(1, seq, "set", arguments))
+            assert stage.position(1) == (step, seq)
+    to(stage, 100)
+    return [*found, *(seen(stage, name).tolist() for name in ("water", "capacity", "runoff", "rain"))]
+
+
+@pytest.fixture(scope="module")
+def session(made_wide_scenario, tmp_path_factory):
+    """What a session finds on one rank."""
+    return on_stage(copied(made_wide_scenario, tmp_path_factory.mktemp("session")), steered)
+
+
+def test_outcomes_tell_what_was_done_and_why_not(session):
+    outcomes = session[1:-4]
+    assert [outcome.ok for outcome in outcomes] == [True, True, False, True, True, True, False, True, False, False]
+    assert outcomes[0].detail == {"variable": "capacity", "cells": 692, "before": 692 * 120.0, "after": 692 * 80.0}
+    assert outcomes[1].detail["after"] == pytest.approx(2.0 * outcomes[1].detail["before"], rel=1e-6)
+    codes = [outcome.detail["code"] for outcome in outcomes if not outcome.ok]
+    assert codes == ["out-of-range", "derived-variable", "unknown-variable", "array-shape"]
+    assert outcomes[2].digest == outcomes[1].digest
+    assert outcomes[3].digest != outcomes[2].digest
+
+
+@pytest.mark.parametrize("ranks", RANKS[1:])
+def test_ranks_do_not_change_what_a_session_finds(wide_scenario, session, ranks):
+    assert on_stage(wide_scenario, steered, ranks) == session
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_a_session_goes_on_from_its_checkpoint_as_if_it_had_not_ended(wide_scenario, session, ranks):
+    def first(stage: Stage) -> Any:
+        stage.load(1, OWN)
+        to(stage, 20)
+        stage.apply(1, 3, "set", setting("capacity", 80.0))
+        saved = stage.save(1)
+        assert stage.save(1) == saved
+        to(stage, 33)
+        stage.apply(1, 4, "set", setting("water", 0.0))  # lost
+        return saved
+
+    def then(stage: Stage) -> Any:
+        assert stage.load(1, OWN) == saved.position
+        assert stage.save(1).name == saved.name
+        return steered(stage)
+
+    saved = on_stage(wide_scenario, first, ranks)
+    assert (saved.name, saved.position) == ("0000000020-3", (20, 3))
+    assert saved.bytes > 692 * 4
+    assert on_stage(wide_scenario, then, 4 - ranks)[2:] == session[3:-4] + session[-4:]
+
+
+def test_a_checkpoint_beyond_the_path_is_not_taken(scenario):
+    def first(stage: Stage) -> None:
+        stage.load(1, OWN)
+        for step in (10, 20):
+            to(stage, step)
+            stage.save(1, pin=step == 10)
+        for step in (30, 40):
+            to(stage, step)
+            stage.save(1)
+
+    on_stage(scenario, first)
+    kept = sorted(path.name for path in (scenario.parent / "out" / "checkpoints").iterdir())
+    assert kept == ["0000000010", "0000000030", "0000000040"]
+    for limit, expected in (((40, 0), (40, 0)), ((39, 7), (30, 0)), ((29, 0), (10, 0)), ((9, 0), (0, 0))):
+        copy = copied(scenario, scenario.parent.parent / f"copy{limit[0]}")
+        assert on_stage(copy, lambda stage, limit=limit: stage.load(1, [(1, *limit)])) == expected
+        shutil.rmtree(copy.parent)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_looks_get_the_last_step_and_move_only_once(wide_scenario, ranks):
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        request = {"name": "water", "box": [144.0, -22.0, 145.0, -20.0]}
+        cells = stage.plan.grid.select({"box": request["box"]})
+        with pytest.raises(NotComputedError, match="belongs to a step"):
+            stage.get(1, {"name": "runoff"})
+        to(stage, 20)
+        assert stage.answer(1, request) is None
+        head, body = stage.get(1, request)
+        assert (head["step"], head["seq"], head["units"], head["dims"]) == (20, 0, "mm", ["lat", "lon"])
+        moved = stage.moved["water"]
+        assert moved == head["moved"] == 4 * (692 if ranks == 1 else len(cells))
+        again, same = stage.answer(1, request)
+        assert (again["moved"], bytes(same), stage.moved["water"]) == (0, bytes(body), moved)
+        values = np.frombuffer(body, head["dtype"]).reshape(head["shape"])
+        whole = stage.plan.grid.unpack(seen(stage, "water"))
+        rows, columns = np.divmod(stage.plan.grid.order[cells], 27)
+        np.testing.assert_array_equal(values, whole[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1])
+        to(stage, 21)
+        assert stage.answer(1, request)[0]["step"] == 21  # it is shown while somebody looks
+        packed = seen(stage, "water")
+        listed = sent(stage, np.array([5, 600, 5, 13], "<u4"))
+        assert seen(stage, "water", cells=listed).tolist() == packed[[5, 600, 5, 13]].tolist()
+        assert seen(stage, "water", stride=3).tolist() == packed[::3].tolist()
+        place = [float(stage.plan.grid.cell_lon[70]), float(stage.plan.grid.cell_lat[70])]
+        assert seen(stage, "runoff", at=[place, place]).tolist() == seen(stage, "runoff")[[70, 70]].tolist()
+        head, body = stage.get(1, {"name": "water", "stride": 2})
+        np.testing.assert_array_equal(
+            np.frombuffer(body, head["dtype"]).reshape(head["shape"]), stage.plan.grid.unpack(seen(stage, "water"))[::2, ::2]
+        )
+
+    on_stage(wide_scenario, work, ranks)
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "sentence"),
+    [
+        ({"name": "watr"}, UnknownNameError, 'Did you mean "water"?'),
+        ({"name": "water", "wdth": 3}, RequestError, 'A request has no "wdth".'),
+        ({}, RequestError, "needs the name of a variable"),
+        ({"name": "water", "box": [1.0, 2.0, 3.0]}, RequestError, '"box" needs 4 numbers'),
+        ({"name": "water", "at": [[144.0, float("nan")]]}, RequestError, '"at" needs 2 numbers'),
+        ({"name": "water", "stride": 0}, RequestError, '"stride" is 0'),
+        ({"name": "water", "at": [[144.0, -21.0]], "box": [144.0, -22.0, 145.0, -20.0]}, RequestError, "Ask for one of"),
+        ({"name": "water", "step": 30}, NotComputedError, "step 30 is not at hand"),
+        ({"name": "water", "cells": "0" * 64}, DamagedError, "cannot be read"),
+        ({"name": "water", "cells": "../../etc/passwd"}, RequestError, "no SHA-256"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_and_changes_nothing(scenario, request_, error, sentence):
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 3)
+        before = stage.get(1, {"name": "water"})
+        with pytest.raises(error) as caught:
+            stage.get(1, request_)
+        assert sentence in str(caught.value)
+        assert bytes(stage.get(1, {"name": "water"})[1]) == bytes(before[1])
+
+    on_stage(scenario, work)
+
+
+def test_an_action_that_comes_twice_is_a_defect(scenario):
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        stage.apply(1, 5, "set", setting("water", 1.0))
+        with pytest.raises(Failure, match="Action 5 came after 5"):
+            stage.apply(1, 5, "set", setting("water", 2.0))
+        assert (seen(stage, "water") == 1.0).all()
+
+    on_stage(scenario, work)
+
+
+def test_damaged_uploads_are_named(scenario):
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        name = sent(stage, np.arange(4, dtype="<u4"))
+        (scenario.parent / "out" / "uploads" / name).write_bytes(b"....")
+        with pytest.raises(DamagedError, match="its hash is wrong"):
+            stage.apply(1, 1, "set", setting("water", 1.0, cells=name))
+
+    on_stage(scenario, work)
