@@ -25,6 +25,7 @@ from steppe.api.replies import (
     Whoami,
 )
 from steppe.api.requests import (
+    EXACTLY_ONE,
     At,
     Change,
     Checkpoint,
@@ -40,11 +41,13 @@ from steppe.api.requests import (
     Skip,
     Step,
     canonical,
+    missing_choice,
 )
 
 ROLES = ("view", "steer", "admin")  # each may do what those before it may
 
 __all__ = [
+    "EXACTLY_ONE",
     "KINDS",
     "MEDIA_TYPE",
     "ROLES",
@@ -86,4 +89,5 @@ __all__ = [
     "canonical",
     "decode",
     "encode_head",
+    "missing_choice",
 ]

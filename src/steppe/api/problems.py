@@ -12,6 +12,7 @@ class Kind(NamedTuple):
 
 
 KINDS: dict[str, Kind] = {
+    "bad-http": Kind(400, "What arrived is no HTTP request", "Use a client that speaks HTTP/1.1."),
     "bad-query": Kind(400, "The query is wrong", "Each key is given once and is one of those that the problem lists."),
     "bad-json": Kind(
         400, "The body is no JSON that is taken", "Send one object of at most 32 levels, each key once, finite 64-bit numbers."
@@ -43,6 +44,7 @@ KINDS: dict[str, Kind] = {
     "already-finished": Kind(409, "The operation is over", "What is done is undone by a rewind."),
     "name-taken": Kind(409, "The name is taken", "Choose another one."),
     "engine-busy-conflict": Kind(409, "The run cannot do this now", "Wait for the state that the problem names."),
+    "scenario-closed": Kind(409, "The scenario was left by a rewind", "Branch off it: its past is still there."),
     "expired-checkpoint": Kind(410, "The checkpoint is no longer kept", "Rewind to the date; it is computed again."),
     "version-stale": Kind(412, "Somebody steered in the meantime", "Look at what changed, and send the order with the new version."),
     "step-passed": Kind(412, "The scenario does not stand at this step", "Look where it stands now, and decide again."),

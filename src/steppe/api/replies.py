@@ -26,7 +26,7 @@ class ScenarioInfo(Struct, kw_only=True):
     step: Annotated[int, Meta(description="Steps done.")]
     seq: Annotated[int, Meta(description="Number of the last change that was made at this step; 0 when none was.")]
     target: Annotated[int, Meta(description="The step that it goes to.")]
-    date: Annotated[str | None, Meta(description="The date that the state belongs to.")] = None
+    date: Annotated[str | None, Meta(description="The date that was done last.")] = None
     state: str = ""
 
 

@@ -63,7 +63,12 @@ When = Annotated[
 Where = Annotated[
     str | Region, Meta(description='"all", the name of a region, or {"box": ...}, {"polygon": ...}, {"cell": ...}, {"cells": ...}.')
 ]
-Scenario = Annotated[Name, Meta(description="The scenario that is meant.")]
+Scenario = Annotated[
+    str,
+    Meta(
+        pattern="^[A-Za-z0-9][A-Za-z0-9._@-]{0,79}$", max_length=80, description="The scenario that is meant; one that was left is name@n."
+    ),
+]
 
 
 class Login(_Request, kw_only=True):
@@ -77,7 +82,7 @@ class Step(_Request, kw_only=True):
 
     scenario: Scenario = "main"
     steps: Annotated[int, Meta(ge=1, le=STEPS, description="So many steps beyond all that was ordered before.")] | None = None
-    until: Annotated[Date, Meta(description="Up to this date.")] | None = None
+    until: Annotated[Date, Meta(description="Until this date is done.")] | None = None
     end: Annotated[bool, Meta(description="To the end of the run.")] = False
     speed: Annotated[float, Meta(gt=0.0, le=1e6, description="At most so many steps a second; as fast as can be when absent.")] | None = (
         None
@@ -111,7 +116,7 @@ class Set(Change, kw_only=True):
 class Event(Change, kw_only=True):
     """A change at a step or date that is still to come."""
 
-    when: Annotated[At, Meta(description="The step or date at which it happens.")]
+    when: Annotated[At, Meta(description="The step or date before which it happens.")]
     scenario: Scenario = "main"
 
 
@@ -123,7 +128,7 @@ class Checkpoint(_Request, kw_only=True):
 
 
 class Origin(_Request, kw_only=True):
-    """Where a new scenario begins: at the present end of a scenario, or at a step or date of its past."""
+    """Where a new scenario begins: where another one stands, or at a step or the end of a date of its past."""
 
     scenario: Scenario = "main"
     step: StepNumber | None = None
@@ -141,7 +146,7 @@ class NewScenario(_Request, kw_only=True):
 
 
 class Rewind(_Request, kw_only=True):
-    """Go back: exactly one of step and date."""
+    """Go back: exactly one of step and date, which names its end."""
 
     step: StepNumber | None = None
     date: Date | None = None
@@ -157,6 +162,26 @@ class Skip(_Request, kw_only=True):
     """Go on without a command that brings the engine down."""
 
     seq: Annotated[int, Meta(ge=1, le=2**62, description="Number of the command.")]
+
+
+EXACTLY_ONE: dict[type[Struct], tuple[str, ...]] = {
+    At: ("step", "date"),
+    Region: ("box", "polygon", "cell", "cells"),
+    Step: ("steps", "until", "end"),
+    Set: ("value", "upload"),
+    Event: ("value", "upload"),
+    Change: ("value", "upload"),
+    Rewind: ("step", "date"),
+}  # members of which one is given, and no more
+
+
+def missing_choice(request: Struct) -> str | None:
+    """What is wrong when not exactly one of the members of `EXACTLY_ONE` is given; None when one is."""
+    names = EXACTLY_ONE.get(type(request), ())
+    given = [name for name in names if getattr(request, name) is not None and getattr(request, name) is not False]
+    if len(given) == 1 or not names:
+        return None
+    return f"Exactly one of {', '.join(names)} is to be given, not {' and '.join(given) or 'none'}."
 
 
 def canonical(request: Struct) -> bytes:
