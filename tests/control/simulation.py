@@ -17,7 +17,7 @@ from steppe.control import OPEN_END, Leg, Outcome, Position, Saved
 from steppe.control.actor import Actor
 from steppe.control.journal import Accepted, Journal, Order, Refused
 from steppe.control.supervisor import Supervisor
-from steppe.control.wire import Beat, Buffer, FrameReader, Hello, Message, frame
+from steppe.control.wire import Beat, Buffer, FrameReader, Hello, Leave, Message, frame
 from steppe.errors import NoSpaceError
 
 STEPS = 400
@@ -106,6 +106,10 @@ class ToyStage:
 
     def load(self, branch: int, path: Sequence[Leg]) -> Position:
         known = [State()]
+        end = Position(path[-1].step, path[-1].seq)
+        for kept in (self._ring, self._disk.saved):  # what lies beyond the end is of a past that may change
+            if branch in kept:
+                kept[branch] = [state for state in kept[branch] if state.position <= end]
         for leg in path:
             limit = Position(leg.step, leg.seq)
             kept = [*self._ring.get(leg.branch, []), *self._disk.saved.get(leg.branch, [])]
@@ -200,20 +204,31 @@ class Engine:
 
     def __init__(self, play: Play, epoch: int, ended: Callable[[str, str], None]) -> None:
         self.play, self.epoch, self._ended = play, epoch, ended
-        self.alive, self.hanging = True, False
+        self.alive, self.hanging, self._waited = True, False, 0
         self.link: Connection | None = None
-        self.stage = ToyStage(play.world, play.disk)
-        self.actor = Actor(self.stage, self._tell, play.world.now)
-        play.world.later(0.1 + play.world.chance.random() * 0.3, self._turn)
-        play.world.later(0.1 + play.world.chance.random() * 0.3, self._beat)
-        play.world.later(0.1, self._dial)
+        self.actor = Actor(ToyStage(play.world, play.disk), self._tell, play.world.now)
+        play.world.later(0.1 + play.world.chance.random() * 0.3, self._begin)
+
+    def _begin(self) -> None:
+        """Waits for the lock on the run folder, ends whoever does not give it up, then lives."""
+        others = [other for other in self.play.engines if other.alive and other.epoch < self.epoch]
+        self._waited += 1
+        if others and self._waited > 100:
+            others[0].kill()
+        if others:
+            self.play.world.later(0.05, self._begin)
+        elif self.alive:
+            for live in (self._turn, self._beat, self._dial):
+                self.play.world.soon(live)
 
     def _tell(self, message: Message, body: Buffer) -> None:
         if self.link and self.alive:
             self.link.up.send(message, body)
 
     def hear(self, message: Message, body: bytearray) -> None:
-        if self.alive and not self.hanging:
+        if isinstance(message, Leave):
+            self.kill()
+        elif self.alive and not self.hanging:
             self.actor.hear(message)
 
     def _turn(self) -> None:
@@ -223,7 +238,7 @@ class Engine:
 
     def _beat(self) -> None:
         if self.alive:
-            if not self.hanging:
+            if not self.hanging and self.link:
                 self._tell(Beat(self.actor.positions()), b"")
             self.play.world.later(0.1, self._beat)
 
@@ -428,7 +443,7 @@ class Play:
         for branch in self.journal.branches():
             answers: list[Any] = []
             self.supervisor.ask(branch.name, {}, answers.append)
-            assert self.world.run(lambda answers=answers: bool(answers), 120), f"branch {branch.id} does not answer"
+            assert self.world.run(lambda answers=answers: bool(answers), 400), f"branch {branch.id} does not answer"
             assert isinstance(answers[0], tuple), repr((answers[0], self.supervisor.info()))
             head, body = answers[0]
             expected = self.fold(branch.id, head["step"])
@@ -445,7 +460,7 @@ class Play:
 def play(seed: int, **options: Any) -> Play:
     """Plays a seed to its end and checks it."""
     made = Play(seed, **options)
-    assert made.world.run(made.at_rest, 60), f"seed {seed}: no rest; {made.supervisor.info() if made.supervisor else None}"
+    assert made.world.run(made.at_rest, 400), f"seed {seed}: no rest; {made.supervisor.info() if made.supervisor else None}"
     made.check()
     return made
 

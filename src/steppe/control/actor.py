@@ -52,7 +52,10 @@ class Stage(Protocol):
         """What the run is, as JSON would have it: declarations, grid, clock, `steps`, parameters."""
 
     def load(self, branch: int, path: Sequence[Leg]) -> Position:
-        """Makes the branch stand at the best position that is known on its path; it may stand there already."""
+        """Makes the branch stand at the best position that is known on its path; it may stand there already.
+
+        States of the branch beyond the end of its path, durable ones too, are forgotten: what led to them may change.
+        """
 
     def position(self, branch: int) -> Position:
         """Where a loaded branch stands."""
@@ -123,7 +126,6 @@ class Actor:
 
     def greet(self) -> None:
         """Says all that a new server, or one that has missed something, must know."""
-        self._tell(Described(), json.dumps(self._stage.describe()).encode())
         for outcome in self._outcomes.values():
             self._tell(outcome)
         for branch, course in self._courses.items():
@@ -131,6 +133,7 @@ class Actor:
                 self._tell(Boundary(seq, branch, step))
             if course.failed:
                 self._tell(course.failed)
+        self._tell(Described(), json.dumps(self._stage.describe()).encode())
 
     def hear(self, message: Message) -> None:
         """Takes a message of the server. Said twice it does no harm."""

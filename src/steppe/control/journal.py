@@ -225,7 +225,20 @@ class Journal:
         return Branch(*row)
 
     def path(self, branch: int) -> list[Leg]:
-        """The way to a branch's state: ancestors up to each fork, then its own."""
+        """The way to a state of a branch that an engine may begin with.
+
+        It ends before an action of which nobody has heard what it did, so that it happens again and says so.
+        """
+        *ancestors, own = self._legs(branch)
+        row = self._one(
+            "SELECT at_step, place - 1 FROM command WHERE branch = ? AND kind = 'set' AND at_step IS NOT NULL AND outcome IS NULL "
+            "ORDER BY at_step, place LIMIT 1",
+            (branch,),
+        )
+        return [*ancestors, Leg(branch, *min((own.step, own.seq), row or (OPEN_END, OPEN_END)))]
+
+    def _legs(self, branch: int) -> list[Leg]:
+        """Ancestors up to each fork, then the branch itself."""
         legs: list[Leg] = []
         limit = Position(self.branch(branch).closed_step, self.branch(branch).closed_place)
         at: int | None = branch
@@ -416,7 +429,7 @@ class Journal:
         Of ancestors what changes the state; of the branch itself also what is still to be done.
         """
         found: list[Command] = []
-        for leg in self.path(branch):
+        for leg in self._legs(branch):
             rows = self._base.execute(
                 f"SELECT {_COMMAND} FROM command WHERE branch = ? AND at_step IS NOT NULL AND outcome IS NOT 'cancelled' "
                 "AND (kind = 'set' OR (kind = 'checkpoint' AND outcome IS NULL AND branch = ?)) ORDER BY seq",

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from steppe.control.journal import ACTIONS, Accepted, Branch, Command, Journal, Order, Refused, ReplayDiffersError
+from steppe.control.journal import ACTIONS, FIRST_NAME, Accepted, Branch, Command, Journal, Order, Refused, ReplayDiffersError
 from steppe.control.wire import (
     OPEN_END,
     Action,
@@ -150,6 +150,7 @@ class Supervisor:
         self._patience, self._silent = HANGING, False
         self._deaths_here, self._steps_then = 0, -1
         self._courses: dict[int, _Course] = {}
+        self._described = False  # an engine has said all that it knew before it was called
         self._branches = {each.id: each for each in journal.branches()}
         self._last = max((each.seq for each in journal.commands()), default=0)
         self._questions: dict[int, _Question] = {}
@@ -207,17 +208,19 @@ class Supervisor:
         self.journal.engine_says(hello.epoch, hello.host, hello.pid)
         self._heard()
         self.state, self.problem = "loading", None
-        self._courses = {}
-        for branch in self._branches.values():
-            if branch.id == self.journal.branch("main").id or self._has_work(branch):
-                self._load(branch.id)
-            if branch.closed_step < OPEN_END:
-                self._send(Drop(branch.id))  # the engine may not have heard of it
+        self._courses, self._described = {}, False
         for question in [*self._questions.values()]:
             self._waiting.setdefault(question.key, question)
         self._questions.clear()
         self._ask_on()
         self._watch()
+
+    def _load_all(self) -> None:
+        for branch in self._branches.values():
+            if branch.name == FIRST_NAME or self._has_work(branch):
+                self._load(branch.id)
+            elif branch.closed_step < OPEN_END:
+                self._send(Drop(branch.id))  # the engine may not have heard of it
 
     def _watch(self) -> None:
         self._after("watch", SILENT / 2, self._watch)
@@ -357,6 +360,8 @@ class Supervisor:
             case Described():
                 self.facts = json.loads(bytes(body))
                 self.journal.describe(self.facts or {})
+                self._described = True
+                self._load_all()
         self._ask_on()
 
     def _stands(self, branch: int, position: Position, news: bool = False) -> None:
@@ -495,7 +500,7 @@ class Supervisor:
         return any(each.outcome is None for kind in (*ACTIONS, "cancel") for each in self.journal.waiting(kind, branch.id))
 
     def _load(self, branch: int) -> None:
-        if branch not in self._courses:
+        if branch not in self._courses and self._described:
             self._courses[branch] = _Course()
             self._send(Load(branch, self.journal.path(branch)))
 
@@ -573,8 +578,8 @@ class Supervisor:
             if len(self._questions) >= QUESTIONS:
                 return
             self._load(question.branch)
-            course = self._courses[question.branch]
-            if course.position is None or course.position < course.known:
+            course = self._courses.get(question.branch)
+            if course is None or course.position is None or course.position < course.known:
                 continue  # on its way back to what people have seen
             del self._waiting[key]
             self._asked += 1

@@ -161,7 +161,10 @@ class Hello(Message, frozen=True):
 
 
 class Described(Message, frozen=True):
-    """What the run is: declarations, grid, clock, parameters. The body is JSON, as `Stage.describe` gives it."""
+    """What the run is: declarations, grid, clock, parameters; the last of what an engine says when it has called.
+
+    The body is JSON, as `Stage.describe` gives it.
+    """
 
 
 class Ready(Message, frozen=True):

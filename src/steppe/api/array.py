@@ -1,0 +1,52 @@
+"""The format `raw`: an array and what it is, in one piece that a client reads without copying.
+
+    u32 n | n bytes of JSON, filled with blanks | the array, little-endian, C order
+
+The array begins at a multiple of 64 bytes.
+"""
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+MEDIA_TYPE = "application/vnd.steppe.array"
+ALIGNED = 64  # [byte]
+HEAD = 64 * 1024  # [byte] the longest head that is read
+
+
+def encode_head(facts: Mapping[str, Any]) -> bytes:
+    """What stands before the array; a multiple of 64 bytes.
+
+    facts: variable, units, dtype, shape, dims, step, date, scenario, box, scale, offset, missing, as far as they are known. Numbers that
+    are not finite become null.
+    """
+    text = msgspec.json.encode(facts)
+    blanks = -(4 + len(text)) % ALIGNED
+    return b"".join(((len(text) + blanks).to_bytes(4, "little"), text, b" " * blanks))
+
+
+def decode(content: bytes | bytearray | memoryview) -> tuple[dict[str, Any], NDArray[Any]]:
+    """What the array is, and the array: a view of `content`, in the shape and dtype that the head says.
+
+    Raises
+    ------
+    ValueError
+        `content` is cut short, too long, or no array.
+    """
+    view = memoryview(content).cast("B")
+    length = int.from_bytes(view[:4], "little")
+    if len(view) < 4 or length > HEAD or len(view) < 4 + length:
+        raise ValueError(f"{len(view)} bytes are no array of Steppe: the head is cut short or of {length} bytes. Ask for format=raw.")
+    try:
+        facts = msgspec.json.decode(view[4 : 4 + length], type=dict[str, Any])
+        dtype = np.dtype(facts["dtype"]).newbyteorder("<")
+        shape = tuple(int(length) for length in facts["shape"])
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"The head of an array of Steppe cannot be read ({error}). Ask for format=raw.") from None
+    if dtype.hasobject or min(shape, default=0) < 0 or len(view) - 4 - length != prod(shape) * dtype.itemsize:
+        raise ValueError(f"An array of {dtype} of shape {shape} has {prod(shape) * dtype.itemsize} bytes, {len(view) - 4 - length} came.")
+    return facts, np.frombuffer(view, dtype, offset=4 + length).reshape(shape)

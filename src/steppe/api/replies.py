@@ -1,0 +1,205 @@
+"""What a server answers: one struct a reply. Members may be added; a client passes over what it does not know."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+RunState = Literal[
+    "absent", "starting", "loading", "compiling", "ready", "stepping", "paused", "recovering", "failed", "finished", "archived", "deleted"
+]
+OperationState = Literal["queued", "running", "done", "failed", "cancelled"]
+
+
+class Engine(Struct, kw_only=True):
+    """The process that computes."""
+
+    epoch: Annotated[int, Meta(description="How often an engine of this run was started.")]
+    pid: int
+    host: str
+
+
+class ScenarioInfo(Struct, kw_only=True):
+    """Where a scenario stands."""
+
+    name: str
+    branch: Annotated[int, Meta(description="Number of the branch that it stands on.")]
+    step: Annotated[int, Meta(description="Steps done.")]
+    seq: Annotated[int, Meta(description="Number of the last change that was made at this step; 0 when none was.")]
+    target: Annotated[int, Meta(description="The step that it goes to.")]
+    date: Annotated[str | None, Meta(description="The date that was done last.")] = None
+    state: str = ""
+
+
+class Info(Struct, kw_only=True):
+    """A run as it is now."""
+
+    run: str
+    state: RunState
+    version: Annotated[str, Meta(description="Steering version: changes with every command; what If-Match compares.")]
+    scenarios: list[ScenarioInfo]
+    engine: Engine | None = None
+    rate: Annotated[float | None, Meta(description="Steps a second.")] = None
+
+
+class RunList(Struct, kw_only=True):
+    """All runs of a server."""
+
+    runs: list[Info]
+
+
+class VariableInfo(Struct, kw_only=True):
+    """A variable as the model declares it."""
+
+    name: str
+    dims: list[str]
+    units: str
+    dtype: str
+    role: Literal["state", "forcing", "parameter", "derived", "diagnostic"]
+    long_name: str
+    settable: Annotated[bool, Meta(description="Whether a request may set it.")]
+    settable_by: Annotated[list[str], Meta(description="What to set in its place, when it is computed.")] = []
+    standard_name: str = ""
+    low: Annotated[float | None, Meta(description="Values below are refused.")] = None
+    high: Annotated[float | None, Meta(description="Values above are refused.")] = None
+    initial: float | None = None
+    source: str = ""
+    cell_methods: str = ""
+
+
+class VariableList(Struct, kw_only=True):
+    """All variables of a run."""
+
+    variables: list[VariableInfo]
+
+
+class Problem(Struct, kw_only=True, omit_defaults=True):
+    """What was wrong with a request (RFC 9457). Nothing was changed by it."""
+
+    type: Annotated[str, Meta(description="Where this kind of problem is explained.")]
+    title: str
+    status: int
+    detail: Annotated[str, Meta(description="What is wrong, with the value and what was expected, and what to do.")] = ""
+    instance: Annotated[str, Meta(description="The address that was asked.")] = ""
+    code: Annotated[str, Meta(description="Name of the kind of problem; the end of type.")] = ""
+    variable: str | None = None
+    value: Annotated[Any, Meta(description="What was given.")] = None
+    allowed: Annotated[Any, Meta(description="What would be taken.")] = None
+    nearest: Annotated[str | None, Meta(description="The name that is most like the one that was given.")] = None
+    position: Annotated[Any, Meta(description="Where in the request.")] = None
+
+
+class Operation(Struct, kw_only=True):
+    """An order and what became of it."""
+
+    id: Annotated[int, Meta(description="Number of the command in the journal of its run.")]
+    run: str
+    kind: str
+    state: OperationState
+    done: Annotated[int | None, Meta(description="Steps done.")] = None
+    total: Annotated[int | None, Meta(description="Steps to do.")] = None
+    eta_s: Annotated[float | None, Meta(description="Seconds that it may still take.")] = None
+    result: Any = None
+    problem: Any = None
+
+
+class Ordered(Operation, kw_only=True):
+    """An order that was accepted: it is in the journal and will be carried out once, whatever dies."""
+
+    version: Annotated[str, Meta(description="Steering version after it.")] = ""
+    target: Annotated[int | None, Meta(description="The step that the scenario now goes to.")] = None
+    at_step: Annotated[int | None, Meta(description="The step at which it takes effect; null while the engine has not named one.")] = None
+
+
+class EventInfo(Struct, kw_only=True):
+    """A change that is still to come."""
+
+    id: int
+    scenario: str
+    at_step: int | None
+    arguments: dict[str, Any]
+    date: str | None = None
+    who: str = ""
+
+
+class EventList(Struct, kw_only=True):
+    """The changes that are still to come."""
+
+    events: list[EventInfo]
+
+
+class CheckpointInfo(Struct, kw_only=True):
+    """A durable checkpoint."""
+
+    name: str
+    branch: int
+    step: int
+    seq: int
+    bytes: int
+    pinned: bool = False
+
+
+class CheckpointList(Struct, kw_only=True):
+    """The durable checkpoints of a run."""
+
+    checkpoints: list[CheckpointInfo]
+
+
+class ScenarioList(Struct, kw_only=True):
+    """The scenarios of a run."""
+
+    scenarios: list[ScenarioInfo]
+
+
+class Whoami(Struct, kw_only=True):
+    """Whose request it was."""
+
+    name: str
+    role: Literal["view", "steer", "admin"]
+    expires: Annotated[str | None, Meta(description="When the token or the session ends.")] = None
+    requests_left: Annotated[int | None, Meta(description="Requests that may be sent at once.")] = None
+
+
+class Uploaded(Struct, kw_only=True):
+    """An array that a change may now name."""
+
+    sha256: str
+    bytes: int
+
+
+class Health(Struct, kw_only=True):
+    """Whether the server is up."""
+
+    status: Literal["ok", "unavailable"]
+
+
+class Ended(Struct, kw_only=True):
+    """A run that was ended."""
+
+    run: str
+    state: Literal["archived", "deleted"]
+
+
+class SeriesInfo(Struct, kw_only=True):
+    """Values of one variable at some places over time."""
+
+    variable: str
+    units: str
+    scenario: str
+    steps: list[int]
+    dates: list[str | None]
+    places: Annotated[list[tuple[float, float]], Meta(description="Longitude and latitude of the cells' centres.")]
+    values: Annotated[list[list[float | None]], Meta(description="One list a place.")]
+
+
+class ArrayInfo(Struct, kw_only=True):
+    """An array in JSON."""
+
+    variable: str
+    units: str
+    dtype: str
+    shape: list[int]
+    dims: list[str]
+    step: int
+    date: str | None
+    scenario: str
+    values: Annotated[list[Any], Meta(description="Nested as the shape says; null where there is no value.")]

@@ -1,0 +1,199 @@
+"""What a client may ask a run to do: one struct a request, with its limits. The server decodes by them, the contract is made of them."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+STEPS = 10**9  # the most steps that anybody may name; a run of seconds for thirty years
+VERTICES = 10_000  # corners of a polygon
+CELLS = 100_000  # cells listed one by one
+
+Name = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", max_length=64, description="1 to 64 of A-Z a-z 0-9 . _ -")]
+VariableName = Annotated[
+    str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,127}$", max_length=128, description="Name of a variable of the model.")
+]
+Date = Annotated[
+    str,
+    Meta(
+        pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+        max_length=10,
+        description="Year-month-day in the calendar of the run.",
+        examples=["2001-03-05"],
+    ),
+]
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64, description="SHA-256 in hexadecimal digits.")]
+StepNumber = Annotated[int, Meta(ge=0, le=STEPS, description="A step: so many were done since the start of the run.")]
+Longitude = Annotated[float, Meta(ge=-180.0, le=360.0, description="Degrees east.")]
+Latitude = Annotated[float, Meta(ge=-90.0, le=90.0, description="Degrees north.")]
+Place = tuple[Longitude, Latitude]
+
+
+class _Request(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A request: unknown members are refused, a member that has its default value may be left out."""
+
+
+class At(_Request, kw_only=True):
+    """A moment of a run: exactly one of step and date."""
+
+    step: StepNumber | None = None
+    date: Date | None = None
+
+
+class Region(_Request, kw_only=True):
+    """A part of the grid: exactly one of box, polygon, cell and cells."""
+
+    box: Annotated[tuple[Longitude, Latitude, Longitude, Latitude], Meta(description="West, south, east, north.")] | None = None
+    polygon: (
+        Annotated[list[Place], Meta(min_length=3, max_length=VERTICES, description="Corners in turn, longitude before latitude.")] | None
+    ) = None
+    cell: Annotated[Place, Meta(description="A place in the cell.")] | None = None
+    cells: (
+        Annotated[
+            list[Annotated[int, Meta(ge=0, le=2**32 - 1)]], Meta(min_length=1, max_length=CELLS, description="Packed numbers of cells.")
+        ]
+        | None
+    ) = None
+
+
+When = Annotated[
+    Literal["after", "now"] | At,
+    Meta(description="after: behind all that was ordered before; now: at the next step's end; or a step or date that is still to come."),
+]
+Where = Annotated[
+    str | Region, Meta(description='"all", the name of a region, or {"box": ...}, {"polygon": ...}, {"cell": ...}, {"cells": ...}.')
+]
+Scenario = Annotated[
+    str,
+    Meta(
+        pattern="^[A-Za-z0-9][A-Za-z0-9._@-]{0,79}$", max_length=80, description="The scenario that is meant; one that was left is name@n."
+    ),
+]
+
+
+class Login(_Request, kw_only=True):
+    """A token, to be changed into a cookie."""
+
+    token: Annotated[str, Meta(min_length=1, max_length=128, description="The token that the server printed.")]
+
+
+class Step(_Request, kw_only=True):
+    """Compute on: exactly one of steps, until and end."""
+
+    scenario: Scenario = "main"
+    steps: Annotated[int, Meta(ge=1, le=STEPS, description="So many steps beyond all that was ordered before.")] | None = None
+    until: Annotated[Date, Meta(description="Until this date is done.")] | None = None
+    end: Annotated[bool, Meta(description="To the end of the run.")] = False
+    speed: Annotated[float, Meta(gt=0.0, le=1e6, description="At most so many steps a second; as fast as can be when absent.")] | None = (
+        None
+    )
+
+
+class Pause(_Request, kw_only=True):
+    """Stop at the end of the present step."""
+
+    scenario: Scenario = "main"
+
+
+class Change(_Request, kw_only=True):
+    """What becomes of a variable: a value, or an uploaded array of one value for each cell of the region."""
+
+    variable: VariableName
+    operation: Annotated[Literal["set", "scale", "add"], Meta(description="Put in place of the values, multiply or add.")] = "set"
+    value: Annotated[float, Meta(description="One value for all cells of the region.")] | None = None
+    upload: Annotated[Digest, Meta(description="The uploaded array, in place of value.")] | None = None
+    units: Annotated[str, Meta(max_length=64, description="Unit of the value when it is not the variable's own.")] | None = None
+    region: Where = "all"
+
+
+class Set(Change, kw_only=True):
+    """Change a variable that may be set."""
+
+    scenario: Scenario = "main"
+    when: When = "after"
+
+
+class Event(Change, kw_only=True):
+    """A change at a step or date that is still to come."""
+
+    when: Annotated[At, Meta(description="The step or date before which it happens.")]
+    scenario: Scenario = "main"
+
+
+class Checkpoint(_Request, kw_only=True):
+    """Write a durable checkpoint behind all that was ordered before."""
+
+    scenario: Scenario = "main"
+    pin: Annotated[bool, Meta(description="Keep it for ever.")] = False
+
+
+class Origin(_Request, kw_only=True):
+    """Where a new scenario begins: where another one stands, or at a step or the end of a date of its past."""
+
+    scenario: Scenario = "main"
+    step: StepNumber | None = None
+    date: Date | None = None
+
+
+class NewScenario(_Request, kw_only=True):
+    """Branch off a scenario."""
+
+    name: Name
+    origin: Annotated[Origin, Meta(description="Where it branches off; the present end of main when absent.")] | None = msgspec.field(
+        name="from", default=None
+    )
+    set: Annotated[list[Change], Meta(max_length=100, description="What is changed at once, in this order.")] = []
+
+
+class Rewind(_Request, kw_only=True):
+    """Go back: exactly one of step and date, which names its end."""
+
+    step: StepNumber | None = None
+    date: Date | None = None
+
+
+class Restart(_Request, kw_only=True):
+    """Go back to the initial state."""
+
+    scenario: Scenario = "main"
+
+
+class Skip(_Request, kw_only=True):
+    """Go on without a command that brings the engine down."""
+
+    seq: Annotated[int, Meta(ge=1, le=2**62, description="Number of the command.")]
+
+
+EXACTLY_ONE: dict[type[Struct], tuple[str, ...]] = {
+    At: ("step", "date"),
+    Region: ("box", "polygon", "cell", "cells"),
+    Step: ("steps", "until", "end"),
+    Set: ("value", "upload"),
+    Event: ("value", "upload"),
+    Change: ("value", "upload"),
+    Rewind: ("step", "date"),
+}  # members of which one is given, and no more
+
+
+def missing_choice(request: Struct) -> str | None:
+    """What is wrong when not exactly one of the members of `EXACTLY_ONE` is given; None when one is."""
+    names = EXACTLY_ONE.get(type(request), ())
+    given = [name for name in names if getattr(request, name) is not None and getattr(request, name) is not False]
+    if len(given) == 1 or not names:
+        return None
+    return f"Exactly one of {', '.join(names)} is to be given, not {' and '.join(given) or 'none'}."
+
+
+def canonical(request: Struct) -> bytes:
+    """The one JSON text of a request: members in alphabetical order, those with their default value left out, no blanks.
+
+    Two requests mean the same exactly when these bytes are equal.
+    """
+    return msgspec.json.encode(_said(request), order="sorted")
+
+
+def _said(value: Any) -> Any:
+    if isinstance(value, Struct):
+        members = ((field, getattr(value, field.name)) for field in msgspec.structs.fields(value))
+        return {field.encode_name: _said(member) for field, member in members if member != field.default}
+    return [_said(item) for item in value] if isinstance(value, list | tuple) else value

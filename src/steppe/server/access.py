@@ -1,0 +1,133 @@
+"""Who may come in: tokens with a role, sessions of people who logged in, and how often an address may fail to."""
+
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from steppe.api import ROLES
+
+SESSION = 12 * 3600.0  # [s] from the last request on
+MINUTE = 60.0  # [s]
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Somebody who came in. by_header: with a token in a header, which no other site can make a browser send."""
+
+    name: str
+    role: str
+    expires: float | None
+    by_header: bool = True
+
+    def may(self, role: str) -> bool:
+        """Whether the role is enough for what asks for `role`."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What is kept of a token: never itself. digest: its SHA-256; expires: seconds since 1970."""
+
+    name: str
+    role: str
+    digest: bytes
+    expires: float | None = None
+
+    @classmethod
+    def of(cls, name: str, role: str, text: str, expires: float | None = None) -> "Token":
+        """What is kept of the token `text`."""
+        return cls(name, role, _digest(text), expires)
+
+
+def _digest(text: str) -> bytes:
+    return sha256(text.encode("utf-8", "surrogateescape")).digest()
+
+
+def new_token() -> str:
+    """A token: 256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+class Access:
+    """The tokens and sessions of a server.
+
+    Parameters
+    ----------
+    tokens
+        Those that are taken.
+    now
+        Seconds since 1970.
+    """
+
+    def __init__(self, tokens: Iterable[Token], now: Callable[[], float] = time.time) -> None:
+        self._tokens = list(tokens)
+        self._now = now
+        self._sessions: dict[bytes, tuple[Token, float]] = {}
+        self._failures: dict[str, list[float]] = {}
+
+    def by_token(self, text: str) -> Principal | None:
+        """Whose token it is. It is compared with all, however early one fits."""
+        token = self._find(text)
+        return Principal(token.name, token.role, token.expires) if token else None
+
+    def _find(self, text: str) -> Token | None:
+        given = _digest(text)
+        found = [token for token in self._tokens if hmac.compare_digest(token.digest, given)]
+        return found[0] if found and not self._over(found[0]) else None
+
+    def revoke(self, text: str) -> None:
+        """Takes a token no longer, and ends the sessions that were opened with it."""
+        digest = _digest(text)
+        self._tokens = [token for token in self._tokens if token.digest != digest]
+        self._sessions = {key: session for key, session in self._sessions.items() if session[0].digest != digest}
+
+    def _over(self, token: Token) -> bool:
+        return token.expires is not None and token.expires <= self._now()
+
+    # ---- sessions: the cookie holds a random text, this process what it means -----------------------------------------------------------
+    def open_session(self, text: str) -> str | None:
+        """The text of a cookie for who holds a token; None when it is none."""
+        token = self._find(text)
+        if token is None:
+            return None
+        now = self._now()
+        self._sessions = {key: session for key, session in self._sessions.items() if session[1] > now}
+        cookie = secrets.token_urlsafe(32)
+        self._sessions[_digest(cookie)] = (token, now + SESSION)
+        return cookie
+
+    def by_session(self, cookie: str) -> Principal | None:
+        """Whose session it is; it is prolonged."""
+        key = _digest(cookie)
+        token, until = self._sessions.get(key, (None, 0.0))
+        now = self._now()
+        if token is None or until <= now or self._over(token):
+            self._sessions.pop(key, None)
+            return None
+        until = now + SESSION
+        self._sessions[key] = (token, until)
+        return Principal(token.name, token.role, until if token.expires is None else min(until, token.expires), by_header=False)
+
+    def close_session(self, cookie: str) -> None:
+        """Ends a session."""
+        self._sessions.pop(_digest(cookie), None)
+
+    # ---- failures to log in -------------------------------------------------------------------------------------------------------------
+    def wait_to_login(self, address: str, free: int) -> float:
+        """Seconds until an address may try to log in again: none for `free` failures a minute, then one more second each."""
+        failures = [moment for moment in self._failures.get(address, ()) if moment > self._now() - MINUTE]
+        if not failures:
+            self._failures.pop(address, None)
+            return 0.0
+        self._failures[address] = failures
+        over = len(failures) - free
+        return max(0.0, failures[-1] + 1.0 + over - self._now()) if over >= 0 else 0.0
+
+    def login_failed(self, address: str) -> None:
+        """Counts a failure."""
+        if len(self._failures) > 10_000:  # an attack from everywhere must not fill the memory
+            self._failures.clear()
+        self._failures.setdefault(address, []).append(self._now())

@@ -1,0 +1,206 @@
+"""The server as one ASGI application: it puts the parts together and is the only place that knows them all."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from time import perf_counter
+
+from steppe.control import Refused
+from steppe.errors import NoSpaceError
+from steppe.server.access import Access
+from steppe.server.asked import Asked, Gone, Headers, Receive, Reply, Scope, Send
+from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_origin, check_role, check_size, check_type
+from steppe.server.doors.host import LOCAL
+from steppe.server.house import House
+from steppe.server.limits import Limits
+from steppe.server.problems import Wrong, problem
+from steppe.server.routes import TABLE, Table
+from steppe.server.supervised import Supervisor
+
+LOG = logging.getLogger("steppe.server")
+ONCE = (b"host", b"content-length", b"authorization", b"origin", b"cookie", b"idempotency-key", b"content-type", b"if-match", b"if-step")
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+    "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
+)
+SAFE: Headers = (
+    (b"content-security-policy", CONTENT_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+NO_STORE = (b"cache-control", b"no-store")
+ENGINES_WORDS = {
+    "grid": "region-invalid",
+    "model": "bad-field",
+    "mistake": "bad-field",
+    "no-space": "disk-full",
+    "bad-cell": "engine-failed",
+}
+Door = Callable[[Asked], None]
+BARE = (204, 304)  # statuses without a body
+
+
+class Server:
+    """The application. Hand it to uvicorn with `configuration`."""
+
+    def __init__(self, house: House, hosts: Hosts, prefix: Prefix, rates: Rates, table: Table) -> None:
+        self.house, self._rates, self._table = house, rates, table
+        self._before: tuple[Door, ...] = (hosts, prefix)
+        self._behind: tuple[Door, ...] = (check_size, authenticate, rates, check_origin, check_type, check_role)
+
+    def drain(self) -> None:
+        """Takes no more orders; streams end. What is being answered is answered."""
+        self.house.draining.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Speaks ASGI 3."""
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+        else:
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begin = perf_counter()
+        asked = Asked(self.house, scope, receive, dict(scope["headers"]))
+        try:
+            reply = await self._reply(asked)
+            await _send(asked, reply, send)
+        except Gone:
+            return
+        finally:
+            self._note(asked, perf_counter() - begin)
+
+    async def _reply(self, asked: Asked) -> Reply:
+        try:
+            if len(asked.headers) < len(asked.scope["headers"]):
+                _check_once(asked)
+            for door in self._before:
+                door(asked)
+            asked.route, asked.parameters = self._table.find(asked.scope["method"], asked.path)
+            for door in self._behind:
+                door(asked)
+            return await asked.route.handler(asked)
+        except Wrong as wrong:
+            return problem(wrong.code, wrong.detail, asked.scope["path"], wrong.facts, wrong.headers)
+        except Refused as refused:
+            return problem(ENGINES_WORDS.get(refused.code, refused.code), refused.detail, asked.scope["path"], refused.facts)
+        except (NoSpaceError, OSError) as error:
+            if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                return self._defect(asked)
+            return problem("disk-full", "The disk is full. Nothing of this request was stored.", asked.scope["path"], {})
+        except Gone:
+            raise
+        except Exception:
+            return self._defect(asked)
+
+    def _defect(self, asked: Asked) -> Reply:
+        LOG.exception("%s %r failed", asked.scope["method"], asked.scope["path"])
+        return problem("defect", "The server has a defect. Its log tells more.", asked.scope["path"], {})
+
+    def _note(self, asked: Asked, seconds: float) -> None:
+        route = asked.route
+        self.house.metrics.count(asked.scope["method"], route.path if route else "-", asked.status, asked.sent, seconds)
+        if route is not None and route.by_bytes and asked.principal is not None:
+            self._rates.spend(asked.principal.name, asked.sent)
+        if LOG.isEnabledFor(logging.INFO):
+            who = asked.principal.name if asked.principal else "-"
+            path = asked.scope["path"][:200]
+            LOG.info("%s %r %d %d bytes %.1f ms %s", asked.scope["method"], path, asked.status, asked.sent, 1e3 * seconds, who)
+
+
+def application(
+    runs: Mapping[str, Supervisor], access: Access, limits: Limits | None = None, hosts: Iterable[str] = LOCAL, prefix: str = ""
+) -> Server:
+    """The server of some runs.
+
+    Parameters
+    ----------
+    runs
+        Name -> run; more may be put into `server.house.runs` later.
+    access
+        Who may come in.
+    limits
+        How much may be asked.
+    hosts
+        Names by which the server may be called, without ports.
+    prefix
+        What stands before all addresses, such as "/steppe", where a proxy passes on a part of its own.
+    """
+    limits = limits or Limits()
+    rates = Rates(limits)
+    return Server(House(runs, access, limits, rates.requests_left, prefix), Hosts(hosts), Prefix(prefix), rates, TABLE)
+
+
+def _check_once(asked: Asked) -> None:
+    names = [name for name, _ in asked.scope["headers"]]
+    for name in ONCE:
+        if names.count(name) > 1:
+            raise Wrong("bad-header", f"The header {name.decode()} comes more than once.", position=name.decode())
+
+
+async def _send(asked: Asked, reply: Reply, send: Send) -> None:
+    """Sends a reply. Pieces go out as they are: nothing is joined or copied."""
+    asked.status = reply.status
+    length = len(reply.body) + sum(memoryview(part).nbytes for part in reply.parts)
+    headers = [*SAFE, *reply.headers]
+    if not any(name == b"cache-control" for name, _ in reply.headers):
+        headers.append(NO_STORE)
+    if reply.status not in BARE:
+        headers.append((b"content-type", reply.media))
+        if reply.stream is None:
+            headers.append((b"content-length", b"%d" % length))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    if reply.stream is not None and asked.scope["method"] != "HEAD":
+        await _send_stream(asked, reply.stream, send)
+        return
+    pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)] or [b""]
+    for piece in pieces[:-1]:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": pieces[-1], "more_body": False})
+    asked.sent = length
+
+
+async def _send_stream(asked: Asked, stream: AsyncGenerator[bytes], send: Send) -> None:
+    """Sends what comes until the client goes away or there is no more."""
+    left = asyncio.ensure_future(_left(asked))
+    following = asyncio.ensure_future(anext(stream))
+    try:
+        while True:
+            await asyncio.wait((left, following), return_when=asyncio.FIRST_COMPLETED)
+            if left.done():
+                return
+            try:
+                piece = following.result()
+            except StopAsyncIteration:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                return
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            asked.sent += len(piece)
+            following = asyncio.ensure_future(anext(stream))
+    finally:
+        left.cancel()
+        following.cancel()
+        await asyncio.gather(left, following, return_exceptions=True)
+        await stream.aclose()
+
+
+async def _left(asked: Asked) -> None:
+    """Returns when the client has gone away."""
+    while (await asked.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

@@ -1,0 +1,79 @@
+"""A request on its way through the server, and the reply to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from steppe.server.access import Principal
+    from steppe.server.house import House
+    from steppe.server.routes.table import Route
+    from steppe.server.supervised import Supervisor
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = tuple[tuple[bytes, bytes], ...]
+JSON_PROBLEM = b"application/problem+json"
+Buffer = bytes | bytearray | memoryview
+
+
+class Reply(NamedTuple):
+    """What is answered. body: whole; parts: further pieces that are sent behind it without copying; stream: pieces that come with time."""
+
+    status: int
+    body: bytes = b""
+    media: bytes = b"application/json"
+    headers: Headers = ()
+    parts: tuple[Buffer, ...] = ()
+    stream: AsyncGenerator[bytes] | None = None
+
+
+@dataclass(slots=True)
+class Asked:
+    """One request. headers: by name in small letters; the doors fill in the rest as they learn it."""
+
+    house: House
+    scope: Scope
+    receive: Receive
+    headers: dict[bytes, bytes]
+    route: Route | None = None
+    path: str = ""
+    parameters: dict[str, str] = field(default_factory=dict)
+    principal: Principal | None = None
+    status: int = 0
+    sent: int = 0
+
+    @property
+    def address(self) -> str:
+        """Where the request came from; the same for all over a Unix socket."""
+        client = self.scope.get("client")
+        return client[0] if client else ""
+
+    @property
+    def run(self) -> Supervisor:
+        """The run that is meant; raises Wrong, unknown-run."""
+        return self.house.run(self.parameters["run"])
+
+    async def body(self) -> bytes:
+        """All that was sent; the layer of sizes counts."""
+        pieces = [piece async for piece in self.stream()]
+        return b"".join(pieces)
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """What was sent, as it arrives; ends early with Gone when the client went away."""
+        more = True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            more = message.get("more_body", False)
+            yield message.get("body", b"")
+
+
+class Gone(Exception):
+    """The client went away."""

@@ -1,0 +1,114 @@
+"""Changes of variables: checked and made plain before they go into the journal, so that no replay depends on a unit or a polygon."""
+
+import asyncio
+import math
+from typing import Any
+
+import numpy as np
+
+from steppe.api import Change, VariableInfo
+from steppe.server import regions
+from steppe.server.house import House
+from steppe.server.problems import Wrong
+
+
+async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]:
+    """The arguments of a `set` order: {variable, operation, value | upload, cells}, in the variable's own unit.
+
+    Raises
+    ------
+    Wrong
+        The variable cannot be set, or value, unit, region or array do not fit it.
+    """
+    variable = house.variable(run, change.variable)
+    if not variable.settable:
+        names = ", ".join(variable.settable_by)
+        text = f'"{variable.name}" is computed ({variable.role}) and cannot be set.' + (f" Set {names} in its place." if names else "")
+        raise Wrong("derived-variable", text, variable=variable.name, settable_by=variable.settable_by)
+    grid = house.known(run).grid
+    cells = await _in_thread(house, regions.cells_of, grid, change.region)
+    count = grid.n_cells if cells is None else len(cells)
+    value = change.value
+    if value is not None:
+        if change.units is not None:
+            value = await _in_thread(house, _converted, value, change, variable)
+        _check(value, value, change, variable)
+    else:
+        await _in_thread(house, _check_upload, house, run, change, variable, count)
+    kept = "" if cells is None else await _in_thread(house, regions.keep, house.run(run), cells)
+    return {
+        "variable": variable.name,
+        "operation": change.operation,
+        "value": value,
+        "upload": change.upload or "",
+        "cells": kept,
+        "region": repr_region(change),
+        "given": {"value": change.value, "units": change.units or variable.units},
+    }
+
+
+def repr_region(change: Change) -> Any:
+    """The region as it was given, for people who read the journal; long ones are cut."""
+    if isinstance(change.region, str):
+        return change.region
+    found = {name: getattr(change.region, name) for name in ("box", "polygon", "cell", "cells")}
+    return {name: list(value)[:1000] for name, value in found.items() if value is not None}
+
+
+async def _in_thread(house: House, call: Any, *arguments: Any) -> Any:
+    try:
+        async with asyncio.timeout(house.limits.work_seconds):
+            return await asyncio.to_thread(call, *arguments)
+    except TimeoutError:
+        raise Wrong("too-costly", f"This takes more than {house.limits.work_seconds:g} s.") from None
+
+
+def _converted(value: float, change: Change, variable: VariableInfo) -> float:
+    if change.operation == "scale":
+        raise Wrong("unit-wrong", "A factor has no unit. Leave units away.", value=change.units, position="$.units")
+    if change.units == variable.units:
+        return value
+    from cf_units import Unit  # half a second, and most requests use the variable's own unit
+
+    try:
+        given, own = Unit(change.units), Unit(variable.units)
+        zero = given.convert(0.0, own) if change.operation == "add" else 0.0  # a difference of 1 degC is one of 1 K
+        return float(given.convert(value, own)) - float(zero)
+    except ValueError:
+        text = f'"{change.units}" does not convert to "{variable.units}", the unit of "{variable.name}".'
+        raise Wrong("unit-wrong", text, variable=variable.name, value=change.units, allowed=variable.units, position="$.units") from None
+
+
+def _check(low: float, high: float, change: Change, variable: VariableInfo) -> None:
+    """Whether values from low to high may be put into a variable; what a sum or a product gives, the engine checks."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise Wrong("out-of-range", "A value is no finite number.", variable=variable.name, position="$.value")
+    if change.operation != "set":
+        return
+    least, most = (-math.inf if variable.low is None else variable.low), (math.inf if variable.high is None else variable.high)
+    if low < least or high > most:
+        wrong = low if low < least else high
+        text = f'"{variable.name}" is {variable.low} to {variable.high} {variable.units}; {wrong:g} is outside.'
+        allowed = [variable.low, variable.high]
+        raise Wrong("out-of-range", text, variable=variable.name, value=wrong, allowed=allowed, position="$.value")
+
+
+def _check_upload(house: House, run: str, change: Change, variable: VariableInfo, count: int) -> None:
+    if change.units not in (None, variable.units):
+        raise Wrong(
+            "unit-wrong", f'An array is in the unit of the variable, "{variable.units}".', value=change.units, allowed=variable.units
+        )
+    path = house.run(run).folder / "uploads" / str(change.upload)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise Wrong("unknown-upload", f'"{change.upload}" was not uploaded.', value=change.upload, position="$.upload") from None
+    dtype = np.dtype(variable.dtype).newbyteorder("<")
+    if len(content) != count * dtype.itemsize:
+        text = f"The array has {len(content):,} bytes; {count:,} cells of {dtype.name} have {count * dtype.itemsize:,}."
+        raise Wrong("array-shape", text, variable=variable.name, value=len(content), allowed=count * dtype.itemsize, position="$.upload")
+    values = np.frombuffer(content, dtype)
+    if not np.isfinite(values).all():
+        at = int(np.argmin(np.isfinite(values)))
+        raise Wrong("out-of-range", f"Value {at} of the array is no finite number.", variable=variable.name, position=at)
+    _check(float(values.min()), float(values.max()), change, variable)

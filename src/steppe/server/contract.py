@@ -1,0 +1,180 @@
+"""The contract, OpenAPI 3.1, made from the table of routes and the structs of the wire. `openapi.json` is what this made last.
+
+`python -m steppe.server.contract` writes it anew.
+"""
+
+import json
+import re
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from steppe.api import EXACTLY_ONE, KINDS, Problem
+from steppe.server.asked import JSON_PROBLEM
+from steppe.server.query import SCENARIO
+from steppe.server.routes import TABLE
+from steppe.server.routes.table import ALWAYS, JSON, OPEN, Route
+
+HERE = Path(__file__).parent / "openapi.json"
+_TEXT = {"type": "string"}
+_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+_IN_PATH: dict[str, tuple[dict[str, Any], str]] = {
+    "run": ({**_TEXT, "pattern": f"^{_NAME}$"}, "Name of the run."),
+    "variable": ({**_TEXT, "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"}, "Name of the variable."),
+    "scenario": ({**_TEXT, "pattern": f"^{SCENARIO}$"}, "Name of the scenario."),
+    "sha256": ({**_TEXT, "pattern": "^[0-9a-f]{64}$"}, "SHA-256 of the body."),
+    "operation": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the operation."),
+    "event": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the event."),
+    "code": ({**_TEXT, "enum": list(KINDS)}, "Name of the kind of problem."),
+}
+_HEADERS: dict[str, tuple[dict[str, Any], str]] = {
+    "Idempotency-Key": ({**_TEXT, "pattern": "^[A-Za-z0-9._-]{1,64}$"}, "A new one for each order; the same when it is sent again."),
+    "If-Match": (
+        {**_TEXT, "pattern": r'^(\*|"b[0-9]{1,9}\.[0-9]{1,18}(-[0-9a-f]{8})?")$'},
+        "The version on which the order is given; 412 when it is no longer so.",
+    ),
+    "If-Step": ({"type": "integer", "minimum": 0, "maximum": 10**9}, "The step at which the scenario must stand."),
+    "Prefer": ({**_TEXT, "pattern": "^wait=[0-5]$"}, "wait=5: answer when the operation is over, at the latest after so many seconds."),
+    "If-None-Match": ({**_TEXT, "pattern": '^"[A-Za-z0-9._@-]{1,150}"$'}, "What the client has; 304 when it is still so."),
+    "Last-Event-ID": ({"type": "integer", "minimum": 0, "maximum": 10**17}, "The last event that arrived."),
+}
+
+
+def contract() -> dict[str, Any]:
+    """The whole document."""
+    structs: list[type[Struct]] = [Problem]
+    for route in TABLE.routes:
+        replies = route.reply if isinstance(route.reply, tuple) else (route.reply,)
+        structs += [each for each in (*replies, route.request) if isinstance(each, type)]
+    _, schemas = msgspec.json.schema_components(dict.fromkeys(structs), ref_template="#/components/schemas/{name}")
+    for kind, names in EXACTLY_ONE.items():
+        if kind.__name__ in schemas:
+            schemas[kind.__name__] |= {"oneOf": [_given(name) for name in names]}
+    paths: dict[str, dict[str, Any]] = {}
+    for route in TABLE.routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Steppe",
+            "version": version("steppe"),
+            "description": "Run gridded environmental models, steer them and look at them while they run.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}, {"session": []}],
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(schemas.items())),
+            "responses": {str(status): _problem_of(status) for status in sorted({kind.status for kind in KINDS.values()})},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "description": "A token that the server printed."},
+                "session": {"type": "apiKey", "in": "cookie", "name": "steppe_8090", "description": "From /login; named after the port."},
+            },
+        },
+    }
+
+
+def _given(name: str) -> dict[str, Any]:
+    return {"required": [name], "properties": {name: {"const": True} if name == "end" else {"not": {"type": "null"}}}}
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    parameters = [_parameter("path", name, *_IN_PATH[name], True) for name in re.findall(r"{(\w+)}", route.path)]
+    for name, key in (route.query or {}).items():
+        schema = {"type": "array", "items": dict(key.schema), "maxItems": key.many} if key.many else dict(key.schema)
+        if key.default not in (None, ()):
+            schema["default"] = int(key.default) if schema["type"] == "integer" else key.default
+        parameters.append(_parameter("query", name, schema, key.description, name in route.needed))
+    for name in _headers_of(route):
+        parameters.append(_parameter("header", name, *_HEADERS[name], name == "Idempotency-Key"))
+    found: dict[str, Any] = {"operationId": route.name, "summary": route.summary, "description": _description(route)}
+    if parameters:
+        found["parameters"] = parameters
+    if route.request == "bytes":
+        content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        found["requestBody"] = {"required": True, "content": content}
+    elif route.request is not None:
+        found["requestBody"] = {"required": True, "content": {JSON: {"schema": _reference(route.request)}}}
+    if route.role == "-":
+        found["security"] = []
+    found["responses"] = _responses(route)
+    return found
+
+
+def _description(route: Route) -> str:
+    return "Open to all." if route.role == "-" else f"Needs the role {route.role}."
+
+
+def _headers_of(route: Route) -> list[str]:
+    names = ["Idempotency-Key", "If-Match", "If-Step"] if route.steering else []
+    if route.steering or route.name == "operation":
+        names.append("Prefer")
+    if 304 in route.codes:
+        names.append("If-None-Match")
+    return [*names, "Last-Event-ID"] if route.name == "events_stream" else names
+
+
+def _parameter(where: str, name: str, schema: dict[str, Any], description: str, required: bool) -> dict[str, Any]:
+    example = schema.pop("example", None) if "example" in schema else schema.get("items", {}).pop("example", None)
+    found = {"name": name, "in": where, "required": required, "description": description, "schema": schema}
+    if schema.get("type") == "array":
+        found |= {"style": "form", "explode": True}
+    return found if example is None else {**found, "example": [example] if schema.get("type") == "array" else example}
+
+
+_GOOD = {200: "Done.", 201: "Made.", 202: "Accepted.", 204: "Done.", 304: "Not changed.", 503: "Not now."}
+
+
+def statuses(route: Route) -> list[int]:
+    """Every status that a route may answer."""
+    return sorted({*route.codes, *(OPEN if route.role == "-" else ALWAYS)})
+
+
+def _responses(route: Route) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for status in statuses(route):
+        if status >= 400 and not (status == 503 and route.name == "readyz"):
+            found[str(status)] = {"$ref": f"#/components/responses/{status}"}
+            continue
+        found[str(status)] = {"description": _GOOD[status]}
+        content = {} if status in (204, 304) else _content(route)
+        if content:
+            found[str(status)]["content"] = content
+    return found
+
+
+def _content(route: Route) -> dict[str, Any]:
+    """Media type -> schema of a reply."""
+    replies = () if route.reply is None else route.reply if isinstance(route.reply, tuple) else (route.reply,)
+    found: dict[str, Any] = {}
+    for reply in replies:
+        if isinstance(reply, type):
+            found[JSON] = {"schema": _reference(reply)}
+        else:
+            found.setdefault(reply.partition(";")[0], {"schema": {"type": "object"} if reply == JSON else {"type": "string"}})
+    return found
+
+
+def _problem_of(status: int) -> dict[str, Any]:
+    return {"description": _titles(status), "content": {JSON_PROBLEM.decode(): {"schema": _reference(Problem)}}}
+
+
+def _titles(status: int) -> str:
+    return "; ".join(kind.title for kind in KINDS.values() if kind.status == status) + "."
+
+
+def _reference(struct: Any) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{struct.__name__}"}
+
+
+def text() -> str:
+    """The document as it is checked in."""
+    return json.dumps(contract(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    HERE.write_text(text(), encoding="utf-8")

@@ -1,0 +1,58 @@
+"""Who is asking: a token in a header, or the cookie of somebody who logged in. An address never holds a token."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from steppe.server.asked import Asked
+from steppe.server.problems import Wrong
+
+
+def authenticate(asked: Asked) -> None:
+    """Finds the principal; one who cannot be found comes no farther than what is open to all.
+
+    Raises
+    ------
+    Wrong
+        not-authenticated: a token or cookie is wrong or over; token-in-address: it is revoked.
+    """
+    query = asked.scope["query_string"]
+    if b"token" in query:
+        _refuse_query(asked, query)
+    given = asked.headers.get(b"authorization")
+    if given is not None:
+        scheme, _, token = given.partition(b" ")
+        asked.principal = asked.house.access.by_token(token.strip().decode("latin-1")) if scheme.lower() == b"bearer" else None
+    elif (cookie := cookie_of(asked)) is not None:
+        asked.principal = asked.house.access.by_session(cookie)
+    assert asked.route is not None
+    if asked.principal is None and asked.route.role != "-":
+        text = "The token or session is not known, or is over." if given or b"cookie" in asked.headers else "No token was sent."
+        raise Wrong("not-authenticated", text)
+
+
+def _refuse_query(asked: Asked, query: bytes) -> None:
+    given = parse_qs(query.decode("latin-1"))
+    for name in ("token", "access_token"):
+        for token in given.get(name, ()):
+            asked.house.access.revoke(token)
+            raise Wrong(
+                "token-in-address", "Addresses are written into logs and histories. This token is no longer taken; have a new one made."
+            )
+
+
+def cookie_name(scope: Mapping[str, Any]) -> str:
+    """The name of the cookie; servers on other ports of the same machine have others."""
+    server = scope.get("server")
+    return f"steppe_{server[1] if server and server[1] else 0}"
+
+
+def cookie_of(asked: Asked) -> str | None:
+    """The cookie of this server; None when there is none, or several: one of them was put there by somebody else."""
+    given = asked.headers.get(b"cookie")
+    if given is None:
+        return None
+    name = cookie_name(asked.scope)
+    pairs = (part.strip().partition("=") for part in given.decode("latin-1").split(";"))
+    found = [value for key, _, value in pairs if key == name]
+    return found[0] if len(found) == 1 else None

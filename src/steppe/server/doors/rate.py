@@ -1,0 +1,59 @@
+"""How often anybody may ask: a bucket of requests for each token and each stranger's address, and one of bytes for what is read in bulk."""
+
+import time
+from collections.abc import Callable
+
+from steppe.server.asked import Asked
+from steppe.server.limits import Limits
+from steppe.server.problems import Wrong
+
+MOST = 10_000  # buckets; beyond, those that are full are forgotten
+
+
+class Rates:
+    """The buckets. now: seconds that only grow."""
+
+    def __init__(self, limits: Limits, now: Callable[[], float] = time.monotonic) -> None:
+        self._limits, self._now = limits, now
+        self._requests: dict[str, tuple[float, float]] = {}
+        self._bytes: dict[str, tuple[float, float]] = {}
+
+    def __call__(self, asked: Asked) -> None:
+        """Raises Wrong, too-many, with the seconds to wait."""
+        limits, route = self._limits, asked.route
+        who = asked.principal.name if asked.principal else ""
+        assert route is not None
+        if route.by_bytes and who:
+            left = self._left(self._bytes, who, limits.data, limits.data_burst)
+            if left <= 0.0:
+                raise _wait(-left / limits.data)
+            return
+        key, rate, burst = (
+            (who, limits.requests, limits.requests_burst) if who else (f"@{asked.address}", limits.strangers, limits.strangers_burst)
+        )
+        left = self._left(self._requests, key, rate, burst)
+        if left < 1.0:
+            raise _wait((1.0 - left) / rate)
+        self._requests[key] = (left - 1.0, self._now())
+
+    def _left(self, buckets: dict[str, tuple[float, float]], key: str, rate: float, burst: float) -> float:
+        """What is in a bucket now."""
+        now = self._now()
+        held, since = buckets.get(key, (burst, now))
+        if len(buckets) > MOST:
+            for name in [name for name, (had, then) in buckets.items() if had + (now - then) * rate >= burst]:
+                del buckets[name]
+        return min(burst, held + (now - since) * rate)
+
+    def spend(self, who: str, count: int) -> None:
+        """Takes bytes that were sent from a token's bucket."""
+        left = self._left(self._bytes, who, self._limits.data, self._limits.data_burst)
+        self._bytes[who] = (left - count, self._now())
+
+    def requests_left(self, who: str) -> int:
+        """Requests that a token may send at once."""
+        return int(self._left(self._requests, who, self._limits.requests, self._limits.requests_burst))
+
+
+def _wait(seconds: float) -> Wrong:
+    return Wrong("too-many", f"Too many requests. Wait {max(seconds, 0.001):.3f} s.", retry_after=seconds)

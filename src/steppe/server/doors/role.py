@@ -1,0 +1,13 @@
+"""What a token's role lets it do; the table of routes says what is needed."""
+
+from steppe.server.asked import Asked
+from steppe.server.problems import Wrong
+
+
+def check_role(asked: Asked) -> None:
+    """Raises Wrong, role-too-low."""
+    route, who = asked.route, asked.principal
+    assert route is not None
+    if route.role != "-" and (who is None or not who.may(route.role)):
+        role = who.role if who else "none"
+        raise Wrong("role-too-low", f'This needs the role "{route.role}"; the token has "{role}".', value=role, allowed=route.role)

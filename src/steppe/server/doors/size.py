@@ -1,0 +1,33 @@
+"""How large a body may be: what is declared is judged before anything is read, what arrives is counted on its way."""
+
+from steppe.server.asked import Asked, Message, Receive
+from steppe.server.problems import Wrong
+
+
+def check_size(asked: Asked) -> None:
+    """Raises Wrong, body-too-large, at once or when more arrives than may."""
+    declared = asked.headers.get(b"content-length")
+    if declared is None and b"transfer-encoding" not in asked.headers:
+        return
+    assert asked.route is not None
+    limits = asked.house.limits
+    limit = limits.upload if asked.route.request == "bytes" else limits.body
+    if declared is not None and int(declared) > limit:  # the parser lets only digits pass
+        raise _too_large(limit)
+    asked.receive = _Counted(asked.receive, limit)
+
+
+def _too_large(limit: int) -> Wrong:
+    return Wrong("body-too-large", f"The body may have {limit:,} bytes.", allowed=limit)
+
+
+class _Counted:
+    def __init__(self, receive: Receive, limit: int) -> None:
+        self._receive, self._limit, self._sum = receive, limit, 0
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._sum += len(message.get("body", b""))
+        if self._sum > self._limit:
+            raise _too_large(self._limit)
+        return message

@@ -1,0 +1,192 @@
+"""Arrays in the formats that people's programs read: npy, CSV, JSON, NetCDF, and other number types."""
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.api import encode_head
+from steppe.server.asked import Buffer, Headers
+from steppe.server.house import Known
+from steppe.server.limits import Limits
+from steppe.server.problems import Wrong
+
+MISSING = -32768  # of int16: no value
+LEVELS = 65534  # that int16 has beside it
+Array = NDArray[Any]
+_ONE_AT_A_TIME = Lock()  # the library of NetCDF may not be used by two threads at once
+
+
+class Places(NamedTuple):
+    """Where values lie: packed cells (cells,), or latitudes of rows and longitudes of columns [degrees]."""
+
+    cells: NDArray[np.int64] | None = None
+    lat: NDArray[np.float64] | None = None
+    lon: NDArray[np.float64] | None = None
+
+
+class Content(NamedTuple):
+    """A body in two pieces, and headers that belong to it."""
+
+    head: bytes
+    body: Buffer
+    headers: Headers = ()
+
+
+def encode(form: str, head: Mapping[str, Any], body: Buffer, dtype: str | None, known: Known, places: Places, limits: Limits) -> Content:
+    """An array in a format. head: what the engine says of it; places: where it lies, for those formats that say so.
+
+    Raises
+    ------
+    Wrong
+        not-acceptable: it is too long for text.
+    """
+    values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).reshape(head["shape"])
+    if form in ("json", "csv") and values.size > limits.text_values:
+        text = f"{values.size:,} values are more than {limits.text_values:,} in text. Ask for format=raw, or for less."
+        raise Wrong("not-acceptable", text, value=values.size, allowed=["raw", "npy", "netcdf"])
+    if dtype is not None:
+        values, head = _as(values, dtype, head)
+    match form:
+        case "raw":
+            return Content(encode_head(head), values.data.cast("B") if values.size else b"")
+        case "npy":
+            return _npy(values, head)
+        case "json":
+            return Content(_json(values, head), b"")
+        case "csv":
+            return Content(_csv(values, head, known, places), b"")
+    with _ONE_AT_A_TIME:
+        return Content(b"", _netcdf(values, head, known, places))
+
+
+def _as(values: Array, dtype: str, head: Mapping[str, Any]) -> tuple[Array, dict[str, Any]]:
+    """The values in another type; int16 are levels between the least and the greatest: value = offset + scale x level."""
+    if dtype != "int16":
+        return values.astype(np.dtype(dtype).newbyteorder("<")), {**head, "dtype": dtype}
+    finite = np.isfinite(values)
+    low, high = (float(values[finite].min()), float(values[finite].max())) if finite.any() else (0.0, 0.0)
+    scale = (high - low) / LEVELS or 1.0
+    offset = low + scale * (LEVELS // 2)
+    levels = np.full(values.shape, MISSING, "<i2")
+    levels[finite] = np.rint((values[finite].astype(np.float64) - offset) / scale)
+    return levels, {**head, "dtype": "int16", "scale": scale, "offset": offset, "missing": MISSING}
+
+
+def _npy(values: Array, head: Mapping[str, Any]) -> Content:
+    front = io.BytesIO()
+    np.lib.format.write_array_header_1_0(front, np.lib.format.header_data_from_array_1_0(values))
+    said = [
+        name
+        for name in ("variable", "units", "step", "date", "scenario", "box", "scale", "offset", "missing")
+        if head.get(name) is not None
+    ]
+    headers = [(f"steppe-{name}".encode(), _header(head[name])) for name in said]
+    headers.append((b"steppe-dims", ",".join(head["dims"]).encode()))
+    return Content(front.getvalue(), values.data.cast("B") if values.size else b"", tuple(headers))
+
+
+def _header(value: Any) -> bytes:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text.encode("ascii", "backslashreplace").replace(b"\r", b" ").replace(b"\n", b" ")
+
+
+def _json(values: Array, head: Mapping[str, Any]) -> bytes:
+    """Numbers as the shortest decimals that give them back: float32 has its own, so it must not pass through float64."""
+    if values.dtype == np.float32:
+        texts = [text if text not in ("nan", "inf", "-inf") else "null" for text in map(str, values.ravel())]
+        flat: Any = [msgspec.Raw(text.encode()) for text in texts]
+    else:
+        flat = values.ravel().tolist()
+    nested = flat
+    for length in reversed(values.shape[1:]):
+        nested = [nested[at : at + length] for at in range(0, len(nested), length)] if length else [[] for _ in range(values.shape[0])]
+    names = ("variable", "units", "dtype", "shape", "dims", "step", "date", "scenario", "box", "dates", "scale", "offset", "missing")
+    return msgspec.json.encode({**{name: head[name] for name in names if name in head}, "values": nested if values.shape else flat[0]})
+
+
+def _csv(values: Array, head: Mapping[str, Any], known: Known, places: Places) -> bytes:
+    if places.cells is not None:
+        cells = places.cells
+        pairs = list(zip(known.grid.cell_lon[cells].tolist(), known.grid.cell_lat[cells].tolist(), strict=True))
+    else:
+        assert places.lat is not None
+        assert places.lon is not None
+        pairs = [(x, y) for y in places.lat.tolist() for x in places.lon.tolist()]
+    dates = head.get("dates") or [head.get("date")]
+    return csv_rows([date or head.get("step") for date in dates], pairs, values.reshape(len(dates), len(pairs)))
+
+
+def csv_rows(dates: Sequence[Any], places: Sequence[tuple[float, float]], values: Array) -> bytes:
+    """A table time,longitude,latitude,value: a row for each date and place; values (dates, places). What has no value has no number."""
+    numbers = [["" if text == "nan" else text for text in map(str, row)] for row in values]
+    rows = [
+        f"{date},{longitude:.10g},{latitude:.10g},{number}"
+        for date, row in zip(dates, numbers, strict=True)
+        for (longitude, latitude), number in zip(places, row, strict=True)
+    ]
+    return "\n".join(["time,longitude,latitude,value", *rows, ""]).encode()
+
+
+def _netcdf(values: Array, head: Mapping[str, Any], known: Known, places: Places) -> bytes:
+    import netCDF4  # 0.1 s, and few ask for it
+
+    facts, name = known.facts, str(head["variable"])
+    variable = known.variables[name]
+    data = netCDF4.Dataset(name, "w", memory=values.nbytes + 65536)
+    data.Conventions = "CF-1.11"
+    data.title = f"{variable.long_name} of scenario {head['scenario']}"
+    data.source = f"Steppe, {facts['model']} {facts.get('version', '')}".strip()
+    dims: tuple[str, ...]
+    if places.cells is not None:
+        data.createDimension("cell", len(places.cells))
+        dims, coordinates = ("cell",), "lat lon"
+        for axis, degrees in (("lat", known.grid.cell_lat), ("lon", known.grid.cell_lon)):
+            _coordinate(data, axis, ("cell",), degrees[places.cells])
+    else:
+        dims, coordinates = ("lat", "lon"), ""
+        assert places.lat is not None
+        assert places.lon is not None
+        for axis, degrees in (("lat", places.lat), ("lon", places.lon)):
+            data.createDimension(axis, len(degrees))
+            _coordinate(data, axis, (axis,), degrees)
+    steps = head.get("steps") or [head.get("step")]
+    data.createDimension("time", len(steps))
+    time = data.createVariable("time", "f8", ("time",))
+    time.standard_name, time.axis = "time", "T"
+    _times(time, steps, facts)
+    fill = math.nan if values.dtype.kind == "f" else MISSING
+    array = data.createVariable(name, values.dtype.str[1:], ("time", *dims), fill_value=fill)
+    array.set_auto_maskandscale(False)
+    array.units, array.long_name = variable.units, variable.long_name
+    if variable.standard_name:
+        array.standard_name = variable.standard_name
+    if variable.cell_methods:
+        array.cell_methods = variable.cell_methods
+    if coordinates:
+        array.coordinates = coordinates
+    if "scale" in head and values.dtype.kind == "i":
+        array.scale_factor, array.add_offset = head["scale"], head["offset"]
+    array[:] = values.reshape(len(steps), *values.shape[-len(dims) :])
+    return bytes(data.close())
+
+
+def _coordinate(data: Any, axis: str, dims: tuple[str, ...], degrees: Array) -> None:
+    variable = data.createVariable(axis, "f8", dims)
+    variable.standard_name, variable.units = ("latitude", "degrees_north") if axis == "lat" else ("longitude", "degrees_east")
+    variable[:] = degrees
+
+
+def _times(time: Any, steps: Sequence[int], facts: Mapping[str, Any]) -> None:
+    clock = facts["clock"]
+    if clock["step"] is None:
+        time.units = "1"
+        time[:] = steps
+        return
+    time.units, time.calendar = f"days since {clock['start'][:10]}", clock["calendar"]
+    time[:] = (np.array(steps) - 1) * (clock["step"] / 86400.0)  # the beginning of what was done last

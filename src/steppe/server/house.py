@@ -1,0 +1,78 @@
+"""What all routes share: the runs and what is known of them, who may come in, the limits, and what was counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steppe.api import VariableInfo
+from steppe.grid import Grid, from_plain
+from steppe.server.access import Access
+from steppe.server.limits import Limits
+from steppe.server.metrics import Metrics
+from steppe.server.problems import Wrong
+from steppe.server.supervised import Supervisor
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the engine once said of a run, read."""
+
+    facts: Mapping[str, Any]
+    variables: Mapping[str, VariableInfo]
+    grid: Grid
+
+
+class House:
+    """The parts of a server that its routes use."""
+
+    def __init__(
+        self, runs: Mapping[str, Supervisor], access: Access, limits: Limits, requests_left: Callable[[str], int], prefix: str = ""
+    ) -> None:
+        self.runs = dict(runs)
+        self.access, self.limits, self.requests_left, self.prefix = access, limits, requests_left, prefix
+        self.metrics = Metrics()
+        self.draining = asyncio.Event()  # set: no more orders are taken, streams end
+        self._known: dict[str, Known] = {}
+
+    def run(self, name: str) -> Supervisor:
+        """A run; raises Wrong, unknown-run."""
+        found = self.runs.get(name)
+        if found is None:
+            raise Wrong("unknown-run", f'There is no run "{name[:64]}".', value=name[:64], allowed=sorted(self.runs))
+        return found
+
+    def known(self, name: str) -> Known:
+        """What the engine said of a run; raises Wrong, engine-recovering, while none has said anything."""
+        facts = self.run(name).facts
+        known = self._known.get(name)
+        if known is None or known.facts is not facts:
+            if facts is None:
+                raise Wrong("engine-recovering", f'The engine of "{name}" is being started for the first time. Ask again in a second.')
+            variables = {each["name"]: variable_info(each) for each in facts["variables"]}
+            known = self._known[name] = Known(facts, variables, from_plain(facts["grid"]))
+        return known
+
+    def variable(self, run: str, name: str) -> VariableInfo:
+        """The declaration of a variable; raises Wrong, unknown-variable with the nearest name."""
+        variables = self.known(run).variables
+        found = variables.get(name)
+        if found is None:
+            raise Wrong("unknown-variable", f'There is no variable "{name[:64]}" in "{run}".', value=name[:64], allowed=list(variables))
+        return found
+
+    def scenario(self, run: str, name: str) -> Mapping[str, Any]:
+        """Where a scenario stands; raises Wrong, unknown-scenario."""
+        scenarios = self.run(run).scenarios()
+        for each in scenarios:
+            if each["name"] == name:
+                return each
+        names = [each["name"] for each in scenarios]
+        raise Wrong("unknown-scenario", f'There is no scenario "{name[:80]}" in "{run}".', value=name[:80], allowed=names)
+
+
+def variable_info(facts: Mapping[str, Any]) -> VariableInfo:
+    """A variable as the engine declared it."""
+    return VariableInfo(**{name: facts[name] for name in VariableInfo.__struct_fields__ if name in facts})

@@ -1,0 +1,33 @@
+"""How much anybody may ask: sizes, rates, times. One place for all numbers."""
+
+from dataclasses import dataclass
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The numbers; a server may be started with others."""
+
+    body: int = MIB  # [byte] of JSON
+    depth: int = 32  # of JSON
+    upload: int = 64 * MIB  # [byte]
+    headers: int = 16 * 1024  # [byte] of all of a request
+    address: int = 8 * 1024  # [byte]
+    reply: int = 256 * MIB  # [byte]
+    text_values: int = 100_000  # in JSON and CSV
+    steps_at_once: int = 1_500  # of one request for a range of time, four years of days
+    places: int = 1_000  # of one request for series
+    header_seconds: float = 5.0
+    body_seconds: float = 10.0  # and one more for each MB
+    write_seconds: float = 60.0  # for which a client may read nothing
+    work_seconds: float = 2.0  # of a thread for one request
+    wait_seconds: float = 5.0  # the longest that a reply is held back for an operation
+    connections: int = 2_000
+    requests: float = 50.0  # [1/s] of a token
+    requests_burst: float = 100.0
+    strangers: float = 10.0  # [1/s] of an address without a token
+    strangers_burst: float = 20.0
+    data: float = 200e6  # [byte/s] of a token
+    data_burst: float = 1e9  # [byte]
+    logins: int = 5  # failures in a minute of an address

@@ -1,0 +1,60 @@
+"""Dates of requests as steps of the run, and back."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+from steppe.clock import Clock, parse_date
+from steppe.errors import SteppeError
+from steppe.server.problems import Wrong
+
+
+@lru_cache(64)
+def _clock(start: str, seconds: float | None, calendar: str) -> Clock:
+    return Clock(parse_date(start, calendar), None if seconds is None else timedelta(seconds=seconds), calendar)
+
+
+def clock_of(facts: Mapping[str, Any]) -> Clock:
+    """The clock that an engine described: {start, step: seconds or null, calendar}."""
+    said = facts["clock"]
+    return _clock(said["start"], said["step"], said["calendar"])
+
+
+def step_behind(date: str, facts: Mapping[str, Any], position: str) -> int:
+    """The step that is reached when a date is done, 1 ... steps of the run: a date names the state at its end.
+
+    Raises
+    ------
+    Wrong
+        date-outside-forcing: the calendar has no such date, or it is not one of the run.
+    """
+    return step_before(date, facts, position) + 1
+
+
+def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
+    """The step at whose beginning a date begins, 0 ... steps of the run - 1: where what happens on that date takes effect.
+
+    Raises
+    ------
+    Wrong
+        date-outside-forcing: the calendar has no such date, or it is not one of the run.
+    """
+    clock, steps = clock_of(facts), int(facts["steps"])
+    if clock.step is None:
+        raise Wrong("date-outside-forcing", "This model iterates without time. Name a step.", value=date, position=position)
+    span = [clock.date(0).isoformat()[:10], clock.date(steps - 1).isoformat()[:10]]
+    try:
+        step = clock.index(date)
+    except SteppeError as error:
+        raise Wrong("date-outside-forcing", str(error), value=date, allowed=span, position=position) from None
+    if not 0 <= step < steps:
+        text = f"{date} lies outside the run, which goes from {span[0]} to {span[1]}."
+        raise Wrong("date-outside-forcing", text, value=date, allowed=span, position=position)
+    return step
+
+
+def date_of(step: int, facts: Mapping[str, Any]) -> str | None:
+    """The date that is done at a step, the first date at step 0; None for models without time."""
+    clock = clock_of(facts)
+    return None if clock.step is None else clock.date(max(step - 1, 0)).isoformat()[:10]

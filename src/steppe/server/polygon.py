@@ -1,0 +1,80 @@
+"""Polygons as people send them: what makes them none is found before a cell is asked whether it lies inside."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.api.requests import VERTICES
+from steppe.server.problems import Wrong
+
+
+def check_polygon(corners: Any) -> None:
+    """Refuses a polygon that has less than three corners or more than 10,000, no places, or sides that cross.
+
+    Corners are (longitude, latitude); the last may repeat the first.
+
+    Raises
+    ------
+    Wrong
+        polygon-invalid, with the index of the corner.
+    """
+    if not isinstance(corners, list) or not 3 <= len(corners) <= VERTICES:
+        count = len(corners) if isinstance(corners, list) else 0
+        raise _invalid(f"A polygon has 3 to {VERTICES:,} corners, this one has {count:,}.", min(count, VERTICES))
+    for index, corner in enumerate(corners):
+        numbers = isinstance(corner, list | tuple) and [x for x in corner if isinstance(x, int | float) and math.isfinite(x)]
+        if not numbers or len(numbers) != 2 or len(corner) != 2:
+            raise _invalid(f"Corner {index} must be two numbers, longitude and latitude.", index)
+        if not (-180.0 <= numbers[0] <= 360.0 and -90.0 <= numbers[1] <= 90.0):
+            raise _invalid(f"Corner {index} at longitude {numbers[0]:g}, latitude {numbers[1]:g} lies outside the world.", index)
+    places = np.array(corners, dtype=np.float64)
+    if (places[0] == places[-1]).all():
+        places = places[:-1]
+    moves = np.flatnonzero((places != np.roll(places, 1, axis=0)).any(axis=1))
+    if len(np.unique(places, axis=0)) < 3:
+        raise _invalid("A polygon has three corners or more at different places.", len(places) - 1)
+    crossing = _first_crossing(places[moves])
+    if crossing is not None:
+        one, other = (int(moves[side]) for side in crossing)
+        raise _invalid(f"The side from corner {one} meets the side from corner {other}.", other)
+
+
+def _invalid(detail: str, index: int) -> Wrong:
+    return Wrong("polygon-invalid", detail, position=index)
+
+
+def _first_crossing(places: NDArray[np.float64]) -> tuple[int, int] | None:
+    """The first pair of sides that have a point in common other than the corner between neighbours; sides run from each corner on.
+
+    Sides are met in the order of their western ends, so that each is compared with those only whose longitudes overlap.
+    """
+    ends = np.roll(places, -1, axis=0)
+    count = len(places)
+    west, east = np.minimum(places[:, 0], ends[:, 0]), np.maximum(places[:, 0], ends[:, 0])
+    order = np.argsort(west, kind="stable")
+    stop = np.searchsorted(west[order], east[order], side="right")
+    for at, side in enumerate(order):
+        others = order[at + 1 : stop[at]]
+        others = others[(others != (side + 1) % count) & (others != (side - 1) % count)]
+        if not others.size:
+            continue
+        a, b, c, d = places[side], ends[side], places[others], ends[others]
+        left, right = _turn(a, b, c), _turn(a, b, d)
+        below, above = _turn(c, d, a), _turn(c, d, b)
+        meets = (left * right <= 0) & (below * above <= 0)
+        flat = (left == 0) & (right == 0)  # on one line: they meet when their latitudes do too
+        if flat.any():
+            south, north = np.minimum(c[:, 1], d[:, 1]), np.maximum(c[:, 1], d[:, 1])
+            meets &= ~flat | ((south <= max(a[1], b[1])) & (north >= min(a[1], b[1])))
+        if meets.any():
+            pair = sorted((int(side), int(others[np.argmax(meets)])))
+            return pair[0], pair[1]
+    return None
+
+
+def _turn(a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sign of the turn from a over b to c: 1 left, -1 right, 0 straight on."""
+    a, b, c = np.atleast_2d(a), np.atleast_2d(b), np.atleast_2d(c)
+    return np.sign((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]))

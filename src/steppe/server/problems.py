@@ -1,0 +1,58 @@
+"""What is wrong with a request, as an exception where it is found and as `application/problem+json` on its way out."""
+
+import difflib
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import msgspec
+
+from steppe.api import KINDS
+from steppe.server.asked import JSON_PROBLEM, Reply
+
+RETRY = {"engine-recovering": 1, "too-busy": 1, "draining": 5}  # [s]
+PAGE = (
+    "<!doctype html><html lang=en><meta charset=utf-8><title>{title} - Steppe</title>"
+    "<h1>{title}</h1><p>{advice}</p><p><code>{code}</code> {status}</p>"
+)
+
+
+class Wrong(Exception):
+    """A request that is not met; nothing was changed. facts: variable, value, allowed, nearest, position and what else a program needs."""
+
+    def __init__(self, code: str, detail: str, headers: tuple[tuple[bytes, bytes], ...] = (), **facts: Any) -> None:
+        super().__init__(detail)
+        self.code, self.detail, self.headers, self.facts = code, detail, headers, facts
+
+
+def problem(code: str, detail: str, instance: str, facts: Mapping[str, Any], headers: tuple[tuple[bytes, bytes], ...] = ()) -> Reply:
+    """The reply to a request that is not met."""
+    kind = KINDS.get(code, KINDS["defect"])
+    said = {key: value for key, value in facts.items() if value is not None}
+    value, allowed = said.get("value"), said.get("allowed")
+    if isinstance(value, str) and isinstance(allowed, list | tuple) and "nearest" not in said:
+        close = difflib.get_close_matches(value, [name for name in allowed if isinstance(name, str)], n=1)
+        said |= {"nearest": close[0]} if close else {}
+    retry = said.pop("retry_after", RETRY.get(code))
+    if retry is not None:
+        headers = (*headers, (b"retry-after", str(max(1, round(retry))).encode()))
+    if code == "not-authenticated":
+        headers = (*headers, (b"www-authenticate", b"Bearer"))
+    content = {
+        "type": f"/problems/{code}",
+        "title": kind.title,
+        "status": kind.status,
+        "detail": detail,
+        "instance": instance,
+        "code": code,
+    }
+    return Reply(kind.status, msgspec.json.encode(said | content), JSON_PROBLEM, headers)
+
+
+def page(code: str) -> Reply:
+    """The page of a kind of problem."""
+    if code not in KINDS:
+        raise Wrong("unknown-problem", f'There is no problem "{code[:64]}".', value=code[:64], allowed=list(KINDS))
+    kind = KINDS[code]
+    text = PAGE.format(title=escape(kind.title), advice=escape(kind.advice), code=code, status=kind.status)
+    return Reply(200, text.encode(), b"text/html; charset=utf-8", ((b"cache-control", b"public, max-age=3600"),))

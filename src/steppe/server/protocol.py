@@ -1,0 +1,153 @@
+"""HTTP on a connection: uvicorn's, with deadlines and sizes for what is not complete yet, which no application sees."""
+
+import asyncio
+from enum import Enum
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from steppe.server.limits import MIB, Limits
+from steppe.server.problems import problem
+
+
+class Phase(Enum):
+    """What arrives now."""
+
+    NOTHING = "nothing"
+    HEAD = "head"
+    BODY = "body"
+
+
+class _Unfit(Exception):
+    """Stops the parser."""
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection. A request that arrives whole costs no timer."""
+
+    limits = Limits()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client is there."""
+        super().connection_made(transport)
+        self._phase, self._timer, self._stuck = Phase.NOTHING, None, None
+        self._head_bytes = self._body_bytes = 0
+        self._body_since = 0.0
+        self._unfit = ("bad-http", "What arrived is no request of HTTP/1.1.")
+        if len(self.connections) > self.limits.connections:
+            self._refuse("too-busy", "The server has as many connections as it takes.")
+            return
+        self._arm(self.limits.header_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone."""
+        self._disarm()
+        if self._stuck is not None:
+            self._stuck.cancel()
+        super().connection_lost(exc)
+
+    # ---- what arrives -------------------------------------------------------------------------------------------------------------------
+    def data_received(self, data: bytes) -> None:
+        """Feeds the parser; what is not complete behind it gets a deadline."""
+        if self._phase is not Phase.BODY:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._phase is Phase.HEAD:
+            if self._head_bytes > self.limits.headers + self.limits.address:
+                self._refuse("headers-too-large", f"The headers have more than {self.limits.headers:,} bytes.")
+            elif self._timer is None:
+                self._arm(self.limits.header_seconds)
+        elif self._phase is Phase.BODY:
+            if self._timer is None:
+                self._body_since = self.loop.time()
+                self._arm(self.limits.body_seconds)
+        elif self._timer is not None:
+            self._disarm()
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self._phase = Phase.HEAD
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """A part of the address."""
+        super().on_url(url)
+        if len(self.url) > self.limits.address:
+            self._unfit = ("address-too-long", f"The address has more than {self.limits.address:,} bytes.")
+            raise _Unfit
+
+    def on_headers_complete(self) -> None:
+        """The application is called."""
+        if self._head_bytes > self.limits.headers and sum(len(name) + len(value) + 4 for name, value in self.headers) > self.limits.headers:
+            self._unfit = ("headers-too-large", f"The headers have more than {self.limits.headers:,} bytes.")
+            raise _Unfit
+        self._phase, self._head_bytes, self._body_bytes = Phase.BODY, 0, 0
+        self._disarm()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body."""
+        self._body_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is here."""
+        self._phase = Phase.NOTHING
+        super().on_message_complete()
+
+    # ---- deadlines ----------------------------------------------------------------------------------------------------------------------
+    def _arm(self, seconds: float) -> None:
+        self._timer = self.loop.call_later(seconds, self._late)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        self._timer = None
+        if self._phase is Phase.BODY:
+            left = self._body_since + self.limits.body_seconds + self._body_bytes / MIB - self.loop.time()
+            if left > 0.01:
+                self._arm(left)
+                return
+        self._refuse("too-slow", "The request did not arrive in time.")
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        super().pause_writing()
+        if self._stuck is None:
+            self._stuck = self.loop.call_later(self.limits.write_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        super().resume_writing()
+        if self._stuck is not None:
+            self._stuck.cancel()
+            self._stuck = None
+
+    # ---- answers without the application ------------------------------------------------------------------------------------------------
+    def send_400_response(self, msg: str) -> None:
+        """The parser has found fault."""
+        self._refuse(*self._unfit)
+
+    def _refuse(self, code: str, detail: str) -> None:
+        """Answers with a problem and closes; only closes in the midst of an answer, and where nothing was asked."""
+        self._disarm()
+        begun = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+        if not begun and not (code == "too-slow" and self._phase is Phase.NOTHING):
+            reply = problem(code, detail, "", {})
+            headers: list[tuple[bytes, bytes]] = [
+                *reply.headers,
+                (b"content-type", reply.media),
+                (b"content-length", b"%d" % len(reply.body)),
+                (b"connection", b"close"),
+            ]
+            lines = [name + b": " + value + b"\r\n" for name, value in headers]
+            self.transport.write(b"".join([STATUS_LINE[reply.status], *lines, b"\r\n", reply.body]))
+        self.transport.close()
+
+    _timer: Any
+    _stuck: Any

@@ -1,0 +1,234 @@
+"""The grammar of queries: which keys an address takes, and what each may say. Anything else is refused, as is a key that comes twice."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from steppe.errors import nearest
+from steppe.server.polygon import check_polygon
+from steppe.server.problems import Wrong
+
+FORMATS = {
+    "raw": "application/vnd.steppe.array",
+    "npy": "application/x-npy",
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "netcdf": "application/x-netcdf",
+    "png": "image/png",
+}
+PIXELS = 8192  # of a side of an image
+_NUMBER = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?([eE][-+]?[0-9]{1,2})?")
+_TIME = re.compile(r"latest|step:[0-9]{1,10}|[0-9]{4}-[0-9]{2}-[0-9]{2}(/[0-9]{4}-[0-9]{2}-[0-9]{2})?")
+
+
+class Parameter(NamedTuple):
+    """One key of a query. read: text -> value, or ValueError in words; schema: for the contract; many: may be repeated, gives a list."""
+
+    read: Callable[[str], Any]
+    schema: Mapping[str, Any]
+    description: str
+    default: Any = None
+    many: int = 0
+
+
+Grammar = Mapping[str, Parameter]
+
+
+def read_query(query: bytes, grammar: Grammar) -> dict[str, Any]:
+    """Key -> value of a query, defaults filled in.
+
+    Raises
+    ------
+    Wrong
+        bad-query: a key is unknown or comes twice, or a value is none that it takes.
+    """
+    found: dict[str, Any] = {}
+    if query:
+        try:
+            pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=1000)
+        except (ValueError, UnicodeError) as error:
+            raise Wrong("bad-query", f"The query cannot be read ({error}). Write key=value&key=value.") from None
+        for key, text in pairs:
+            parameter = grammar.get(key)
+            if parameter is None:
+                raise Wrong(
+                    "bad-query", f'The key "{key[:64]}" is not known.{nearest(key[:64], grammar)}', value=key[:64], allowed=list(grammar)
+                )
+            if key in found and len(found[key] if parameter.many else "1") >= max(parameter.many, 1):
+                raise Wrong("bad-query", f'The key "{key}" comes too often.', value=key, allowed=max(parameter.many, 1))
+            try:
+                value = parameter.read(text)
+            except ValueError as error:
+                raise Wrong("bad-query", f"{key}={text[:64]}: {error}", value=text[:64], allowed=parameter.schema, position=key) from None
+            found[key] = [*found.get(key, ()), value] if parameter.many else value
+    return {key: parameter.default for key, parameter in grammar.items()} | found
+
+
+# ---- values -----------------------------------------------------------------------------------------------------------------------------
+def one_of(*names: str) -> tuple[Callable[[str], str], dict[str, Any]]:
+    """Reader and schema of a choice."""
+
+    def read(text: str) -> str:
+        if text not in names:
+            raise ValueError(f"It is none of {', '.join(names)}.{nearest(text, names)}")
+        return text
+
+    return read, {"type": "string", "enum": list(names)}
+
+
+def whole(low: int, high: int) -> tuple[Callable[[str], int], dict[str, Any]]:
+    """Reader and schema of a whole number."""
+
+    def read(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,19}", text) or not low <= int(text) <= high:
+            raise ValueError(f"It is no whole number from {low} to {high}.")
+        return int(text)
+
+    return read, {"type": "integer", "minimum": low, "maximum": high}
+
+
+def _number(text: str) -> float:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError("It is no number, such as -27.5.")
+    return float(text)
+
+
+def _numbers(text: str) -> list[float]:
+    return [_number(part) for part in text.split(",")]
+
+
+def _place(text: str) -> tuple[float, float]:
+    numbers = _numbers(text)
+    if len(numbers) != 2 or not (-180 <= numbers[0] <= 360 and -90 <= numbers[1] <= 90):
+        raise ValueError("A place is longitude,latitude in degrees.")
+    return numbers[0], numbers[1]
+
+
+def _box(text: str) -> list[float]:
+    box = _numbers(text)
+    if len(box) != 4 or not (-180 <= box[0] < box[2] <= 360 and -90 <= box[1] < box[3] <= 90):
+        raise ValueError("A box is west,south,east,north in degrees, west < east and south < north.")
+    return box
+
+
+def _polygon(text: str) -> list[tuple[float, float]]:
+    numbers = _numbers(text)
+    if len(numbers) % 2:
+        raise ValueError("A polygon is longitude,latitude,longitude,latitude,...; one number is missing.")
+    corners = list(zip(numbers[::2], numbers[1::2], strict=True))
+    check_polygon(corners)
+    return corners
+
+
+def _cells(text: str) -> list[int]:
+    if not re.fullmatch("[0-9]{1,10}(,[0-9]{1,10})*", text):
+        raise ValueError("Cells are whole numbers with commas between.")
+    return [int(part) for part in text.split(",")]
+
+
+def _scenario(text: str) -> str:
+    if not re.fullmatch(SCENARIO, text):
+        raise ValueError("A scenario has a name of 1 to 80 of A-Z a-z 0-9 . _ @ -.")
+    return text
+
+
+def _time(text: str) -> str:
+    if not _TIME.fullmatch(text):
+        raise ValueError("Write latest, 2001-03-05, 2001-03-05/2001-03-31 or step:64.")
+    return text
+
+
+_TEXT = {"type": "string"}
+_DECIMAL = r"-?[0-9]{1,12}(\.[0-9]{1,12})?"
+SCENARIO = "[A-Za-z0-9][A-Za-z0-9._@-]{0,79}"
+
+scenario = Parameter(_scenario, {**_TEXT, "pattern": f"^{SCENARIO}$"}, "The scenario that is meant.", "main")
+time = Parameter(
+    _time,
+    {**_TEXT, "pattern": f"^({_TIME.pattern})$"},
+    "latest: the last finished step; a date, from/to (both included) or step:n of what was computed. A date means its end.",
+    "latest",
+)
+box = Parameter(_box, {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{3}}$", "example": "150,-28,153,-25"}, "West,south,east,north.")
+polygon = Parameter(
+    _polygon, {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{5,}}$", "example": "150,-28,153,-28,153,-25"}, "Corners: lon,lat,lon,lat,..."
+)
+cells = Parameter(_cells, {**_TEXT, "pattern": "^[0-9]{1,10}(,[0-9]{1,10})*$"}, "Packed numbers of cells.")
+stride = Parameter(*whole(1, 1000), "Every k-th row and column only.", 1)
+width = Parameter(*whole(1, PIXELS), "Columns of the answer; cells are put together by `reduce`.")
+height = Parameter(*whole(1, PIXELS), "Rows of the answer; from the width and the shape of the region when absent.")
+reduce = Parameter(*one_of("mean", "min", "max", "first"), "What becomes of cells that are put together; mean weighs by area.", "mean")
+packed = Parameter(*one_of("0", "1"), "1: active cells only, in packed order; 0: rows and columns.", "0")
+dtype = Parameter(*one_of("float32", "float64", "int16"), "Type of the numbers; the variable's own when absent.")
+image_format = Parameter(*one_of("png"), "The format of the answer.", "png")
+data_format = Parameter(*one_of(*FORMATS), "The format of the answer.", "raw")
+series_format = Parameter(*one_of("json", "csv"), "The format of the answer.", "json")
+style = Parameter(
+    lambda text: text if re.fullmatch("[A-Za-z_]{1,32}", text) else _refuse("A style is the name of a colour map."),
+    {**_TEXT, "pattern": "^[A-Za-z_]{1,32}$"},
+    "Name of a colour map; one that suits the variable when absent.",
+)
+low = Parameter(
+    _number, {"type": "number", "minimum": -1e11, "maximum": 1e11}, "The value of the first colour; from the values when absent."
+)
+high = Parameter(
+    _number, {"type": "number", "minimum": -1e11, "maximum": 1e11}, "The value of the last colour; from the values when absent."
+)
+at = Parameter(
+    _place,
+    {**_TEXT, "pattern": f"^{_DECIMAL},{_DECIMAL}$", "example": "151.9,-27.5"},
+    "A place: longitude,latitude; may be repeated.",
+    (),
+    1000,
+)
+after = Parameter(*whole(0, 2**62), "Those behind this number.", 0)
+keep = Parameter(*one_of("data"), "data: what was written stays.")
+
+
+def _refuse(text: str) -> str:
+    raise ValueError(text)
+
+
+DATA: Grammar = {
+    "scenario": scenario,
+    "time": time,
+    "box": box,
+    "polygon": polygon,
+    "cells": cells,
+    "stride": stride,
+    "width": width,
+    "height": height,
+    "reduce": reduce,
+    "packed": packed,
+    "dtype": dtype,
+    "format": data_format,
+}
+IMAGE: Grammar = {
+    "scenario": scenario,
+    "time": time,
+    "box": box,
+    "width": width,
+    "height": height,
+    "reduce": reduce,
+    "style": style,
+    "low": low,
+    "high": high,
+}
+AFTER: Grammar = {"after": after}
+KEEP: Grammar = {"keep": keep}
+SERIES: Grammar = {"scenario": scenario, "time": time, "at": at, "format": series_format}
+
+
+def one_region(asked: Mapping[str, Any], names: Sequence[str] = ("box", "polygon", "cells")) -> str | None:
+    """Which of the ways to name a region is used.
+
+    Raises
+    ------
+    Wrong
+        bad-query: more than one is.
+    """
+    given = [name for name in names if asked.get(name) is not None]
+    if len(given) > 1:
+        raise Wrong("bad-query", f"Give {given[0]} or {given[1]}, not both.", position=given[1])
+    return given[0] if given else None

@@ -1,0 +1,120 @@
+"""Regions of requests as packed cells, stored beside the journal: what was accepted does not depend on how a polygon is cut later."""
+
+import os
+import secrets
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.api import EXACTLY_ONE, Region
+from steppe.errors import GridError, InactiveError, OutsideError
+from steppe.grid import Grid, RegionLike
+from steppe.server.polygon import check_polygon
+from steppe.server.problems import Wrong
+from steppe.server.supervised import Supervisor
+
+Cells = NDArray[np.uint32]
+
+
+def cells_of(grid: Grid, region: str | Region) -> Cells | None:
+    """The packed cells of a region, ascending, (cells,); None for all.
+
+    Raises
+    ------
+    Wrong
+        The region is malformed or unknown, or holds no active cell.
+    """
+    if region == "all":
+        return None
+    if isinstance(region, str):
+        return select(grid, region)
+    given = next(name for name in EXACTLY_ONE[Region] if getattr(region, name) is not None)
+    if region.polygon is not None:
+        check_polygon(region.polygon)
+    if region.cells is not None:
+        return listed(grid, region.cells)
+    return select(grid, {given: getattr(region, given)})
+
+
+def listed(grid: Grid, cells: Sequence[int]) -> Cells:
+    """The cells of a list of numbers, in its order."""
+    found = np.array(cells, np.int64)
+    if found.max() >= grid.n_cells:
+        text = f"There is no cell {found.max()}; cells are numbered 0 to {grid.n_cells - 1}."
+        raise Wrong("cell-outside", text, value=int(found.max()), allowed=[0, grid.n_cells - 1])
+    if len(np.unique(found)) < len(found):
+        raise Wrong("region-invalid", "A cell is listed more than once. List each once.", position="cells")
+    return found.astype(np.uint32)
+
+
+def select(grid: Grid, region: RegionLike) -> Cells:
+    """The packed cells of a region of `steppe.grid`, ascending; raises Wrong."""
+    try:
+        return grid.select(region).astype(np.uint32)
+    except (OutsideError, InactiveError) as error:
+        raise Wrong(error.code, str(error)) from None
+    except GridError as error:
+        raise Wrong("region-invalid", str(error), position="region") from None
+
+
+def located(grid: Grid, longitude: float, latitude: float) -> int:
+    """The packed cell at a place.
+
+    Raises
+    ------
+    Wrong
+        cell-outside or cell-inactive, with longitude and latitude of the nearest active cell.
+    """
+    try:
+        return int(select(grid, {"cell": [longitude, latitude]})[0])
+    except Wrong as wrong:
+        squeeze = np.cos(np.deg2rad(latitude))
+        away = (grid.cell_lat - latitude) ** 2 + (np.mod(grid.cell_lon - longitude + 180, 360) - 180) ** 2 * squeeze**2
+        near = int(np.argmin(away))
+        place = {"longitude": float(grid.cell_lon[near]), "latitude": float(grid.cell_lat[near])}
+        raise Wrong(wrong.code, wrong.detail, value=[longitude, latitude], nearest_cell=place) from None
+
+
+def keep(run: Supervisor, cells: Cells) -> str:
+    """Stores cells durably among the uploads of a run; gives the SHA-256 by which the engine finds them."""
+    content = cells.astype("<u4").tobytes()
+    name = sha256(content).hexdigest()
+    _kept(run.folder, name, content)
+    return name
+
+
+@lru_cache(1024)
+def _kept(folder: Path, name: str, content: bytes) -> None:
+    store(folder / "uploads", name, content)
+
+
+def store(folder: Path, name: str, content: Any) -> None:
+    """Writes a file durably, whole or not at all; one of this name is left as it is."""
+    path = folder / name
+    if path.exists():
+        return
+    folder.mkdir(mode=0o700, exist_ok=True)
+    aside = folder / f".{secrets.token_hex(8)}"
+    try:
+        with aside.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        settle(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def settle(aside: Path, path: Path) -> None:
+    """Gives a file its name, durably."""
+    aside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

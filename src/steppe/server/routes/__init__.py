@@ -1,0 +1,94 @@
+"""The table of all routes. Routing, the check of roles and the contract are made from it."""
+
+from steppe.api import (
+    ROLES,
+    ArrayInfo,
+    Checkpoint,
+    CheckpointList,
+    Ended,
+    Event,
+    EventList,
+    Health,
+    Info,
+    Login,
+    NewScenario,
+    Operation,
+    Ordered,
+    Pause,
+    Restart,
+    Rewind,
+    RunList,
+    ScenarioList,
+    SeriesInfo,
+    Set,
+    Skip,
+    Step,
+    Uploaded,
+    VariableInfo,
+    VariableList,
+    Whoami,
+)
+from steppe.server.query import AFTER, DATA, FORMATS, IMAGE, KEEP, SERIES
+from steppe.server.routes import data, making, service, state, steering, streams
+from steppe.server.routes.table import JSON, Route, Table
+
+BASE = "/api/v1"
+_RUN = f"{BASE}/runs/{{run}}"
+_ARRAY = (ArrayInfo, *(media for form, media in FORMATS.items() if form != "json"))
+_READ = (200, 304, 406, 410, 416, 422)
+_ORDER = (202, 200, 409, 410, 412, 422, 507)
+
+TABLE = Table(
+    [
+        Route("GET", f"{_RUN}/data/{{variable}}", "view", data.data, "Values of a variable.", _READ, _ARRAY, query=DATA, by_bytes=True),
+        Route("GET", _RUN, "view", state.info, "A run as it is now.", (200, 304), Info),
+        Route("GET", f"{_RUN}/image/{{variable}}.png", "view", data.image, "A map.", _READ, "image/png", query=IMAGE, by_bytes=True),
+        Route(
+            *("GET", f"{_RUN}/series/{{variable}}", "view", data.series, "Values at some places over time."),
+            *((200, 406, 410, 416, 422), (SeriesInfo, FORMATS["csv"])),
+            query=SERIES,
+            needed=("at",),
+        ),
+        Route("GET", f"{BASE}/runs", "view", state.runs, "All runs.", (200,), RunList),
+        Route("DELETE", _RUN, "admin", making.end_run, "End a run; what was written stays.", (202, 409), Ended, query=KEEP),
+        Route("GET", f"{_RUN}/variables", "view", state.variables, "All variables.", (200, 304), VariableList),
+        Route("GET", f"{_RUN}/variables/{{variable}}", "view", state.variable, "A variable.", (200, 304), VariableInfo),
+        Route("POST", f"{_RUN}/step", "steer", steering.step, "Compute on.", _ORDER, Ordered, Step, steering=True),
+        Route("POST", f"{_RUN}/pause", "steer", steering.pause, "Stop at the next step's end.", _ORDER, Ordered, Pause, steering=True),
+        Route("POST", f"{_RUN}/set", "steer", steering.set_, "Change a variable.", _ORDER, Ordered, Set, steering=True),
+        Route(
+            "PUT", f"{_RUN}/uploads/{{sha256}}", "steer", making.upload, "An array for a change.", (201, 200, 422, 507), Uploaded, "bytes"
+        ),
+        Route("GET", f"{_RUN}/events", "view", state.events, "Changes that are still to come.", (200,), EventList),
+        Route("POST", f"{_RUN}/events", "steer", steering.add_event, "A change that is to come.", _ORDER, Ordered, Event, steering=True),
+        Route("DELETE", f"{_RUN}/events/{{event}}", "steer", steering.remove_event, "Take a change back.", _ORDER, Ordered, steering=True),
+        Route("GET", f"{_RUN}/checkpoints", "view", state.checkpoints, "Durable checkpoints.", (200,), CheckpointList),
+        Route("POST", f"{_RUN}/checkpoints", "steer", steering.checkpoint, "Make one.", _ORDER, Ordered, Checkpoint, steering=True),
+        Route("GET", f"{_RUN}/scenarios", "view", state.scenarios, "All scenarios.", (200,), ScenarioList),
+        Route(
+            *("POST", f"{_RUN}/scenarios", "steer", making.add_scenario, "Branch off a scenario."),
+            *((201, 409, 410, 412, 422, 507), Ordered, NewScenario),
+            steering=True,
+        ),
+        Route(
+            "POST", f"{_RUN}/scenarios/{{scenario}}/rewind", "steer", steering.rewind, "Go back.", _ORDER, Ordered, Rewind, steering=True
+        ),
+        Route("POST", f"{_RUN}/restart", "steer", steering.restart, "Go back to the beginning.", _ORDER, Ordered, Restart, steering=True),
+        Route("POST", f"{_RUN}/skip", "admin", steering.skip, "Go on without a command.", _ORDER, Ordered, Skip, steering=True),
+        Route("GET", f"{_RUN}/log", "view", state.log, "The journal, a JSON object a line.", (200,), "application/jsonl", query=AFTER),
+        Route("GET", f"{_RUN}/operations/{{operation}}", "view", state.operation, "What became of an order.", (200,), Operation),
+        Route("DELETE", f"{_RUN}/operations/{{operation}}", "steer", steering.cancel, "Take it back.", _ORDER, Ordered, steering=True),
+        Route("GET", f"{_RUN}/events-stream", "view", streams.events_stream, "What happens, as it happens.", (200,), "text/event-stream"),
+        Route("GET", f"{BASE}/whoami", "view", service.whoami, "Whose request this is.", (200,), Whoami),
+        Route("POST", f"{BASE}/login", "-", service.login, "Change a token into a cookie.", (204, 401, 415, 422, 503), None, Login),
+        Route("POST", f"{BASE}/logout", "view", service.logout, "End the session.", (204,), None),
+        Route("GET", f"{BASE}/openapi.json", "-", service.contract, "This contract.", (200,), JSON),
+        Route("GET", "/problems/{code}", "-", service.explain, "What a problem is and what to do about it.", (200, 404), "text/html"),
+        Route("GET", "/healthz", "-", service.healthz, "The process is up.", (200,), Health),
+        Route("GET", "/readyz", "-", service.readyz, "Orders are taken.", (200, 503), Health),
+        Route("GET", "/metrics", "view", service.metrics, "Counters for Prometheus.", (200,), "text/plain; version=0.0.4; charset=utf-8"),
+    ],
+    ROLES,
+)
+
+__all__ = ["BASE", "TABLE", "Route", "Table"]

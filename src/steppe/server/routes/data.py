@@ -1,0 +1,242 @@
+"""Values, images and series: what is looked at. A whole map in its own format goes from the engine to the client untouched."""
+
+import asyncio
+import zlib
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from steppe.api import encode_head
+from steppe.grid import Raster
+from steppe.server import encode, regions
+from steppe.server.asked import Asked, Buffer, Reply
+from steppe.server.house import Known
+from steppe.server.moments import date_of, step_behind
+from steppe.server.problems import Wrong
+from steppe.server.query import DATA, FORMATS, IMAGE, SERIES, one_region, read_query
+from steppe.server.routes.state import has
+
+LATEST = (b"cache-control", b"private, no-cache")
+FIXED = (b"cache-control", b"private, max-age=31536000, immutable")
+
+
+class Piece(NamedTuple):
+    """An array of one step, or of several one behind the other, and what it is."""
+
+    head: Mapping[str, Any]
+    body: Buffer
+
+
+@lru_cache(4096)
+def _read(query: bytes, what: str) -> Mapping[str, Any]:
+    """A query, read; `digest` names it."""
+    found = read_query(query, {"data": DATA, "image": IMAGE, "series": SERIES}[what])
+    if what != "series":
+        one_region(found)
+    return MappingProxyType({**found, "digest": f"{zlib.crc32(what.encode() + query):08x}"})
+
+
+async def data(asked: Asked) -> Reply:
+    """GET data/{variable}."""
+    name, run = asked.parameters["variable"], asked.parameters["run"]
+    query = _read(asked.scope["query_string"], "data")
+    asked.house.variable(run, name)
+    known = asked.house.known(run)
+    form = query["format"]
+    request = await _request(asked, known, name, query)
+    if form == "png":
+        request = {**request, "format": "png", "packed": False}
+    elif form == "csv" or (form == "netcdf" and not isinstance(known.grid, Raster)):
+        request["packed"] = not (request.keys() & {"width", "height"})
+    return await _answer(asked, known, query, request, form)
+
+
+async def image(asked: Asked) -> Reply:
+    """GET image/{variable}.png."""
+    name, run = asked.parameters["variable"], asked.parameters["run"]
+    query = _read(asked.scope["query_string"], "image")
+    asked.house.variable(run, name)
+    known = asked.house.known(run)
+    if query["low"] is not None and query["high"] is not None and query["low"] >= query["high"]:
+        raise Wrong("bad-query", "The key low must be less than high.", value=query["low"], allowed=query["high"], position="low")
+    request = await _request(asked, known, name, query)
+    request |= {"format": "png"} | {key: query[key] for key in ("low", "high", "style") if query[key] is not None}
+    return await _answer(asked, known, query, request, "png")
+
+
+async def _request(asked: Asked, known: Known, name: str, query: Mapping[str, Any]) -> dict[str, Any]:
+    """What the engine is asked, but for the step; what is as usual is not said."""
+    cells = ""
+    if query.get("polygon") is not None or query.get("cells") is not None:
+        region = {"polygon": query["polygon"]} if query["polygon"] is not None else list(query["cells"])
+        cells = await _resolved(asked, known, region)
+    said = {key: query[key] for key in ("box", "width", "height") if query[key] is not None}
+    request = {"name": name, **({"cells": cells} if cells else {}), **said}
+    if query.get("stride", 1) != 1:
+        request["stride"] = query["stride"]
+    if query["reduce"] != "mean":
+        request["reduce"] = query["reduce"]
+    if cells or query.get("packed") == "1" or "cell" in known.grid.shape:
+        request["packed"] = True
+    return request
+
+
+async def _resolved(asked: Asked, known: Known, region: Any) -> str:
+    try:
+        async with asyncio.timeout(asked.house.limits.work_seconds):
+            return await asyncio.to_thread(_cells, asked, known, region)
+    except TimeoutError:
+        raise Wrong("too-costly", f"Finding the cells takes more than {asked.house.limits.work_seconds:g} s.") from None
+
+
+def _cells(asked: Asked, known: Known, region: Any) -> str:
+    found = regions.listed(known.grid, region) if isinstance(region, list) else regions.select(known.grid, region)
+    return regions.keep(asked.run, found)
+
+
+async def _answer(asked: Asked, known: Known, query: Mapping[str, Any], request: dict[str, Any], form: str) -> Reply:
+    scenario = asked.house.scenario(asked.parameters["run"], query["scenario"])
+    steps = _steps(query["time"], known, scenario, asked.house.limits.steps_at_once)
+    digest = query["digest"]
+    prefix = f'"{asked.parameters["run"]}.{scenario["branch"]}.'
+    if steps is None and has(asked, f'{prefix}{scenario["seq"]}.{scenario["step"]}.{digest}"'.encode()):
+        return Reply(304, b"", b"", ((b"etag", asked.headers[b"if-none-match"]), LATEST))
+    name = query["scenario"]
+    if steps is None:
+        piece = Piece(*await asked.run.get(name, request))
+    elif len(steps) == 1:
+        piece = Piece(*await asked.run.get(name, {**request, "step": steps[0]}))
+    else:
+        if form == "png":
+            raise Wrong("not-acceptable", "An image is of one time.", value=query["time"], allowed="one date")
+        piece = await _stacked(asked, name, request, steps)
+    head = piece.head
+    tag = f'{prefix}{head.get("seq", 0)}.{head.get("step", 0)}.{digest}"'.encode()
+    headers = ((b"etag", tag), LATEST if steps is None else FIXED, *_timing(head))
+    if has(asked, tag):
+        return Reply(304, b"", b"", headers[:2])
+    if memoryview(piece.body).nbytes > asked.house.limits.reply:
+        size = memoryview(piece.body).nbytes
+        raise Wrong("not-acceptable", f"The answer has {size:,} bytes, more than {asked.house.limits.reply:,}. Ask for less.", value=size)
+    if form == "raw" and (query["dtype"] is None or np.dtype(query["dtype"]) == np.dtype(head["dtype"])):
+        return Reply(200, encode_head({**head, "scenario": name}), FORMATS["raw"].encode(), headers, (piece.body,))
+    if form == "png":
+        return Reply(200, b"", b"image/png", headers, (piece.body,))
+    places = _placed(asked, known, request, head) if form in ("csv", "netcdf") else encode.Places()
+    arguments = (form, {**head, "scenario": name}, piece.body, query.get("dtype"), known, places, asked.house.limits)
+    content = await asyncio.to_thread(encode.encode, *arguments)
+    return Reply(200, content.head, FORMATS[form].encode(), (*headers, *content.headers), (content.body,))
+
+
+def _placed(asked: Asked, known: Known, request: Mapping[str, Any], head: Mapping[str, Any]) -> encode.Places:
+    """Where the values of an answer lie."""
+    grid, box, stride = known.grid, request.get("box"), request.get("stride", 1)
+    if request.get("cells"):
+        content = (asked.run.folder / "uploads" / request["cells"]).read_bytes()
+        return encode.Places(cells=np.frombuffer(content, "<u4").astype(np.int64))
+    inside = np.arange(grid.n_cells) if box is None else regions.select(grid, {"box": box}).astype(np.int64)
+    if request.get("packed"):
+        return encode.Places(cells=inside[::stride])
+    if request.keys() & {"width", "height"} or not isinstance(grid, Raster):
+        if head.get("box") is None:
+            raise Wrong("not-acceptable", "This format needs even degrees. Ask for format=raw or packed=1.", allowed=["raw", "npy"])
+        west, south, east, north = head["box"]
+        rows, columns = head["shape"][-2:]
+        lat = north - (np.arange(rows) + 0.5) * (north - south) / rows
+        return encode.Places(lat=np.round(lat, 10), lon=np.round(west + (np.arange(columns) + 0.5) * (east - west) / columns, 10))
+    if box is None:
+        return encode.Places(lat=grid.lat[::stride], lon=grid.lon[::stride])
+    row, column = np.divmod(grid.order[inside], grid.nlon)
+    return encode.Places(lat=grid.lat[row.min() : row.max() + 1 : stride], lon=grid.lon[column.min() : column.max() + 1 : stride])
+
+
+def _timing(head: Mapping[str, Any]) -> tuple[tuple[bytes, bytes], ...]:
+    return ((b"server-timing", f'moved;desc="{head["moved"]}"'.encode()),) if "moved" in head else ()
+
+
+def _steps(time: str, known: Known, scenario: Mapping[str, Any], most: int) -> list[int] | None:
+    """The steps that a request means, None for the last finished one.
+
+    Raises
+    ------
+    Wrong
+        date-outside-forcing, not-computed with what there is, bad-query.
+    """
+    if time == "latest":
+        return None
+    facts, shown = known.facts, int(scenario["step"])
+    if time.startswith("step:"):
+        first = last = int(time[5:])
+        if last > facts["steps"]:
+            raise Wrong(
+                "date-outside-forcing", f"The run has {facts['steps']} steps.", value=last, allowed=[0, facts["steps"]], position="time"
+            )
+    else:
+        dates = time.split("/")
+        first, last = step_behind(dates[0], facts, "time"), step_behind(dates[-1], facts, "time")
+    if first > last:
+        raise Wrong("bad-query", f"{time} ends before it begins.", value=time, position="time")
+    if last > shown:
+        span = [date_of(1, facts), date_of(shown, facts)] if shown else []
+        text = f"time={time} has not been computed: {scenario['name']} stands at step {shown}."
+        raise Wrong("not-computed", text, value=time, allowed=span, computed=[0, shown], position="time")
+    if last - first + 1 > most:
+        raise Wrong("not-acceptable", f"{last - first + 1:,} steps are more than {most:,} at once. Ask for parts.", allowed=most)
+    return list(range(first, last + 1))
+
+
+async def _stacked(asked: Asked, scenario: str, request: dict[str, Any], steps: list[int]) -> Piece:
+    """The arrays of several steps one behind the other, (time, ...)."""
+    bodies: list[Buffer] = []
+    heads: list[Mapping[str, Any]] = []
+    total = 0
+    for step in steps:
+        head, body = await asked.run.get(scenario, {**request, "step": step})
+        total += memoryview(body).nbytes
+        if total > asked.house.limits.reply:
+            raise Wrong("not-acceptable", f"The answer has more than {asked.house.limits.reply:,} bytes. Ask for less.")
+        heads.append(head)
+        bodies.append(body)
+    last = heads[-1]
+    head = {**last, "shape": [len(steps), *last["shape"]], "dims": ["time", *last["dims"]]}
+    head |= {"steps": steps, "dates": [each.get("date") for each in heads]}
+    return Piece(head, b"".join(bodies))
+
+
+async def series(asked: Asked) -> Reply:
+    """GET series/{variable}: values at some places over time."""
+    name, run = asked.parameters["variable"], asked.parameters["run"]
+    query = _read(asked.scope["query_string"], "series")
+    asked.house.variable(run, name)
+    known, limits = asked.house.known(run), asked.house.limits
+    if not query["at"]:
+        raise Wrong("bad-query", "Name a place or more: at=longitude,latitude.", position="at")
+    cells = [regions.located(known.grid, *place) for place in query["at"]]
+    scenario = asked.house.scenario(run, query["scenario"])
+    steps = _steps(query["time"], known, scenario, limits.steps_at_once) or [int(scenario["step"])]
+    if len(steps) * len(cells) > limits.text_values:
+        raise Wrong("not-acceptable", f"{len(steps) * len(cells):,} values are more than {limits.text_values:,} in text. Ask for less.")
+    distinct = sorted(set(cells))
+    kept = await asyncio.to_thread(_cells, asked, known, distinct)
+    piece = await _stacked(asked, query["scenario"], {"name": name, "cells": kept, "packed": True}, steps)
+    values = np.frombuffer(piece.body, np.dtype(piece.head["dtype"]).newbyteorder("<")).reshape(len(steps), len(distinct))
+    values = values[:, [distinct.index(cell) for cell in cells]]
+    places = [(float(known.grid.cell_lon[cell]), float(known.grid.cell_lat[cell])) for cell in cells]
+    dates = [date_of(step, known.facts) for step in steps]
+    if query["format"] == "csv":
+        rows = encode.csv_rows([date or step for date, step in zip(dates, steps, strict=True)], places, values)
+        return Reply(200, rows, FORMATS["csv"].encode())
+    found = {
+        "variable": name,
+        "units": piece.head["units"],
+        "scenario": query["scenario"],
+        "steps": steps,
+        "dates": dates,
+        "places": places,
+        "values": values.T.tolist(),
+    }
+    return Reply(200, msgspec.json.encode(found))

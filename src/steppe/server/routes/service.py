@@ -1,0 +1,90 @@
+"""The server itself: whether it is well, who is asking, what it counts, its contract."""
+
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from steppe.api import Login
+from steppe.server import problems
+from steppe.server.asked import Asked, Reply
+from steppe.server.doors.authentication import cookie_name, cookie_of
+from steppe.server.problems import Wrong
+from steppe.server.routes.steering import request_of
+
+
+async def healthz(asked: Asked) -> Reply:
+    """GET healthz: the process is up."""
+    return Reply(200, msgspec.json.encode({"status": "ok"}))
+
+
+async def readyz(asked: Asked) -> Reply:
+    """GET readyz: orders are taken, and no run has failed."""
+    ready = not asked.house.draining.is_set() and all(run.info()["state"] != "failed" for run in asked.house.runs.values())
+    return Reply(200 if ready else 503, msgspec.json.encode({"status": "ok" if ready else "unavailable"}))
+
+
+async def metrics(asked: Asked) -> Reply:
+    """GET metrics."""
+    scenarios: dict[str, float] = {}
+    states: dict[str, float] = {}
+    for name, run in asked.house.runs.items():
+        info = run.info()
+        states[f'run="{name}",state="{info["state"]}"'] = 1
+        scenarios |= {f'run="{name}",scenario="{each["name"]}"': each["step"] for each in info["scenarios"]}
+    more = {"steppe_run_state": ("gauge", states), "steppe_step": ("gauge", scenarios)}
+    return Reply(200, asked.house.metrics.text(more).encode(), b"text/plain; version=0.0.4; charset=utf-8")
+
+
+async def whoami(asked: Asked) -> Reply:
+    """GET whoami."""
+    who = asked.principal
+    assert who is not None
+    expires = None if who.expires is None else datetime.fromtimestamp(who.expires, UTC).isoformat(timespec="seconds")
+    left = asked.house.requests_left(who.name)
+    return Reply(200, msgspec.json.encode({"name": who.name, "role": who.role, "expires": expires, "requests_left": left}))
+
+
+async def login(asked: Asked) -> Reply:
+    """POST login: a token is changed into a cookie, which the page's scripts cannot read."""
+    access, limits = asked.house.access, asked.house.limits
+    wait = access.wait_to_login(asked.address, limits.logins)
+    if wait > 0:
+        raise Wrong("too-many", "Too many failures to log in from this address.", retry_after=wait)
+    request = await request_of(asked, Login)
+    cookie = access.open_session(request.token)
+    if cookie is None:
+        access.login_failed(asked.address)
+        raise Wrong("not-authenticated", "The token is not known, or is over.")
+    return Reply(204, headers=((b"set-cookie", _cookie(asked, cookie, 12 * 3600)),))
+
+
+async def logout(asked: Asked) -> Reply:
+    """POST logout."""
+    cookie = cookie_of(asked)
+    if cookie is not None:
+        asked.house.access.close_session(cookie)
+    return Reply(204, headers=((b"set-cookie", _cookie(asked, "", 0)),))
+
+
+def _cookie(asked: Asked, value: str, seconds: int) -> bytes:
+    secure = "; Secure" if asked.scope.get("scheme") == "https" else ""
+    name = cookie_name(asked.scope)
+    path = asked.house.prefix or "/"
+    return f"{name}={value}; Max-Age={seconds}; Path={path}; HttpOnly; SameSite=Strict{secure}".encode()
+
+
+async def contract(asked: Asked) -> Reply:
+    """GET openapi.json."""
+    return Reply(200, _contract(), headers=((b"cache-control", b"no-cache"),))
+
+
+@cache
+def _contract() -> bytes:
+    return (files("steppe.server") / "openapi.json").read_bytes()
+
+
+async def explain(asked: Asked) -> Reply:
+    """GET problems/{code}."""
+    return problems.page(asked.parameters["code"])

@@ -1,0 +1,116 @@
+"""What a run and its parts are: lists and single things, from memory or the journal."""
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from steppe.server.asked import Asked, Reply
+from steppe.server.moments import date_of
+from steppe.server.problems import Wrong
+from steppe.server.query import AFTER, read_query
+from steppe.server.routes.steering import number_of, wait_of
+
+TAGGED = (b"cache-control", b"private, no-cache")
+
+
+async def runs(asked: Asked) -> Reply:
+    """GET runs."""
+    return Reply(200, msgspec.json.encode({"runs": [info_of(asked, name) for name in asked.house.runs]}))
+
+
+async def info(asked: Asked) -> Reply:
+    """GET runs/{run}."""
+    found = info_of(asked, asked.parameters["run"])
+    return tagged(asked, msgspec.json.encode(found), found["version"])
+
+
+def info_of(asked: Asked, name: str) -> dict[str, Any]:
+    """How a run stands: what its supervisor knows, dates, and the version of its main scenario."""
+    run = asked.house.run(name)
+    found = run.info()
+    facts = run.facts
+    scenarios = [scenario_of(each, facts) for each in found["scenarios"]]
+    main = next((each for each in scenarios if each["name"] == "main"), scenarios[0])
+    return {**found, "version": main.get("version", found.get("version", "")), "scenarios": scenarios, "model": facts and facts["model"]}
+
+
+def scenario_of(found: Mapping[str, Any], facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A scenario with its date."""
+    return {**found, "date": date_of(found["step"], facts) if facts else None}
+
+
+def tagged(asked: Asked, content: bytes, version: str = "v") -> Reply:
+    """A reply with an ETag of its content; 304 without it when the client has it."""
+    tag = f'"{version}-{zlib.crc32(content):08x}"'.encode()
+    headers = ((b"etag", tag), TAGGED)
+    if has(asked, tag):
+        return Reply(304, b"", b"", headers)
+    return Reply(200, content, headers=headers)
+
+
+def has(asked: Asked, tag: bytes) -> bool:
+    """Whether the client says that it has what this tag names."""
+    given = asked.headers.get(b"if-none-match")
+    return given is not None and (given == tag or tag in [each.strip().removeprefix(b"W/") for each in given.split(b",")])
+
+
+async def variables(asked: Asked) -> Reply:
+    """GET variables."""
+    found = asked.house.known(asked.parameters["run"]).variables
+    return tagged(asked, msgspec.json.encode({"variables": list(found.values())}))
+
+
+async def variable(asked: Asked) -> Reply:
+    """GET variables/{variable}."""
+    return tagged(asked, msgspec.json.encode(asked.house.variable(asked.parameters["run"], asked.parameters["variable"])))
+
+
+async def scenarios(asked: Asked) -> Reply:
+    """GET scenarios."""
+    run = asked.run
+    return Reply(200, msgspec.json.encode({"scenarios": [scenario_of(each, run.facts) for each in run.scenarios()]}))
+
+
+async def checkpoints(asked: Asked) -> Reply:
+    """GET checkpoints."""
+    return Reply(200, msgspec.json.encode({"checkpoints": asked.run.checkpoints()}))
+
+
+async def events(asked: Asked) -> Reply:
+    """GET events: the changes that are still to come."""
+    run = asked.run
+    names = {each["branch"]: each["name"] for each in run.scenarios()}
+    found = [
+        {
+            "id": row.seq,
+            "scenario": names.get(row.branch, ""),
+            "at_step": row.at_step,
+            "date": date_of(row.at_step + 1, run.facts) if row.at_step is not None and run.facts else None,
+            "arguments": row.arguments,
+            "who": row.who,
+        }
+        for row in run.log(0)
+        if row.kind == "set" and row.outcome is None
+    ]
+    return Reply(200, msgspec.json.encode({"events": found}))
+
+
+async def log(asked: Asked) -> Reply:
+    """GET log: one JSON object a line."""
+    after = read_query(asked.scope["query_string"], AFTER)["after"]
+    lines = [msgspec.json.encode(row) for row in asked.run.log(after)]
+    return Reply(200, b"".join(line + b"\n" for line in lines), b"application/jsonl")
+
+
+async def operation(asked: Asked) -> Reply:
+    """GET operations/{operation}; `Prefer: wait=5` waits until it is over."""
+    seq = number_of(asked.parameters["operation"], "unknown-operation")
+    run = asked.run
+    found = run.operation(seq)
+    if found is not None and (seconds := wait_of(asked)):
+        found = await run.settled(seq, seconds)
+    if found is None:
+        raise Wrong("unknown-operation", f"There is no command {seq}.", value=seq)
+    return Reply(200, msgspec.json.encode(found))

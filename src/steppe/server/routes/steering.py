@@ -1,0 +1,246 @@
+"""Orders: what is checked before an order goes into the journal, and the reply that says it is there."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from steppe.api import Checkpoint as CheckpointRequest
+from steppe.api import Event, Operation, Pause, Restart, Rewind, Set, Skip, Step, canonical
+from steppe.control import Order, Refused
+from steppe.server.asked import Asked, Reply
+from steppe.server.changes import arguments_of
+from steppe.server.moments import date_of, step_before, step_behind
+from steppe.server.problems import Wrong
+from steppe.server.strict import decode
+
+Request = TypeVar("Request", bound=Struct)
+OVER = ("done", "failed", "cancelled")
+KEY = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+VERSION = re.compile(r'(?:W/)?"(b[0-9]{1,19}\.[0-9]{1,19})(?:-[0-9a-f]+)?"')
+
+
+async def request_of(asked: Asked, kind: type[Request]) -> Request:
+    """The body of a request as a struct; an empty body is one without members."""
+    return decode(await asked.body() or b"{}", kind, asked.house.limits)
+
+
+async def step(asked: Asked) -> Reply:
+    """POST step."""
+    request = await request_of(asked, Step)
+    arguments: dict[str, Any] = {}
+    if request.until is not None:
+        facts = asked.house.known(asked.parameters["run"]).facts
+        arguments["until"] = step_behind(request.until, facts, "$.until")
+    elif request.end:
+        arguments["end"] = True
+    else:
+        arguments["steps"] = request.steps
+    if request.speed is not None:
+        arguments["speed"] = request.speed
+    try:
+        return await order(asked, "step", request.scenario, arguments, request)
+    except Refused as refused:
+        if refused.code == "out-of-range" and request.until is not None:  # the journal speaks of steps, the request of dates
+            span = [date_of(number, facts) for number in refused.facts.get("allowed", ())]
+            text = f"The run cannot be stepped to {request.until}, only to a date from {' to '.join(map(str, span))}."
+            raise Wrong("out-of-range", text, value=request.until, allowed=span, position="$.until") from None
+        raise
+
+
+async def pause(asked: Asked) -> Reply:
+    """POST pause."""
+    request = await request_of(asked, Pause)
+    return await order(asked, "pause", request.scenario, {}, request, when="now")
+
+
+async def set_(asked: Asked) -> Reply:
+    """POST set."""
+    request = await request_of(asked, Set)
+    return await _change(asked, request)
+
+
+async def add_event(asked: Asked) -> Reply:
+    """POST events: a change at a step that is to come."""
+    request = await request_of(asked, Event)
+    return await _change(asked, request)
+
+
+async def _change(asked: Asked, request: Set | Event) -> Reply:
+    asked.house.scenario(asked.parameters["run"], request.scenario)
+    arguments = await arguments_of(asked.house, asked.parameters["run"], request)
+    when: str | int
+    if isinstance(request.when, str):
+        when = request.when
+    else:
+        when = moment(asked, request.when, "$.when", step_before)
+    return await order(asked, "set", request.scenario, arguments, request, when)
+
+
+async def remove_event(asked: Asked) -> Reply:
+    """DELETE events/{event}: the change does not happen."""
+    return await _cancel(asked, asked.parameters["event"], "unknown-event")
+
+
+async def cancel(asked: Asked) -> Reply:
+    """DELETE operations/{operation}: what is not over yet does not happen."""
+    return await _cancel(asked, asked.parameters["operation"], "unknown-operation")
+
+
+async def _cancel(asked: Asked, number: str, unknown: str) -> Reply:
+    seq = number_of(number, unknown)
+    found = asked.run.operation(seq)
+    if found is None or (unknown == "unknown-event" and found["kind"] != "set"):
+        raise Wrong(unknown, f"There is no command {seq}.", value=seq)
+    if found["state"] in OVER and not _repeated(asked, seq):
+        raise Wrong("already-finished", f"Command {seq} ({found['kind']}) is {found['state']}.", value=seq)
+    if found["kind"] == "step":  # what computes is stopped at the end of the present step
+        return await order(asked, "pause", found["scenario"], {}, Skip(seq=seq), when="now")
+    return await order(asked, "cancel", found["scenario"], {"seq": seq}, Skip(seq=seq))
+
+
+async def checkpoint(asked: Asked) -> Reply:
+    """POST checkpoints."""
+    request = await request_of(asked, CheckpointRequest)
+    return await order(asked, "checkpoint", request.scenario, {"pin": request.pin}, request)
+
+
+async def rewind(asked: Asked) -> Reply:
+    """POST scenarios/{scenario}/rewind."""
+    request = await request_of(asked, Rewind)
+    to = moment(asked, request, "$", step_behind)
+    return await order(asked, "rewind", asked.parameters["scenario"], {"step": to}, request)
+
+
+async def restart(asked: Asked) -> Reply:
+    """POST restart: a rewind to the initial state."""
+    request = await request_of(asked, Restart)
+    return await order(asked, "restart", request.scenario, {}, request)
+
+
+async def skip(asked: Asked) -> Reply:
+    """POST skip: go on without a command that brings the engine down."""
+    request = await request_of(asked, Skip)
+    found = asked.run.operation(request.seq)
+    if found is None:
+        raise Wrong("unknown-operation", f"There is no command {request.seq}.", value=request.seq)
+    return await order(asked, "skip", found["scenario"], {"seq": request.seq}, request)
+
+
+# ---- what all orders have in common -----------------------------------------------------------------------------------------------------
+async def order(
+    asked: Asked, kind: str, scenario: str, arguments: Mapping[str, Any], request: Struct, when: str | int = "after", part: str = ""
+) -> Reply:
+    """Puts an order into the journal and says so: 202, or 200 when it is over by the time that `Prefer: wait=` gives it.
+
+    Raises
+    ------
+    Wrong
+        A header is missing or malformed.
+    Refused
+        By the journal; nothing is stored.
+    """
+    accepted = accept(asked, kind, scenario, arguments, request, when, part)
+    run = asked.run
+    found = await run.settled(accepted.seq, wait_of(asked)) or {}
+    said = {name: found[name] for name in Operation.__struct_fields__ if name in found}
+    content = msgspec.json.encode(
+        said | {"version": accepted.version, "target": accepted.target, "at_step": found.get("at_step", accepted.at_step)}
+    )
+    name = asked.parameters["run"]
+    headers = (
+        (b"etag", f'"{accepted.version}"'.encode()),
+        (b"location", f"/api/v1/runs/{name}/operations/{accepted.seq}".encode()),
+        *(((b"idempotent-replayed", b"true"),) if accepted.again else ()),
+    )
+    return Reply(200 if found.get("state") in OVER else 202, content, headers=headers)
+
+
+def accept(
+    asked: Asked, kind: str, scenario: str, arguments: Mapping[str, Any], request: Struct, when: str | int = "after", part: str = ""
+) -> Any:
+    """Puts an order into the journal. part: tells the orders of one request apart."""
+    if asked.house.draining.is_set():
+        raise Wrong("draining", "The server is ending and takes no more orders.")
+    assert asked.principal is not None
+    return asked.run.accept(
+        Order(
+            kind=kind,
+            scenario=scenario,
+            arguments=dict(arguments),
+            when=when,
+            key=key_of(asked) + part,
+            who=asked.principal.name,
+            role=asked.principal.role,
+            request=f"{kind} {scenario} ".encode() + canonical(request),
+            if_match=None if part else version_of(asked),
+            if_step=None if part else step_header(asked),
+        )
+    )
+
+
+def key_of(asked: Asked) -> str:
+    """The Idempotency-Key of an order; raises Wrong, key-missing or bad-header."""
+    key = asked.headers.get(b"idempotency-key")
+    if key is None:
+        raise Wrong("key-missing", "The header Idempotency-Key is missing. Give each order a key of its own, so that it can be sent again.")
+    if not KEY.fullmatch(key):
+        raise Wrong(
+            "bad-header", f"Idempotency-Key has {len(key)} characters; it may be 1 to 64 of A-Z a-z 0-9 . _ -.", position="Idempotency-Key"
+        )
+    return key.decode()
+
+
+def _repeated(asked: Asked, after: int) -> bool:
+    """Whether this very order is in the journal already, behind the command that it is about: then it is answered as it was."""
+    assert asked.principal is not None
+    mine = (asked.principal.name, key_of(asked))
+    return any((command.who, command.key) == mine for command in asked.run.log(after))
+
+
+def version_of(asked: Asked) -> str | None:
+    """The version of If-Match; None when any will do."""
+    text = asked.headers.get(b"if-match", b"*").decode("latin-1").strip()
+    if text == "*":
+        return None
+    found = VERSION.fullmatch(text)
+    if found is None:
+        raise Wrong(
+            "bad-header", 'If-Match must be a version such as "b1.17", with its quotes, or *.', value=text[:64], position="If-Match"
+        )
+    return found[1]
+
+
+def step_header(asked: Asked) -> int | None:
+    """The step of If-Step."""
+    text = asked.headers.get(b"if-step")
+    if text is None:
+        return None
+    if not re.fullmatch(rb"[0-9]{1,10}", text):
+        raise Wrong("bad-header", "If-Step must be a number of steps.", position="If-Step")
+    return int(text)
+
+
+def wait_of(asked: Asked) -> float:
+    """Seconds of `Prefer: wait=`, at most 5; other preferences are passed over, as RFC 7240 wants."""
+    for preference in asked.headers.get(b"prefer", b"").split(b","):
+        found = re.fullmatch(rb"\s*wait\s*=\s*\"?([0-9]{1,5})\"?\s*", preference)
+        if found:
+            return min(float(found[1]), asked.house.limits.wait_seconds)
+    return 0.0
+
+
+def number_of(text: str, code: str) -> int:
+    """A number of a path; raises Wrong with `code`."""
+    if not re.fullmatch("[0-9]{1,18}", text):
+        raise Wrong(code, f'"{text[:64]}" is no number of a command.', value=text[:64])
+    return int(text)
+
+
+def moment(asked: Asked, at: Any, position: str, step_at: Callable[[str, Mapping[str, Any], str], int]) -> int:
+    """The step of a {step | date}. step_at: what a date means."""
+    if at.date is not None:
+        return step_at(at.date, asked.house.known(asked.parameters["run"]).facts, f"{position}.date")
+    return int(at.step)

@@ -1,0 +1,63 @@
+"""A run as the server sees it. `steppe.control` has the one that is used; tests hand in a small one of their own."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from steppe.control import Accepted, Command, Order
+
+Answer = tuple[Mapping[str, Any], bytes | bytearray | memoryview]
+
+
+class Supervisor(Protocol):
+    """One run. All methods are called by the event loop's thread and none waits but those that are awaited."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run; what was uploaded lies in `uploads` of it."""
+        ...
+
+    @property
+    def facts(self) -> Mapping[str, Any] | None:
+        """What the run is: model, variables, clock, steps; None before its first engine was ready."""
+        ...
+
+    def info(self) -> dict[str, Any]:
+        """The run as it is now, from memory."""
+        ...
+
+    def accept(self, order: Order) -> Accepted:
+        """Stores an order in the journal; raises Refused."""
+        ...
+
+    async def get(self, scenario: str, request: dict[str, Any]) -> Answer:
+        """An array or image and what it is; raises Refused. Equal requests are answered from what is kept."""
+        ...
+
+    def operation(self, seq: int) -> Mapping[str, Any] | None:
+        """What became of an order; None when there is none of this number."""
+        ...
+
+    async def settled(self, seq: int, seconds: float) -> Mapping[str, Any] | None:
+        """The operation when it is over, or as it is after some seconds."""
+        ...
+
+    def happenings(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+        """What people are told, from a number on, and all that follows; number 0: something of `info` has changed."""
+        ...
+
+    def log(self, after: int) -> Iterator[Command]:
+        """The commands of the journal after a number."""
+        ...
+
+    def scenarios(self) -> list[dict[str, Any]]:
+        """All scenarios."""
+        ...
+
+    def checkpoints(self) -> list[dict[str, Any]]:
+        """All durable checkpoints."""
+        ...
+
+    def close(self, keep: bool = True) -> None:
+        """Ends the supervision. keep: the engine makes its state durable and ends; else it goes on and waits for another server."""
+        ...

@@ -1,0 +1,214 @@
+import asyncio
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from steppe.api import ROLES
+from steppe.server import Access, Limits, Token, application
+from steppe.server.doors.rate import Rates
+from steppe.server.routes import TABLE
+from steppe.server.routes.table import Route
+from tests.server.asking import TOKENS, Client, bearer, problem
+from tests.server.toy import Toy
+
+NAMES = {
+    "run": "toy",
+    "variable": "green",
+    "scenario": "main",
+    "sha256": "0" * 64,
+    "operation": "1",
+    "event": "1",
+    "code": "method",
+}
+
+
+def address_of(route: Route) -> str:
+    return re.sub(r"{(\w+)}", lambda found: NAMES[found[1]], route.path)
+
+
+@pytest.mark.parametrize("who", [None, "wrong", *ROLES])
+@pytest.mark.parametrize("route", TABLE.routes, ids=lambda route: route.name)
+def test_every_route_asks_for_its_role(client: Client, route: Route, who: str | None) -> None:
+    if route.name == "events_stream" and who in ROLES:
+        pytest.skip("It never ends; test_streams has it.")
+    before = client.standing()
+    headers = {"Authorization": "Bearer wrong"} if who == "wrong" else bearer(who) if who else {}
+    if route.request is not None:
+        headers["Content-Type"] = "application/octet-stream" if route.request == "bytes" else "application/json"
+    answer = client.ask(route.method, address_of(route), role=None, headers=headers, content=b"{" if route.request else b"")
+    enough = route.role == "-" or (who in ROLES and ROLES.index(who) >= ROLES.index(route.role))
+    if enough:
+        assert answer.status_code not in (401, 403), answer.text
+        return
+    found = problem(answer)
+    assert found["code"] == ("role-too-low" if who in ROLES else "not-authenticated")
+    if found["code"] == "not-authenticated":
+        assert answer.headers["www-authenticate"] == "Bearer"
+    assert client.standing() == before
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "127.0.0.1:8090"}, 200),
+        ({"Host": "LOCALHOST:1"}, 200),
+        ({"Host": "[::1]:8090"}, 200),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "127.0.0.1.evil.example"}, 421),
+        ({"Host": "localhost@evil.example"}, 421),
+        ({"Host": ""}, 421),
+    ],
+)
+def test_the_server_answers_to_its_own_names_only(client: Client, headers: dict[str, str], status: int) -> None:
+    assert client.get("", headers=headers).status_code == status
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://127.0.0.1:1", "http://127.0.0.1:8090.evil.example", "127.0.0.1:8090"]
+)
+def test_an_order_from_another_site_is_refused(client: Client, origin: str) -> None:
+    before = client.standing()
+    assert problem(client.post("/step", {"steps": 1}, headers={"Origin": origin}))["code"] == "foreign-origin"
+    assert client.standing() == before
+
+
+def cookie_of(client: Client, role: str) -> dict[str, str]:
+    answer = client.ask("POST", "/login", role=None, key=None, json={"token": TOKENS[role]})
+    assert answer.status_code == 204
+    given = answer.headers["set-cookie"]
+    assert "HttpOnly" in given
+    assert "SameSite=Strict" in given
+    assert TOKENS[role] not in given
+    return {"Cookie": given.split(";")[0]}
+
+
+def test_who_logs_in_gets_a_cookie_that_only_the_own_page_can_steer_with(client: Client) -> None:
+    cookie = cookie_of(client, "steer")
+    assert client.ask("GET", "/whoami", role=None, headers=cookie).json()["role"] == "steer"
+    assert problem(client.post("/step", {"steps": 1}, role=None, headers=cookie))["code"] == "foreign-origin"
+    own = {**cookie, "Origin": "http://127.0.0.1:8090"}
+    assert client.post("/step", {"steps": 1}, role=None, headers=own).status_code == 200
+    assert client.ask("POST", "/logout", role=None, key=None, headers=own).status_code == 204
+    assert client.ask("GET", "/whoami", role=None, headers=cookie).status_code == 401
+
+
+def test_a_cookie_that_another_port_or_a_neighbour_put_there_is_none(client: Client) -> None:
+    cookie = cookie_of(client, "admin")["Cookie"]
+    name, _, value = cookie.partition("=")
+    for tossed in (f"steppe_1={value}", f"{cookie}; {cookie}", f"{name}={value[:-1]}", f"{name}={TOKENS['admin']}"):
+        assert client.ask("GET", "/whoami", role=None, headers={"Cookie": tossed}).status_code == 401, tossed
+
+
+def test_a_token_in_an_address_is_refused_and_revoked(client: Client) -> None:
+    assert problem(client.ask("GET", f"/whoami?token={TOKENS['view']}", role=None))["code"] == "token-in-address"
+    assert client.ask("GET", "/whoami", role="view").status_code == 401
+    assert client.ask("GET", "/whoami", role="steer").status_code == 200
+
+
+def test_a_token_ends() -> None:
+    now = [100.0]
+    access = Access([Token.of("guest", "view", "x", expires=200.0)], lambda: now[0])
+    cookie = access.open_session("x")
+    assert access.by_token("x") is not None
+    assert access.by_session(cookie or "") is not None
+    now[0] = 200.0
+    assert access.by_token("x") is None
+    assert access.by_session(cookie or "") is None
+    assert access.open_session("x") is None
+
+
+def test_who_fails_to_log_in_waits_longer_and_longer() -> None:
+    now = [0.0]
+    access = Access([], lambda: now[0])
+    waits = []
+    for _ in range(8):
+        waits.append(access.wait_to_login("here", 5))
+        access.login_failed("here")
+    assert waits == [0, 0, 0, 0, 0, 1, 2, 3]
+    assert access.wait_to_login("there", 5) == 0
+    now[0] = 61.0
+    assert access.wait_to_login("here", 5) == 0
+
+
+def test_too_many_requests_are_told_when_to_come_again(toy: Toy, access: Access) -> None:
+    client = Client(application({"toy": toy}, access, Limits(requests=0.5, requests_burst=3.0)), toy)
+    assert [client.get("").status_code for _ in range(5)] == [200, 200, 200, 429, 429]
+    answer = client.get("")
+    assert problem(answer)["code"] == "too-many"
+    assert int(answer.headers["retry-after"]) in (1, 2)
+    assert client.get("", role="view").status_code == 200
+    assert client.get("/data/green").status_code == 200  # counted by bytes
+
+
+def test_a_bucket_fills_with_time_and_holds_no_more_than_its_burst() -> None:
+    now = [0.0]
+    rates = Rates(Limits(requests=2.0, requests_burst=4.0, data=100.0, data_burst=1000.0), lambda: now[0])
+    assert rates.requests_left("me") == 4
+    rates.spend("me", 1500)
+    assert rates._left(rates._bytes, "me", 100.0, 1000.0) == -500.0
+    now[0] = 6.0
+    assert rates._left(rates._bytes, "me", 100.0, 1000.0) == 100.0
+    now[0] = 1e6
+    assert rates.requests_left("me") == 4
+
+
+def test_every_answer_forbids_what_a_page_must_not_do(client: Client) -> None:
+    for answer in (
+        client.get(""),
+        client.get("/data/nothing"),
+        client.ask("GET", "/healthz", role=None),
+        client.ask("GET", "/x", role=None),
+    ):
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_no_token_and_no_query_is_ever_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "steppe")
+    client.get("/data/green?time=latest&width=17")
+    client.ask("GET", f"/whoami?token={TOKENS['view']}", role=None)
+    client.ask("POST", "/login", role=None, key=None, json={"token": TOKENS["steer"]})
+    client.get("/data/a%0d%0aINFO%20all%20is%20well")
+    text = caplog.text
+    assert "/api/v1/runs/toy/data/green" in text
+    assert not any(token in text for token in TOKENS.values())
+    assert "width" not in text
+    assert "\nINFO all is well" not in text
+    assert "a\\r\\nINFO all is well" in text
+
+
+def test_behind_a_prefix_every_address_and_the_cookie_has_it(toy: Toy, access: Access) -> None:
+    client = Client(application({"toy": toy}, access, prefix="/steppe"), toy)
+
+    async def ask(path: str, **more: Any) -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(client.server), base_url="http://localhost") as asking:
+            return await asking.request(more.pop("method", "GET"), path, **more)
+
+    assert asyncio.run(ask("/steppe/healthz")).status_code == 200
+    assert asyncio.run(ask("/healthz")).status_code == 404
+    answer = asyncio.run(ask("/steppe/api/v1/login", method="POST", json={"token": TOKENS["view"]}))
+    assert "Path=/steppe;" in answer.headers["set-cookie"]
+
+
+def test_health_and_metrics(client: Client, toy: Toy) -> None:
+    assert client.ask("GET", "/healthz", role=None).json() == {"status": "ok"}
+    assert client.ask("GET", "/readyz", role=None).status_code == 200
+    client.get("/data/green?packed=1")
+    text = client.ask("GET", "/metrics", role="view").text
+    assert 'steppe_requests_total{method="GET",path="/api/v1/runs/{run}/data/{variable}",status="200"} 1' in text
+    assert 'steppe_step{run="toy",scenario="main"} 0' in text
+    client.server.drain()
+    assert client.ask("GET", "/readyz", role=None).status_code == 503
+    assert problem(client.post("/step", {"steps": 1}))["code"] == "draining"
+    assert client.get("").status_code == 200
+
+
+def test_a_defect_is_a_problem_without_its_reason(client: Client, toy: Toy) -> None:
+    toy.info = lambda: {}[TOKENS["view"]]  # type: ignore[method-assign]
+    found = problem(client.get(""))
+    assert found["code"] == "defect"
+    assert "KeyError" not in str(found)

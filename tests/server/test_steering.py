@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+
+from tests.server.asking import Client, problem
+from tests.server.toy import Toy
+
+
+def test_a_run_is_stepped_and_says_where_it_stands(client: Client) -> None:
+    answer = client.post("/step", {"steps": 3})
+    assert answer.status_code == 200  # it was over at once
+    assert answer.json()["target"] == 3
+    assert answer.headers["location"] == f"/api/v1/runs/toy/operations/{answer.json()['id']}"
+    main = client.get("").json()["scenarios"][0]
+    assert (main["step"], main["date"], main["name"]) == (3, "2001-01-03", "main")
+    assert client.post("/step", {"until": "2001-01-31"}).json()["target"] == 31
+    assert client.post("/step", {"end": True}).json()["target"] == 365
+
+
+def test_what_is_not_over_is_answered_202_and_found_at_its_location(client: Client, toy: Toy) -> None:
+    toy.slow = True
+    answer = client.post("/step", {"steps": 3}, headers={"Prefer": "respond-async, wait=0"})
+    assert answer.status_code == 202
+    assert answer.json()["state"] == "queued"
+    toy.work()
+    assert client.ask("GET", answer.headers["location"]).json()["state"] == "done"
+
+
+def test_an_order_that_is_sent_again_is_answered_from_the_journal(client: Client) -> None:
+    first = client.post("/step", {"steps": 3}, key="once")
+    again = client.post("/step", {"scenario": "main", "steps": 3}, key="once")
+    assert "idempotent-replayed" not in first.headers
+    assert again.headers["idempotent-replayed"] == "true"
+    assert again.json()["id"] == first.json()["id"]
+    assert client.get("").json()["scenarios"][0]["step"] == 3
+    assert problem(client.post("/step", {"steps": 4}, key="once"))["code"] == "key-reused"
+
+
+def test_who_orders_on_an_old_version_is_told_what_was_ordered_since(client: Client) -> None:
+    tag = client.get("").headers["etag"]
+    assert client.post("/step", {"steps": 1}, headers={"If-Match": tag}).status_code == 200
+    stale = problem(client.post("/step", {"steps": 1}, headers={"If-Match": tag}))
+    assert stale["code"] == "version-stale"
+    assert [change["kind"] for change in stale["changed"]] == ["step"]
+    assert client.post("/step", {"steps": 1}, headers={"If-Match": client.get("").headers["etag"], "If-Step": "1"}).status_code == 200
+    assert problem(client.post("/step", {"steps": 1}, headers={"If-Step": "1"}))["status"] == 412
+
+
+@pytest.mark.parametrize(
+    ("region", "cells"),
+    [
+        ("all", 40),
+        ({"box": [138.0, -20.0, 143.0, -10.0]}, 8),
+        ({"polygon": [[138.0, -20.0], [143.0, -20.0], [143.0, -10.0], [138.0, -10.0]]}, 8),
+        ({"cell": [139.0, -11.0]}, 1),
+        ({"cells": [5, 3]}, 2),
+    ],
+)
+def test_a_variable_is_set_in_a_region(client: Client, region: object, cells: int) -> None:
+    answer = client.post("/set", {"variable": "green", "value": 7.5, "region": region})
+    assert answer.json()["result"]["cells"] == cells
+    assert answer.json()["result"]["after"] == 7.5 * cells
+
+
+def test_units_are_converted_before_the_journal(client: Client, toy: Toy) -> None:
+    client.post("/set", {"variable": "temperature", "value": 300.15, "units": "K"})
+    client.post("/set", {"variable": "temperature", "value": 1.0, "units": "K", "operation": "add"})
+    values = [command.arguments["value"] for command in toy.journal.commands()]
+    assert values == [pytest.approx(27.0, rel=1e-12), pytest.approx(1.0, rel=1e-12)]
+
+
+def test_an_array_is_uploaded_and_set(client: Client, toy: Toy) -> None:
+    import hashlib
+
+    content = np.arange(40, dtype="<f4").tobytes()
+    name = hashlib.sha256(content).hexdigest()
+    put = {"content": content, "headers": {"Content-Type": "application/octet-stream"}}
+    assert client.ask("PUT", f"/runs/toy/uploads/{name}", **put).status_code == 201
+    assert client.ask("PUT", f"/runs/toy/uploads/{name}", **put).status_code == 200
+    client.post("/set", {"variable": "green", "upload": name})
+    assert (toy.state[1]["green"] == np.arange(40)).all()
+
+
+def test_an_event_happens_at_its_date_or_is_taken_back(client: Client, toy: Toy) -> None:
+    kept = client.post("/events", {"variable": "green", "value": 9.0, "when": {"date": "2001-01-03"}})
+    gone = client.post("/events", {"variable": "green", "value": 8.0, "when": {"step": 3}})
+    listed = client.get("/events").json()["events"]
+    assert (listed[0]["id"], listed[0]["date"]) == (kept.json()["id"], "2001-01-03")
+    assert client.ask("DELETE", f"/runs/toy/events/{gone.json()['id']}").status_code == 200
+    client.post("/step", {"steps": 4})
+    assert (toy.state[1]["green"] == 9.0 + 2).all()
+    assert client.get("/events").json()["events"] == []
+    assert problem(client.ask("DELETE", f"/runs/toy/events/{kept.json()['id']}"))["code"] == "already-finished"
+
+
+def test_a_scenario_branches_off_and_the_main_one_is_rewound(client: Client, toy: Toy) -> None:
+    client.post("/step", {"steps": 5})
+    change = {"variable": "rate", "value": 2.0}
+    answer = client.post("/scenarios", {"name": "dry", "from": {"date": "2001-01-03"}, "set": [change]})
+    assert answer.status_code == 201
+    assert {each["name"]: each["step"] for each in client.get("/scenarios").json()["scenarios"]} == {"main": 5, "dry": 3}
+    assert (toy.state[2]["rate"] == 2.0).all()
+    assert problem(client.post("/scenarios", {"name": "dry"}))["code"] == "name-taken"
+    assert client.post("/scenarios/main/rewind", {"step": 2}).status_code == 200
+    assert {each["name"]: each["step"] for each in client.get("/scenarios").json()["scenarios"]} == {"main@1": 5, "dry": 3, "main": 2}
+    assert client.post("/restart").status_code == 200
+    assert problem(client.post("/step", {"scenario": "main@1", "steps": 1}))["code"] == "scenario-closed"
+
+
+def test_the_end_of_a_run(client: Client, toy: Toy) -> None:
+    assert client.ask("DELETE", "/runs/toy?keep=data", role="steer").status_code == 403
+    assert client.ask("DELETE", "/runs/toy?keep=data").json() == {"run": "toy", "state": "archived"}
+    assert toy.closed
+    assert problem(client.get(""))["code"] == "unknown-run"

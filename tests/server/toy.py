@@ -1,0 +1,233 @@
+"""A run in this process: the real journal, and a state of NumPy arrays that grows by one a step. What the server asks of a supervisor."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steppe.control import Accepted, Command, Journal, Order, Refused
+from steppe.control.wire import Outcome, Position
+from steppe.errors import GridError
+from steppe.grid import Grid, as_plain
+from steppe.server.asked import Buffer
+from steppe.view import png
+
+VARIABLES = {
+    "green": ("state", "kg ha-1", 0.0, 20000.0, []),
+    "temperature": ("state", "degC", -60.0, 60.0, []),
+    "cover": ("derived", "1", 0.0, 1.0, ["green"]),
+    "rain": ("forcing", "mm d-1", 0.0, 2000.0, []),
+    "rate": ("parameter", "1", 0.0, 10.0, []),
+}
+
+
+def facts_of(grid: Grid, steps: int, dtype: str = "float32") -> dict[str, Any]:
+    """What an engine would say of the run."""
+    variables = [
+        {
+            "name": name,
+            "dims": ["cell"],
+            "units": units,
+            "dtype": dtype,
+            "role": role,
+            "long_name": f"{name} of the toy",
+            "standard_name": "",
+            "low": low,
+            "high": high,
+            "initial": 0.0,
+            "source": "made up",
+            "cell_methods": "",
+            "settable": role in ("state", "parameter"),
+            "settable_by": by,
+        }
+        for name, (role, units, low, high, by) in VARIABLES.items()
+    ]
+    clock = {"start": "2001-01-01T00:00:00", "step": 86400.0, "calendar": "standard", "units": "days since 2001-01-01"}
+    return {"model": "toy", "version": "1", "variables": variables, "grid": as_plain(grid), "clock": clock, "steps": steps}
+
+
+class Toy:
+    """One run. Orders are carried out when they are accepted; `slow` leaves that to `work`."""
+
+    def __init__(self, folder: Path, grid: Grid, steps: int = 365, name: str = "toy", slow: bool = False) -> None:
+        self.folder, self.grid, self.name, self.slow = folder, grid, name, slow
+        folder.mkdir(parents=True, exist_ok=True)
+        self.journal = Journal(folder / "journal.sqlite")
+        self.facts: dict[str, Any] | None = facts_of(grid, steps)
+        self.steps = steps
+        self.closed = False
+        self.failure: Refused | None = None
+        self.asked: list[dict[str, Any]] = []
+        self.state = {1: self._initial()}
+        self.at = {1: Position(0, 0)}
+        self.past: dict[tuple[int, int], dict[str, np.ndarray]] = {}
+        self._news = asyncio.Event()
+
+    def _initial(self) -> dict[str, np.ndarray]:
+        ramp = np.arange(self.grid.n_cells, dtype=np.float32)
+        return {name: ramp + np.float32(100 * number) for number, name in enumerate(VARIABLES)}
+
+    # ---- orders
+    def accept(self, order: Order) -> Accepted:
+        if self.failure:
+            raise self.failure
+        accepted = self.journal.accept(order, self.steps, time.time())
+        if not accepted.again and not self.slow:
+            self.work()
+        return accepted
+
+    def work(self) -> None:
+        """Carries out what is waiting."""
+        for branch in self.journal.branches():
+            if branch.id not in self.state:
+                parent = branch.parent or 1
+                back = self.past.get((parent, branch.fork_step), self.state[parent])
+                self.state[branch.id] = {name: values.copy() for name, values in back.items()}
+                self.at[branch.id] = Position(branch.fork_step, 0)
+                self.journal.end(branch.made_by, "done", branch.fork_step, {"branch": branch.id, "step": branch.fork_step})
+            while (command := self.journal.first_unplaced(branch.id)) is not None and command.due in ("now", "after"):
+                self.journal.pin(command.seq, self.at[branch.id].step)
+            for command in self.journal.waiting("cancel", branch.id):
+                self.journal.end(command.arguments["seq"], "cancelled", self.at[branch.id].step, {})
+                self.journal.end(command.seq, "done", self.at[branch.id].step, {})
+            for kind in ("pause", "skip", "checkpoint"):
+                for command in self.journal.waiting(kind, branch.id):
+                    self.journal.end(command.seq, "done", self.at[branch.id].step, {})
+            self._advance(branch.id)
+        self._news.set()
+
+    def _advance(self, branch: int) -> None:
+        while True:
+            step = self.at[branch].step
+            for command in self.journal.placed(branch, self.at[branch]):
+                if command.at_step == step and command.outcome is None:
+                    self._apply(branch, command)
+            if step >= self.journal.branch(branch).target:
+                break
+            self.past[branch, step] = {name: values.copy() for name, values in self.state[branch].items()}
+            for values in self.state[branch].values():
+                values += 1
+            self.at[branch] = Position(step + 1, 0)
+            self.journal.seen(branch, step + 1)
+        self.journal.reached(branch, self.at[branch].step)
+
+    def _apply(self, branch: int, command: Command) -> None:
+        arguments = command.arguments
+        values = self.state[branch][arguments["variable"]]
+        cells = self._file(arguments["cells"], "<u4") if arguments["cells"] else np.arange(self.grid.n_cells)
+        given = self._file(arguments["upload"], "<f4") if arguments["upload"] else np.float32(arguments["value"])
+        before = float(values[cells].sum())
+        values[cells] = {"set": given, "scale": values[cells] * given, "add": values[cells] + given}[arguments["operation"]]
+        self.at[branch] = Position(self.at[branch].step, command.seq)
+        detail = {"variable": arguments["variable"], "cells": len(cells), "before": before, "after": float(values[cells].sum())}
+        self.journal.applied(command.seq, self.at[branch].step, Outcome(True, detail, int(self.digest()[:15], 16)))
+
+    def _file(self, name: str, dtype: str) -> np.ndarray:
+        return np.frombuffer((self.folder / "uploads" / name).read_bytes(), dtype)
+
+    def digest(self) -> str:
+        """Of all states."""
+        found = hashlib.sha256()
+        for branch, values in sorted(self.state.items()):
+            found.update(f"{branch} {self.at[branch]}".encode())
+            for array in values.values():
+                found.update(array.tobytes())
+        return found.hexdigest()
+
+    # ---- questions
+    async def get(self, scenario: str, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
+        self.asked.append(request)
+        branch = self.journal.branch(scenario).id
+        position = self.at[branch]
+        step = request.get("step", position.step)
+        state = self.state[branch] if step == position.step else self.past.get((branch, step))
+        if state is None:
+            raise Refused("not-computed", f"Step {step} is not kept.", allowed=[0, position.step])
+        values = state[request["name"]]
+        if request.get("box"):
+            try:
+                self.grid.select({"box": request["box"]})
+            except GridError as error:
+                raise Refused(error.code, str(error)) from None
+        if request.get("cells"):
+            values = values[self._file(request.get("cells"), "<u4")]
+        elif request.get("box") and request.get("packed"):
+            values = values[self.grid.select({"box": request.get("box")})]
+        box = None
+        if not request.get("packed"):
+            values = self.grid.unpack(values)
+            if width := request.get("width"):
+                values = np.ascontiguousarray(values[:, :: max(1, values.shape[1] // width)][:, :width])
+            box = [138.0, -30.0, 154.0, -10.0]
+        dims = ["cell"] if request.get("packed") else ["lat", "lon"]
+        variable = next(each for each in (self.facts or {})["variables"] if each["name"] == request["name"])
+        date = str(np.datetime64("2001-01-01") + max(step - 1, 0))
+        head = {"variable": request["name"], "units": variable["units"], "dtype": "float32", "shape": list(values.shape), "dims": dims}
+        head |= {
+            "step": step,
+            "seq": position.seq,
+            "date": date,
+            "box": box,
+            "moved": values.nbytes,
+        }
+        if request.get("format") == "png":
+            levels = np.where(np.isfinite(values), np.nan_to_num(values) % 255, 0).astype(np.uint8)
+            return head, png(levels, request.get("style") or "batlow")
+        return head, values.astype("<f4").tobytes()
+
+    def scenarios(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": each.name,
+                "branch": each.id,
+                "step": self.at[each.id].step,
+                "seq": self.at[each.id].seq,
+                "target": each.target,
+                "state": "ready",
+                "version": self.journal.version(each.id),
+                "parent": each.parent,
+            }
+            for each in self.journal.branches()
+            if each.id in self.at
+        ]
+
+    def info(self) -> dict[str, Any]:
+        state = "failed" if self.failure else "archived" if self.closed else "ready"
+        return {"run": self.name, "state": state, "engine": {"epoch": 1, "pid": 1, "host": "here"}, "scenarios": self.scenarios()}
+
+    def operation(self, seq: int) -> dict[str, Any] | None:
+        command = self.journal.command(seq)
+        if command is None:
+            return None
+        scenario = self.journal.branch(command.branch).name
+        found = {"id": seq, "run": self.name, "kind": command.kind, "scenario": scenario, "state": command.outcome or "queued"}
+        return found | {"at_step": command.at_step, "target": command.target, "result": command.detail}
+
+    async def settled(self, seq: int, seconds: float) -> dict[str, Any] | None:
+        end = time.monotonic() + seconds
+        while (found := self.operation(seq)) and found["state"] == "queued" and time.monotonic() < end:
+            await asyncio.sleep(0.01)
+        return found
+
+    async def happenings(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+        while True:
+            self._news.clear()
+            for number, what in self.journal.emissions(after):
+                after = number
+                yield number, what
+            yield 0, self.info()
+            await self._news.wait()
+
+    def log(self, after: int) -> Iterator[Command]:
+        return self.journal.commands(after)
+
+    def checkpoints(self) -> list[dict[str, Any]]:
+        return self.journal.checkpoints()
+
+    def close(self, keep: bool = True) -> None:
+        self.closed = True
+        self.journal.close()
