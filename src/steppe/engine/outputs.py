@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from steppe.comm import Operation, Serial, World
 from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
-from steppe.engine.recorder import PIECE, Deliver, Recorder
+from steppe.engine.recorder import Deliver, Recorder
 from steppe.engine.run_file import SeriesSection, every
 from steppe.grid import Cells, Deal
 from steppe.io import SHARD_DAYS, Axis, Cost, Group, Output, OutputWriter
@@ -103,7 +103,7 @@ class Outputs:
     @property
     def memory(self) -> int:
         """Bytes of accumulators and of buffers of the writer."""
-        return self.recorder.nbytes(PIECE) + sum(group.memory for group in self.groups)
+        return self.recorder.nbytes + sum(group.memory for group in self.groups)
 
     @property
     def cost(self) -> Cost:

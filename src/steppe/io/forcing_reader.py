@@ -66,6 +66,8 @@ class ForcingReader:
         The store's descriptions cannot be read.
     """
 
+    in_turns = False
+
     def __init__(
         self,
         store: Path | ForcingStore,
@@ -120,7 +122,7 @@ class ForcingReader:
         return [range(first, stop) for first, stop in pairwise(cuts)]
 
     def turn_to(self, piece: range) -> None:
-        """Nothing: its streams read when they are asked."""
+        """Nothing, and not called: its streams read when they are asked."""
 
     def recut(self, bounds: Sequence[int], rank: int) -> None:
         """Turns to the share of a rank in another cut of the cells: those from bounds[rank] to bounds[rank + 1]. No stream is in use."""
