@@ -65,12 +65,12 @@ class Records(NamedTuple):
 
 
 class Recorder(Protocol):
-    """Reductions over time, in the loop. Its accumulators are checkpointed like state.
+    """Reductions over time, in the loop. Its accumulators are checkpointed like state."""
 
-    most_steps: of as many at once there is room for the values.
-    """
-
-    most_steps: int
+    @property
+    def most_steps(self) -> int:
+        """Of as many steps at once there is room for the values."""
+        ...
 
     def records(self, steps: range) -> list[Records]:
         """What is wanted of `steps`, empty when nobody wants anything. Values are filled by the model."""
