@@ -229,22 +229,24 @@ class CellModel:
         for kept, values in zip(self._kept, arrays, strict=True):
             kept[...] = values
 
-        def bind(piece: range, window: Window) -> Bound:
-            some = slice(piece.start - start, piece.stop - start)
-            of_piece = [record._replace(slots=record.slots[some]) for record in listed]
-            return kernel.bind(*arrays, constants.rows, constants.uniform, today[some], piece, window, of_piece)
+        def bind(window: Window) -> Bound:
+            """For all steps; the window tells only what is the same in all of them."""
+            return kernel.bind(*arrays, constants.rows, constants.uniform, today, range(start, pieces[-1].stop), window, listed)
 
         def compute(windows: Windows) -> tuple[list[Window], list[_Bad], float]:
             begin = thread_time()
             lasts: list[Window] = []
             bad: list[_Bad] = []
+            whole: Bound | None = None
             for piece in pieces:
                 last = len(piece) - 1 if keep and piece is pieces[-1] else len(piece)
                 bound: list[Bound] = []
                 for cells, window in windows(piece):
+                    whole = whole or bind(window)
                     if not bound:
-                        whole = bind(piece, window)
-                        bound = [whole.part(slice(last)), whole.part(slice(last, None))] if last < len(piece) else [whole]
+                        first = piece.start - start
+                        cuts = [slice(first, first + last), slice(first + last, first + len(piece))]
+                        bound = [whole.part(cut, window.row_of[:, cut.start - first : cut.stop - first]) for cut in cuts]
                     with span("compute"):
                         if last:
                             bound[0](cells, window.rows, window.first_cell)
