@@ -18,6 +18,8 @@ from steppe.models import Packed
 class Repeated:
     """Inputs that hold one piece of forcing in memory and give it for every range of steps of its length."""
 
+    in_turns = False
+
     def __init__(self, reader: Any, steps: range, cells: int) -> None:
         self.names = reader.names
         self._length = len(steps)

@@ -73,29 +73,30 @@ def _gather(world: World, comm: "Comm", cells: int, calls: int) -> list[float]:
 
 
 def steps(world: World, quick: bool, threads: int = 1) -> list[float]:
-    """The step loop of a run of Queensland: on the clock, then the CPU time of each rank."""
+    """The step loop of a run of Queensland: on the clock, then of each rank the CPU time of each 365 days, and of what comes after."""
     from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
     from steppe.engine.part import Part
 
     path = FOLDER / f"{YEARS[quick]}-years.toml"
     cpu = time.process_time
+    orders: list[tuple[int, float]] = []  # first step and CPU time at each order to step; the first one loads the kernel
+    step, clock = Part.step, 0.0
+    Part.step = lambda part, **given: (orders.append((given["start"], cpu())), step(part, **given))[1]  # type: ignore[method-assign]
     if world.rank:
-        begun: list[float] = []  # CPU time at each order to step; the first one loads the kernel
-        step = Part.step
-        Part.step = lambda part, **arguments: (begun.append(cpu()), step(part, **arguments))[1]  # type: ignore[method-assign]
         obey(world, cores=threads)
-        found = [0.0, cpu() - begun[1]]
     else:
         plan = Plan.of(read_run_file(path, {"engine.threads": str(threads), "output.path": f'"{FOLDER}/ranks"'}), cores=threads)
         crew = Crew(world)
         with Simulation(plan, fresh=True, crew=crew) as simulation:
             simulation.run(f"{FIRST_YEAR}-01-01")  # loads the kernel
-            clock, begin = time.perf_counter(), cpu()
+            begin = time.perf_counter()
             simulation.run()
-            found = [time.perf_counter() - clock, cpu() - begin]
+            clock = time.perf_counter() - begin
         crew.dismiss()
-    parts = world.gather(np.array(found))
-    return [parts[0][0], *(part[1] for part in parts)] if parts is not None else []
+    at, used = np.array(orders[1:]).T
+    years = np.interp(365.0 * np.arange(YEARS[quick] + 1)[:-1], at, used)
+    parts = world.gather(np.append(np.diff(years), [cpu() - years[-1]]))
+    return [clock, *np.concatenate(parts).tolist()] if parts is not None else []
 
 
 def main(what: str, length: str) -> None:

@@ -102,6 +102,7 @@ class Held:
     """The forcing of a case as one tile and one piece, for a model."""
 
     names = FORCING
+    in_turns = False
 
     def __init__(self, case: Case) -> None:
         self._case = case

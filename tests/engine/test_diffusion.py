@@ -21,6 +21,8 @@ class Nothing:
     """No forcing, nothing recorded."""
 
     names = ()
+    in_turns = False
+    most_steps = 1
 
     def pieces(self, steps: range) -> list[range]:
         return [steps]

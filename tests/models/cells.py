@@ -16,6 +16,8 @@ CLOCK = Clock.daily("1999-12-20")
 class MemoryInputs:
     """Forcing (variables, steps, cells) in memory, cut into tiles and pieces. weekly: variables that have one row a week."""
 
+    in_turns = False
+
     def __init__(
         self,
         values: Mapping[str, np.ndarray],
@@ -75,6 +77,8 @@ class MemoryStream:
 
 class MemoryRecorder:
     """Records of name -> operation over intervals of `every` steps."""
+
+    most_steps = 20
 
     def __init__(self, wanted: Sequence[tuple[str, str]], steps: int, cells: int, every: int) -> None:
         begin = {"sum": 0.0, "min": np.inf, "max": -np.inf, "last": np.nan}

@@ -25,6 +25,7 @@ class Station:
     """The weather of one station for each of some cells. Like a store's, it comes in pieces, and in tiles of 4,096 cells."""
 
     names = NAMES
+    in_turns = False
 
     def __init__(self, records: Weather, cells: int | range, piece: int = 400) -> None:
         self._cells = range(cells) if isinstance(cells, int) else cells
@@ -50,6 +51,8 @@ class Station:
 
 class Log:
     """Keeps some variables of every day: values[name] is (days, cells)."""
+
+    most_steps = 1
 
     def __init__(self, names: tuple[str, ...], days: int, cells: int) -> None:
         self.values = {name: np.full((days, cells), np.nan) for name in names}

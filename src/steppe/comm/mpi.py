@@ -28,7 +28,7 @@ from steppe.errors import Exit, Failure
 PART = 1 << 30  # [bytes]
 GATHER_TAG = 1_000  # of the parts of a large gather; tags above belong to this file
 NAP = 0.005  # [s] longest between two looks, where nobody can be roused
-SHORT_NAP = 0.00025  # [s] the same, where others are about to come
+SHORT_NAP = 0.001  # [s] the same, where others are about to come; a look takes a thirtieth of that
 LAST_WAIT = 10.0  # [s] for the end that another rank has set off
 ABOUT = 11  # numbers: 3, and the shape of an array of at most 8 dimensions
 MANY = 256  # messages under way, from which on those sent are looked after
@@ -169,6 +169,10 @@ class Mpi:
         layout = None
         if lengths is not None:
             layout = _known_layout(mine.dtype, tuple(lengths))
+            if self._fits(layout.longest):  # the way of every map: nothing is asked twice
+                whole = np.empty(layout.length, mine.dtype) if self.rank == root else None
+                self._comm.Gatherv([mine, self._mpi.BYTE], None if whole is None else [whole, layout.counts, self._mpi.BYTE], root)
+                return None if whole is None else [whole[span] for span in layout.spans]
         else:
             abouts = np.empty((self.size, ABOUT), np.int64) if self.rank == root else None
             self._comm.Gather(_about(mine.dtype, mine.shape), abouts, root)
@@ -195,7 +199,7 @@ class Mpi:
             raise Failure(f"Rank {self.rank} gathers {dtype}, but others gave another dtype: {_names(layout.dtypes)} in all.")
         whole = np.empty(layout.length, dtype)
         found = [whole[span] for span in layout.spans]
-        if self._fits(max(sizes)):
+        if self._fits(layout.longest):
             self._comm.Gatherv(part, [whole, sizes, byte], self.rank)
         else:
             together = [size if self._fits(size) else 0 for size in sizes]
@@ -228,7 +232,7 @@ class Mpi:
 
     def _await(self, request: Any, longest: float) -> None:
         """Looks now and then whether something is done, first often."""
-        nap = longest / 64
+        nap = longest / 16
         while not request.Test():
             time.sleep(nap)
             nap = min(2 * nap, longest)
@@ -417,6 +421,8 @@ class _Layout(NamedTuple):
     dtypes: set[tuple[str, int]]  # kind, bytes
     shapes: list[list[int]]
     sizes: list[int]  # bytes
+    longest: int  # bytes
+    counts: Array  # bytes, as MPI takes them
     spans: list[slice]  # elements
     length: int
     flat: bool
@@ -439,7 +445,8 @@ def _layout(abouts: bytes) -> _Layout:
     sizes = [length * row[1] for length, row in zip(lengths, rows, strict=True)]
     spans = [slice(end - length, end) for length, end in zip(lengths, itertools.accumulate(lengths), strict=True)]
     dtypes = {(chr(kind), itemsize) for kind, itemsize, *_ in rows}
-    return _Layout(dtypes, shapes, sizes, spans, sum(lengths), all(len(shape) == 1 for shape in shapes))
+    counts = np.array(np.minimum(sizes, PART), np.int32)  # not needed where they are more
+    return _Layout(dtypes, shapes, sizes, max(sizes), counts, spans, sum(lengths), all(len(shape) == 1 for shape in shapes))
 
 
 @functools.lru_cache(16)

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from steppe.comm import Operation, Serial, World
 from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
-from steppe.engine.recorder import PIECE, Deliver, Recorder
+from steppe.engine.recorder import Deliver, Recorder
 from steppe.engine.run_file import SeriesSection, every
 from steppe.grid import Cells, Deal
 from steppe.io import SHARD_DAYS, Axis, Cost, Group, Output, OutputWriter
-from steppe.kernels.sums import largest_products, limb_sums, means_of, total_weight
+from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
 from steppe.timeline import span
 
 
 class _Region(NamedTuple):
     """The cells of a region that this rank has (positions in its own), their weights, and the weight of all cells of the region."""
 
-    places: NDArray[np.int64]
+    places: Columns
     weights: NDArray[np.float64]
     total: float
 
@@ -104,7 +104,7 @@ class Outputs:
     @property
     def memory(self) -> int:
         """Bytes of accumulators and of buffers of the writer."""
-        return self.recorder.nbytes(PIECE) + sum(group.memory for group in self.groups)
+        return self.recorder.nbytes + sum(group.memory for group in self.groups)
 
     @property
     def cost(self) -> Cost:
@@ -182,7 +182,7 @@ class Outputs:
     def _region(self, cells: NDArray[np.int64]) -> _Region:
         weights, total = self._plan.grid.cell_area[cells], total_weight(self._plan.grid.cell_area[cells])
         here, index = positions(cells, self._deal.mine)
-        return _Region(index, weights[here], total)
+        return _Region(columns(index), weights[here], total)
 
 
 def positions(cells: NDArray[np.int64], mine: Cells) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

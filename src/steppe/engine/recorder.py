@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from steppe.models import Records
 
-PIECE = 64  # steps at most that a run advances at once: between two looks at the stop signal, and slots of an accumulator
+PIECE = 64  # steps: what a run advances at once at least, and the slots of an accumulator at most
+AT_ONCE = 4 * PIECE  # steps: what threads compute before they meet, where there are not too many slots
 OPERATION = {"mean": "sum", "sum": "sum", "min": "min", "max": "max", "last": "last"}
 START = {"sum": 0.0, "min": np.inf, "max": -np.inf, "last": np.nan}
 
@@ -52,6 +53,12 @@ class Recorder:
                 return
         self._reductions.append(Reduction(variable, method, edges, [deliver]))
 
+    @property
+    def most_steps(self) -> int:
+        """Steps that may be recorded at once: not more slots than `PIECE`, however short the intervals are."""
+        shortest = min([int(np.diff(reduction.edges).min()) for reduction in self._reductions], default=AT_ONCE)
+        return min(AT_ONCE, PIECE * shortest)
+
     def records(self, steps: range) -> list[Records]:
         """Slots and accumulators of `steps` for every reduction; those of an interval begun earlier hold what it has so far."""
         self.on_piece(steps)
@@ -84,8 +91,10 @@ class Recorder:
                     deliver(first, values)
         self._open = []
 
-    def nbytes(self, steps: int) -> int:
-        """Bytes of the accumulators for pieces of `steps`: the slots of a piece, and what is carried to the next."""
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the accumulators: the slots of as many steps as are recorded at once, and what is carried to the next."""
+        steps = self.most_steps
         slots = sum(min(steps, -(-steps // int(np.diff(reduction.edges).max())) + 1) for reduction in self._reductions)
         return (slots + len(self._reductions)) * self._cells * 8
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import xarray
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0  # of checkpoint = "auto", and at least 50 times what the last one cost
-SECONDS_BETWEEN_ORDERS = 0.1  # of many ranks: as long as a person may wait for an answer
+SECONDS_BETWEEN_ORDERS = 0.1  # as long as a person may wait for an answer
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Simulation:
         self.step_index = 0
         self._on_event = on_event or (lambda event: None)
         self._kept: dict[str, tuple[int, NDArray[Any]]] = {}
-        self._pace = 0.0  # seconds that a step of many ranks takes
+        self._pace = 0.0  # seconds that a step takes
         self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
         self._failure: Failure | None = None
         self._closing = ExitStack()
@@ -181,8 +181,8 @@ class Simulation:
     def run(self, until: str | None = None, stop: Callable[[], bool] = lambda: False) -> bool:
         """Computes up to and with the day `until` (default: the end); True when that was reached.
 
-        `stop` is asked between pieces of at most 64 days; when it says yes, a checkpoint is written and the run can be continued.
-        Checkpoints are written as the run file says, and at the end.
+        `stop` is asked every tenth of a second, or every 64 days where they take longer; when it says yes, a checkpoint is written and the
+        run can be continued. Checkpoints are written as the run file says, and at the end.
 
         Raises
         ------
@@ -230,13 +230,14 @@ class Simulation:
         """The next step before which something other than computing may have to happen."""
         days = self._checkpoint_days
         borders = [(self.step_index // days + 1) * days] if days else []
+        fitting = int(SECONDS_BETWEEN_ORDERS / self._pace) if self._pace else PIECE
         if self.crew.world.size > 1:
-            fitting = int(SECONDS_BETWEEN_ORDERS / self._pace) if self._pace else PIECE
             length = max(1, min(fitting, self.outputs.steps_between_exchanges))
-            pieces = self._pieces(length + 1)  # to the last whole one, if there is any: a slab that is cut is decoded twice
-            stop = pieces[-1].start if len(pieces) > 1 else self.step_index + length
-            return min([stop, self.steps, *borders])
-        return min([self._pieces(PIECE)[0].stop, *borders])
+        else:
+            length = max(PIECE, min(fitting, self.outputs.recorder.most_steps))
+        pieces = self._pieces(length + 1)  # to the last whole one, if there is any: a slab that is cut is decoded twice
+        stop = pieces[-1].start if len(pieces) > 1 else self.step_index + length
+        return min([stop, self.steps, *borders])
 
     def _pieces(self, steps: int) -> list[range]:
         """The next steps, cut where the store of the weather is."""

@@ -66,6 +66,8 @@ class ForcingReader:
         The store's descriptions cannot be read.
     """
 
+    in_turns = False
+
     def __init__(
         self,
         store: Path | ForcingStore,
@@ -121,7 +123,7 @@ class ForcingReader:
         return [range(first, stop) for first, stop in pairwise(cuts)]
 
     def turn_to(self, piece: range) -> None:
-        """Nothing: its streams read when they are asked."""
+        """Nothing, and not called: its streams read when they are asked."""
 
     def keep_slabs(self) -> None:
         """From now on a slab that is asked for in pieces is decoded once and kept whole; called before the first step."""

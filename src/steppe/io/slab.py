@@ -26,6 +26,7 @@ from steppe.packed import MISSING
 SLAB_DAYS = 64  # when nothing is daily
 CADENCES = ("1 day", "7 days")
 OPEN_FILES = 256  # at most; the two rows of shards that are in use, of six variables of Australia at 0.05 degree, are 168
+MOST_SLABS = 8  # that threads, and what reads ahead of them, are in at once
 ALL = slice(None)
 GRAIN = 65_536  # bytes: memory for records grows by whole ones
 
@@ -150,7 +151,7 @@ class Slabs:
         self.recut(share)
         self._lock = Lock()
         self._own = local()  # scratch of each thread
-        self._needed: tuple[int, list[tuple[range, range]]] = -1, []  # of one slab
+        self._needed: dict[int, list[tuple[range, range]]] = {}  # of the last slabs
 
     def recut(self, share: range) -> None:
         """Turns to another share of the cells; tiles of the one before must not be in use any more."""
@@ -270,10 +271,10 @@ class Slabs:
 
     def _needs(self, slab: int) -> list[tuple[range, range]]:
         """Of each source the rows of chunks that a slab needs, and the rows of the store's own axis."""
-        known, needs = self._needed
-        if known != slab:
+        needs = self._needed.get(slab)
+        if needs is None:
             needs = [self._need(source, slab) for source in self._sources]
-            self._needed = slab, needs
+            self._needed = dict([*self._needed.items()][-MOST_SLABS + 1 :]) | {slab: needs}  # a new one: threads look into the old one
         return needs
 
     def _need(self, source: _Source, slab: int) -> tuple[range, range]:

@@ -75,6 +75,8 @@ class SpreadReader:
         Rank r computes the cells from bounds[r] to bounds[r + 1].
     """
 
+    in_turns = True
+
     def __init__(self, reader: ForcingReader, world: World, way: Way, bounds: Sequence[int]) -> None:
         self.names, self.pieces, self.counters = reader.names, reader.pieces, reader.counters
         self._reader, self._world, self._way = reader, world, way

@@ -190,10 +190,10 @@ class Bound:
             self._arguments[place] = value
         self._linked(*self._arguments)
 
-    def part(self, some: slice) -> "Bound":
-        """The same for some of the steps. Both use the same scratch: they are not called at once."""
+    def part(self, some: slice, row_of: NDArray[np.int32]) -> "Bound":
+        """The same for some of the steps, of which `row_of` is given anew. Both use the same scratch: they are not called at once."""
         steps = range(self._held["step_0"], self._held["step_0"] + self._held["steps"])[some]
-        by_step = {name: np.ascontiguousarray(self._held[name][:, some]) for name in ("row_of", "record_slots")}
+        by_step = {"row_of": np.ascontiguousarray(row_of), "record_slots": np.ascontiguousarray(self._held["record_slots"][:, some])}
         changed = {"today": self._held["today"][some], **by_step, "steps": len(steps), "step_0": steps.start}
         arguments = self._arguments.copy()
         for name, value in changed.items():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from math import copysign, frexp, inf, isfinite, ldexp
+from math import copysign, inf, isfinite, ldexp
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
@@ -23,16 +23,18 @@ from numpy.typing import NDArray
 
 from steppe.errors import Failure
 from steppe.kernels import cache as cache_files
-from steppe.kernels.primitives import bits, number
+from steppe.kernels.primitives import bits, fma, number
 from steppe.kernels.source import in_memory
 
 Array = NDArray[Any]
+Columns = NDArray[np.int64] | slice  # some of a table; a slice where they lie side by side
 Reduce = Callable[[Array, Literal["sum", "max"]], Array]
 
 SHIFT = np.float64(6755399441055744.0)  # 1.5 x 2^52: a number added to it is rounded to a whole one, and stands in its last bits
 HUGE = float.fromhex("0x1.fffffffcp+1023")  # from here on q 2^(e-30) would be infinite: such a number counts as infinite
 INFINITE = np.float64(HUGE).view(int64)  # its bits; those of greater numbers and of NaN are greater
 ROW = 4096  # values that are summed in one go of the compiled loop where they have no weights
+SCALES = np.array([[-1, 1, -1], [30, -30, 60]])  # exponents of what is multiplied with, from e: by these, and added to these
 SMALLEST_EXPONENT = -900  # below it 2^(60-e) nears overflow; values that small are exact to 2^-961
 
 
@@ -110,7 +112,7 @@ def fixed_sum(x: Array, weights: Array | None, largest: float) -> Limbs:
     limbs = np.zeros(3, np.int64)
     for rows, factors in _rows(values, weights):
         most = np.full(len(rows), min(largest, np.nextafter(HUGE, 0.0)))
-        limbs += limb_sums(rows, np.arange(rows.shape[1]), factors, most).sum(axis=0)
+        limbs += limb_sums(rows, slice(0, rows.shape[1]), factors, most).sum(axis=0)
     high, low, bad = limbs.tolist()
     return Limbs(high, low, bad, int(_exponents(np.array([largest]))[0]))
 
@@ -128,14 +130,20 @@ def _rows(values: Array, weights: Array | None) -> Iterator[tuple[NDArray[np.flo
         yield values[None, whole:], np.ones(values.size - whole)
 
 
-def weighted_means(values: NDArray[np.float64], index: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def weighted_means(values: NDArray[np.float64], index: Columns, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean of some columns of each row, the same bits for any order and cut of the columns; NaN when a value is not finite.
 
-    values (rows, cells) float64; index (n,): the columns; weights (n,): theirs. Ranks that have some of the columns each do the same in
-    three steps: `largest_products`, of which they take the greatest; `limb_sums`, which they add; `means_of`.
+    values (rows, cells) float64; index (n,): the columns, best as `columns` gives them; weights (n,): theirs. Ranks that have some of the
+    columns each do the same in three steps: `largest_products`, of which they take the greatest; `limb_sums`, which they add; `means_of`.
     """
     largest = largest_products(values, index, weights)
     return means_of(limb_sums(values, index, weights, largest), largest, total_weight(weights))
+
+
+def columns(index: NDArray[np.int64]) -> Columns:
+    """A slice where columns lie side by side, so that sums need not look for that each time."""
+    n, first = index.size, int(index[0]) if index.size else 0
+    return slice(first, first + n) if np.array_equal(index, np.arange(first, first + n)) else index
 
 
 def total_weight(weights: NDArray[np.float64]) -> float:
@@ -143,16 +151,14 @@ def total_weight(weights: NDArray[np.float64]) -> float:
     return fixed_sum(weights, None, float(weights.max())).value()
 
 
-def largest_products(values: NDArray[np.float64], index: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def largest_products(values: NDArray[np.float64], index: Columns, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The greatest finite size of a value of each row times its weight, (rows,); 0 without any."""
     largest = np.empty(len(values))
     _run(_LARGEST, values, index, weights, largest)
     return largest
 
 
-def limb_sums(
-    values: NDArray[np.float64], index: NDArray[np.int64], weights: NDArray[np.float64], largest: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def limb_sums(values: NDArray[np.float64], index: Columns, weights: NDArray[np.float64], largest: NDArray[np.float64]) -> NDArray[np.int64]:
     """The sums of each row as `Limbs.integers`, (rows, 3): parts of one mean are added up. largest (rows,): over all parts."""
     return _sums(values, index, weights, largest, _exponents(largest))
 
@@ -185,7 +191,7 @@ def values_of(limbs: NDArray[np.int64], largest: float) -> NDArray[np.float64]:
 
 
 def _exponents(largest: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.array([max(frexp(number)[1], SMALLEST_EXPONENT) for number in largest.tolist()], np.int64)
+    return np.maximum(np.frexp(largest)[1], SMALLEST_EXPONENT).astype(np.int64)
 
 
 def total(x: Array, reduce: Reduce) -> float:
@@ -199,7 +205,7 @@ def total(x: Array, reduce: Reduce) -> float:
         Adds int64 arrays, or takes the greatest of float64 arrays, over all ranks (`steppe.comm.World.reduce`).
     """
     values = np.ascontiguousarray(np.ravel(x), np.float64)
-    sizes = [largest_products(rows, np.arange(rows.shape[1]), ones).max() for rows, ones in _rows(values, None)]
+    sizes = [largest_products(rows, slice(0, rows.shape[1]), ones).max() for rows, ones in _rows(values, None)]
     largest = reduce(np.array([max(sizes, default=0.0)]), "max")
     mine = fixed_sum(values, None, float(largest[0]))
     high, low, bad = reduce(mine.integers(), "sum")
@@ -234,14 +240,14 @@ def greatest(parts: Sequence[Extreme]) -> Extreme:
 
 def _sums(
     values: NDArray[np.float64],
-    index: NDArray[np.int64],
+    index: Columns,
     weights: NDArray[np.float64],
     largest: NDArray[np.float64],
     exponents: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """High and low limb and number of bad values of each row, (rows, 3)."""
     limbs = np.empty((len(values), 3), np.int64)
-    scales = np.array([[ldexp(1.0, 30 - e), ldexp(1.0, e - 30), ldexp(1.0, 60 - e)] for e in exponents.tolist()])
+    scales = np.ldexp(1.0, exponents[:, None] * SCALES[0] + SCALES[1])
     _run(_SUM, values, index, weights, largest, scales, limbs)
     return limbs
 
@@ -253,16 +259,18 @@ _POINTERS = ("float64", "float64", "float64", "float64", "int64")
 def _run(
     what: int,
     values: NDArray[np.float64],
-    index: NDArray[np.int64],
+    index: Columns,
     weights: NDArray[np.float64],
     largest: NDArray[np.float64],
     scales: NDArray[np.float64] | None = None,
     limbs: NDArray[np.int64] | None = None,
 ) -> None:
     """Calls the compiled loop on the columns as they lie, or on a copy of those that do not lie side by side."""
-    n, first = index.size, int(index[0]) if index.size else 0
-    if n and (index[-1] - first != n - 1 or (index[1:] <= index[:-1]).any()):
-        values, first = values.take(index, axis=1), 0
+    index = index if isinstance(index, slice) else columns(index)
+    if isinstance(index, slice):
+        n, first = index.stop - index.start, index.start
+    else:
+        n, first, values = index.size, 0, values.take(index, axis=1)
     values, weights = np.ascontiguousarray(values), np.ascontiguousarray(weights)
     unused = np.zeros(0)
     arrays = (values, weights, largest, unused if scales is None else scales, unused if limbs is None else limbs)
@@ -291,8 +299,9 @@ def _loop(  # type: ignore[no-untyped-def]
                 product = values[at + i] * weights[i]
                 good = abs(product) <= largest[r]  # false for NaN
                 value = product if good else 0.0
-                coarse = value * scale + SHIFT
-                rest = (value - (coarse - SHIFT) * back) * fine + SHIFT
+                # The products are exact, so that fma gives the bits of two operations, in one.
+                coarse = fma(value, scale, SHIFT)
+                rest = fma(fma(SHIFT - coarse, back, value), fine, SHIFT)
                 # Not the integer of coarse - SHIFT, which older processors cannot make in vector registers. Sums of these bits run over;
                 # what is taken away at the end brings them back.
                 high += bits(coarse)
@@ -314,7 +323,7 @@ def _compile() -> tuple[str, bytes]:
     from steppe.kernels.compiling import machine_code
     from steppe.kernels.intrinsics import INTRINSICS
 
-    namespace = {**globals(), "bits": INTRINSICS[bits], "number": INTRINSICS[number]}
+    namespace = {**globals(), "bits": INTRINSICS[bits], "number": INTRINSICS[number], "fma": INTRINSICS[fma]}
     loop = FunctionType(_loop.__code__, namespace, "sums")
     pointer: Any = types.CPointer
     pointers = tuple(pointer(getattr(types, name)) for name in _POINTERS)

@@ -1,14 +1,15 @@
 """Runs a cell model, a module with a `step` for one cell and one step, over all cells of a share: threads, records, exports, changes.
 
-    advance: piece of the inputs ─> threads over ranges of cells ─> a window a tile ─> the kernel: blocks, steps, cells
-                                                                 records reduced in the loop ┘
+    advance: some pieces of the inputs ─> threads over ranges of cells ─> a window a piece and tile ─> the kernel: blocks, steps, cells
+                                                                                  records reduced in the loop ┘
 
+Threads do not wait for each other between pieces: one that was slow for a while, for whatever reason, has time to make up for it.
 Two kernels: one that keeps the diagnostics that are recorded, often none, and one that keeps all of them, for `export`. Of the last
-step are kept its forcing and the state before it, so that diagnostics can be had of it later. A piece is computed for all cells or,
-when its forcing cannot be read, for none.
+step are kept its forcing and the state before it, so that diagnostics can be had of it later. Pieces that are computed together are
+computed for all cells or, when the forcing of one cannot be read, for none.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
 from dataclasses import replace
@@ -232,13 +233,12 @@ class CellModel:
         wanted = self._wanted(inputs)
         streams = [Windows(inputs, cells, wanted, self._real) for cells in self._shares]
         self._diagnostics = {}
-        every_today = self._today(steps, clock)
-        for piece in inputs.pieces(steps):
-            inputs.turn_to(piece)
-            records = recorder.records(piece)
-            today = every_today[piece.start - steps.start : piece.stop - steps.start]
-            self._run(piece, streams, clock, today, records, keep=piece.stop == steps.stop)
-            recorder.finish(piece)
+        for pieces in _together(inputs.pieces(steps), 1 if inputs.in_turns else recorder.most_steps):
+            some = range(pieces[0].start, pieces[-1].stop)
+            if inputs.in_turns:
+                inputs.turn_to(some)
+            self._run(pieces, streams, clock, recorder.records(some), keep=some.stop == steps.stop)
+            recorder.finish(some)
 
     def _wanted(self, inputs: Inputs) -> list[str]:
         optional = self._declaration.optional()
@@ -254,43 +254,47 @@ class CellModel:
             return np.zeros((len(steps), len(TODAY)), self._real)
         return np.stack(clock.fields(steps), axis=1).astype(self._real)
 
-    def _run(self, steps: range, streams: list[Windows], clock: Clock, today: Array, records: list[Records], keep: bool) -> None:
-        """One piece, all or nothing. today (steps, 3); keep: somebody may look at its last step."""
-        constants = self._constants
+    def _run(self, pieces: Sequence[range], streams: list[Windows], clock: Clock, records: list[Records], keep: bool) -> None:
+        """Some pieces, all or nothing. keep: somebody may look at the last step of them."""
+        start, constants, arrays = pieces[0].start, self._constants, (self._state, self._codes, self._bad_steps)
         self._recorded = {record.name for record in records if self._recordable(record.name).role is Role.DIAGNOSTIC}
         kernel = self._kernel(constants.per_cell, self._recorded).result()
         listed = [Record(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
-        first = slice(0, len(steps) - 1) if keep else slice(0, len(steps))
-        last = slice(len(steps) - 1, len(steps))
+        today = self._today(range(start, pieces[-1].stop), clock)
         self._last = None  # its memory is used again
-        arrays = self._state, self._codes, self._bad_steps
         for kept, values in zip(self._kept, arrays, strict=True):
             kept[...] = values
 
-        def bind(window: Window) -> list[Bound]:
-            whole = kernel.bind(*arrays, constants.rows, constants.uniform, today, steps, window, listed)
-            return [whole.part(some) for some in (first, last)] if keep else [whole]
+        def bind(window: Window) -> Bound:
+            """For all steps; the window tells only what is the same in all of them."""
+            return kernel.bind(*arrays, constants.rows, constants.uniform, today, range(start, pieces[-1].stop), window, listed)
 
         def compute(windows: Windows) -> tuple[list[Window], list[_Bad], float]:
             begin = thread_time()
             lasts: list[Window] = []
             bad: list[_Bad] = []
-            bound: list[Bound] = []
-            for cells, window in windows(steps):
-                if not bound:
-                    bound = bind(window)
-                with span("compute"):
-                    if first.stop:
-                        bound[0](cells, window.rows, window.first_cell)
-                    if keep:
-                        lasts.append(one_step(window, len(steps) - 1, cells))
-                        at = slice(cells.start, cells.stop)
-                        self._before_last[0][:, at], self._before_last[1][at] = self._state[:, at], self._codes[at]
-                        bound[1](cells, window.rows, window.first_cell)
-                found = self._newly_bad(cells)
-                if found is not None:
-                    step = int(self._bad_steps[found])
-                    bad.append(_Bad(step, found, one_step(window, step - steps.start, range(found, found + 1))))
+            whole: Bound | None = None
+            for piece in pieces:
+                last = len(piece) - 1 if keep and piece is pieces[-1] else len(piece)
+                bound: list[Bound] = []
+                for cells, window in windows(piece):
+                    whole = whole or bind(window)
+                    if not bound:
+                        first = piece.start - start
+                        cuts = [slice(first, first + last), slice(first + last, first + len(piece))]
+                        bound = [whole.part(cut, window.row_of[:, cut.start - first : cut.stop - first]) for cut in cuts]
+                    with span("compute"):
+                        if last:
+                            bound[0](cells, window.rows, window.first_cell)
+                        if last < len(piece):
+                            lasts.append(one_step(window, last, cells))
+                            at = slice(cells.start, cells.stop)
+                            self._before_last[0][:, at], self._before_last[1][at] = self._state[:, at], self._codes[at]
+                            bound[1](cells, window.rows, window.first_cell)
+                    found = self._newly_bad(cells, piece)
+                    if found is not None:
+                        step = int(self._bad_steps[found])
+                        bad.append(_Bad(step, found, one_step(window, step - piece.start, range(found, found + 1))))
             return lasts, bad, thread_time() - begin
 
         try:
@@ -302,7 +306,7 @@ class CellModel:
         self.busy += sum(seconds for _, _, seconds in found)
         if keep and found:
             window = joined([window for lasts, _, _ in found for window in lasts])
-            self._last = LastStep(steps[last], window, today[last], constants, *self._before_last)
+            self._last = LastStep(pieces[-1][-1:], window, today[-1:], constants, *self._before_last)
         bad = [each for _, some, _ in found for each in some]
         if bad and not self._first_bad.count:
             self._first_bad = self._found_bad(min(bad, key=lambda each: each[:2]), clock)
@@ -315,12 +319,12 @@ class CellModel:
         wait(futures)
         return [future.result() for future in futures]
 
-    def _newly_bad(self, cells: range) -> int | None:
+    def _newly_bad(self, cells: range, piece: range) -> int | None:
         """The first cell of a range that became bad in this piece, the earliest of them."""
-        codes = self._codes[cells.start : cells.stop]
-        if not codes.any():
+        at = slice(cells.start, cells.stop)
+        if not self._codes[at].any():
             return None
-        new = cells.start + np.flatnonzero((codes != 0) & (self._kept[1][cells.start : cells.stop] == 0))
+        new = cells.start + np.flatnonzero((self._codes[at] != 0) & (self._kept[1][at] == 0) & (self._bad_steps[at] >= piece.start))
         return int(new[np.argmin(self._bad_steps[new])]) if new.size else None
 
     def _recordable(self, name: str) -> Variable:
@@ -477,3 +481,15 @@ class CellModel:
             value = float(new[name])
         variable = self.variables[name]
         return Status(1, cell, step, name, value, variable.low, variable.high)
+
+
+def _together(pieces: Sequence[range], steps: int) -> Iterator[list[range]]:
+    """Pieces that follow each other, as many at once as have not more than so many steps, but at least one."""
+    some: list[range] = []
+    for piece in pieces:
+        if some and piece.stop - some[0].start > steps:
+            yield some
+            some = []
+        some.append(piece)
+    if some:
+        yield some

@@ -27,9 +27,13 @@ class Stream(Protocol):
 
 
 class Inputs(Protocol):
-    """Forcing for a share of the cells."""
+    """Forcing for a share of the cells.
+
+    in_turns: whether `turn_to` must be called before each piece, and all streams are in the same one.
+    """
 
     names: tuple[str, ...]
+    in_turns: bool
 
     def pieces(self, steps: range) -> list[range]:
         """`steps` cut where one slab of the store ends and the next begins."""
@@ -38,7 +42,7 @@ class Inputs(Protocol):
     def turn_to(self, piece: range) -> None:
         """The forcing of a piece is made ready: every rank calls it, in the thread that steps, before its streams are asked for the piece.
 
-        Raises `DamagedError` naming file, variable and days, where ranks read for each other on all of them.
+        Only where `in_turns`. Raises `DamagedError` naming file, variable and days, where ranks read for each other on all of them.
         """
         ...
 
@@ -63,8 +67,13 @@ class Records(NamedTuple):
 class Recorder(Protocol):
     """Reductions over time, in the loop. Its accumulators are checkpointed like state."""
 
+    @property
+    def most_steps(self) -> int:
+        """Of as many steps at once there is room for the values."""
+        ...
+
     def records(self, steps: range) -> list[Records]:
-        """What is wanted of `steps` (one piece), empty when nobody wants anything. Values are filled by the model."""
+        """What is wanted of `steps`, empty when nobody wants anything. Values are filled by the model."""
         ...
 
     def finish(self, steps: range) -> None:
