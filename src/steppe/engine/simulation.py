@@ -397,6 +397,7 @@ class Simulation:
             path = Checkpoint.seal(keeping.aside, contents, digests, manifest, self.plan.identity)
             progress = Progress("finished" if keeping.complete else "running", step, date, records, path.name, spent)
             progress.write(self.folder.path)
+            Checkpoint.prune(path)
             self._progress = progress
             self._kept_path, self._kept_seconds = path, time.monotonic() - keeping.begin
 
