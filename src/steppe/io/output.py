@@ -4,6 +4,7 @@
       zarr.json                     provenance; steppe_progress "running" or "complete"
       time  time_bnds  cell  lat  lon  cell_lat ...
       growth  soil_water_index ...
+      maps/<name>/                  more maps, a time axis of their own; coordinates as above
       series/<name>/                series: variables (time, region) float64, a time axis of their own
         time  time_bnds  region  growth ...
 
@@ -84,7 +85,7 @@ class Cost(NamedTuple):
 class Group:
     """Variables on one time axis. columns: the grid of maps, or the names of the regions of series.
 
-    name: "" for the maps at the root, "series/<name>" otherwise. The axis is called "time".
+    name: "" for the maps at the root, "maps/<name>" for others, "series/<name>". The axis is called "time".
     """
 
     axis: Axis
@@ -93,8 +94,13 @@ class Group:
     name: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.columns, tuple) and any(output.precision != "exact" for output in self.outputs):
+        if not self.is_maps and any(output.precision != "exact" for output in self.outputs):
             raise Failure(f'Series "{self.name}" is to be rounded; series are written exactly. This is a defect of Steppe.')
+
+    @property
+    def is_maps(self) -> bool:
+        """Whether it holds cells, not regions."""
+        return not isinstance(self.columns, tuple)
 
     @property
     def n_columns(self) -> int:
