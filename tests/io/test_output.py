@@ -252,7 +252,9 @@ def test_a_slow_disk_is_waited_for_and_the_wait_is_counted(tmp_path: Path, monke
     blocked.join()
     assert writer.stall > 0.1
     assert len(taken) > 300_000
+    held = os.open(pipe.with_suffix(""), os.O_RDWR)  # or making the shard durable waits for somebody who writes into it
     writer.close()
+    os.close(held)
 
 
 @pytest.mark.parametrize("behind", [True, False])
