@@ -297,7 +297,9 @@ class Connection:
 class Play:
     """A whole play: clients steer, engines and servers die, the disk fills and is emptied."""
 
-    def __init__(self, seed: int, commands: int = 60, clients: int = 5, disasters: int = 6, supervisor: type[Supervisor] = Supervisor) -> None:
+    def __init__(
+        self, seed: int, commands: int = 60, clients: int = 5, disasters: int = 6, supervisor: type[Supervisor] = Supervisor
+    ) -> None:
         self.world = World(seed)
         self.disk = Disk()
         self.journal = Journal(":memory:")
@@ -362,7 +364,9 @@ class Play:
         arguments: dict[str, Any] = {}
         match kind:
             case "step":
-                arguments = chance.choice([{"steps": chance.randint(1, 40)}, {"steps": 5}, {"until": shown + chance.randint(1, 60)}, {"end": True}])
+                arguments = chance.choice(
+                    [{"steps": chance.randint(1, 40)}, {"steps": 5}, {"until": shown + chance.randint(1, 60)}, {"end": True}]
+                )
             case "set":
                 arguments = {"amount": chance.randint(1, 1000)}
             case "branch":
@@ -409,7 +413,7 @@ class Play:
                 assert each["step"] >= self.seen.get(each["branch"], 0), f"branch {each['branch']} went back to step {each['step']}"
                 self.seen[each["branch"]] = each["step"]
             if self.supervisor.state == "failed":
-                assert self.supervisor.problem and self.supervisor.problem["code"] == "engine-failed", self.supervisor.problem
+                assert (self.supervisor.problem or {}).get("code") == "engine-failed", self.supervisor.problem
                 self.supervisor.launch()  # as a person does who has read why
 
     def at_rest(self) -> bool:

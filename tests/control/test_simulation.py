@@ -1,4 +1,4 @@
-"""The journal, the supervisor and the actor under deaths, cut links, hanging engines and full disks; more by `scripts/verify simulation`."""
+"""The journal, the supervisor and the actor under deaths, cut links, hanging engines and full disks."""
 
 import pytest
 

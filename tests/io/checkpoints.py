@@ -20,7 +20,9 @@ def write_checkpoint(
     draft.copy(arrays, Deal.alone(max((values.shape[-1] for values in arrays.values() if values.ndim), default=0)))
     aside = Checkpoint.begin(folder, step)
     try:
-        return Checkpoint.seal(aside, draft.contents, draft.write(aside), manifest, identity)
+        path = Checkpoint.seal(aside, draft.contents, draft.write(aside), manifest, identity)
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
+    Checkpoint.prune(path)
+    return path

@@ -8,7 +8,8 @@ from steppe.comm import World, run_threads
 from steppe.errors import DamagedError, Failure, FolderError, NoSpaceError
 from steppe.grid import Deal
 from steppe.io.checkpoint import Checkpoint
-from steppe.io.draft import Contents, Draft
+from steppe.io.contents import Contents
+from steppe.io.draft import Draft
 from tests.io.checkpoints import write_checkpoint
 from tests.io.test_shard import disk_of
 
@@ -143,10 +144,10 @@ def test_another_run_is_refused_with_both_digests(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steppe.io.checkpoint.FORMAT", 3)
+    monkeypatch.setattr("steppe.io.checkpoint.FORMAT", 4)
     write(tmp_path, 10)
     monkeypatch.undo()
-    with pytest.raises(FolderError, match="format 3, this Steppe reads up to 2"):
+    with pytest.raises(FolderError, match="format 4, this Steppe reads up to 3"):
         newest(tmp_path)
 
 

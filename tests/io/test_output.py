@@ -55,10 +55,14 @@ def contents(path: Path) -> dict[str, bytes]:
         (5, (600, 500), (76, 4096)),
         (10, (600, 500), (38, 4096)),
         (31, (600, 500), (12, 4096)),
-        (366, (600, 500), (1, 4096)),
+        (366, (600, 500), (3, 4096)),
+        (31, (150, 100), (60, 2048)),
+        (31, (300, 200), (17, 4096)),
     ],
 )
-def test_a_shard_is_one_chunk_of_at_most_384_days_of_a_tile(length: int, shape: tuple[int, int], shard: tuple[int, int]) -> None:
+def test_a_shard_is_one_chunk_of_a_tile_of_384_days_or_of_60_records_that_are_little(
+    length: int, shape: tuple[int, int], shard: tuple[int, int]
+) -> None:
     starts = FIRST + length * np.arange(1000)
     grid = Raster(-10.0, -0.05, 112.0, 0.05, np.ones(shape, bool))
     exact, rounded = Output(variable("growth")), Output(variable("growth"), precision="12 bits")
@@ -230,8 +234,9 @@ def test_a_full_disk_is_said_at_the_commit_and_what_was_committed_stays(tmp_path
         np.testing.assert_array_equal(found["growth"], expected)
 
 
-def test_a_slow_disk_is_waited_for_and_the_wait_is_counted(tmp_path: Path) -> None:
+def test_a_slow_disk_is_waited_for_and_the_wait_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A named pipe in place of a file takes nothing until somebody reads it: the third shard row has to wait for the first."""
+    monkeypatch.setattr("steppe.io.shard.DIRECT", 1 << 30)  # a pipe is a file of the system's cache
     writer = made(tmp_path / "output.zarr", maps(384 * 4))
     (tmp_path / "output.zarr/growth/c/0").mkdir(parents=True)
     pipe = tmp_path / "output.zarr/growth/c/0/0.tmp"
@@ -247,7 +252,9 @@ def test_a_slow_disk_is_waited_for_and_the_wait_is_counted(tmp_path: Path) -> No
     blocked.join()
     assert writer.stall > 0.1
     assert len(taken) > 300_000
+    held = os.open(pipe.with_suffix(""), os.O_RDWR)  # or making the shard durable waits for somebody who writes into it
     writer.close()
+    os.close(held)
 
 
 @pytest.mark.parametrize("behind", [True, False])

@@ -181,6 +181,21 @@ def test_the_bytes_depend_on_the_values_alone(tmp_path: Path) -> None:
     assert (tmp_path / "a/growth/c/0/0").read_bytes() == (tmp_path / "b/growth/c/0/0").read_bytes()
 
 
+@pytest.mark.parametrize("block", [4096, 1000])  # the system takes no blocks of 1,000 bytes past its cache: they go through it
+@pytest.mark.parametrize("length", [1, 4095, 4096, 4097, 3 * 4096, 50_001])
+def test_a_large_file_holds_the_same_bytes_as_a_small_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, length: int) -> None:
+    data = np.random.default_rng(length).bytes(length)
+    monkeypatch.setattr("steppe.io.shard.DIRECT", 1)
+    monkeypatch.setattr("steppe.io.shard.BLOCK", block)
+    for content in (data, data[::-1]):  # the second in its place
+        write_durable(tmp_path / "file", content)
+        assert (tmp_path / "file").read_bytes() == content
+    with disk_of(length // 2), pytest.raises(NoSpaceError):
+        write_durable(tmp_path / "file", data)
+    assert (tmp_path / "file").read_bytes() == data[::-1]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 def test_a_full_disk_leaves_the_old_shard(tmp_path: Path) -> None:
     values = field((12, 8))
     store(tmp_path, values)

@@ -33,6 +33,7 @@ def export(
     region: Annotated[str | None, Parameter(metavar="NAME|BOX", allow_leading_hyphen=True)] = None,
     at: Annotated[list[str] | None, Parameter(metavar="LAT,LON", allow_leading_hyphen=True)] = None,
     series: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    maps: Annotated[str | None, Parameter(metavar="NAME")] = None,
     overwrite: bool = False,
     quiet: bool = False,
 ) -> None:
@@ -44,6 +45,7 @@ def export(
 
         steppe export runs/queensland --netcdf queensland.nc
         steppe export runs/queensland --netcdf maps --variables growth --start 1995-01-01 --region west
+        steppe export runs/queensland --netcdf daily.nc --maps daily
         steppe export runs/queensland --csv regions.csv --series regions
         steppe export runs/queensland --csv longreach.csv --at -23.44,144.25 --variables growth
         steppe export runs/queensland --cog june.tif --variables growth --date 1993-06-15
@@ -72,6 +74,8 @@ def export(
         The cell at this latitude and longitude, as -23.44,144.25. May be given several times.
     series
         Name of an `[[output.series]]` of the run; not needed when it has only one.
+    maps
+        Name of an `[[output.maps]]` of the run, instead of the maps of `[output]`.
     overwrite
         Replace files that are there.
     quiet
@@ -86,9 +90,11 @@ def export(
         raise Mistake("--date is one day, --start and --end are a period. Give one or the other.")
     if at and (series or region):
         raise Mistake("--at, --region and --series each say which lines a table has. Give one of them.")
+    if maps is not None and series is not None:
+        raise Mistake("--maps is of cells, --series of regions. Give one or the other.")
     start, end = (date, date) if date else (start, end)
     with Bar("exporting", quiet) as progress:
-        files = _write(path, targets, variables, start, end, region_of(region), at, series, overwrite, progress)
+        files = _write(path, targets, variables, start, end, region_of(region), at, series, maps or "", overwrite, progress)
     if not quiet:
         print(_said(files))
 
@@ -102,6 +108,7 @@ def _write(
     region: "RegionLike | None",
     at: list[str] | None,
     series: str | None,
+    maps: str,
     overwrite: bool,
     progress: Callable[[float], None],
 ) -> list[Path]:
@@ -110,7 +117,7 @@ def _write(
     if targets["--csv"] and not at and region is None:
         return [write_series(path, series or "", targets["--csv"], variables, start, end, overwrite)]
     places = [place_of(text) for text in at or []]
-    source = Source(path, variables, start, end, region or "all")
+    source = Source(path, variables, start, end, region or "all", maps)
     if targets["--csv"]:
         return [write_cells(source, targets["--csv"], places, overwrite, progress)]
     if targets["--cog"]:

@@ -50,6 +50,11 @@ every = "1 month"                          # or "1 day", "10 days", "1 year"
 reduce = "mean"                            # mean, sum, min, max, last
 # precision = "12 bits"                    # rounded: half the size
 
+# [[output.maps]]                          # more maps, with keys as above and a time axis of their own
+# name = "daily"
+# variables = {variables}
+# every = "1 day"
+
 [[output.series]]                          # area means; the first series is also the table of years that a run ends with
 name = "means"
 variables = {variables}

@@ -16,6 +16,7 @@ def plot(
     at: Annotated[list[str] | None, Parameter(metavar="LAT,LON", allow_leading_hyphen=True)] = None,
     region: Annotated[str | None, Parameter(metavar="NAME|BOX", allow_leading_hyphen=True)] = None,
     scale: Annotated[str | None, Parameter(metavar="LOW,HIGH", allow_leading_hyphen=True)] = None,
+    maps: Annotated[str | None, Parameter(metavar="NAME")] = None,
 ) -> None:
     """Draw the maps and the regional series of a run as one PNG.
 
@@ -44,10 +45,12 @@ def plot(
         The part of the maps to show, its mean as line: a name, such as west, or a box WEST,SOUTH,EAST,NORTH in degrees.
     scale
         Values at the ends of the colours, to compare pictures.
+    maps
+        Name of an `[[output.maps]]` of the run, instead of the maps of `[output]`.
     """
     from steppe.cli.places import place_of, region_of, scale_of
     from steppe.engine import draw
 
     places = [place_of(text) for text in at or []]
     beside = path.with_suffix(".png") if (path / "zarr.json").is_file() else path / "picture.png"
-    print(draw(path, output or beside, variables, date, places, region_of(region) or "all", scale_of(scale)))
+    print(draw(path, output or beside, variables, date, places, region_of(region) or "all", scale_of(scale), maps or ""))

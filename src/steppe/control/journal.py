@@ -498,7 +498,8 @@ class Journal:
     def _cut_short(self, branch: int, step: int) -> None:
         self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (step, branch))
         self._base.execute(
-            "UPDATE command SET outcome = 'cancelled', ended_step = ? WHERE branch = ? AND kind = 'step' AND outcome IS NULL AND target > ?",
+            "UPDATE command SET outcome = 'cancelled', ended_step = ? "
+            "WHERE branch = ? AND kind = 'step' AND outcome IS NULL AND target > ?",
             (step, branch, step),
         )
 

@@ -53,6 +53,7 @@ PAUSES = (0.0, 1.0)  # [s] before it is started again after the first and second
 KEPT_BYTES = 256 << 20  # answers that are kept
 QUESTIONS = 64  # that an engine may have before it at once
 OVER = ("done", "failed", "cancelled")
+BEGINNING = Position(0, 0)
 
 
 class Timer(Protocol):
@@ -111,7 +112,7 @@ class _Course:
     sent: int = 0  # commands up to this one have been handed over
     blocked: int | None = None  # an action that has no step yet; the others wait behind it
     target: int = -1
-    known: Position = Position(0, 0)  # what people had seen of it when it was loaded
+    known: Position = BEGINNING  # what people had seen of it when it was loaded
     failed: Failed | None = None
 
 

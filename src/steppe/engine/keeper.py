@@ -140,6 +140,7 @@ class Keeper:
             path = Checkpoint.seal(keeping.aside, contents, digests, manifest, self._plan.identity)
             progress = Progress("finished" if keeping.complete else "running", step, date, records, path.name, spent)
             progress.write(self.folder.path)
+            Checkpoint.prune(path)
             self.progress = progress
             self._path, self._untold, self.seconds = path, True, time.monotonic() - keeping.begin
 

@@ -11,7 +11,7 @@ from steppe.comm import Operation, Serial, World
 from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
 from steppe.engine.recorder import Deliver, Recorder
-from steppe.engine.run_file import SeriesSection, every
+from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
 from steppe.grid import Cells, Deal
 from steppe.io import SHARD_DAYS, Axis, Cost, Group, Output, OutputWriter
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
@@ -55,8 +55,8 @@ class Outputs:
         self._plan = plan
         self._borders: dict[str, NDArray[np.int64]] = {}  # of the records of each array, in steps
         self._writer: OutputWriter | None = None
-        if plan.run.output.variables:
-            self._add_maps()
+        for maps in plan.maps:
+            self._add_maps(maps, f"maps/{maps.name}" if isinstance(maps, MapsSection) else "")
         for series in plan.run.output.series:
             self._add_series(series)
 
@@ -69,7 +69,7 @@ class Outputs:
             The store is not the one of the run.
         """
         world = self._world
-        deals = [Deal.of_one(group.n_columns, world.rank, world.size) if group.name else self._deal for group in self.groups]
+        deals = [self._deal if group.is_maps else Deal.of_one(group.n_columns, world.rank, world.size) for group in self.groups]
         self._writer = OutputWriter(path, self.groups, self._plan.run.engine.write_behind, world, deals)
 
     def exchange(self) -> None:
@@ -145,20 +145,21 @@ class Outputs:
         days = np.array([clock.days_since_epoch(int(step)) for step in borders]).astype(np.int64)
         return Axis("time", days[:-1], days[1:], clock.calendar)
 
-    def _add_maps(self) -> None:
-        section, plan = self._plan.run.output, self._plan
+    def _add_maps(self, section: OutputSection | MapsSection, name: str) -> None:
+        plan = self._plan
         borders = edges(every(section.every), plan.clock, plan.steps)
-        outputs = tuple(Output(plan.recordable(name, "[output]"), section.reduce, section.precision) for name in section.variables)
-        self.groups.append(Group(self._axis(borders), plan.grid, outputs))
-        for name in section.variables:
-            self._borders[name] = borders
-            self.recorder.want(name, section.reduce, borders, self._deliver_map(name))
+        outputs = tuple(Output(plan.recordable(each, section.where), section.reduce, section.precision) for each in section.variables)
+        self.groups.append(Group(self._axis(borders), plan.grid, outputs, name))
+        for each in section.variables:
+            key = f"{name}/{each}".lstrip("/")
+            self._borders[key] = borders
+            self.recorder.want(each, section.reduce, borders, self._deliver_map(key))
 
     def _add_series(self, section: SeriesSection) -> None:
-        plan, where = self._plan, f'[[output.series]] "{section.name}"'
+        plan = self._plan
         borders = edges(every(section.every), plan.clock, plan.steps)
         regions = regions_of(section)
-        outputs = tuple(Output(plan.recordable(name, where), section.reduce, area="mean") for name in section.variables)
+        outputs = tuple(Output(plan.recordable(name, section.where), section.reduce, area="mean") for name in section.variables)
         group = Group(self._axis(borders), tuple(regions), outputs, f"series/{section.name}")
         self.groups.append(group)
         here = [self._region(plan.grid.select(region)) for region in regions.values()]

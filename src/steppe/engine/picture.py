@@ -15,7 +15,7 @@ from steppe.grid import Grid, RegionLike
 from steppe.io import Axis, Records
 from steppe.io.axis import day_name, day_number
 from steppe.io.export import aside
-from steppe.io.results import series_names
+from steppe.io.results import names_of
 from steppe.view import Map, Series, choose_colours, draw_run
 
 Array = NDArray[Any]
@@ -42,6 +42,7 @@ def draw(
     at: Sequence[tuple[float, float]] = (),
     region: RegionLike = "all",
     scale: tuple[float, float] | None = None,
+    maps: str = "",
 ) -> Path:
     """Draws maps and lines of a run as one PNG; gives its path.
 
@@ -59,6 +60,8 @@ def draw(
         Part of the maps that is shown; its mean is the line.
     scale
         Ends of the colours of all maps, instead of round numbers about the values.
+    maps
+        Name of an [[output.maps]], instead of the maps of [output].
 
     Raises
     ------
@@ -69,8 +72,8 @@ def draw(
     FolderError, DamagedError, NoSpaceError, Failure
         There is no run, a file of it is damaged, or the picture cannot be written.
     """
-    records = Records.open(path)
-    held = _in_order(list(records.axes), path)
+    records = Records.open(path, maps)
+    held = _in_order(list(records.axes), path, maps)
     for name in variables or []:
         if name not in held:
             raise RunFileError(f'The run "{path}" has no map of "{name}".{nearest(name, held)}')
@@ -82,24 +85,25 @@ def draw(
         raise RunFileError(f'The run "{path}" has no results yet.')
     cells = grid.select(region) if grid else None
     shown = {name: _shown(records.axes[name], path, date) for name in names}
-    maps = [_map(records, name, shown[name], cells, scale) for name in names]
+    drawn = [_map(records, name, shown[name], cells, scale) for name in names]
     marks = [place.at for place in places if place.at]
     about = records.about
     notes = [f"{about.get('source', '')}. {_of_maps(records, shown, date)}{_of_lines(records, names, places)}"]
     notes.append(GENERATED if about.get("weather") == "generated" else str(about.get("weather_summary", about.get("summary", ""))))
     with aside(output) as beside:
-        draw_run(beside, str(about.get("title", path.name)), [one._replace(marks=marks) for one in maps], lines, notes)
+        draw_run(beside, str(about.get("title", path.name)), [one._replace(marks=marks) for one in drawn], lines, notes)
     return output
 
 
-def _in_order(names: list[str], path: Path, series: str = "") -> list[str]:
-    """The variables of the maps, or of a series, in the order of the run file; those of a store that lies alone by name."""
+def _in_order(names: list[str], path: Path, group: str = "") -> list[str]:
+    """The variables of the maps, or of a named group, in the order of the run file; those of a store that lies alone by name."""
     run_file = path / "run.toml"
     if not run_file.is_file():
         return sorted(names)
     output = tomllib.loads(run_file.read_text(encoding="utf-8")).get("output", {})  # it was checked when the run began
-    if series:
-        output = next((one for one in output.get("series", []) if one.get("name") == series), {})
+    if group:
+        named = (*output.get("series", []), *output.get("maps", []))
+        output = next((one for one in named if one.get("name") == group), {})
     wanted = output.get("variables", [])
     return sorted(names, key=lambda name: (wanted.index(name) if name in wanted else len(wanted), name))
 
@@ -189,7 +193,7 @@ def _lines(records: Records, names: list[str], places: list[Place]) -> list[Seri
 def _series(path: Path, wanted: set[str] | None) -> list[Series]:
     """Every series of a run: its records, or their means of months when a line could not show so many."""
     found = []
-    for group in series_names(path):
+    for group in names_of(path, "series"):
         records = Records.open(path, group)
         regions = [str(region) for region in records.small("region")]
         for name in _in_order(list(records.axes), path, group):

@@ -20,7 +20,7 @@ from steppe.engine.events import Action, calendar
 from steppe.engine.initial import initial_state
 from steppe.engine.parameters import Chosen, choose
 from steppe.engine.place import open_grid
-from steppe.engine.run_file import RunFile, SeriesSection, read_run_file
+from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSection, read_run_file
 from steppe.engine.weather import open_weather
 from steppe.errors import ForcingError, ModelError, RunFileError, nearest
 from steppe.grid import Deal, Grid, Partition, Raster, Region
@@ -78,7 +78,7 @@ class Plan:
             "days": f"{run.time.start} to {run.time.end}, {self.steps:,}",
             "cells": f"{self.grid.n_cells:,}",
             "weather": str(self.forcing.path) if self.forcing else "none",
-            "maps": f"{', '.join(run.output.variables) or 'none'}, {run.output.reduce} of {run.output.every}",
+            "maps": "; ".join(f"{', '.join(maps.variables)}, {maps.reduce} of {maps.every}" for maps in self.maps) or "none",
             "series": ", ".join(series.name for series in run.output.series) or "none",
             "run folder": str(run.output.path),
         }
@@ -159,18 +159,27 @@ class Plan:
             decode_ahead=self.threads < self.cores,
         )
 
+    @property
+    def maps(self) -> list[OutputSection | MapsSection]:
+        """What is recorded of each cell: by the plain keys, when they name a variable, and by every [[output.maps]]."""
+        output = self.run.output
+        return [*([output] if output.variables else []), *output.maps]
+
     def check_outputs(self) -> None:
         """Raises `RunFileError` for an output variable or a region that does not exist."""
         output = self.run.output
-        names = set()
-        wanted = [("[output]", output.variables), *((f'[[output.series]] "{s.name}"', s.variables) for s in output.series)]
-        for where, variables in wanted:
-            for name in variables:
-                self.recordable(name, where)
+        for section in (*self.maps, *output.series):
+            for name in section.variables:
+                self.recordable(name, section.where)
+        named: list[MapsSection | SeriesSection] = [*output.maps, *output.series]
+        names: dict[str, str] = {}
+        for entry in named:
+            kind = entry.where.split()[0]
+            if entry.name in names:
+                both = f"Two {kind}" if names[entry.name] == kind else f"A {names[entry.name]} and a {kind}"
+                raise RunFileError(f'{both} have the name "{entry.name}". Give each its own.')
+            names[entry.name] = kind
         for series in output.series:
-            if series.name in names:
-                raise RunFileError(f'Two [[output.series]] have the name "{series.name}". Give each its own.')
-            names.add(series.name)
             for region in regions_of(series).values():
                 self.grid.select(region)
 

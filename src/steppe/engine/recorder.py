@@ -85,8 +85,9 @@ class Recorder:
             reduction.carried = record.values[whole].copy() if whole < len(record.values) else None
             if whole:
                 values = record.values[:whole]
-                if reduction.method == "mean":
-                    values /= np.diff(reduction.edges[first : first + whole + 1])[:, None]
+                lengths = np.diff(reduction.edges[first : first + whole + 1])
+                if reduction.method == "mean" and lengths.max() > 1:
+                    values /= lengths[:, None]
                 for deliver in reduction.deliver:
                     deliver(first, values)
         self._open = []

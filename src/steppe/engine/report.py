@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from steppe.engine.check import in_bytes
 from steppe.engine.picture import GENERATED
 from steppe.io import ForcingStore, Progress, Spent, open_results, read_identity
+from steppe.io.results import names_of
 
 if TYPE_CHECKING:
     import xarray
@@ -158,6 +159,9 @@ def overview(path: Path) -> dict[str, Any]:
         bounds = dataset["time_bnds"].values
         found["time"] = f"{str(bounds[0, 0])[:10]} until before {str(bounds[-1, 1])[:10]}"
     found["variables"] = {str(name): _described(array) for name, array in dataset.data_vars.items()}
+    for kind in ("maps", "series"):
+        if names := names_of(path, kind):
+            found[kind] = {name: _group(path, name) for name in names}
     progress = Progress.read(path)
     if progress:
         found["progress"] = {"state": progress.state, "steps": progress.step, "next day": progress.date}
@@ -171,6 +175,11 @@ def overview(path: Path) -> dict[str, Any]:
             f"{source['name']}, {source['size']:,} bytes, xxh3 {source['xxh3']}" for source in store.attributes.get("source", [])
         ]
     return found
+
+
+def _group(path: Path, name: str) -> str:
+    with open_results(path, name) as dataset:
+        return f"{', '.join(sorted(map(str, dataset.data_vars)))}, {dataset.sizes['time']:,} records"
 
 
 def _described(array: "xarray.DataArray") -> str:

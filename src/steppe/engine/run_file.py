@@ -19,8 +19,15 @@ INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year."
 REDUCE = "What is kept of an interval."
 Interval = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (day|week|month|year)s?$")]
 Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
-EXAMPLES = {"checkpoint": '"auto", "none" or "90 days"', "spread": '"auto", "own", "node", "readers:2" or "broadcast"'}
+EXAMPLES = {
+    "checkpoint": '"auto", "none" or "90 days"',
+    "spread": '"auto", "own", "node", "readers:2" or "broadcast"',
+    "name": '"daily": it names a folder',
+}
 Region = Any  # a name or a table; the grid says what is wrong with it
+Precision = Literal["exact", "12 bits"]
+PRECISION = "12 bits: rounded to a relative error of 1.2e-4, half the size."
+Name = Annotated[str, StringConstraints(pattern=r"^[^/.][^/]*$")]  # of a folder
 
 
 def _day(value: object) -> Date | str:
@@ -105,11 +112,31 @@ class EventSection(Section):
 class SeriesSection(Section):
     """Area means of regions over time."""
 
-    name: str = Field(description="Name of the series in the store.")
+    name: Name = Field(description="Name of the series in the store.")
     variables: list[str] = Field(description="What is recorded.")
     every: Interval = Field(default="1 day", description=INTERVAL)
     reduce: Reduction = Field(default="mean", description=REDUCE)
     region: Region = Field(default="all", description="A region, or a list of them, each a column.")
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return f'[[output.series]] "{self.name}"'
+
+
+class MapsSection(Section):
+    """More maps, on a time axis of their own."""
+
+    name: Name = Field(description="Name of these maps in the store.")
+    variables: list[str] = Field(description="What is recorded.")
+    every: Interval = Field(default="1 day", description=INTERVAL)
+    reduce: Reduction = Field(default="mean", description=REDUCE)
+    precision: Precision = Field(default="exact", description=PRECISION)
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return f'[[output.maps]] "{self.name}"'
 
 
 class OutputSection(Section):
@@ -119,10 +146,14 @@ class OutputSection(Section):
     variables: list[str] = Field(default=[], description="Maps that are recorded.")
     every: Interval = Field(default="1 month", description=INTERVAL)
     reduce: Reduction = Field(default="mean", description=REDUCE)
-    precision: Literal["exact", "12 bits"] = Field(
-        default="exact", description="12 bits: rounded to a relative error of 1.2e-4, half the size."
-    )
+    precision: Precision = Field(default="exact", description=PRECISION)
+    maps: list[MapsSection] = []
     series: list[SeriesSection] = []
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return "[output]"
 
 
 class EngineSection(Section):

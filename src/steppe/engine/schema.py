@@ -104,7 +104,7 @@ def _narrow(found: Schema, sections: Schema, model: Any, sets: Mapping[str, Mapp
     settable = [*of(Role.STATE, Role.PARAMETER), *(v for v in of(Role.FORCING) if v.initial is not None)]
     put(sections["EventSection"]["properties"], "set", {v.name: _number(v) for v in settable})
     recordable = _names(of(Role.STATE, Role.DIAGNOSTIC, Role.FORCING))
-    for section in ("OutputSection", "SeriesSection"):
+    for section in ("OutputSection", "MapsSection", "SeriesSection"):
         sections[section]["properties"]["variables"]["items"] = recordable
     cadence = sections["ForcingSection"]["properties"]["cadence"]
     put(sections["ForcingSection"]["properties"], "cadence", {v.name: cadence["additionalProperties"] for v in of(Role.FORCING)})

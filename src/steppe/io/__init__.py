@@ -2,7 +2,8 @@
 
 from steppe.io.axis import Axis
 from steppe.io.checkpoint import Checkpoint
-from steppe.io.draft import Contents, Draft
+from steppe.io.contents import Contents
+from steppe.io.draft import Draft
 from steppe.io.folder import Progress, RunFolder, Spent, read_identity
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.forcing_scan import Problem, limits_of, scan

@@ -1,7 +1,7 @@
 """Checkpoints: everything a run needs to go on, whole and verified, or not there.
 
     checkpoints/0000003840/
-      arrays.bin        numbers that hold for all cells, then tile by tile what differs: of each array the columns of the tile
+      arrays.bin        numbers that hold for all cells, then arrays of all cells, one after the other
       manifest.json     step, date, identity of the run; name, type and shape of each array; a hash of each tile, and of itself
 
 A checkpoint is made in a folder aside, its manifest last, and renamed when it is durable. A tile is written by the rank that has its
@@ -10,8 +10,9 @@ first cell, so the bytes do not depend on the number of ranks, and any number of
 
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,16 @@ from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, FolderError
 from steppe.grid import Deal, tiles
-from steppe.io.draft import ARRAYS, HEAD, Contents, Entry
+from steppe.io.contents import HEAD, Contents, Digests, Entry, Stretch, pieces
+from steppe.io.draft import ARRAYS
 from steppe.io.identity import check_identity
 from steppe.io.sealed import read_sealed, write_sealed
 from steppe.io.shard import sync_folder, write_durable, writing
+from steppe.io.shard_file import read_at
 
 Array = NDArray[Any]
 
-FORMAT = 2  # a reader refuses any other
+FORMAT = 3  # a reader refuses any other
 MANIFEST = "manifest.json"
 PINNED = "pinned"  # an empty file: this one stays
 
@@ -76,9 +79,8 @@ class Checkpoint:
         digests: Mapping[int, bytes],
         manifest: Mapping[str, Any],
         identity: Mapping[str, str],
-        keep: int = 2,
     ) -> Path:
-        """Makes a checkpoint of what all ranks wrote, and removes all but the newest `keep`, and those of later steps.
+        """Makes a checkpoint of what all ranks wrote.
 
         Parameters
         ----------
@@ -102,7 +104,6 @@ class Checkpoint:
             The disk is full; the checkpoints before are untouched.
         """
         path = aside.with_name(aside.name.removesuffix(".tmp"))
-        folder = path.parent
         try:
             content = {
                 "format": FORMAT,
@@ -121,13 +122,25 @@ class Checkpoint:
             if path.exists():  # the same state, computed again after this one was found damaged
                 shutil.rmtree(path)
             os.rename(aside, path)
-            sync_folder(folder)
-        found = [other for other in _found(folder) if other == path or not (other / PINNED).exists()]
+            sync_folder(path.parent)
+        return path
+
+    @staticmethod
+    def prune(path: Path, keep: int = 2) -> None:
+        """Removes the checkpoints of steps later than the one at `path`, and of the others all but the newest `keep`.
+
+        Done when the progress file speaks of `path`, since it takes as long as a quarter of writing it.
+
+        Raises
+        ------
+        Failure
+            The system refused.
+        """
+        found = [other for other in _found(path.parent) if other == path or not (other / PINNED).exists()]
         at = found.index(path)
         with writing(path):
             for other in (*found[:at], *found[at + keep :]):  # of a future that was given up, and old ones
                 shutil.rmtree(other)
-        return path
 
     @staticmethod
     def pin(path: Path) -> None:
@@ -211,7 +224,7 @@ class Checkpoint:
         DamagedError
             It is not what was written.
         """
-        for _ in self._blocks(range(HEAD, len(tiles(self.contents.n_cells)))):
+        for _ in self._arrays(range(len(tiles(self.contents.n_cells)))):
             pass
 
     def load(self, deal: Deal) -> dict[str, Array]:
@@ -222,15 +235,13 @@ class Checkpoint:
         DamagedError
             What is read is not what was written.
         """
-        cells = len(deal.mine)
-        found = {name: np.empty((*entry.shape[:-1], cells), entry.dtype) for name, entry in self.contents.entries.items() if entry.shape}
-        held = {each.tile: each for each in deal.held}
-        for tile, views in self._blocks([HEAD, *held]):
-            for name, values in views.items():
-                if tile == HEAD:
-                    found[name] = values.copy()
-                else:
-                    found[name][..., held[tile].mine] = values[..., held[tile].columns]
+        held = [each.tile for each in deal.held]
+        places = pieces(deal.held, held, self.contents.n_cells)
+        found: dict[str, Array] = {}
+        for name, values in self._arrays(held):
+            found[name] = np.empty((*values.shape[:-1], len(deal.mine)), values.dtype) if values.ndim else values
+            for columns, mine in places if values.ndim else ():
+                found[name][..., mine] = values[..., columns]
         return {name: found[name] for name in self.contents.entries}
 
     def read(self, name: str) -> Array:
@@ -245,22 +256,34 @@ class Checkpoint:
             raise DamagedError(f'"{self.path}" has no array "{name}", only {", ".join(self.arrays)}. It was written by another version.')
         return self.load(Deal.alone(self.contents.n_cells))[name]
 
-    def _blocks(self, wanted: Collection[int]) -> Iterator[tuple[int, dict[str, Array]]]:
-        """Number and arrays of some tiles, verified; valid until the next."""
-        path = self.path / ARRAYS
+    def _arrays(self, wanted: Sequence[int]) -> Iterator[tuple[str, Array]]:
+        """Name and values of every array, of the cells of some ascending tiles; known to be what was written only at the end of all."""
+        path, contents = self.path / ARRAYS, self.contents
+        stretches, numbers = Stretch.of(wanted, contents.n_cells), xxhash.xxh3_128()
+        digests = Digests(stretches, contents.n_cells)
+        width = sum(len(stretch.cells) for stretch in stretches)
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb", buffering=0) as file:
                 length = os.fstat(file.fileno()).st_size
-                if length != self.contents.size:
-                    raise DamagedError(f'"{path}" has {length} bytes, {self.contents.size} were written.')
-                for tile in wanted:
-                    file.seek(self.contents.offset(tile))
-                    block = np.frombuffer(file.read(self.contents.length(tile)), np.uint8)
-                    if xxhash.xxh3_128_digest(block.data) != self.digests.get(tile):
-                        raise DamagedError(f'"{path}" is damaged: its hash is wrong.')
-                    yield tile, self.contents.views(tile, block)
+                if length != contents.size:
+                    raise DamagedError(f'"{path}" has {length} bytes, {contents.size} were written.')
+                for name, entry, offset in contents.numbers():
+                    data = np.empty(entry.nbytes, np.uint8)
+                    read_at(file.fileno(), str(path), offset, data)
+                    numbers.update(data.data)
+                    yield name, data.view(entry.dtype).reshape(())
+                for name, entry, offset in contents.of_cells():
+                    values = np.empty((entry.rows, width), entry.dtype)
+                    for row, stretch in product(range(entry.rows), stretches):
+                        piece = values[row, stretch.columns]
+                        read_at(file.fileno(), str(path), stretch.place(entry, offset, row), piece.view(np.uint8))
+                        digests.add(stretch, piece)
+                    yield name, values.reshape(*entry.shape[:-1], width)
         except OSError as error:
             raise DamagedError(f'"{path}" cannot be read ({error.strerror}).') from None
+        found = {HEAD: numbers.digest(), **digests.found()}
+        if any(digest != self.digests.get(tile) for tile, digest in found.items()):
+            raise DamagedError(f'"{path}" is damaged: its hash is wrong.')
 
 
 def _key(path: Path) -> tuple[int, int]:

@@ -4,13 +4,14 @@
       zarr.json                     provenance; steppe_progress "running" or "complete"
       time  time_bnds  cell  lat  lon  cell_lat ...
       growth  soil_water_index ...
+      maps/<name>/                  more maps, a time axis of their own; coordinates as above
       series/<name>/                series: variables (time, region) float64, a time axis of their own
         time  time_bnds  region  growth ...
 
 Maps and series are *groups* and written alike, by `OutputWriter`. Arrays have their full length from the start and are NaN where
-nothing is written yet, so nobody ever sees one grow. A shard holds the records of up to 384 days for one tile of cells. It is one
-chunk: zarr-python then takes its index and its values at one stroke, so that a reader never mixes two versions of a file that a commit
-replaces.
+nothing is written yet, so nobody ever sees one grow. A shard holds the records of up to 384 days, or of more where they are few, for
+one tile of cells. It is one chunk: zarr-python then takes its index and its values at one stroke, so that a reader never mixes two
+versions of a file that a commit replaces.
 """
 
 import json
@@ -33,7 +34,9 @@ from steppe.variable import Variable
 
 FORMAT = 1  # of output stores; a reader refuses a greater one
 CONVENTIONS = "CF-1.12"  # the first that knows of rounding
-SHARD_DAYS = 384  # of a shard, at most
+SHARD_DAYS = 384  # of a shard, at most, unless its records are few:
+SHARD_RECORDS = 60  # then so many, since each file costs as much as many records, where those of all cells are no more than
+FEW_BYTES = 4 << 20  # in memory
 SHARD_BYTES = 4 << 20  # of a shard in memory, at most
 PRECISIONS = {"exact": None, "12 bits": 12}  # kept bits of the 23 of the mantissa; 12: relative error 1.2e-4
 # What a value costs, to tell people before they start: bytes of it on disk per byte in memory, and bytes in memory encoded and written
@@ -82,7 +85,7 @@ class Cost(NamedTuple):
 class Group:
     """Variables on one time axis. columns: the grid of maps, or the names of the regions of series.
 
-    name: "" for the maps at the root, "series/<name>" otherwise. The axis is called "time".
+    name: "" for the maps at the root, "maps/<name>" for others, "series/<name>". The axis is called "time".
     """
 
     axis: Axis
@@ -91,8 +94,13 @@ class Group:
     name: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.columns, tuple) and any(output.precision != "exact" for output in self.outputs):
+        if not self.is_maps and any(output.precision != "exact" for output in self.outputs):
             raise Failure(f'Series "{self.name}" is to be rounded; series are written exactly. This is a defect of Steppe.')
+
+    @property
+    def is_maps(self) -> bool:
+        """Whether it holds cells, not regions."""
+        return not isinstance(self.columns, tuple)
 
     @property
     def n_columns(self) -> int:
@@ -120,8 +128,10 @@ class Group:
         """How the array of an output is cut."""
         dtype = "float64" if isinstance(self.columns, tuple) else "float32"
         width = min(tile_size(self.n_columns), self.n_columns)
-        interval = max(1, SHARD_DAYS // int((self.axis.stops - self.axis.starts).max()))
-        fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * np.dtype(dtype).itemsize <= SHARD_BYTES]
+        size = np.dtype(dtype).itemsize
+        few = min(SHARD_RECORDS, FEW_BYTES // (size * self.n_columns))
+        interval = max(1, SHARD_DAYS // int((self.axis.stops - self.axis.starts).max()), few)
+        fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * size <= SHARD_BYTES]
         shape = min(max(fitting), self.axis.rows), width
         return Layout(shape, shape, dtype, "bitshuffle" if PRECISIONS[output.precision] else "shuffle")
 

@@ -304,6 +304,7 @@ class OutputWriter:
 
     def _submit_row(self, array: OutputArray, row: int, records: int) -> None:
         def write() -> None:
+            self._make_durable()  # what was written before, so that a commit has little to wait for
             self._unsafe.update(dict.fromkeys(map(str, array.write(row, records))))
 
         array.buffer(row).reading = self._submit(write)

@@ -38,26 +38,26 @@ class Records:
     attributes: Mapping[str, Mapping[str, Any]]
 
     @classmethod
-    def open(cls, path: Path, series: str = "") -> "Records":
-        """The maps of a run folder or a store, or one of its series.
+    def open(cls, path: Path, name: str = "") -> "Records":
+        """The maps of a run folder or a store, or the series or other maps of a name.
 
         Raises
         ------
         FolderError
-            There is no store at `path`, or no such series.
+            There is no store at `path`, or nothing of this name in it.
         DamagedError
             A description or an axis cannot be read.
         """
-        store, group = locate(path, series)
+        store, group = locate(path, name)
         described = {file.parent.name: description(file.parent) for file in sorted(group.glob("*/zarr.json"))}
         dims = {name: what.get("dimension_names") or [] for name, what in described.items()}
         values = {name: str(of[0]) for name, of in dims.items() if len(of) == 2 and of[1] in ("cell", "region")}
         whole = {axis: _axis(group, axis, described[f"{axis}_bnds"]) for axis in set(values.values())}
-        counts = readable_records(store, f"series/{series}/" if series else "")
+        counts = readable_records(store, group)
         axes = {}
-        for name, axis in values.items():
-            rows = slice(0, whole[axis].rows if counts is None else counts.get(name, 0))
-            axes[name] = Axis(axis, whole[axis].starts[rows], whole[axis].stops[rows], whole[axis].calendar)
+        for variable, axis in values.items():
+            rows = slice(0, whole[axis].rows if counts is None else counts.get(variable, 0))
+            axes[variable] = Axis(axis, whole[axis].starts[rows], whole[axis].stops[rows], whole[axis].calendar)
         attributes = {name: what["attributes"] for name, what in described.items()}
         static = tuple(name for name, of in dims.items() if list(of) == ["cell"] and attributes[name].get("steppe_role") == "forcing")
         return cls(group, group_attributes(store), axes, whole, static, attributes)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.errors import DamagedError, FolderError, GridError
+from steppe.errors import DamagedError, FolderError, GridError, nearest
 from steppe.io.folder import Progress
 from steppe.io.forcing_store import FORMAT as FORCING_FORMAT
 from steppe.io.output import FORMAT, QUANTIZATION, check_format, group_attributes
@@ -31,7 +31,8 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     path
         A run folder, a branch, or a store.
     series
-        Name of a group of series; without it the maps, (time, cell). `unpack` makes (time, lat, lon) of them.
+        Name of an [[output.series]], or of an [[output.maps]]; without it the maps of [output], (time, cell). `unpack` makes
+        (time, lat, lon) of maps.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     Raises
     ------
     FolderError
-        There is no store at `path`, or no such series.
+        There is no store at `path`, or nothing of this name in it.
     DamagedError
         A file is missing or cannot be read.
     """
@@ -51,7 +52,7 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     from steppe.io.checked import checked  # which imports xarray
 
     store, group = locate(Path(path), series)
-    readable = readable_records(store, f"series/{series}/" if series else "")
+    readable = readable_records(store, group)
     raw: xarray.Dataset = xarray.open_zarr(group, chunks=None, consolidated=False, decode_cf=False)
     arrays = [str(name) for name, array in raw.variables.items() if array.ndim == 2 and array.dims[1] in ("cell", "region")]
     cut: dict[str, int] = {}
@@ -113,29 +114,33 @@ def store_of(path: Path) -> Path:
     return path if (path / "zarr.json").is_file() else path / "output.zarr"
 
 
-def series_names(path: Path) -> list[str]:
-    """The names of the series of a run."""
-    return sorted(description.parent.name for description in (store_of(path) / "series").glob("*/zarr.json"))
+def names_of(path: Path, kind: str) -> list[str]:
+    """The names of the groups of a run. kind: "series" or "maps"."""
+    return sorted(description.parent.name for description in (store_of(path) / kind).glob("*/zarr.json"))
 
 
-def locate(path: Path, series: str = "") -> tuple[Path, Path]:
-    """The store of a run folder, or at `path` itself, and in it the group of the maps or of a series.
+def locate(path: Path, name: str = "") -> tuple[Path, Path]:
+    """The store of a run folder, or at `path` itself, and in it the group of the maps of [output], or that of a name.
 
     Raises
     ------
     FolderError
-        There is no such store or series.
+        There is no such store, or nothing of this name in it.
     """
     store = store_of(path)
-    group = store / "series" / series if series else store
-    if not (group / "zarr.json").is_file():
-        kind = f'series "{series}"' if series else "run folder or store"
-        raise FolderError(f'There is no {kind} at "{path}". Give the folder that `[output] path` of the run file names.')
-    return store, group
+    if not (store / "zarr.json").is_file():
+        raise FolderError(f'There is no run folder or store at "{path}". Give the folder that `[output] path` of the run file names.')
+    if not name:
+        return store, store
+    for kind in ("series", "maps"):
+        if name in names_of(path, kind):
+            return store, store / kind / name
+    held = [*names_of(path, "series"), *names_of(path, "maps")]
+    raise FolderError(f'There is no series "{name}" at "{path}", and no maps of this name.{nearest(name, held)}')
 
 
-def readable_records(store: Path, prefix: str) -> Mapping[str, int] | None:
-    """Variable -> records that can be read; None: all."""
+def readable_records(store: Path, group: Path) -> Mapping[str, int] | None:
+    """Variable of a group -> records that can be read; None: all."""
     attributes = group_attributes(store)
     check_format(store, attributes, FORMAT if attributes.get("steppe_kind") == "output" else FORCING_FORMAT)
     state = attributes.get("steppe_progress")
@@ -144,6 +149,7 @@ def readable_records(store: Path, prefix: str) -> Mapping[str, int] | None:
     progress = Progress.read(store.parent)
     if progress is None:  # not begun, or a store that was taken out of its folder
         return None if state == "complete" else {}
+    prefix = "" if group == store else f"{group.relative_to(store).as_posix()}/"
     return {key.removeprefix(prefix): count for key, count in progress.records.items() if key.startswith(prefix)}
 
 

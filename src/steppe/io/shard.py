@@ -12,8 +12,10 @@ when they read through zarr-python.
 
 import errno
 import json
+import mmap
 import os
 import struct
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -33,7 +35,10 @@ FILTERS = {"shuffle": blosc.SHUFFLE, "bitshuffle": blosc.BITSHUFFLE}
 LEVEL = 5
 ABSENT = 2**64 - 1  # offset and length of a chunk that was never written; Zarr specification ZEP 2
 RESIDUE = 0x48674BC7  # CRC32C of any bytes followed by their own little-endian CRC32C; RFC 3720 B.4 names the polynomial
+DIRECT, BLOCK = 1 << 18, 4096  # bytes from which a file is written past the system's cache, and of which its pieces are multiples
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+_room = threading.local()  # of each thread that writes: memory to write from, used again
 
 # Blosc's own threads write the blocks of a chunk in the order in which they finish: other bytes each time. zarr-python sets this too.
 blosc.use_threads = False
@@ -221,19 +226,54 @@ def _write_whole(path: Path, parts: Sequence[bytes], durable: bool, aside: Path 
         elif not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with open(aside, "wb") as file:
-                file.writelines(parts)
-                file.flush()
-                if durable or path.exists():  # a checkpoint may need what is there until the new bytes are safe
-                    os.fsync(file.fileno())
-                elif hasattr(os, "posix_fadvise"):  # Linux begins to write to the disk, and a commit has little left to wait for
-                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            safe = durable or path.exists()  # a checkpoint may need what is there until the new bytes are safe
+            if not _write_past_cache(aside, parts, safe):
+                with open(aside, "wb") as file:
+                    file.writelines(parts)
+                    file.flush()
+                    if safe:
+                        os.fsync(file.fileno())
             os.replace(aside, path)
         except OSError:
             aside.unlink(missing_ok=True)
             raise
         if durable:
             sync_folder(path.parent)
+
+
+def _write_past_cache(path: Path, parts: Sequence[bytes], durable: bool) -> bool:
+    """Writes a large file from aligned memory to the disk itself; False where the file is small or the system has no way to.
+
+    It takes a third of the processor's time of copying into the system's cache, leaves the weather there, and little for a commit to
+    wait for.
+    """
+    length = sum(map(len, parts))
+    if length < DIRECT or not hasattr(os, "O_DIRECT"):
+        return False
+    whole = -(-length // BLOCK) * BLOCK
+    if len(getattr(_room, "memory", b"")) < whole:
+        _room.memory = mmap.mmap(-1, 1 << whole.bit_length())  # begins with a page, as the system asks
+    room, at = memoryview(_room.memory), 0
+    for part in parts:
+        room[at : at + len(part)] = part
+        at += len(part)
+    room[at:whole] = bytes(whole - at)
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_DIRECT, 0o666)
+        try:
+            at = 0
+            while at < whole:
+                at += os.pwrite(file, room[at:whole], at)
+            os.ftruncate(file, length)
+            if durable:
+                os.fsync(file)
+        finally:
+            os.close(file)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # which says that this file system, or a part of a block, must go through the cache
+            raise
+        return False
+    return True
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from steppe.errors import DamagedError, Mistake, nearest
 from steppe.grid import RegionLike
 from steppe.io.axis import Axis, day_name, day_number
 from steppe.io.records import Records
+from steppe.io.results import names_of
 
 Array = NDArray[Any]
 Progress = Callable[[float], None]  # told the part that is done, 0 to 1
@@ -59,11 +60,13 @@ class Source:
         First and last day, inclusive: intervals that hold a day between them are taken. From the beginning, to the end when left out.
     region
         Cells, as `Grid.select` takes them.
+    maps
+        Name of an [[output.maps]] of the run, instead of the maps of [output].
 
     Raises
     ------
     FolderError, DamagedError
-        There is no such store, or a file of it is missing.
+        There is no such store or name, or a file of it is missing.
     Mistake
         A variable is not there, a day is outside the store or not computed yet.
     GridError
@@ -77,10 +80,11 @@ class Source:
         start: str | None = None,
         end: str | None = None,
         region: RegionLike = "all",
+        maps: str = "",
     ) -> None:
         self.path = path
         self._start, self._end = start, end
-        self.store = Records.open(path)
+        self.store = Records.open(path, maps)
         self.names = self._named(variables)
         self.grid = self.store.grid
         self.cells = self.grid.select(region)
@@ -101,7 +105,9 @@ class Source:
             if name not in held:
                 raise Mistake(f'"{self.path}" holds no variable "{name}" on its cells.{nearest(name, held)}')
         if not held:
-            raise Mistake(f'"{self.path}" holds no variable on cells. Series are exported with --csv.')
+            named = names_of(self.path, "maps")
+            other = f"Choose one of its maps with --maps ({', '.join(named)})." if named else "Series are exported with --csv."
+            raise Mistake(f'"{self.path}" holds no variable on cells. {other}')
         return list(dict.fromkeys(wanted or held))
 
     def _between(self, axis: Axis, committed: int) -> slice:

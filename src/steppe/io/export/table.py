@@ -13,7 +13,7 @@ from steppe.io.axis import Axis, day_name
 from steppe.io.export.aside import aside, refuse_existing
 from steppe.io.export.source import Progress, Source, days_between
 from steppe.io.records import Records
-from steppe.io.results import series_names
+from steppe.io.results import names_of
 
 
 def write_cells(
@@ -110,7 +110,7 @@ def write_series(
 
 
 def _only_series(path: Path, series: str) -> str:
-    held = series_names(path)
+    held = names_of(path, "series")
     if series in held:
         return series
     Records.open(path)  # says so when there is no store at all
