@@ -6,6 +6,8 @@ COMMANDS = {
     "forcing": "Check a forcing store, or make its fast copy.",
     "check": "Read all that a run would read, find all that can be wrong, say what it costs.",
     "run": "Run a run file, or go on with it.",
+    "serve": "Serve a run, to be steered and seen while it runs.",
+    "engine": "What a server starts: the computing of a run.",
     "describe": "Show a model: variables, units, parameters, sources.",
     "info": "Show what a run folder or a store holds.",
     "plot": "Draw maps and series of a run (PNG).",

@@ -42,11 +42,12 @@ from steppe.control.wire import (
 )
 from steppe.errors import SteppeError
 
+KEEP = 10.0  # [s] between durable states of a run that is stepped, at least
 REST = 0.5  # [s] with nothing to do after which what has changed is made durable
 
 
 class Stage(Protocol):
-    """What an engine steps: the branches of one run. All but `answer` is called by the thread that steps."""
+    """What an engine steps: the branches of one run."""
 
     def describe(self) -> dict[str, Any]:
         """What the run is, as JSON would have it: declarations, grid, clock, `steps`, parameters."""
@@ -72,17 +73,14 @@ class Stage(Protocol):
     def dirty(self, branch: int) -> bool:
         """Whether something has changed since the last durable checkpoint."""
 
+    def has(self, branch: int) -> bool:
+        """Whether a branch is loaded; one that has met a bad cell is not any more."""
+
     def drop(self, branch: int) -> None:
         """Forgets a branch; its folder stays."""
 
     def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
         """Values or an image, at the last step."""
-
-    def answer(self, branch: int, request: dict[str, Any]) -> tuple[Position, dict[str, Any], Buffer] | None:
-        """The same, by any thread at any time, if it was computed at the last boundary."""
-
-    def news(self) -> list[dict[str, Any]]:
-        """What happened since it was asked last: checkpoints that became durable by themselves, notes, warnings."""
 
 
 @dataclass
@@ -93,6 +91,7 @@ class _Course:
     pending: dict[int, Action] = field(default_factory=dict)  # by seq
     promised: dict[int, int] = field(default_factory=dict)  # seq -> step that will not be passed before its pin
     failed: Failed | None = None
+    path: list[Leg] = field(default_factory=list)
 
 
 class LateError(Exception):
@@ -119,6 +118,7 @@ class Actor:
         self._gets: list[Get] = []
         self._rested: float | None = None  # since when nothing is due
         self._looked = -OPEN_END * 1.0
+        self._kept_at, self._keeping_took = clock(), 0.0
 
     def positions(self) -> dict[int, Position]:
         """Where each branch stands."""
@@ -141,6 +141,7 @@ class Actor:
             case Load(branch, path):
                 position = self._stage.load(branch, path)
                 course, end = self._courses.setdefault(branch, _Course()), path[-1]
+                course.path = path
                 course.target = min(course.target, end.step)  # it may have been left by a rewind
                 self._tell(Ready(branch, position))
             case Target(branch, step) if found := self._courses.get(branch):
@@ -192,7 +193,8 @@ class Actor:
             self._rested = None
         else:
             busy = self._keep()
-        self._tell_news()
+        if busy and self._clock() - self._kept_at > max(KEEP, 50 * self._keeping_took):
+            self.save_all()
         return busy
 
     def _act(self) -> bool:
@@ -252,13 +254,13 @@ class Actor:
         return True
 
     def _failed(self, branches: Sequence[int], step: int, error: SteppeError) -> None:
-        """Those that could not go on have not moved; when it is nobody's fault alone, all of them."""
-        for branch in branches:
-            position = self._stage.position(branch)
-            if position.step == step:
-                failed = Failed(branch, position, error.code, str(error))
-                self._courses[branch].failed = failed
-                self._tell(failed)
+        """Those whose state was of no use any more were given up and are brought back; else nobody could go on."""
+        lost = [branch for branch in branches if not self._stage.has(branch)]
+        for branch in lost or branches:
+            position = self._stage.load(branch, self._courses[branch].path) if branch in lost else self._stage.position(branch)
+            failed = Failed(branch, position, error.code, str(error))
+            self._courses[branch].failed = failed
+            self._tell(failed)
 
     def _keep(self) -> bool:
         """Makes durable what has changed, once nothing has been due for a moment."""
@@ -270,12 +272,20 @@ class Actor:
             return False
         for branch in self._courses:
             if self._stage.dirty(branch):
-                self.save(branch)
+                self._save(branch)
                 return True
         return False
 
-    def save(self, branch: int) -> None:
-        """Makes a branch durable and says so."""
+    def save_all(self) -> None:
+        """Makes all branches durable: now and then, and before the end."""
+        begin = self._clock()
+        for branch in self._courses:
+            if self._stage.dirty(branch):
+                self._save(branch)
+        self._kept_at = self._clock()
+        self._keeping_took = self._kept_at - begin
+
+    def _save(self, branch: int) -> None:
         try:
             self._tell(Kept(branch, self._stage.save(branch)))
         except SteppeError as error:
@@ -303,14 +313,6 @@ class Actor:
                 self._tell(Refused(each.id, error.code, str(error), getattr(error, "facts", {})))
             else:
                 self._tell(Data(each.id, position, head), body)
-
-    def _tell_news(self) -> None:
-        for each in self._stage.news():
-            if each["kind"] == "saved":
-                saved = Saved(each["name"], Position(each["step"], each["seq"]), each["bytes"])
-                self._tell(Kept(each["branch"], saved))
-            else:
-                self._tell(News(each["branch"], each["kind"], each["text"]))
 
     def _tell(self, message: Message, body: Buffer = b"") -> None:
         self._send(message, body)

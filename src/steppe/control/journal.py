@@ -488,7 +488,8 @@ class Journal:
                 self._cut_short(found.branch, step)
                 self._end(seq, "done", step, {})
             rows = self._base.execute(
-                f"SELECT seq FROM command WHERE branch = :branch AND outcome IS NULL AND digest IS NULL AND ({behind}) ORDER BY at_step > :step, seq",
+                f"SELECT seq FROM command WHERE branch = :branch AND outcome IS NULL AND digest IS NULL AND ({behind}) "
+                "ORDER BY at_step > :step, seq",
                 {"branch": found.branch, "step": step, "seq": seq},
             )
             for place, (moved,) in enumerate(rows.fetchall(), pinned.seq + 1):

@@ -11,6 +11,7 @@ import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from steppe.control.journal import ACTIONS, FIRST_NAME, Accepted, Branch, Command, Journal, Order, Refused, ReplayDiffersError
@@ -129,7 +130,7 @@ class Supervisor:
 
     Parameters
     ----------
-    name
+    name, folder
         Of the run.
     journal
         What was ordered.
@@ -137,8 +138,8 @@ class Supervisor:
         Handed in, so that a test can be them.
     """
 
-    def __init__(self, name: str, journal: Journal, clock: Clock, spawner: Spawner) -> None:
-        self.name, self.journal, self._clock, self._spawner = name, journal, clock, spawner
+    def __init__(self, name: str, folder: Path, journal: Journal, clock: Clock, spawner: Spawner) -> None:
+        self.name, self.folder, self.journal, self._clock, self._spawner = name, folder, journal, clock, spawner
         self.facts = journal.facts
         self.state = "absent"
         self.problem: dict[str, Any] | None = None  # why it failed
@@ -262,6 +263,7 @@ class Supervisor:
     def _ended(self, epoch: int, status: str, log: str) -> None:
         self.journal.end_engine(epoch, self._clock.wall(), status, log)
         if self._closed:
+            self._process = None
             return
         if epoch == self._epoch:
             self._log = [*log.splitlines()[-20:]]
@@ -321,6 +323,11 @@ class Supervisor:
             if keep:
                 self._link.send(Leave(True))
             self._link.close()
+
+    @property
+    def has_process(self) -> bool:
+        """Whether an engine that was started here is not known to have ended."""
+        return self._process is not None
 
     # ---- what an engine says ------------------------------------------------------------------------------------------------------------
     def heard(self, link: Link, message: Message, body: Buffer = b"") -> None:

@@ -113,6 +113,16 @@ class Stage:
         """Where a branch stands."""
         return self._branch(branch).position
 
+    def has(self, branch: int) -> bool:
+        """Whether a branch is in memory; one that has met a bad cell is not any more."""
+        return branch in self._branches.live
+
+    def dirty(self, branch: int) -> bool:
+        """Whether a branch has gone on since its last checkpoint, or since it left its parent."""
+        on = self._branch(branch)
+        begin = Position(*on.path[-2][1:]) if len(on.path) > 1 else Position(0, 0)
+        return on.saved is None and on.position > begin
+
     def drop(self, branch: int) -> None:
         """Forgets a branch that nobody needs for now; `load` brings it back."""
         if branch in self._branches.live:

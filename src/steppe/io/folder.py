@@ -42,7 +42,15 @@ OWN = (
     "journal.sqlite",
 )
 LOCK = "lock"
-SERVED = ("journal.sqlite", "door.json", "engine.", "uploads", "status.json", "run.toml")  # beginnings of what a server may put there first
+SERVED = (
+    "journal.sqlite",
+    "door.json",
+    "engine.",
+    "server.",
+    "uploads",
+    "status.json",
+    "run.toml",
+)  # beginnings of what a server may put there first
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,67 @@
-"""How the application is put on a socket."""
+"""How the application is put on a socket, and how a server lives: it listens for engines, answers people, and ends without a loss."""
 
+import asyncio
+import fcntl
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+import uvloop
 
-from steppe.server.application import Server
+from steppe.api import ROLES
+from steppe.control import Journal
+from steppe.control.launch import Launcher
+from steppe.control.listen import Listener, LoopClock
+from steppe.control.supervisor import Supervisor
+from steppe.errors import FolderError, Mistake
+from steppe.server.access import Access, Token, new_token
+from steppe.server.application import Server, application
+from steppe.server.doors.host import LOCAL
 from steppe.server.protocol import Protocol
 
-DRAIN = 8  # [s] that answers under way have when the server ends
+DRAIN = 8  # [s] that answers under way, and the engine, have when the server ends
 IDLE = 75  # [s] that a connection may rest between two requests
+LOCK, STATUS = "server.lock", "status.json"  # in the run folder
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Role -> token, as people are told them."""
+
+    texts: Mapping[str, str]
+
+    @classmethod
+    def new(cls) -> "Tokens":
+        """One of each role, never used before."""
+        return cls({role: new_token() for role in ROLES})
+
+    @classmethod
+    def read(cls, path: Path) -> "Tokens":
+        """Those of a file: lines of a role and a token.
+
+        Raises
+        ------
+        Mistake
+            The file cannot be read, or a line is something else.
+        """
+        try:
+            lines = [line.split() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
+        except OSError as error:
+            raise Mistake(f'The token file "{path}" cannot be read: {error.strerror}.') from None
+        for number, line in enumerate(lines, 1):
+            if len(line) != 2 or line[0] not in ROLES or len(line[1]) < 16:
+                raise Mistake(f'"{path}", entry {number}: expected a role ({", ".join(ROLES)}) and a token of at least 16 characters.')
+        return cls(dict(lines))
+
+    def access(self) -> Access:
+        """Who may come in with them."""
+        return Access(Token.of(role, role, text) for role, text in self.texts.items())
 
 
 def configuration(server: Server, **where: Any) -> uvicorn.Config:
@@ -33,3 +85,145 @@ def configuration(server: Server, **where: Any) -> uvicorn.Config:
         timeout_graceful_shutdown=DRAIN,
         **where,
     )
+
+
+def serve_run(
+    folder: Path,
+    tokens: Tokens,
+    tell: Callable[[str], object],
+    *,
+    launcher: str = "",
+    durable: bool = False,
+    keep_engine: bool = False,
+    hosts: Sequence[str] = (),
+    where: Mapping[str, Any],
+) -> None:
+    """Serves a run folder until a signal asks for the end.
+
+    Parameters
+    ----------
+    folder
+        With `run.toml` in it.
+    tokens
+        Who may come in.
+    tell
+        Is told the address and the tokens when the server listens.
+    launcher
+        Words before the command of the engine.
+    durable
+        Whether orders survive the loss of power.
+    keep_engine
+        Whether the engine goes on after the server.
+    hosts
+        Names of the server beside localhost.
+    where
+        To listen, as `configuration` takes it.
+
+    Raises
+    ------
+    FolderError
+        Another server has the run.
+    DamagedError
+        The journal is damaged.
+    """
+    with _held(folder, where):
+        journal = Journal(folder / "journal.sqlite", durable)
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_serve(folder, journal, tokens, tell, launcher, keep_engine, hosts, dict(where)))
+        finally:
+            journal.close()
+
+
+class _Http(uvicorn.Server):
+    """uvicorn without its own signals."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def _serve(
+    folder: Path,
+    journal: Journal,
+    tokens: Tokens,
+    tell: Callable[[str], object],
+    launcher: str,
+    keep_engine: bool,
+    hosts: Sequence[str],
+    where: dict[str, Any],
+) -> None:
+    loop, asked = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked.set)
+    supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, launcher))
+    listener = Listener(folder, supervisor)
+    await listener.open()
+    server = application({folder.name: supervisor}, tokens.access(), hosts=(*LOCAL, *hosts))
+    http = _Http(configuration(server, **where))
+    serving = asyncio.create_task(http.serve())
+    supervisor.start()
+    while not http.started and not serving.done():
+        await asyncio.sleep(0.01)
+    if not serving.done():
+        address = _address_of(http, where)
+        tell(_greeting(folder, address, tokens))
+        status = asyncio.create_task(_keep_status(folder, supervisor, address))
+        waiting = asyncio.create_task(asked.wait())
+        await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)
+        status.cancel()
+    server.drain()
+    supervisor.close(keep=not keep_engine)
+    for _ in range(100 * DRAIN):
+        if keep_engine or not supervisor.has_process:
+            break
+        await asyncio.sleep(0.01)
+    _write_status(folder, supervisor, "")
+    listener.close()
+    http.should_exit = True
+    with suppress(SystemExit):
+        await serving
+
+
+def _address_of(http: uvicorn.Server, where: Mapping[str, Any]) -> str:
+    if "uds" in where:
+        return f"unix:{where['uds']}"
+    host, port = http.servers[0].sockets[0].getsockname()[:2]
+    return f"http{'s' if 'ssl_certfile' in where else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _greeting(folder: Path, address: str, tokens: Tokens) -> str:
+    lines = [f"{folder.name} is served at {address}/", ""]
+    lines += [f"  {role:<6} {address}/#token={text}" for role, text in tokens.texts.items()]
+    first = tokens.texts.get("steer") or next(iter(tokens.texts.values()))
+    lines += ["", f'  steppe.connect("{address}", token="{first}")', "", "Ctrl-C keeps the state and ends.", ""]
+    return "\n".join(lines)
+
+
+async def _keep_status(folder: Path, supervisor: Supervisor, address: str) -> None:
+    """A file for batch jobs, as it changes."""
+    async for _ in supervisor.happenings(1 << 60):
+        _write_status(folder, supervisor, address)
+        await asyncio.sleep(1)
+
+
+def _write_status(folder: Path, supervisor: Supervisor, address: str) -> None:
+    aside = folder / f"{STATUS}.tmp"
+    with suppress(OSError):  # the disk may be full
+        aside.write_text(json.dumps({"address": address, "pid": os.getpid(), **supervisor.info()}))
+        aside.replace(folder / STATUS)
+
+
+@contextmanager
+def _held(folder: Path, where: Mapping[str, Any]) -> Iterator[None]:
+    """Two servers never have one run."""
+    with open(folder / LOCK, "a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise FolderError(f'"{folder}" is served already, by {lock.read().strip()}. Stop that server first.') from None
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} at {where.get('uds') or '{host}:{port}'.format(**where)}")
+        lock.flush()
+        yield

@@ -1,0 +1,25 @@
+"""`steppe engine`: what `steppe serve` starts."""
+
+from pathlib import Path
+
+from steppe.cli.rank import rank_of_run
+from steppe.cli.stop import Stop
+from steppe.errors import Exit
+
+
+def engine(folder: Path, *, epoch: int) -> Exit:
+    """Compute the run of a folder for its server, which starts this by itself.
+
+    Parameters
+    ----------
+    folder
+        The run folder.
+    epoch
+        Which start of an engine of this run it is.
+    """
+    with rank_of_run() as rank:
+        from steppe.engine import Crew
+        from steppe.engine.loop import engine as compute
+
+        with Stop(says=False) as stop:
+            return compute(folder, epoch, Crew(rank.world, where=rank.where), stop, rank.cores)

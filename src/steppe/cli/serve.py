@@ -1,0 +1,92 @@
+"""`steppe serve`: a run that people steer and see."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from steppe.cli.run import changes_of
+from steppe.errors import Exit, Mistake
+
+
+def serve(
+    run_file: Path,
+    *,
+    bind: str = "127.0.0.1:8090",
+    uds: Path | None = None,
+    launcher: str = "",
+    token_file: Path | None = None,
+    durable: bool = False,
+    keep_engine: bool = False,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+    host: Annotated[list[str] | None, Parameter(negative=())] = None,
+    set: Annotated[list[str] | None, Parameter(negative=())] = None,
+) -> Exit:
+    """Serve a run: start, step, look, change, branch and rewind it by HTTP, from a notebook or a page.
+
+    Prints an address and tokens. Nothing is computed before somebody asks. Ctrl-C keeps the state and ends; the same command goes on.
+
+    Examples
+    --------
+    steppe serve run.toml
+    steppe serve run.toml --bind 0.0.0.0:8090 --tls-cert cert.pem --tls-key key.pem --host steppe.example.org
+    steppe serve run.toml --launcher "mpiexec -n 4"
+
+    Parameters
+    ----------
+    run_file
+        The run file.
+    bind
+        Address and port to listen at; port 0 takes a free one.
+    uds
+        Listen at a Unix socket of this path instead.
+    launcher
+        Words before the command of the engine, such as "mpiexec -n 4" or "srun -n 64".
+    token_file
+        Tokens to take: lines of a role (view, steer, admin) and a token. Without it new ones are made and printed.
+    durable
+        Orders survive the loss of power, too, and take some milliseconds more.
+    keep_engine
+        At the end of the server leave the engine at work; the next server takes it over.
+    tls_cert, tls_key
+        Files of a certificate and its key, for HTTPS.
+    host
+        A name by which the server may be called, beside localhost.
+    set
+        KEY=VALUE of the run file, for this run.
+    """
+    from steppe.server.serve import Tokens, serve_run
+
+    if (tls_cert is None) != (tls_key is None):
+        raise Mistake("--tls-cert and --tls-key belong together; give both.")
+    tokens = Tokens.read(token_file) if token_file else Tokens.new()
+    address, port = _address(bind)
+    folder = _prepared(run_file, changes_of(set))
+    where = {"uds": str(uds)} if uds else {"host": address, "port": port}
+    where |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)} if tls_cert else {}
+    serve_run(folder, tokens, sys.stdout.write, launcher=launcher, durable=durable, keep_engine=keep_engine, hosts=host or [], where=where)
+    return Exit.DONE
+
+
+def _address(bind: str) -> tuple[str, int]:
+    address, _, port = bind.rpartition(":")
+    if not address or not port.isdecimal() or int(port) > 65535:
+        raise Mistake(f'--bind "{bind}" must be ADDRESS:PORT, such as 127.0.0.1:8090.')
+    return address.strip("[]"), int(port)
+
+
+def _prepared(run_file: Path, changes: dict[str, str]) -> Path:
+    """The run folder, with the run file in it as the engine will read it."""
+    from steppe.engine.run_file import read_run_file
+
+    run = read_run_file(run_file, changes)
+    folder = Path(run.output.path).absolute()
+    if folder.exists() and not folder.is_dir():
+        raise Mistake(f'"{folder}" is a file, expected a folder. Choose another folder for the output.')
+    folder.mkdir(parents=True, exist_ok=True)
+    aside = folder / "run.toml.tmp"
+    aside.write_text(run.as_toml())
+    aside.replace(folder / "run.toml")
+    return folder

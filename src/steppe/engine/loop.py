@@ -1,0 +1,192 @@
+"""The engine's process: one thread steps and does what is ordered, one listens and answers what is shown, one says that all is well.
+
+server ──> listening thread ── questions ──> Stage.answer ── shown at the last boundary ──> server
+                   │ orders, other questions
+                   v
+                a queue ──> stepping thread: Actor.hear, Actor.turn ──> Stage
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from steppe.control import Position
+from steppe.control.actor import Actor
+from steppe.control.dial import Line
+from steppe.control.wire import Beat, Busy, Data, Get, Leave, Message, News, Refused, Same
+from steppe.engine.crew import Crew
+from steppe.engine.plan import Plan
+from steppe.engine.run_file import read_run_file
+from steppe.engine.stage import Stage
+from steppe.errors import Exit, Mistake
+
+BEAT = 0.1  # [s]
+NAP = 0.1  # [s] at most between two looks around when there is nothing to do
+LOADING = 300.0  # [s] that reading and compiling may keep an engine silent
+ORPHAN = 600.0  # [s] without a server after which an engine that has nothing to do ends
+STUBBORN = 5.0  # [s] that another engine of the run has to give the run folder up
+LOCK = "engine.lock"  # in the run folder
+
+
+class Engine:
+    """The engine of a run.
+
+    Parameters
+    ----------
+    folder
+        The run folder, in which `run.toml` and the door are.
+    epoch
+        Which start it is.
+    crew
+        The ranks.
+    stop
+        Whether the process was asked to stop.
+    """
+
+    def __init__(self, folder: Path, epoch: int, crew: Crew, stop: Callable[[], bool]) -> None:
+        self._folder, self._crew, self._stop = folder, crew, stop
+        self._orders: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._line = Line(folder, epoch, crew.world.size, self._hear, lambda: self._orders.put(None))
+        self._positions: Mapping[int, Position] | None = None  # replaced whole
+        self._stage: Stage | None = None
+        self._left: Leave | None = None
+
+    def run(self, plan: Plan) -> Exit:
+        """Serves until it is told to leave, asked to stop, or alone for long.
+
+        Raises
+        ------
+        SteppeError
+            The run cannot be opened.
+        """
+        lock = Lock(self._folder / LOCK)
+        for work in (self._line.listen, self._beat):
+            threading.Thread(target=work, daemon=True).start()
+        self._stage = stage = Stage(self._folder, plan, self._crew, lambda kind, text: self._line.say(News(0, kind, text)))
+        actor = Actor(stage, self._line.say, time.monotonic)
+        try:
+            while True:
+                busy = self._take_all(actor)
+                busy = actor.turn() or busy
+                self._positions = actor.positions()
+                if self._is_over(busy):
+                    return self._leave(actor)
+                if not busy:
+                    self._wait(actor)
+        finally:
+            self._line.close()
+            stage.close()
+            lock.close()
+
+    def _take_all(self, actor: Actor) -> bool:
+        found = False
+        with suppress(queue.Empty):
+            while True:
+                self._take(actor, self._orders.get_nowait())
+                found = True
+        return found
+
+    def _wait(self, actor: Actor) -> None:
+        with suppress(queue.Empty):
+            self._take(actor, self._orders.get(timeout=NAP))
+
+    def _take(self, actor: Actor, message: Message | None) -> None:
+        if message is None:
+            actor.greet()
+        elif isinstance(message, Leave):
+            self._left = message
+        else:
+            actor.hear(message)
+
+    def _is_over(self, busy: bool) -> bool:
+        alone = self._line.alone_since
+        orphan = alone is not None and not busy and time.monotonic() - alone > ORPHAN
+        return self._left is not None or self._stop() or orphan
+
+    def _leave(self, actor: Actor) -> Exit:
+        if self._left is None or self._left.keep:
+            actor.save_all()
+        self._line.say(Leave(True))
+        return Exit.DONE if self._left else Exit.STOPPED
+
+    # ---- other threads --------------------------------------------------------------------------------------------------------------
+    def _hear(self, message: Any) -> None:
+        if not (isinstance(message, Get) and self._answered(message)):
+            self._orders.put(message)
+
+    def _answered(self, get: Get) -> bool:
+        """Answers from what is shown, if it is; the stepper does not notice."""
+        if self._stage is None:
+            return False
+        try:
+            found = self._stage.answer(get.branch, get.request)
+        except Mistake as mistake:
+            self._line.say(Refused(get.id, mistake.code, str(mistake), {}))
+            return True
+        if found is None:
+            return False
+        head, body = found
+        position = Position(head["step"], head["seq"])
+        if position == get.have:
+            self._line.say(Same(get.id))
+        else:
+            self._line.say(Data(get.id, position, head), body)
+        return True
+
+    def _beat(self) -> None:
+        while True:
+            positions = self._positions
+            self._line.say(Busy("loading", LOADING) if positions is None else Beat(dict(positions)))
+            time.sleep(BEAT)
+
+
+class Lock:
+    """The lock on a run folder. Whoever holds it and does not give it up within some seconds is ended: it hangs."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = open(path, "a+")  # noqa: SIM115
+        begin, killed = time.monotonic(), False
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not killed and time.monotonic() - begin > STUBBORN:
+                    killed = True
+                    self._end_holder()
+                time.sleep(0.02)
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(f"{os.uname().nodename} {os.getpid()}\n")
+        self._file.flush()
+
+    def _end_holder(self) -> None:
+        self._file.seek(0)
+        host, _, pid = self._file.read().strip().partition(" ")
+        if host == os.uname().nodename and pid.isdecimal():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+
+    def close(self) -> None:
+        """Gives it up."""
+        self._file.close()
+
+
+def engine(folder: Path, epoch: int, crew: Crew, stop: Callable[[], bool], cores: int | None = None) -> Exit:
+    """Runs the engine of a run folder to its end.
+
+    Raises
+    ------
+    SteppeError
+        The run file, the data or the folder are not what is needed.
+    """
+    return Engine(folder, epoch, crew, stop).run(Plan.of(read_run_file(folder / "run.toml"), cores=cores))
