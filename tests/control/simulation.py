@@ -50,13 +50,13 @@ class World:
 
     def run(self, until: Callable[[], bool], limit: float) -> bool:
         end = self.time + limit
-        while self._due and self.time < end:
-            if until():
-                return True
+        while not until():
+            if not self._due or self.time >= end:
+                return False
             self.time, _, timer = heapq.heappop(self._due)
             if timer.call:
                 timer.call()
-        return until()
+        return True
 
 
 class Timer:
@@ -326,8 +326,7 @@ class Play:
             case "engine" if living:
                 living[-1].kill()
             case "server" if self.supervisor:
-                for name in list(self.supervisor._timers):
-                    self.supervisor._cancel(name)
+                self.supervisor.life.close(keep=False)
                 self.supervisor = None
                 for engine in living:
                     if engine.link:
@@ -406,8 +405,8 @@ class Play:
             for each in self.supervisor.scenarios():
                 assert each["step"] >= self.seen.get(each["branch"], 0), f"branch {each['branch']} went back to step {each['step']}"
                 self.seen[each["branch"]] = each["step"]
-            if self.supervisor.state == "failed":
-                assert (self.supervisor.problem or {}).get("code") == "engine-failed", self.supervisor.problem
+            if self.supervisor.life.state == "failed":
+                assert (self.supervisor.life.problem or {}).get("code") == "engine-failed", self.supervisor.life.problem
                 self.supervisor.launch()  # as a person does who has read why
 
     def at_rest(self) -> bool:

@@ -1,9 +1,13 @@
 """The journal, the supervisor and the actor under deaths, cut links, hanging engines and full disks."""
 
+from dataclasses import replace
+
 import pytest
 
+from steppe.control.actor import LateError
+from steppe.control.life import Link
 from steppe.control.supervisor import Supervisor
-from steppe.control.wire import Position
+from steppe.control.wire import Hello, Message, Pin
 from tests.control.simulation import play
 
 
@@ -13,20 +17,29 @@ def test_every_command_happens_once_in_the_journals_order(block: int) -> None:
         play(seed)
 
 
-class _NoPatience(Supervisor):
-    """Offers an action without a step although people have seen further ones."""
+class _Impatient(Supervisor):
+    """Offers actions without a step although people have seen further ones."""
 
-    def _ready(self, branch: int, position: Position) -> None:
-        super()._ready(branch, position)
-        self._branches[branch] = self._branches[branch].__class__(**vars(self._branches[branch]) | {"shown_step": 0})
+    def joined(self, link: Link, hello: Hello) -> None:
+        super().joined(link, hello)
+        branches = self.dispatch.branches
+        self.dispatch.branches = {number: replace(each, shown_step=0) for number, each in branches.items()}
 
 
-@pytest.mark.parametrize("broken", [_NoPatience])
+class _Forgetful(Supervisor):
+    """Does not say that the journal holds the step of an action."""
+
+    def send(self, message: Message) -> None:
+        if not isinstance(message, Pin):
+            super().send(message)
+
+
+@pytest.mark.parametrize("broken", [_Impatient, _Forgetful])
 def test_the_simulation_notices_a_rule_that_is_missing(broken: type[Supervisor]) -> None:
     def fails(seed: int) -> bool:
         try:
             play(seed, supervisor=broken)
-        except AssertionError:
+        except (AssertionError, LateError):
             return True
         return False
 

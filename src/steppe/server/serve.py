@@ -175,7 +175,7 @@ async def _serve(
     server.drain()
     supervisor.close(keep=not keep_engine)
     for _ in range(100 * DRAIN):
-        if keep_engine or not supervisor.has_process:
+        if keep_engine or not supervisor.life.has_process:
             break
         await asyncio.sleep(0.01)
     _write_status(folder, supervisor, "")

@@ -1,0 +1,257 @@
+"""What an engine is handed of the journal, in which order, and what the journal is told of it.
+
+Dispatch is in the order of `seq` within a branch. An action without a step stops it until the engine has named one and the journal holds
+it; it is not offered before the branch stands where people have seen it. What already has a step is never overtaken: the target that the
+engine is told ends before what it does not know yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from steppe.control.journal import ACTIONS, FIRST_NAME, Branch, Command, Journal
+from steppe.control.wire import (
+    OPEN_END,
+    Action,
+    Applied,
+    Drop,
+    Failed,
+    Load,
+    Message,
+    Noted,
+    Pin,
+    Position,
+    Target,
+    Withdraw,
+)
+
+BEGINNING = Position(0, 0)
+
+
+@dataclass
+class Course:
+    """What this connection's engine knows of a branch."""
+
+    position: Position | None = None  # None: it was told to load it
+    sent: int = 0  # commands up to this one have been handed over
+    blocked: int | None = None  # an action that has no step yet; the others wait behind it
+    target: int = -1
+    known: Position = BEGINNING  # what people had seen of it when it was loaded
+    failed: Failed | None = None
+
+
+class Dispatch:
+    """Between the journal and the engine of one run.
+
+    Parameters
+    ----------
+    journal
+        What was ordered.
+    send
+        Says something to the engine, if there is one.
+    ended
+        Is told the number of a command that is over.
+    """
+
+    def __init__(self, journal: Journal, send: Callable[[Message], None], ended: Callable[[int], None]) -> None:
+        self._journal, self._send, self._ended = journal, send, ended
+        self.branches: dict[int, Branch] = {each.id: each for each in journal.branches()}
+        self.courses: dict[int, Course] = {}
+        self.last = max((each.seq for each in journal.commands()), default=0)
+        self._described = False  # the engine has said all that it knew before it was called
+
+    def forget(self) -> None:
+        """There is no engine, or another one."""
+        self.courses, self._described = {}, False
+
+    def described(self) -> None:
+        """The engine can be told what to do."""
+        self._described = True
+        for branch in self.branches.values():
+            if branch.name == FIRST_NAME or self.has_work(branch):
+                self.load(branch.id)
+            elif branch.closed_step < OPEN_END:
+                self._send(Drop(branch.id))  # it may not have heard of it
+
+    def load(self, branch: int) -> None:
+        """Has the engine bring a branch into memory, if it is not there."""
+        if branch not in self.courses and self._described:
+            self.courses[branch] = Course()
+            self._send(Load(branch, self._journal.path(branch)))
+
+    def drop(self, branch: int) -> None:
+        """Nobody goes on with a branch."""
+        if self.courses.pop(branch, None):
+            self._send(Drop(branch))
+
+    def has_work(self, branch: Branch) -> bool:
+        """Whether an engine has something to do for a branch."""
+        if branch.target > branch.shown_step or branch.shown_step < branch.fork_step:
+            return True
+        made = self._journal.command(branch.made_by) if branch.made_by else None
+        if made is not None and made.outcome is None:
+            return True
+        return any(each.outcome is None for kind in (*ACTIONS, "cancel") for each in self._journal.waiting(kind, branch.id))
+
+    def ready(self, branch: int, position: Position) -> None:
+        """A branch is in the engine's memory, and stands here."""
+        course = self.courses[branch] = Course(position, known=self._journal.known(branch))
+        unplaced = self._journal.first_unplaced(branch)
+        course.sent = unplaced.seq - 1 if unplaced else self.last
+        for each in self._journal.placed(branch, position):
+            if each.branch != branch or each.seq <= course.sent:
+                self._send(_action(each, branch))
+        for each in self._journal.waiting("cancel", branch):
+            if each.seq <= course.sent:
+                self._send(Withdraw(each.arguments["seq"], branch))
+        self.stands(branch, position, news=True)
+
+    def stands(self, branch: int, position: Position, news: bool = False) -> bool:
+        """A branch stands here; whether that was news."""
+        course = self.courses.get(branch)
+        if course is None or course.position is None:
+            return False
+        changed = news or course.position != position
+        course.position = position
+        if position.step > self.branches[branch].shown_step:
+            self._journal.seen(branch, position.step)
+            self.branches[branch] = self._journal.branch(branch)
+        if changed:
+            if course.failed and position > course.failed.position:
+                course.failed = None
+            for seq in self._journal.reached(branch, position.step):
+                self._ended(seq)
+        self._arrive(branch, position)
+        self._pump(branch)
+        return changed
+
+    def _arrive(self, branch: int, position: Position) -> None:
+        """A new branch that stands where it was to begin."""
+        known = self.branches[branch]
+        if known.made_by and position.step >= known.fork_step:
+            command = self._journal.command(known.made_by)
+            if command and command.outcome is None:
+                self._journal.end(command.seq, "done", known.fork_step, {"branch": branch, "step": known.fork_step})
+                self._ended(command.seq)
+
+    def place(self, seq: int, branch: int, step: int) -> None:
+        """An action can happen at a step: from now on it does, in every replay."""
+        held = self._journal.pin(seq, step)
+        command = self._journal.command(seq)
+        self.branches[branch] = self._journal.branch(branch)
+        course = self.courses.get(branch)
+        if command and command.kind == "pause" and course:
+            for each in self._journal.placed(branch, course.position or Position(0, 0)):  # those that it has drawn to its step
+                if each.outcome is None and each.at_step == held.step and each.seq <= course.sent:
+                    self._send(_action(each, branch))
+            course.target = held.step
+        self._send(Pin(seq, branch, *held))
+        if course and course.blocked == seq:
+            course.blocked = None
+        self._pump(branch)
+
+    def applied(self, message: Applied) -> None:
+        """An action has happened.
+
+        Raises
+        ------
+        ReplayDiffersError
+            It did something else the first time.
+        """
+        self._journal.applied(message.seq, message.step, message.outcome)
+        self._send(Noted(message.seq, message.branch))
+        self._ended(message.seq)
+        command, course = self._journal.command(message.seq), self.courses.get(message.branch)
+        if command and command.kind == "set" and course and course.position:
+            self.stands(message.branch, max(course.position, Position(message.step, command.place)))
+
+    def failed(self, message: Failed) -> None:
+        """A branch cannot go on."""
+        if course := self.courses.get(message.branch):
+            course.failed = message
+
+    def accepted(self, seq: int) -> None:
+        """A command is in the journal."""
+        self.last = seq
+        before = set(self.branches)
+        self.branches = {each.id: each for each in self._journal.branches()}
+        for branch in set(self.branches) - before:
+            self.load(branch)
+            parent = self.branches[branch].parent
+            if parent is not None and self.branches[parent].closed_step < OPEN_END:
+                self.drop(parent)
+        command = self._journal.command(seq)
+        if command and command.branch in self.courses:
+            self._pump(command.branch)
+        elif command and self.has_work(self.branches[command.branch]):
+            self.load(command.branch)
+
+    def rests(self, branch: int) -> bool:
+        """Whether nothing is under way or due where a branch stands."""
+        course = self.courses.get(branch)
+        if course is None or course.position is None or course.sent < self.last:
+            return False
+        return course.position.step >= self.branches[branch].target and not any(self._journal.waiting(kind, branch) for kind in ACTIONS)
+
+    def blame(self) -> str:
+        """Which command an engine dies at, again and again."""
+        for branch in self.branches.values():
+            due = [*self._journal.placed(branch.id, Position(branch.shown_step, 0)), *self._journal.waiting("step", branch.id)]
+            for each in due:
+                if each.outcome is None:
+                    place = f"step {each.at_step}" if each.at_step is not None else f"a step after {branch.shown_step}"
+                    return f"at command {each.seq} ({each.kind} by {each.who}), {place}."
+        return "without a finished step between."
+
+    def withdrawn(self, seq: int, gone: bool) -> None:
+        """An action that was to be cancelled is gone, or had happened."""
+        command = self._journal.command(seq)
+        gone = gone and command is not None and command.outcome is None
+        for each in self._journal.waiting("cancel"):
+            if each.arguments["seq"] == seq:
+                step = self.branches[each.branch].shown_step
+                if gone:
+                    self._journal.end(seq, "cancelled", step, {})
+                    self._ended(seq)
+                late = {"code": "already-finished", "text": f"Command {seq} had happened."}
+                self._journal.end(each.seq, "done" if gone else "failed", step, {} if gone else late)
+                self._ended(each.seq)
+
+    def _pump(self, branch: int) -> None:
+        """Hands an engine what it does not know yet of a branch, in the journal's order."""
+        course, known = self.courses.get(branch), self.branches[branch]
+        if course is None or course.position is None:
+            return
+        limit, withheld = known.target, course.blocked is not None
+        for each in self._journal.commands(course.sent, branch) if course.sent < self.last else ():
+            due = each.outcome is None and each.kind in ACTIONS
+            if due and each.at_step is None and course.position.step < known.shown_step:
+                withheld = True  # else it would happen in a past that people have seen without it
+            if not withheld:
+                course.sent = each.seq
+                if each.outcome is None:
+                    self._hand_over(course, each)
+                withheld = course.blocked is not None
+            elif due and each.at_step is not None:
+                limit = min(limit, each.at_step)  # it must not be overtaken
+            elif due and each.kind == "pause":
+                limit = min(limit, known.shown_step)
+        if not withheld:
+            course.sent = self.last
+        if limit > course.target:
+            course.target = limit
+            self._send(Target(branch, limit))
+
+    def _hand_over(self, course: Course, command: Command) -> None:
+        if command.kind == "cancel":
+            self._send(Withdraw(command.arguments["seq"], command.branch))
+        elif command.kind in ACTIONS:
+            self._send(_action(command, command.branch))
+            if command.at_step is None:
+                course.blocked = command.seq
+
+
+def _action(command: Command, branch: int) -> Action:
+    earliest = command.at_step if command.at_step is not None else 0 if command.due in ("now", "after") else int(command.due)
+    return Action(command.seq, branch, command.place, command.at_step, earliest, command.kind, command.arguments)

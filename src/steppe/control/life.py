@@ -1,0 +1,263 @@
+"""The life of an engine: it is started, calls, beats, dies or hangs, and is started again; the third death at one place is the last.
+
+absent ── start ──> starting ── calls ──> loading ── a branch is ready ──> up ── end of the connection ──> recovering ──> loading ...
+                        └───────────────── died three times at one place: failed ─────────────────────────────┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from steppe.control.journal import Journal, Refused
+from steppe.control.wire import Buffer, Hello, Leave, Message
+
+SILENT = 0.5  # [s] without a beat after which people are told
+HANGING = 30.0  # [s] without a beat after which an engine is killed
+STARTING = 120.0  # [s] until it must have called
+REDIAL = 1.0  # [s] that an engine which outlived the last server has to call
+PAUSES = (0.0, 1.0)  # [s] before it is started again after the first and second death at one place
+PROGRESS = 10  # steps after which a death is the first again
+HEALTHY = 10.0  # [s] of life that do the same
+LINES = 20  # of its log that people see
+
+
+class Timer(Protocol):
+    """Something that will be called."""
+
+    def cancel(self) -> None:
+        """It will not."""
+
+
+class Clock(Protocol):
+    """Time, handed in."""
+
+    def now(self) -> float:
+        """Seconds that only grow."""
+
+    def wall(self) -> float:
+        """Seconds since 1970."""
+
+    def later(self, seconds: float, call: Callable[[], None]) -> Timer:
+        """Calls once, later."""
+
+
+class Link(Protocol):
+    """A connection with an engine that has proved who it is."""
+
+    def send(self, message: Message, body: Buffer = b"") -> None:
+        """Sends, if the other end is there."""
+
+    def close(self) -> None:
+        """Ends it."""
+
+
+class Process(Protocol):
+    """An engine that was started here."""
+
+    def kill(self) -> None:
+        """Ends it, with all that it started."""
+
+
+class Spawner(Protocol):
+    """Starts engines."""
+
+    def start(self, epoch: int, ended: Callable[[str, str], None]) -> Process:
+        """Starts one; `ended` is called with its status and its last lines."""
+
+
+class Owner(Protocol):
+    """Whose engine it is."""
+
+    def progress(self) -> int:
+        """Grows with every finished step."""
+
+    def blame(self) -> str:
+        """What an engine that dies again and again dies at."""
+
+    def bereaved(self) -> None:
+        """There is no engine any more; another one may be started."""
+
+    def told(self, kind: str, text: str) -> None:
+        """People may want to know."""
+
+    def changed(self) -> None:
+        """What people see has changed."""
+
+
+class Life:
+    """Of the engines of one run, of which one at a time is heard.
+
+    Parameters
+    ----------
+    journal
+        Which counts them.
+    clock, spawner
+        Handed in, so that a test can be them.
+    owner
+        Is told.
+    """
+
+    def __init__(self, journal: Journal, clock: Clock, spawner: Spawner, owner: Owner) -> None:
+        self._journal, self._clock, self._spawner, self._owner = journal, clock, spawner, owner
+        self.state = "absent"
+        self.problem: dict[str, Any] | None = None  # why it failed
+        self.deaths = 0
+        self.link: Link | None = None
+        self.hello: Hello | None = None
+        self.silent = False
+        self.epoch = self._buried = 0  # of the engine under way, and of the last one that is known to be dead
+        self._process: Process | None = None
+        self._joined_at = self._heard_at = 0.0
+        self._patience = HANGING
+        self._deaths_here, self._progress_then = 0, -PROGRESS
+        self._timers: dict[str, Timer] = {}
+        self._log: list[str] = []
+        self._closed = False
+
+    @property
+    def has_process(self) -> bool:
+        """Whether an engine that was started here is not known to have ended."""
+        return self._process is not None
+
+    def start(self) -> None:
+        """Waits a moment for an engine that outlived the last server, then starts one."""
+        self.state = "starting"
+        self._after("launch", REDIAL, self._launch)
+
+    def launch(self) -> None:
+        """Starts an engine of a run that has none, or failed, now."""
+        if self.link is None and self.state in ("absent", "failed"):
+            self.state, self.problem, self._deaths_here = "starting", None, 0
+            self._launch()
+
+    def _launch(self) -> None:
+        self._cancel("launch")
+        if self.link is None and not self._closed:
+            self.epoch = epoch = self._journal.begin_engine(self._clock.wall())
+            self._process = self._spawner.start(epoch, lambda status, log: self._ended(epoch, status, log))
+            self._after("starting", STARTING, lambda: self._give_up(f"did not call within {STARTING:g} s"))
+
+    def joined(self, link: Link, hello: Hello) -> bool:
+        """An engine has called and proved that it is one of ours; whether it is the one that is heard from now on."""
+        if hello.epoch < self._journal.epoch or self._closed:
+            link.send(Leave(False))
+            link.close()
+            return False
+        former, self.link = self.link, link
+        if former:
+            former.close()
+        self.epoch, self.hello, self._joined_at = hello.epoch, hello, self._clock.now()
+        self._cancel("launch")
+        self._cancel("starting")
+        self._journal.engine_says(hello.epoch, hello.host, hello.pid)
+        self.state, self.problem = "loading", None
+        self.heard()
+        self._watch()
+        return True
+
+    # ---- beats --------------------------------------------------------------------------------------------------------------------------
+    def heard(self) -> None:
+        """It has said something."""
+        self._heard_at = self._clock.now()
+        if self.silent:
+            self.silent = False
+            self._owner.changed()
+
+    def is_busy(self, limit: float = HANGING) -> None:
+        """It may be silent for so long from now on."""
+        self._patience = limit
+
+    def _watch(self) -> None:
+        self._after("watch", SILENT / 2, self._watch)
+        waited = self._clock.now() - self._heard_at
+        if waited > SILENT and not self.silent:
+            self.silent = True
+            self._owner.changed()
+        if waited > self._patience:
+            self._give_up(f"said nothing for {self._patience:g} s")
+
+    # ---- deaths -------------------------------------------------------------------------------------------------------------------------
+    def _give_up(self, why: str) -> None:
+        """It lives and is of no use."""
+        self._log.append(f"The engine {why} and was killed.")
+        if self._process:
+            self._process.kill()
+        if self.link:
+            link, self.link = self.link, None
+            link.close()
+            self._died()
+
+    def lost(self, link: Link) -> None:
+        """A connection has ended."""
+        if link is self.link and not self._closed:
+            self.link = None
+            self.kill()  # it may hang
+            self._died()
+
+    def kill(self) -> None:
+        """Ends the engine that was started here."""
+        if self._process:
+            self._process.kill()
+
+    def _ended(self, epoch: int, status: str, log: str) -> None:
+        self._journal.end_engine(epoch, self._clock.wall(), status, log)
+        if epoch != self.epoch:
+            return
+        self._process = None
+        if self._closed:
+            return
+        self._log = log.splitlines()[-LINES:]
+        if self.problem:
+            self.problem |= {"exit_status": status, "log": self._log}
+        if self.link is None and self._buried < epoch:  # it had not called yet
+            self._died(status)
+
+    def _died(self, status: str = "") -> None:
+        progress = self._owner.progress()
+        lived = self._clock.now() - self._joined_at if self.hello else 0.0
+        first = progress >= self._progress_then + PROGRESS or lived > HEALTHY
+        self._deaths_here = 1 if first else self._deaths_here + 1
+        self._progress_then = progress
+        self.deaths += 1
+        self._buried = self.epoch
+        for name in ("watch", "starting"):
+            self._cancel(name)
+        self.hello, self._patience = None, HANGING
+        self._owner.bereaved()
+        if self._deaths_here > len(PAUSES):
+            self.fail("engine-failed", f"The engine died {self._deaths_here} times {self._owner.blame()}", exit_status=status)
+            return
+        self.state = "recovering"
+        self._owner.told("warning", "The engine has died and is started again.")
+        self._after("launch", PAUSES[self._deaths_here - 1], self._launch)
+        self._owner.changed()
+
+    def fail(self, code: str, text: str, **facts: Any) -> None:
+        """Nothing goes on before a person has looked."""
+        self.state, self.problem = "failed", {"code": code, "text": text, **facts, "log": self._log}
+        self._owner.told("failed", text)
+        self._owner.changed()
+
+    def refusal(self) -> Refused:
+        """What people are told who ask for something of a run that has no engine."""
+        facts = self.problem or {"text": "The run has no engine; start it."}
+        return Refused("engine-failed", facts["text"], **{name: value for name, value in facts.items() if name not in ("code", "text")})
+
+    def close(self, keep: bool) -> None:
+        """Looks after it no longer. keep: it makes its state durable and ends; else it goes on and waits for another server."""
+        self._closed = True
+        for name in [*self._timers]:
+            self._cancel(name)
+        if self.link:
+            if keep:
+                self.link.send(Leave(True))
+            self.link.close()
+
+    def _after(self, name: str, seconds: float, call: Callable[[], None]) -> None:
+        self._cancel(name)
+        self._timers[name] = self._clock.later(seconds, call)
+
+    def _cancel(self, name: str) -> None:
+        if timer := self._timers.pop(name, None):
+            timer.cancel()

@@ -1,0 +1,144 @@
+"""What people ask of an engine, joined where it is the same, and the answers that are kept as long as they are right."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from steppe.control.journal import Refused
+from steppe.control.wire import Buffer, Get, Message, Position
+
+KEPT_BYTES = 256 << 20  # of answers that are kept
+AT_ONCE = 64  # questions that an engine may have before it
+
+Answer = tuple[dict[str, Any], Buffer]
+Tell = Callable[[Answer | Refused], None]
+
+
+class Desk(Protocol):
+    """Who knows the branches, and has the line to the engine."""
+
+    def position(self, branch: int) -> Position | None:
+        """Where a branch stands, if it can be asked; else it is fetched, and questions wait."""
+
+    def rests(self, branch: int) -> bool:
+        """Whether nothing is under way or due where a branch stands, so that what was answered is still right."""
+
+    def send(self, message: Message) -> None:
+        """Says something to the engine, if there is one."""
+
+
+@dataclass
+class _Question:
+    branch: int
+    request: dict[str, Any]
+    key: tuple[int, str]
+    tell: list[Tell] = field(default_factory=list)
+
+    def answer(self, answer: Answer | Refused) -> None:
+        for tell in self.tell:
+            tell(answer)
+
+
+class Questions:
+    """Those of one run. What was asked before and has not changed moves no data."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.moved_bytes = self.gathers = 0
+        self._asked = 0
+        self._before: dict[int, _Question] = {}  # the engine
+        self._waiting: OrderedDict[tuple[int, str], _Question] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, str], tuple[Position, Answer]] = OrderedDict()
+        self._kept_bytes = 0
+
+    def known(self, branch: int, request: dict[str, Any]) -> Answer | None:
+        """An answer that is kept and right."""
+        key = _key(branch, request)
+        kept = self._kept.get(key)
+        if kept is None or not self._desk.rests(branch) or self._desk.position(branch) != kept[0]:
+            return None
+        self._kept.move_to_end(key)
+        return kept[1]
+
+    def ask(self, branch: int, request: dict[str, Any], tell: Tell) -> None:
+        """Has `tell` called with the answer: at once, or when the engine has given it."""
+        if answer := self.known(branch, request):
+            tell(answer)
+            return
+        key = _key(branch, request)
+        same = self._waiting.get(key)
+        if same is None and self._desk.rests(branch):
+            same = next((each for each in self._before.values() if each.key == key), None)
+        if same:
+            same.tell.append(tell)
+            return
+        self._waiting[key] = _Question(branch, request, key, [tell])
+        self.ask_on()
+
+    def ask_on(self) -> None:
+        """Puts before the engine what waits."""
+        for key, question in [*self._waiting.items()]:
+            if len(self._before) >= AT_ONCE:
+                return
+            if self._desk.position(question.branch) is None:
+                continue
+            del self._waiting[key]
+            self._asked += 1
+            self._before[self._asked] = question
+            kept = self._kept.get(key)
+            self._desk.send(Get(self._asked, question.branch, question.request, kept[0] if kept else None))
+
+    def came(self, id: int, position: Position, answer: Answer) -> int | None:
+        """Takes an answer; gives the branch that it is of."""
+        question = self._before.pop(id, None)
+        if question is None:
+            return None
+        self.gathers += 1
+        self.moved_bytes += _size(answer)
+        former = self._kept.pop(question.key, None)
+        self._kept_bytes += _size(answer) - (_size(former[1]) if former else 0)
+        self._kept[question.key] = (position, answer)
+        while self._kept_bytes > KEPT_BYTES:
+            _, (_, oldest) = self._kept.popitem(last=False)
+            self._kept_bytes -= _size(oldest)
+        question.answer(answer)
+        return question.branch
+
+    def same(self, id: int) -> None:
+        """The engine says that what is kept is right."""
+        if question := self._before.pop(id, None):
+            question.answer(self._kept[question.key][1])
+
+    def refused(self, id: int, why: Refused) -> None:
+        """The engine says that it cannot be answered."""
+        if question := self._before.pop(id, None):
+            question.answer(why)
+
+    def again(self) -> None:
+        """Another engine is asked what the one before has not answered."""
+        for question in self._before.values():
+            if waiting := self._waiting.get(question.key):
+                waiting.tell += question.tell
+            else:
+                self._waiting[question.key] = question
+        self._before.clear()
+
+    def end(self, why: Refused) -> None:
+        """Nobody will answer."""
+        questions = [*self._before.values(), *self._waiting.values()]
+        self._before.clear()
+        self._waiting.clear()
+        for question in questions:
+            question.answer(why)
+
+
+def _key(branch: int, request: dict[str, Any]) -> tuple[int, str]:
+    return branch, json.dumps(request, sort_keys=True)
+
+
+def _size(answer: Answer) -> int:
+    return memoryview(answer[1]).nbytes
