@@ -24,7 +24,7 @@ from steppe.engine.facts import facts_of
 from steppe.engine.plan import Plan
 from steppe.engine.requests import Cut, Request, cut_of
 from steppe.engine.uploads import read_cells, read_values
-from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
+from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
 from steppe.io import Checkpoint
 from steppe.variable import Role
 
@@ -147,32 +147,55 @@ class Stage:
         Raises
         ------
         BadCellError
-            A cell of a branch is bad: it is not in memory any more, and `load` takes it back to before.
-        DamagedError
-            The forcing is damaged; the branches stand where they stood, or at the end of the piece.
+            A cell of a branch is bad: that branch is not in memory any more, and `load` takes it back to before.
+        Failure
+            The forcing is damaged, or results cannot be written: so it is with all of them.
         """
         group = [self._branch(number) for number in branches]
         start = group[0].position.step
-        stop = min(until, self.plan.steps, start + self._piece(len(group), looked))
+        stop = self._stop(start, min(until, self.plan.steps), len(group), looked)
         if stop <= start:
             return
-        begin = time.perf_counter()
         for each in group:
             if each.keeper is None and stop >= self.crew.part(each.part).outputs.quiet_until:
                 self._branches.settle(each)
-            try:
-                each.step(stop)
-            except BadCellError:
-                self._hide(each.number)
-                self._branches.lose(each.number)
-                raise
+        begin = time.perf_counter()
+        try:
+            group[0].step(stop, group[1:])
+        except SteppeError:
+            for each in group:
+                self._lose(each)
+            raise
         pace = (time.perf_counter() - begin) / (stop - start) / len(group)
         self._pace = (self._pace + pace) / 2 if self._pace else pace
         self._steps = stop - start
+        bad = self._bad(group) if self.crew.said.bad else []
         for each in group:
-            if self._branches.ring.is_due(each.number, stop - int(REMEMBER / self._pace)):
-                self._branches.remember(each)
-            self._show(each)
+            if each.number in self._branches.live:
+                if stop - each.remembered >= max(self._branches.ring.spacing, REMEMBER / self._pace):
+                    self._branches.remember(each)
+                self._show(each)
+        if bad:
+            raise bad[0]
+
+    def _bad(self, group: Sequence[Branch]) -> list[BadCellError]:
+        """What is wrong with branches that have bad cells; they are given up."""
+        found = []
+        for each in group:
+            if error := each.bad:
+                found.append(error)
+                self._lose(each)
+        return found
+
+    def _lose(self, branch: Branch) -> None:
+        self._hide(branch.number)
+        self._branches.lose(branch.number)
+
+    def _stop(self, start: int, until: int, branches: int, looked: bool) -> int:
+        """Where the next piece ends, at the latest where the store of the weather is cut: a piece is computed as a whole or not at all."""
+        stop = min(until, start + self._piece(branches, looked))
+        reader = self.crew.part(self._root).reader
+        return reader.pieces(range(start, stop))[0].stop if reader and stop > start else stop
 
     def _piece(self, branches: int, looked: bool) -> int:
         """How many steps of so many branches take as long as a piece should; twice as many as the last time at most."""
