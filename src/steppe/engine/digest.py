@@ -51,8 +51,9 @@ def digest(arrays: Mapping[str, Array], cells: Cells, first: bool) -> int:
     found = np.uint64(0)
     numbers = {name: values for name, values in arrays.items() if values.ndim == 0}
     if first and numbers:
-        bits = np.array([int(_bits(values).item()) for values in numbers.values()], np.uint64)
-        found += np.dot(bits, _weights_of(tuple(numbers)))
+        bits = np.array([values.item() for values in numbers.values()], np.float64).view(np.uint64)
+        with np.errstate(over="ignore"):
+            found += np.dot(bits, _weights_of(tuple(numbers)))
     for name, values in arrays.items():
         if values.ndim:
             rows = _bits(values).reshape(-1, values.shape[-1]).astype(np.uint64)

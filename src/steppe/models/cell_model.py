@@ -223,14 +223,14 @@ class CellModel:
             return np.zeros((len(steps), len(TODAY)), self._real)
         return np.stack(clock.fields(steps), axis=1).astype(self._real)
 
-    def _stretch(self, pieces: Sequence[range], today: Array, records: list[Records], keep: bool) -> Stretch:
-        """Some pieces, to be computed all or not at all. keep: somebody may look at the last step of them."""
+    def _stretch(self, pieces: Sequence[range], today: Array, records: list[Records], keep: bool, undoable: bool) -> Stretch:
+        """Some pieces, to be computed. keep: somebody may look at the last step of them. undoable: all or not at all."""
         constants = self._constants
         self._recorded = {record.name for record in records if self._recordable(record.name).role is Role.DIAGNOSTIC}
         kernel = self._kernel(constants.per_cell, self._recorded).result()
         listed = [Record(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
         self._last = None  # its memory is used again
-        return Stretch(self._arrays, kernel, constants, today, pieces, listed, keep)
+        return Stretch(self._arrays, kernel, constants, today, pieces, listed, keep, undoable)
 
     def _finish(self, stretch: Stretch, ways: Sequence[Way], seconds: float, clock: Clock) -> None:
         self.busy += seconds
@@ -406,7 +406,7 @@ class CellModel:
 def advance_together(models: Sequence[CellModel], inputs: Inputs, clock: Clock, recorders: Sequence[Recorder], steps: range) -> None:
     """The steps of several models of the same equations, options and cells: each tile of forcing is decoded once.
 
-    Raises what `CellModel.advance` raises; then all models stand where a piece of the inputs begins.
+    Raises what `CellModel.advance` raises; a single model stands where a piece of the inputs begins then, many are of no use any more.
     """
     first = models[0]
     wanted = [model._wanted(inputs) for model in models]
@@ -419,12 +419,13 @@ def advance_together(models: Sequence[CellModel], inputs: Inputs, clock: Clock, 
         if inputs.in_turns:
             inputs.turn_to(some)
         today, keep = first._today(some, clock), some.stop == steps.stop
-        stretches = [model._stretch(pieces, today, r.records(some), keep) for model, r in zip(models, recorders, strict=True)]
+        both = zip(models, recorders, strict=True)
+        stretches = [model._stretch(pieces, today, recorder.records(some), keep, len(models) == 1) for model, recorder in both]
         try:
             found = first._each(partial(go_through, stretches=stretches), streams)
         except BaseException:
-            for stretch in stretches:
-                stretch.arrays.undo()
+            if len(models) == 1:
+                stretches[0].arrays.undo()
             raise
         for k, (model, recorder) in enumerate(zip(models, recorders, strict=True)):
             model._finish(stretches[k], [ways[k] for ways, _ in found], sum(seconds for _, seconds in found), clock)

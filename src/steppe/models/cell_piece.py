@@ -54,10 +54,12 @@ class CellArrays:
         """State, codes and steps of bad cells."""
         return self.state, self.codes, self.bad_steps
 
-    def mark(self) -> None:
-        """Keeps what there is, for `undo`."""
-        for kept, values in zip(self._kept, self.all, strict=True):
-            kept[...] = values
+    def mark(self, whole: bool) -> None:
+        """Keeps what there is, for `undo` if it is to be whole."""
+        self._kept[1][...] = self.codes
+        if whole:
+            for kept, values in zip(self._kept, self.all, strict=True):
+                kept[...] = values
 
     def undo(self) -> None:
         """Goes back to what was marked."""
@@ -79,7 +81,10 @@ class CellArrays:
 
 
 class Stretch:
-    """The steps of one model, some pieces of the forcing. today (steps, 3); keep: somebody may look at the last step."""
+    """The steps of one model, some pieces of the forcing.
+
+    today (steps, 3). keep: somebody may look at the last step. undoable: after an error all is as it was before.
+    """
 
     def __init__(
         self,
@@ -90,11 +95,12 @@ class Stretch:
         pieces: Sequence[range],
         records: list[Record],
         keep: bool,
+        undoable: bool,
     ) -> None:
         self.arrays, self.pieces, self.keep = arrays, pieces, keep
         self.steps = range(pieces[0].start, pieces[-1].stop)
         self._kernel, self._constants, self._today, self._records = kernel, constants, today, records
-        arrays.mark()
+        arrays.mark(undoable)
 
     def bind(self, window: Window) -> Bound:
         """The loop over all steps for one thread; the window tells only what is the same in all of them."""
@@ -118,11 +124,11 @@ class Way:
         self._piece = range(0)
         self._bound: list[Bound] = []  # of all steps of the piece but the last of a stretch, and of that
         self._first = 0
-        self.lasts: list[Window] = []
+        self.lasts: list[Window] = []  # what the last step met; the same for all models
         self.bad: list[Bad] = []
 
-    def __call__(self, piece: range, cells: range, window: Window) -> None:
-        """Computes a piece of some cells."""
+    def __call__(self, piece: range, cells: range, window: Window, beside: "Way") -> None:
+        """Computes a piece of some cells. beside: the way of the first model, which met the same forcing."""
         arrays = self._stretch.arrays
         if piece is not self._piece:
             self._turn_to(piece, window)
@@ -131,7 +137,7 @@ class Way:
             if first:
                 bound[0](cells, window.rows, window.first_cell)
             if first < len(piece):
-                self.lasts.append(one_step(window, first, cells))
+                self.lasts.append(one_step(window, first, cells) if beside is self else beside.lasts[-1])
                 arrays.keep_before(cells)
                 bound[1](cells, window.rows, window.first_cell)
         found = arrays.newly_bad(cells, piece)
@@ -156,7 +162,7 @@ def go_through(windows: Windows, stretches: Sequence[Stretch]) -> tuple[list[Way
     for piece in stretches[0].pieces:
         for cells, window in windows(piece):
             for way in ways:
-                way(piece, cells, window)
+                way(piece, cells, window, ways[0])
     return ways, (thread_time() - begin) / len(ways)
 
 
