@@ -203,10 +203,10 @@ def test_a_bad_cell_takes_its_branch_back_and_no_other(wide_scenario, uninterrup
     step = Part.step
     spoilt: list[int] = []
 
-    def spoil(part: Part, start: int, stop: int, looks: bool) -> Any:
+    def spoil(part: Part, start: int, stop: int, looks: bool, beside: Any) -> Any:
         if start <= 230 < stop and cell in part.deal.mine and spoilt:
             part.model.state["water"][cell - part.deal.mine.start] = np.nan
-        return step(part, start, stop, looks)
+        return step(part, start, stop, looks, beside)
 
     def work(stage: Stage) -> None:
         stage.load(1, OWN)
@@ -230,3 +230,50 @@ def test_a_bad_cell_takes_its_branch_back_and_no_other(wide_scenario, uninterrup
     on_stage(wide_scenario, work, ranks)
     for branch in (2, 3):
         assert same_results(wide_scenario.parent / "out" / "branches" / str(branch), uninterrupted)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_branches_that_go_together_are_those_that_go_alone_and_read_the_weather_once(wide_scenario, uninterrupted, ranks):
+    capacities = {2: 120.0, 3: 60.0, 4: 30.0}
+
+    def begin(stage: Stage) -> None:
+        stage.load(1, OWN)
+        for branch, capacity in capacities.items():
+            stage.load(branch, forked(branch, (1, 0, 0)))
+            stage.apply(branch, branch, "set", setting("capacity", capacity))
+
+    def read(stage: Stage) -> int:
+        reader = stage.crew.part(stage._root).reader
+        return reader.counters.bytes
+
+    def together(stage: Stage) -> Any:
+        begin(stage)
+        to(stage, 100, (2, 3, 4))
+        assert [stage.position(branch) for branch in capacities] == [(100, 0)] * 3
+        found = [seen(stage, "water", branch).tolist() for branch in capacities]
+        to(stage, 420, (2, 3, 4))
+        for branch in capacities:
+            stage.save(branch)
+        return found, read(stage)
+
+    def alone(stage: Stage) -> Any:
+        begin(stage)
+        found, bytes_read = [], []
+        for branch in capacities:
+            to(stage, 100, (branch,))
+            found.append(seen(stage, "water", branch).tolist())
+            to(stage, 420, (branch,))
+            stage.save(branch)
+            bytes_read.append(read(stage))
+        return found, bytes_read[0]
+
+    other = copied(wide_scenario, wide_scenario.parent.parent / "alone")
+    found, all_bytes = on_stage(wide_scenario, together, ranks)
+    expected, bytes_of_one = on_stage(other, alone, ranks)
+    assert found == expected
+    assert found[0] != found[1]
+    assert ranks > 1 or all_bytes == bytes_of_one  # of many, which read for which is measured
+    assert same_results(wide_scenario.parent / "out" / "branches" / "2", uninterrupted)
+    for branch in capacities:
+        here, there = (folder.parent / "out" / "branches" / str(branch) for folder in (wide_scenario, other))
+        assert digest(here) == digest(there)

@@ -13,9 +13,11 @@ END = (OPEN_END, OPEN_END)
 
 def filled(limit: int, steps: list[int], branch: int = 1, bytes: int = 10) -> Ring:
     ring = Ring(limit)
+    last = -SPACING
     for step in steps:
-        if ring.is_due(branch, step):
+        if step - last >= ring.spacing:
             ring.add(Entry(step, branch, Position(step, 0), {}, bytes))
+            last = step
     return ring
 
 

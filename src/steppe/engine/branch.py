@@ -12,6 +12,7 @@ from steppe.engine.bad_cell import bad_cell
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
+from steppe.errors import BadCellError
 from steppe.io import Spent
 
 
@@ -35,6 +36,7 @@ class Branch:
     first: Mapping[str, int] = field(default_factory=dict)
     saved: Saved | None = None
     unsynced: bool = False  # its folder is not durable yet
+    remembered: int = 0  # the step of its newest copy
 
     @property
     def settled(self) -> Keeper:
@@ -51,22 +53,28 @@ class Branch:
         """Has every rank do something for this branch."""
         return self.crew.order(self.part, what, **arguments)
 
-    def step(self, stop: int) -> None:
-        """Computes up to a step.
+    def step(self, stop: int, beside: Sequence["Branch"] = ()) -> None:
+        """Computes up to a step, with other branches that stand at the same one; the forcing is decoded once.
 
         Raises
         ------
-        BadCellError
-            A cell met forcing outside its limits or its state is no longer finite: the state is of no use any more.
-        DamagedError
-            The forcing is damaged; nothing was computed.
+        Failure
+            The forcing is damaged, or results cannot be written. No state is of any use any more.
         """
-        begin = time.perf_counter()
-        self.order("step", start=self.position.step, stop=stop, looks=True)
-        self.position, self.saved = Position(stop, 0), None
-        self.spent += Spent(time.perf_counter() - begin)
-        if self.crew.said.bad and self.plan.run.engine.on_bad_cell == "stop":
-            raise bad_cell(self.order("tell_status"), self.plan)
+        begin, every = time.perf_counter(), (self, *beside)
+        self.order("step", start=self.position.step, stop=stop, looks=True, beside=[each.part for each in beside])
+        spent = Spent((time.perf_counter() - begin) / len(every))
+        for each in every:
+            each.position, each.saved = Position(stop, 0), None
+            each.spent += spent
+
+    @property
+    def bad(self) -> BadCellError | None:
+        """What is wrong with a cell, if one is bad and the run is to stop then."""
+        if self.plan.run.engine.on_bad_cell != "stop":
+            return None
+        status = self.order("tell_status")
+        return bad_cell(status, self.plan) if status.count else None
 
     def change(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Sets, scales or adds to a variable; tells what that did.

@@ -19,7 +19,7 @@ from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.engine.ring import Entry, Ring
-from steppe.errors import DamagedError
+from steppe.errors import DamagedError, Failure
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
 
 FIRST = 1  # the branch that lies in the run folder itself
@@ -122,7 +122,7 @@ class Branches:
     def _begun(self, number: int, path: Sequence[Leg], position: Position, spent: Spent | None = None) -> Branch:
         plan = self._plan.again()
         part = self._crew.begin(plan, like=self._root)
-        return Branch(number, tuple(path), plan, self._crew, part, position, spent or Spent())
+        return Branch(number, tuple(path), plan, self._crew, part, position, spent or Spent(), remembered=position.step)
 
     def _or_close(self, branch: Branch, work: Callable[[], object]) -> None:
         try:
@@ -135,6 +135,7 @@ class Branches:
     def remember(self, branch: Branch) -> None:
         """Makes an entry of the ring of where a branch stands; the initial state is everybody's."""
         self._entries += 1
+        branch.remembered = branch.position.step
         number = branch.number if branch.position > (0, 0) else FIRST
         entry = Entry(self._entries, number, branch.position, branch.records, branch.order("remember", entry=self._entries))
         self._forget(self.ring.add(entry))
@@ -162,8 +163,7 @@ class Branches:
         part, fork = self._crew.part(branch.part), branch.path[-2]
         if not source.output.exists():
             create_store(source.output, part.outputs.groups, self._plan.provenance | {"steppe_run": source.id})
-        rows = part.outputs.writer.whole_rows(branch.first)
-        readable = {key: min(branch.first[key], rows[key] * part.outputs.rows_of(key)) for key in rows}
+        rows, readable = part.outputs.writer.whole_rows(branch.first)
         progress = Progress("running", fork.step, f"{self._plan.clock.date(fork.step):%Y-%m-%d}", readable)
         path = self._folder_of(branch.number)
         parent = self._folder_of(fork.branch), self._id_of(branch.path[:-1])
@@ -199,11 +199,15 @@ class Branches:
 
     def lose(self, number: int) -> None:
         """Forgets a branch whose state is of no use; what is remembered of it stays as long as its results can be had."""
-        self._settle_those_from(number)
         branch = self.live[number]
-        if branch.keeper:
-            branch.flush()
-        else:
+        try:
+            self._settle_those_from(number)
+            if branch.keeper:
+                branch.flush()
+        except Failure as failure:  # it is what ends it, or comes on top; what is durable stays
+            self._warn(str(failure))
+            self._forget(self.ring.forget(number))
+        if branch.keeper is None:
             self._forget(self.ring.forget(number))
         del self.live[number]
         branch.close()

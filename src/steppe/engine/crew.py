@@ -99,6 +99,8 @@ class Crew:
     def order(self, number: int, what: str, /, **arguments: Any) -> Any:
         """Has every rank do a method of its `Part` of a run; gives what it gives on rank 0, and sets `said`.
 
+        An argument `beside` is a list of numbers of other parts, which the method gets itself.
+
         Raises
         ------
         SteppeError
@@ -109,7 +111,7 @@ class Crew:
             return None
         self._send(_Order(number, what, arguments))
         try:
-            return self._do(part, lambda: getattr(part, what)(**arguments))
+            return self._do(part, lambda: getattr(part, what)(**_with_parts(arguments, self._parts)))
         finally:
             if what == "close":
                 del self._parts[number]
@@ -155,11 +157,20 @@ def obey(world: World, stop: Callable[[], bool] = never, where: Whereabouts | No
         if order.name == "dismiss":
             return int(order.arguments["code"])
         part = parts.get(order.part)
-        alone = partial(getattr(part, order.name), **order.arguments) if part else partial(_begin, parts, order, world, where, cores)
+        alone = (
+            partial(getattr(part, order.name), **_with_parts(order.arguments, parts))
+            if part
+            else partial(_begin, parts, order, world, where, cores)
+        )
         with suppress(SteppeError):  # rank 0 raises it
             _settled(world, part, alone, stop)
         if order.name == "close":
             del parts[order.part]
+
+
+def _with_parts(arguments: Mapping[str, Any], parts: Mapping[int, Part]) -> dict[str, Any]:
+    beside = {"beside": [parts[number] for number in arguments["beside"]]} if "beside" in arguments else {}
+    return {**arguments, **beside}
 
 
 def _begin(parts: dict[int, Part], order: _Order, world: World, where: Whereabouts, cores: int | None) -> Together:

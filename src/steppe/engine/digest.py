@@ -47,22 +47,30 @@ def digest(arrays: Mapping[str, Array], cells: Cells, first: bool) -> int:
     first
         Whether this part counts the numbers that hold for all cells.
     """
-    found = 0
     weights = _weights(cells.start, cells.stop) if isinstance(cells, range) else _mixed(cells)
+    found = np.uint64(0)
+    numbers = {name: values for name, values in arrays.items() if values.ndim == 0}
+    if first and numbers:
+        bits = np.array([values.item() for values in numbers.values()], np.float64).view(np.uint64)
+        with np.errstate(over="ignore"):
+            found += np.dot(bits, _weights_of(tuple(numbers)))
     for name, values in arrays.items():
-        bits = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
-        if values.ndim == 0:
-            found += int(bits.item()) * _weight(name) if first else 0
-            continue
-        for k, row in enumerate(bits.reshape(-1, values.shape[-1])):
-            found += int((row.astype(np.uint64) * weights).sum(dtype=np.uint64)) * _weight(f"{name}/{k}")
-    found %= 1 << 64
-    return found - (1 << 64) if found >> 63 else found
+        if values.ndim:
+            rows = _bits(values).reshape(-1, values.shape[-1]).astype(np.uint64)
+            of = _weights_of((name,) if len(rows) == 1 else tuple(f"{name}/{k}" for k in range(len(rows))))
+            with np.errstate(over="ignore"):
+                found += np.dot(rows @ weights, of)
+    return int(found.view(np.int64))
+
+
+def _bits(values: Array) -> Array:
+    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
 
 
 @lru_cache
-def _weight(name: str) -> int:
-    return int.from_bytes(sha256(name.encode()).digest()[:8], "little") | 1
+def _weights_of(names: tuple[str, ...]) -> NDArray[np.uint64]:
+    """An odd number for each array."""
+    return np.array([int.from_bytes(sha256(name.encode()).digest()[:8], "little") | 1 for name in names], np.uint64)
 
 
 @lru_cache(4)

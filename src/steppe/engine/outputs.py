@@ -26,6 +26,15 @@ class _Region(NamedTuple):
     total: float
 
 
+class _Wanted(NamedTuple):
+    """What an array holds: a variable reduced over intervals between some steps, of each cell (regions None) or of regions."""
+
+    variable: str
+    method: str
+    borders: NDArray[np.int64]
+    regions: Sequence[_Region] | None
+
+
 class _Due(NamedTuple):
     """Records of a series of which this rank has its part."""
 
@@ -44,17 +53,27 @@ class Outputs:
         The run.
     world, deal
         All ranks, and what this one computes; default: a single rank computes all.
+    like
+        Those of another branch of the same run, of the same deal: what is to be recorded was found out for them.
     """
 
-    def __init__(self, plan: Plan, world: World | None = None, deal: Deal | None = None) -> None:
+    def __init__(self, plan: Plan, world: World | None = None, deal: Deal | None = None, like: "Outputs | None" = None) -> None:
         self._world = world or Serial()
         self._deal = deal or Deal.alone(plan.grid.n_cells)
         self.recorder = Recorder(len(self._deal.mine))
-        self.groups: list[Group] = []
+        self.groups: list[Group] = like.groups if like else []
         self._due: list[_Due] = []
         self._plan = plan
-        self._borders: dict[str, NDArray[np.int64]] = {}  # of the records of each array, in steps
+        self._wanted: dict[str, _Wanted] = like._wanted if like else {}  # of each array
         self._writer: OutputWriter | None = None
+        if not like:
+            self._add_all()
+        for key, (variable, method, borders, regions) in self._wanted.items():
+            deliver = self._deliver_map(key) if regions is None else self._deliver_series(key, regions)
+            self.recorder.want(variable, method, borders, deliver)
+
+    def _add_all(self) -> None:
+        plan = self._plan
         for maps in plan.maps:
             self._add_maps(maps, f"maps/{maps.name}" if isinstance(maps, MapsSection) else "")
         for series in plan.run.output.series:
@@ -118,16 +137,11 @@ class Outputs:
         rows = [(group, group.layout(output).shard[0]) for group in self.groups for output in group.outputs]
         return min([length * int((group.axis.stops - group.axis.starts).min()) for group, length in rows], default=SHARD_DAYS)
 
-    def rows_of(self, key: str) -> int:
-        """Records of a shard of an array."""
-        return next(g.layout(o).shard[0] for g in self.groups for o in g.outputs if f"{g.name}/{o.variable.name}".lstrip("/") == key)
-
     @property
     def quiet_until(self) -> int:
         """The first step after which a shard is full and is written."""
-        never = self._plan.steps + 1
-        ends = {key: (count // self.rows_of(key) + 1) * self.rows_of(key) for key, count in self.writer.records.items()}
-        return min([int(each[min(ends[key], len(each) - 1)]) for key, each in self._borders.items()], default=never)
+        ends = self.writer.row_ends
+        return min([int(wanted.borders[ends[key]]) for key, wanted in self._wanted.items()], default=self._plan.steps + 1)
 
     @property
     def complete(self) -> bool:
@@ -151,9 +165,7 @@ class Outputs:
         outputs = tuple(Output(plan.recordable(each, section.where), section.reduce, section.precision) for each in section.variables)
         self.groups.append(Group(self._axis(borders), plan.grid, outputs, name))
         for each in section.variables:
-            key = f"{name}/{each}".lstrip("/")
-            self._borders[key] = borders
-            self.recorder.want(each, section.reduce, borders, self._deliver_map(key))
+            self._wanted[f"{name}/{each}".lstrip("/")] = _Wanted(each, section.reduce, borders, None)
 
     def _add_series(self, section: SeriesSection) -> None:
         plan = self._plan
@@ -164,9 +176,7 @@ class Outputs:
         self.groups.append(group)
         here = [self._region(plan.grid.select(region)) for region in regions.values()]
         for name in section.variables:
-            self._borders[f"{group.name}/{name}"] = borders
-            deliver = self._deliver_series(f"{group.name}/{name}", here)
-            self.recorder.want(name, section.reduce, borders, deliver)
+            self._wanted[f"{group.name}/{name}"] = _Wanted(name, section.reduce, borders, here)
 
     def _deliver_map(self, key: str) -> Deliver:
         return lambda first, values: self.writer.put(key, first, values)

@@ -22,7 +22,7 @@ from steppe.engine.plan import Plan
 from steppe.errors import RangeError, SteppeError
 from steppe.io import Checkpoint, Contents, Draft, ForcingReader, Prediction, SpreadReader, spread_forcing
 from steppe.kernels.sums import binned_sums, total, values_of
-from steppe.models import Increment, Inputs, Status
+from steppe.models import CellModel, Increment, Inputs, Status, advance_together
 from steppe.view import choose_colours, levels, png
 
 Array = NDArray[Any]
@@ -69,17 +69,18 @@ class Part:
         self._digests: dict[int, bytes] = {}
         self._undo: Callable[[], object] = nothing
         self._open = False
+        self._beside: Sequence[Part] = ()
         self.reader: ForcingReader | SpreadReader | None = like.reader if like else plan.reader()
         self._shares = like is not None
         self._memories: dict[int, Memory] = like._memories if like else {}
         if isinstance(self.reader, ForcingReader) and like:
             self.reader.keep_slabs()
-        self._take(like.bounds if like and self.model.needs.unit == "cells" else None)
+        self._take(like.bounds if like and self.model.needs.unit == "cells" else None, like)
 
-    def _take(self, bounds: Sequence[int] | None) -> None:
+    def _take(self, bounds: Sequence[int] | None, like: "Part | None" = None) -> None:
         """Turns to the cells that are this rank's."""
         self.share, self.reach, self.deal = self.plan.surroundings(self.world, bounds)
-        self.outputs = Outputs(self.plan, self.world, self.deal)
+        self.outputs: Outputs = Outputs(self.plan, self.world, self.deal, like.outputs if like else None)
         self.outputs.recorder.on_piece = self._at
 
     def _tell_spread(self, name: str, predictions: Mapping[str, Prediction]) -> None:
@@ -188,8 +189,12 @@ class Part:
         mine = np.array([getattr(self.model, "busy", 0.0)])
         return lambda: [float(part[0]) for part in self.world.gather(mine) or ()]
 
-    def step(self, start: int, stop: int, looks: bool) -> Together:
-        """Computes the steps `start` .. `stop` - 1. looks: somebody may look afterwards."""
+    def step(self, start: int, stop: int, looks: bool, beside: Sequence["Part"] = ()) -> Together:
+        """Computes the steps `start` .. `stop` - 1. looks: somebody may look afterwards. beside: other branches, which do the same steps.
+
+        After an error all of them may stand anywhere between.
+        """
+        self._beside = beside
         if looks:
             self.model.expect_looks()
         try:
@@ -198,8 +203,14 @@ class Part:
             if self.model.needs.unit == "boxes" and self.world.size > 1:
                 self.world.abort(str(error), error.exit_code)  # neighbours wait for halos that this rank does not send
             raise
-        self.outputs.writer.check()
-        return self.outputs.exchange
+        for part in (self, *beside):
+            part.outputs.writer.check()
+
+        def together() -> None:
+            for part in (self, *beside):
+                part.outputs.exchange()
+
+        return together
 
     def export(self, name: str, cells: Array | None = None) -> Together:
         """A variable at the last step: on rank 0 of all cells, in packed order, or of some packed cells, as they come."""
@@ -365,8 +376,8 @@ class Part:
 
     @property
     def bad(self) -> bool:
-        """Whether a cell is bad."""
-        return self._open and bool(self.model.status().count)
+        """Whether a cell is bad, of this branch or of one that went beside it."""
+        return any(part._open and bool(part.model.status().count) for part in (self, *self._beside))
 
     @property
     def contents(self) -> Contents:
@@ -376,15 +387,26 @@ class Part:
     # ---- inside ---------------------------------------------------------------------------------------------------------------------
     def _advance(self, start: int, stop: int) -> None:
         """All steps, and what is to be set before some of them."""
-        reader = cast(Inputs, self.reader)
-        at = start
+        at, parts = start, (self, *self._beside)
         for action in sorted((each for each in self.plan.actions if start <= each.step < stop), key=lambda each: each.step):
             if at < action.step:
-                self.model.advance(range(at, action.step), reader, self.plan.clock, self.outputs.recorder)
+                self._advance_all(parts, range(at, action.step))
             at = action.step
-            for name, value in action.values.items():
-                self.model.set(name, value, None if action.cells is None else self._positions(action.cells)[1])
-        self.model.advance(range(at, stop), reader, self.plan.clock, self.outputs.recorder)
+            index = None if action.cells is None else self._positions(action.cells)[1]
+            for part in parts:
+                for name, value in action.values.items():
+                    part.model.set(name, value, index)
+        self._advance_all(parts, range(at, stop))
+
+    def _advance_all(self, parts: Sequence["Part"], steps: range) -> None:
+        reader, clock = cast(Inputs, self.reader), self.plan.clock
+        models, recorders = [part.model for part in parts], [part.outputs.recorder for part in parts]
+        cells = [model for model in models if isinstance(model, CellModel)]
+        if len(parts) > 1 and len(cells) == len(parts):
+            advance_together(cells, reader, clock, recorders, steps)
+        else:
+            for model, recorder in zip(models, recorders, strict=True):
+                model.advance(steps, reader, clock, recorder)
 
     def _arrays(self) -> dict[str, Array]:
         """All that a checkpoint must hold."""

@@ -70,9 +70,8 @@ class Recorder:
             if len(reduction.buffer) < slots:
                 reduction.buffer = np.empty((slots, self._cells))
             values = reduction.buffer[:slots]
-            values[:] = START[operation]
-            if reduction.carried is not None:
-                values[0] = reduction.carried
+            values[0] = START[operation] if reduction.carried is None else reduction.carried
+            values[1:] = START[operation]
             record = Records(reduction.variable, operation, (intervals - first).astype(np.int32), values)
             self._open.append((reduction, first, record))
         return [record for _, _, record in self._open]

@@ -27,18 +27,15 @@ class Ring:
     """The entries of all branches. limit: bytes of all together."""
 
     def __init__(self, limit: int = LIMIT) -> None:
-        self.limit, self.spacing = limit, SPACING
+        self.limit = limit
+        self.spacing = SPACING
+        """Steps that a branch should go between entries."""
         self.entries: list[Entry] = []  # in the order in which they were made
 
     @property
     def bytes(self) -> int:
         """Of all copies."""
         return sum(entry.bytes for entry in self.entries)
-
-    def is_due(self, branch: int, step: int) -> bool:
-        """Whether a branch has gone far enough since its newest entry."""
-        last = max((entry.position.step for entry in self.entries if entry.branch == branch), default=None)
-        return last is None or step >= last + self.spacing
 
     def add(self, entry: Entry) -> list[int]:
         """Takes an entry; gives the numbers of those that are to be forgotten for it."""

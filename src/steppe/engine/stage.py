@@ -24,7 +24,7 @@ from steppe.engine.facts import facts_of
 from steppe.engine.plan import Plan
 from steppe.engine.requests import Cut, Request, cut_of
 from steppe.engine.uploads import read_cells, read_values
-from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
+from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
 from steppe.io import Checkpoint
 from steppe.variable import Role
 
@@ -33,6 +33,8 @@ Say = Callable[[str, str], None]
 Answer = tuple[dict[str, Any], memoryview]
 
 PIECE = 0.05  # [s] that a piece of steps takes, about: so long may the stepper keep somebody waiting
+BESIDE = 0.025  # [s] more for each branch that goes along: short pieces cost more a step
+LONGEST = 0.4  # [s] that a piece may take
 LOOKED = 0.02  # [s] the same while somebody watches every frame
 HOT = 2.0  # [s] after its last request a variable is shown
 REMEMBER = 0.025  # [s] of steps, at least, between copies of a branch
@@ -80,7 +82,7 @@ class Stage:
         """Bytes of each variable that were gathered for answers."""
         self._hot: dict[int, dict[tuple[str, str], tuple[Cut, float]]] = {}
         self._pace = 0.0  # seconds that a step of one branch takes
-        self._steps = 0  # of the last piece
+        self._steps = 0  # that the last piece was to have
         self._root = self.crew.begin(plan)  # which holds the weather, and computes nothing
         try:
             self._branches = Branches(folder, plan, self.crew, self._root, say)
@@ -93,6 +95,11 @@ class Stage:
     def describe(self) -> dict[str, Any]:
         """What the run is; JSON can hold it."""
         return facts_of(self.plan)
+
+    @property
+    def remembered(self) -> int:
+        """Bytes of the copies of the past."""
+        return self._branches.ring.bytes
 
     # ---- positions ------------------------------------------------------------------------------------------------------------------
     def load(self, branch: int, path: Sequence[Leg]) -> Position:
@@ -147,41 +154,72 @@ class Stage:
         Raises
         ------
         BadCellError
-            A cell of a branch is bad: it is not in memory any more, and `load` takes it back to before.
-        DamagedError
-            The forcing is damaged; the branches stand where they stood, or at the end of the piece.
+            A cell of a branch is bad: that branch is not in memory any more, and `load` takes it back to before.
+        Failure
+            The forcing is damaged, or results cannot be written: so it is with all of them.
         """
         group = [self._branch(number) for number in branches]
         start = group[0].position.step
-        stop = min(until, self.plan.steps, start + self._piece(len(group), looked))
+        stop = self._stop(start, min(until, self.plan.steps), len(group), looked)
         if stop <= start:
             return
-        begin = time.perf_counter()
         for each in group:
             if each.keeper is None and stop >= self.crew.part(each.part).outputs.quiet_until:
                 self._branches.settle(each)
-            try:
-                each.step(stop)
-            except BadCellError:
-                self._hide(each.number)
-                self._branches.lose(each.number)
-                raise
-        pace = (time.perf_counter() - begin) / (stop - start) / len(group)
-        self._pace = (self._pace + pace) / 2 if self._pace else pace
-        self._steps = stop - start
+        begin = time.perf_counter()
+        try:
+            group[0].step(stop, group[1:])
+        except SteppeError:
+            for each in group:
+                self._lose(each)
+            raise
+        self._learn((time.perf_counter() - begin) / len(group), stop - start)
+        bad = self._bad(group) if self.crew.said.bad else []
         for each in group:
-            if self._branches.ring.is_due(each.number, stop - int(REMEMBER / self._pace)):
-                self._branches.remember(each)
-            self._show(each)
+            if each.number in self._branches.live:
+                if stop - each.remembered >= max(self._branches.ring.spacing, REMEMBER / self._pace):
+                    self._branches.remember(each)
+                self._show(each)
+        if bad:
+            raise bad[0]
+
+    def _bad(self, group: Sequence[Branch]) -> list[BadCellError]:
+        """What is wrong with branches that have bad cells; they are given up."""
+        found = []
+        for each in group:
+            if error := each.bad:
+                found.append(error)
+                self._lose(each)
+        return found
+
+    def _lose(self, branch: Branch) -> None:
+        self._hide(branch.number)
+        self._branches.lose(branch.number)
+
+    def _stop(self, start: int, until: int, branches: int, looked: bool) -> int:
+        """Where the next piece ends, at the latest where the store of the weather is cut: a piece is computed as a whole or not at all."""
+        stop = min(until, start + self._piece(branches, looked))
+        reader = self.crew.part(self._root).reader
+        return reader.pieces(range(start, stop))[0].stop if reader and stop > start else stop
 
     def _piece(self, branches: int, looked: bool) -> int:
         """How many steps of so many branches take as long as a piece should; twice as many as the last time at most."""
-        if not self._pace:
-            return 1
-        fitting = int((LOOKED if looked else PIECE) / (self._pace * branches))
+        fitting = 1
+        if self._pace:
+            wanted = LOOKED if looked else min(PIECE + BESIDE * (branches - 1), LONGEST)
+            fitting = min(int(wanted / (self._pace * branches)), 2 * self._steps)
         if self.crew.world.size > 1:
             fitting = min(fitting, self.crew.part(self._root).outputs.steps_between_exchanges)
-        return max(1, min(fitting, 2 * self._steps))
+        self._steps = max(1, fitting)
+        return self._steps
+
+    def _learn(self, seconds: float, steps: int) -> None:
+        """Takes the time of a piece of one branch. One that was cut short costs more a step, and says little."""
+        pace = seconds / steps
+        if not self._pace:
+            self._pace = pace
+        elif steps == self._steps or pace < self._pace:
+            self._pace = (self._pace + pace) / 2
 
     # ---- changes --------------------------------------------------------------------------------------------------------------------
     def apply(self, branch: int, seq: int, kind: str, arguments: Mapping[str, Any]) -> Outcome:

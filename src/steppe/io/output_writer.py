@@ -91,9 +91,16 @@ class OutputWriter:
         for key, array in self._arrays.items():
             array.count = array.exchanged = array.committed = records[key]
 
-    def whole_rows(self, records: Mapping[str, int]) -> dict[str, int]:
-        """Path of an array in the store -> shard rows that are full with the first `records`."""
-        return {key: array.whole(records[key]) for key, array in self._arrays.items()}
+    def whole_rows(self, records: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+        """Key of each array -> shard rows that are full with the first `records`, and the records in these."""
+        rows = {key: array.whole(records[key]) for key, array in self._arrays.items()}
+        return rows, {key: min(records[key], rows[key] * array.layout.shard[0]) for key, array in self._arrays.items()}
+
+    @property
+    def row_ends(self) -> dict[str, int]:
+        """Key of each array -> the number of records with which the shard row that is being filled is full."""
+        of = ((key, array.count // array.layout.shard[0] + 1, array) for key, array in self._arrays.items())
+        return {key: min(row * array.layout.shard[0], array.shape[0]) for key, row, array in of}
 
     def settle(self, path: Path, source: Path, records: Mapping[str, int]) -> None:
         """Takes a store that holds the whole shards of the first `records`, after `begin_at` them; the rest of them are read from another.

@@ -4,7 +4,7 @@ A model is a module with a scalar `step` (a cell model, run by `CellModel`) or a
 most of it for models with neighbours.
 """
 
-from steppe.models.cell_model import CellModel
+from steppe.models.cell_model import CellModel, advance_together
 from steppe.models.declare import Choice
 from steppe.models.field_model import FieldModel
 from steppe.models.model import (
@@ -42,6 +42,7 @@ __all__ = [
     "Status",
     "Var",
     "Variable",
+    "advance_together",
     "declared",
     "find_model",
     "initial_values",

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
-from time import thread_time
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +22,12 @@ from numpy.typing import NDArray
 from steppe.card import card
 from steppe.clock import Clock
 from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
-from steppe.kernels import STATE_NOT_FINITE, TODAY, TURN, Bound, CellKernel, Loading, Record, Window, attributes
+from steppe.kernels import STATE_NOT_FINITE, TODAY, CellKernel, Loading, Record, attributes
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
-from steppe.models.cell_forcing import Windows, joined, one_step, unpacked
+from steppe.models.cell_forcing import Windows, unpacked
+from steppe.models.cell_piece import Bad, CellArrays, LastStep, Stretch, Way, go_through, shares_of
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Records, Status
-from steppe.timeline import span
 from steppe.variable import Role, Variable
 
 BAD = {
@@ -37,17 +36,6 @@ BAD = {
     ),
     "bad_step": Variable("bad_step", ("cell",), "1", "int32", Role.STATE, "Step from which a cell is frozen, -1 while it is good"),
 }
-
-
-class LastStep(NamedTuple):
-    """What is needed to compute the last step again."""
-
-    steps: range  # of length 1
-    window: Window  # of all cells
-    today: Array
-    constants: Constants
-    state: Array  # before the step
-    codes: NDArray[np.int32]
 
 
 class Copy(NamedTuple):
@@ -60,14 +48,6 @@ class Copy(NamedTuple):
     codes: NDArray[np.int32]
     bad_steps: NDArray[np.int32]
     first_bad: Status
-
-
-class _Bad(NamedTuple):
-    """A cell that became bad, at which step, and its forcing then."""
-
-    step: int
-    cell: int
-    window: Window
 
 
 class CellModel:
@@ -155,24 +135,21 @@ class CellModel:
             return
         self._cells = cells
         self._rows = (*self._declaration.fields("State"), *self._declaration.optional())
-        self._state: Array = np.empty((len(self._rows), cells), self._real)
-        self._codes, self._bad_steps = np.empty(cells, np.int32), np.empty(cells, np.int32)
-        self._kept = (np.empty_like(self._state), np.empty_like(self._codes), np.empty_like(self._bad_steps))  # when a piece begins
-        self._before_last = (np.empty_like(self._state), np.empty_like(self._codes))
-        turns = -(-cells // TURN)
-        cuts = [min(cells, TURN * (turns * k // self._threads)) for k in range(self._threads + 1)]
-        self._shares = [range(low, high) for low, high in pairwise(cuts) if low < high]
+        self._arrays = CellArrays(len(self._rows), cells, self._real)
+        self._shares = shares_of(cells, self._threads)
 
     def remember(self) -> Copy:
         """See `Model`."""
-        arrays = self._state.copy(), self._codes.copy(), self._bad_steps.copy()
-        return Copy(self._options, self._parameters, self._constants, *arrays, self._first_bad)
+        state, codes, bad_steps = self._arrays.all
+        copies = state.copy(), codes.copy(), bad_steps.copy()
+        return Copy(self._options, self._parameters, self._constants, *copies, self._first_bad)
 
     def recall(self, copy: Copy, share: Any, reach: Reach | None = None) -> None:
         """See `Model`."""
         self._allocate(share.n_cells)
         self._options, self._parameters, self._constants = copy.options, copy.parameters, copy.constants
-        self._state[...], self._codes[...], self._bad_steps[...] = copy.state, copy.codes, copy.bad_steps
+        for values, kept in zip(self._arrays.all, (copy.state, copy.codes, copy.bad_steps), strict=True):
+            values[...] = kept
         self._first_bad = copy.first_bad
 
     def _fill(self, given: Mapping[str, Any]) -> None:
@@ -180,11 +157,11 @@ class CellModel:
         self._check_known(given, {*self._rows, *BAD}, "state")
         started = declaration.start(self._constants.p, self._constants.d, self._options)
         self._check_known(started, declaration.fields("State"), "state")
-        for row, name in zip(self._state, self._rows, strict=True):
+        for row, name in zip(self._arrays.state, self._rows, strict=True):
             variable = self.variables[name]
             row[:] = self._checked(variable, given.get(name, started.get(name, variable.initial)))
-        self._codes[:] = given.get("bad_code", 0)
-        self._bad_steps[:] = given.get("bad_step", -1)
+        self._arrays.codes[:] = given.get("bad_code", 0)
+        self._arrays.bad_steps[:] = given.get("bad_step", -1)
 
     def _check_known(self, names: Iterable[str], known: Iterable[str], kind: str) -> None:
         known = list(known)
@@ -230,15 +207,7 @@ class CellModel:
         ModelError
             The inputs lack a forcing variable, hold one that was also set, or a parameter is to be recorded.
         """
-        wanted = self._wanted(inputs)
-        streams = [Windows(inputs, cells, wanted, self._real) for cells in self._shares]
-        self._diagnostics = {}
-        for pieces in _together(inputs.pieces(steps), 1 if inputs.in_turns else recorder.most_steps):
-            some = range(pieces[0].start, pieces[-1].stop)
-            if inputs.in_turns:
-                inputs.turn_to(some)
-            self._run(pieces, streams, clock, recorder.records(some), keep=some.stop == steps.stop)
-            recorder.finish(some)
+        advance_together([self], inputs, clock, [recorder], steps)
 
     def _wanted(self, inputs: Inputs) -> list[str]:
         optional = self._declaration.optional()
@@ -254,60 +223,19 @@ class CellModel:
             return np.zeros((len(steps), len(TODAY)), self._real)
         return np.stack(clock.fields(steps), axis=1).astype(self._real)
 
-    def _run(self, pieces: Sequence[range], streams: list[Windows], clock: Clock, records: list[Records], keep: bool) -> None:
-        """Some pieces, all or nothing. keep: somebody may look at the last step of them."""
-        start, constants, arrays = pieces[0].start, self._constants, (self._state, self._codes, self._bad_steps)
+    def _stretch(self, pieces: Sequence[range], today: Array, records: list[Records], keep: bool, undoable: bool) -> Stretch:
+        """Some pieces, to be computed. keep: somebody may look at the last step of them. undoable: all or not at all."""
+        constants = self._constants
         self._recorded = {record.name for record in records if self._recordable(record.name).role is Role.DIAGNOSTIC}
         kernel = self._kernel(constants.per_cell, self._recorded).result()
         listed = [Record(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
-        today = self._today(range(start, pieces[-1].stop), clock)
         self._last = None  # its memory is used again
-        for kept, values in zip(self._kept, arrays, strict=True):
-            kept[...] = values
+        return Stretch(self._arrays, kernel, constants, today, pieces, listed, keep, undoable)
 
-        def bind(window: Window) -> Bound:
-            """For all steps; the window tells only what is the same in all of them."""
-            return kernel.bind(*arrays, constants.rows, constants.uniform, today, range(start, pieces[-1].stop), window, listed)
-
-        def compute(windows: Windows) -> tuple[list[Window], list[_Bad], float]:
-            begin = thread_time()
-            lasts: list[Window] = []
-            bad: list[_Bad] = []
-            whole: Bound | None = None
-            for piece in pieces:
-                last = len(piece) - 1 if keep and piece is pieces[-1] else len(piece)
-                bound: list[Bound] = []
-                for cells, window in windows(piece):
-                    whole = whole or bind(window)
-                    if not bound:
-                        first = piece.start - start
-                        cuts = [slice(first, first + last), slice(first + last, first + len(piece))]
-                        bound = [whole.part(cut, window.row_of[:, cut.start - first : cut.stop - first]) for cut in cuts]
-                    with span("compute"):
-                        if last:
-                            bound[0](cells, window.rows, window.first_cell)
-                        if last < len(piece):
-                            lasts.append(one_step(window, last, cells))
-                            at = slice(cells.start, cells.stop)
-                            self._before_last[0][:, at], self._before_last[1][at] = self._state[:, at], self._codes[at]
-                            bound[1](cells, window.rows, window.first_cell)
-                    found = self._newly_bad(cells, piece)
-                    if found is not None:
-                        step = int(self._bad_steps[found])
-                        bad.append(_Bad(step, found, one_step(window, step - piece.start, range(found, found + 1))))
-            return lasts, bad, thread_time() - begin
-
-        try:
-            found = self._each(compute, streams)
-        except BaseException:
-            for kept, values in zip(self._kept, arrays, strict=True):
-                values[...] = kept
-            raise
-        self.busy += sum(seconds for _, _, seconds in found)
-        if keep and found:
-            window = joined([window for lasts, _, _ in found for window in lasts])
-            self._last = LastStep(pieces[-1][-1:], window, today[-1:], constants, *self._before_last)
-        bad = [each for _, some, _ in found for each in some]
+    def _finish(self, stretch: Stretch, ways: Sequence[Way], seconds: float, clock: Clock) -> None:
+        self.busy += seconds
+        self._last = stretch.last(ways)
+        bad = [each for way in ways for each in way.bad]
         if bad and not self._first_bad.count:
             self._first_bad = self._found_bad(min(bad, key=lambda each: each[:2]), clock)
 
@@ -318,14 +246,6 @@ class CellModel:
         futures = [self._pool.submit(work, part) for part in parts]
         wait(futures)
         return [future.result() for future in futures]
-
-    def _newly_bad(self, cells: range, piece: range) -> int | None:
-        """The first cell of a range that became bad in this piece, the earliest of them."""
-        at = slice(cells.start, cells.stop)
-        if not self._codes[at].any():
-            return None
-        new = cells.start + np.flatnonzero((self._codes[at] != 0) & (self._kept[1][at] == 0) & (self._bad_steps[at] >= piece.start))
-        return int(new[np.argmin(self._bad_steps[new])]) if new.size else None
 
     def _recordable(self, name: str) -> Variable:
         found = self.variables.get(name)
@@ -343,8 +263,8 @@ class CellModel:
     @property
     def state(self) -> Mapping[str, Array]:
         """Views (cells,): states, optional forcing as set for the next step, and which cells are bad since when."""
-        rows = dict(zip(self._rows, self._state, strict=True))
-        return {**rows, "bad_code": self._codes, "bad_step": self._bad_steps}
+        rows = dict(zip(self._rows, self._arrays.state, strict=True))
+        return {**rows, "bad_code": self._arrays.codes, "bad_step": self._arrays.bad_steps}
 
     @property
     def parameters(self) -> Mapping[str, Array]:
@@ -360,7 +280,7 @@ class CellModel:
         return 3 * sum(values.nbytes for values in self.state.values()), self._constants.nbytes
 
     def _row(self, name: str) -> Array:
-        row: Array = self._state[self._rows.index(name)]
+        row: Array = self._arrays.state[self._rows.index(name)]
         return row
 
     def export(self, name: str, index: Array | None = None) -> Array:
@@ -451,25 +371,25 @@ class CellModel:
     # --- bad cells ------------------------------------------------------------------------------------------------------------------
     def status(self) -> Status:
         """How many cells are bad, and of the first one what it met. After a restore its value is not known any more (NaN)."""
-        count = int(np.count_nonzero(self._codes))
+        count = int(np.count_nonzero(self._arrays.codes))
         if not count:
             return Status()
         if self._first_bad.count:
             return replace(self._first_bad, count=count)
-        bad = np.flatnonzero(self._codes)
-        cell = int(bad[np.argmin(self._bad_steps[bad])])
-        name = self._blamed(int(self._codes[cell]))
+        bad = np.flatnonzero(self._arrays.codes)
+        cell = int(bad[np.argmin(self._arrays.bad_steps[bad])])
+        name = self._blamed(int(self._arrays.codes[cell]))
         low, high = (self.variables[name].low, self.variables[name].high) if name in self.variables else (float("nan"), float("nan"))
-        return Status(count, cell, int(self._bad_steps[cell]), name, float("nan"), low, high)
+        return Status(count, cell, int(self._arrays.bad_steps[cell]), name, float("nan"), low, high)
 
     def _blamed(self, code: int) -> str:
         return "state" if code == STATE_NOT_FINITE else self._declaration.fields("Forcing")[code - 1]
 
-    def _found_bad(self, bad: _Bad, clock: Clock) -> Status:
+    def _found_bad(self, bad: Bad, clock: Clock) -> Status:
         """The step of a bad cell once more, in Python: the cell is frozen as it was before."""
         step, cell = bad.step, bad.cell
         at = {name: unpacked(bad.window, name)[0] for name in bad.window.names}
-        code = int(self._codes[cell])
+        code = int(self._arrays.codes[cell])
         name = self._blamed(code)
         value = float(at.get(name, np.nan))
         if code == STATE_NOT_FINITE:
@@ -481,6 +401,35 @@ class CellModel:
             value = float(new[name])
         variable = self.variables[name]
         return Status(1, cell, step, name, value, variable.low, variable.high)
+
+
+def advance_together(models: Sequence[CellModel], inputs: Inputs, clock: Clock, recorders: Sequence[Recorder], steps: range) -> None:
+    """The steps of several models of the same equations, options and cells: each tile of forcing is decoded once.
+
+    Raises what `CellModel.advance` raises; a single model stands where a piece of the inputs begins then, many are of no use any more.
+    """
+    first = models[0]
+    wanted = [model._wanted(inputs) for model in models]
+    streams = [Windows(inputs, cells, wanted[0], first._real) for cells in first._shares]
+    for model in models:
+        model._diagnostics = {}
+    most = 1 if inputs.in_turns else min(recorder.most_steps for recorder in recorders)
+    for pieces in _together(inputs.pieces(steps), most):
+        some = range(pieces[0].start, pieces[-1].stop)
+        if inputs.in_turns:
+            inputs.turn_to(some)
+        today, keep = first._today(some, clock), some.stop == steps.stop
+        both = zip(models, recorders, strict=True)
+        stretches = [model._stretch(pieces, today, recorder.records(some), keep, len(models) == 1) for model, recorder in both]
+        try:
+            found = first._each(partial(go_through, stretches=stretches), streams)
+        except BaseException:
+            if len(models) == 1:
+                stretches[0].arrays.undo()
+            raise
+        for k, (model, recorder) in enumerate(zip(models, recorders, strict=True)):
+            model._finish(stretches[k], [ways[k] for ways, _ in found], sum(seconds for _, seconds in found), clock)
+            recorder.finish(some)
 
 
 def _together(pieces: Sequence[range], steps: int) -> Iterator[list[range]]:

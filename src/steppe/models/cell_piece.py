@@ -1,0 +1,173 @@
+"""Steps of one cell model, or of several that share the forcing: all or nothing.
+
+    each thread     tile of forcing ──> window ──> model, model, ...   ──> next tile
+                    decoded once                   while it is near
+
+Of the last step are kept its forcing and the state before it, so that diagnostics can be had of it later.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from time import thread_time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.kernels import TURN, Bound, CellKernel, Record, Window
+from steppe.models.cell_constants import Constants
+from steppe.models.cell_forcing import Windows, joined, one_step
+from steppe.models.model import Array
+from steppe.timeline import span
+
+
+class LastStep(NamedTuple):
+    """What is needed to compute the last step again."""
+
+    steps: range  # of length 1
+    window: Window  # of all cells
+    today: Array
+    constants: Constants
+    state: Array  # before the step
+    codes: NDArray[np.int32]
+
+
+class Bad(NamedTuple):
+    """A cell that became bad, at which step, and its forcing then."""
+
+    step: int
+    cell: int
+    window: Window
+
+
+class CellArrays:
+    """What changes of some cells: states and events (rows, cells), and which cells are bad since when. real: precision of the states."""
+
+    def __init__(self, rows: int, cells: int, real: Any) -> None:
+        self.state: Array = np.empty((rows, cells), real)
+        self.codes, self.bad_steps = np.empty(cells, np.int32), np.empty(cells, np.int32)
+        self.before: tuple[Array, NDArray[np.int32]] = (np.empty_like(self.state), np.empty_like(self.codes))  # the last step
+        self._kept = tuple(np.empty_like(each) for each in self.all)  # when a piece begins
+
+    @property
+    def all(self) -> tuple[Array, NDArray[np.int32], NDArray[np.int32]]:
+        """State, codes and steps of bad cells."""
+        return self.state, self.codes, self.bad_steps
+
+    def mark(self, whole: bool) -> None:
+        """Keeps what there is, for `undo` if it is to be whole."""
+        self._kept[1][...] = self.codes
+        if whole:
+            for kept, values in zip(self._kept, self.all, strict=True):
+                kept[...] = values
+
+    def undo(self) -> None:
+        """Goes back to what was marked."""
+        for kept, values in zip(self._kept, self.all, strict=True):
+            values[...] = kept
+
+    def keep_before(self, cells: range) -> None:
+        """Keeps the state of some cells before the last step."""
+        at = slice(cells.start, cells.stop)
+        self.before[0][:, at], self.before[1][at] = self.state[:, at], self.codes[at]
+
+    def newly_bad(self, cells: range, piece: range) -> int | None:
+        """The first cell of a range that became bad in a piece since what was marked, the earliest of them."""
+        at = slice(cells.start, cells.stop)
+        if not self.codes[at].any():
+            return None
+        new = cells.start + np.flatnonzero((self.codes[at] != 0) & (self._kept[1][at] == 0) & (self.bad_steps[at] >= piece.start))
+        return int(new[np.argmin(self.bad_steps[new])]) if new.size else None
+
+
+class Stretch:
+    """The steps of one model, some pieces of the forcing.
+
+    today (steps, 3). keep: somebody may look at the last step. undoable: after an error all is as it was before.
+    """
+
+    def __init__(
+        self,
+        arrays: CellArrays,
+        kernel: CellKernel,
+        constants: Constants,
+        today: Array,
+        pieces: Sequence[range],
+        records: list[Record],
+        keep: bool,
+        undoable: bool,
+    ) -> None:
+        self.arrays, self.pieces, self.keep = arrays, pieces, keep
+        self.steps = range(pieces[0].start, pieces[-1].stop)
+        self._kernel, self._constants, self._today, self._records = kernel, constants, today, records
+        arrays.mark(undoable)
+
+    def bind(self, window: Window) -> Bound:
+        """The loop over all steps for one thread; the window tells only what is the same in all of them."""
+        rows, uniform = self._constants.rows, self._constants.uniform
+        return self._kernel.bind(*self.arrays.all, rows, uniform, self._today, self.steps, window, self._records)
+
+    def last(self, ways: Sequence["Way"]) -> LastStep | None:
+        """What is needed to compute its last step again, of what all threads kept."""
+        if not self.keep or not ways:
+            return None
+        window = joined([window for way in ways for window in way.lasts])
+        return LastStep(self.steps[-1:], window, self._today[-1:], self._constants, *self.arrays.before)
+
+
+class Way:
+    """One thread's way through the steps of one model."""
+
+    def __init__(self, stretch: Stretch) -> None:
+        self._stretch = stretch
+        self._whole: Bound | None = None
+        self._piece = range(0)
+        self._bound: list[Bound] = []  # of all steps of the piece but the last of a stretch, and of that
+        self._first = 0
+        self.lasts: list[Window] = []  # what the last step met; the same for all models
+        self.bad: list[Bad] = []
+
+    def __call__(self, piece: range, cells: range, window: Window, beside: "Way") -> None:
+        """Computes a piece of some cells. beside: the way of the first model, which met the same forcing."""
+        arrays = self._stretch.arrays
+        if piece is not self._piece:
+            self._turn_to(piece, window)
+        first, bound = self._first, self._bound
+        with span("compute"):
+            if first:
+                bound[0](cells, window.rows, window.first_cell)
+            if first < len(piece):
+                self.lasts.append(one_step(window, first, cells) if beside is self else beside.lasts[-1])
+                arrays.keep_before(cells)
+                bound[1](cells, window.rows, window.first_cell)
+        found = arrays.newly_bad(cells, piece)
+        if found is not None:
+            step = int(arrays.bad_steps[found])
+            self.bad.append(Bad(step, found, one_step(window, step - piece.start, range(found, found + 1))))
+
+    def _turn_to(self, piece: range, window: Window) -> None:
+        stretch = self._stretch
+        self._piece = piece
+        self._first = len(piece) - 1 if stretch.keep and piece is stretch.pieces[-1] else len(piece)
+        self._whole = self._whole or stretch.bind(window)
+        start = piece.start - stretch.steps.start
+        cuts = [slice(start, start + self._first), slice(start + self._first, start + len(piece))]
+        self._bound = [self._whole.part(cut, window.row_of[:, cut.start - start : cut.stop - start]) for cut in cuts]
+
+
+def go_through(windows: Windows, stretches: Sequence[Stretch]) -> tuple[list[Way], float]:
+    """What one thread does: its ways through all stretches, which are of the same steps, and CPU seconds of each."""
+    begin = thread_time()
+    ways = [Way(stretch) for stretch in stretches]
+    for piece in stretches[0].pieces:
+        for cells, window in windows(piece):
+            for way in ways:
+                way(piece, cells, window, ways[0])
+    return ways, (thread_time() - begin) / len(ways)
+
+
+def shares_of(cells: int, threads: int) -> list[range]:
+    """The cells of each thread, in whole turns of the kernel."""
+    turns = -(-cells // TURN)
+    cuts = [min(cells, TURN * (turns * k // threads)) for k in range(threads + 1)]
+    return [range(low, high) for low, high in pairwise(cuts) if low < high]
