@@ -282,7 +282,9 @@ class Connection:
 class Play:
     """A whole play: clients steer, engines and servers die, the disk fills and is emptied."""
 
-    def __init__(self, seed: int, commands: int = 60, clients: int = 5, disasters: int = 6, supervisor: type[Supervisor] = Supervisor) -> None:
+    def __init__(
+        self, seed: int, commands: int = 60, clients: int = 5, disasters: int = 6, supervisor: type[Supervisor] = Supervisor
+    ) -> None:
         self.world = World(seed)
         self.disk = Disk()
         self.journal = Journal(":memory:")
@@ -347,7 +349,9 @@ class Play:
         arguments: dict[str, Any] = {}
         match kind:
             case "step":
-                arguments = chance.choice([{"steps": chance.randint(1, 40)}, {"steps": 5}, {"until": shown + chance.randint(1, 60)}, {"end": True}])
+                arguments = chance.choice(
+                    [{"steps": chance.randint(1, 40)}, {"steps": 5}, {"until": shown + chance.randint(1, 60)}, {"end": True}]
+                )
             case "set":
                 arguments = {"amount": chance.randint(1, 1000)}
             case "branch":

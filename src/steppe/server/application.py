@@ -26,14 +26,8 @@ CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
 )
-SAFE: Headers = (
-    (b"content-security-policy", CONTENT_POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-NO_STORE = (b"cache-control", b"no-store")
+SAFE: Headers = ((b"content-security-policy", CONTENT_POLICY.encode()), (b"x-content-type-options", b"nosniff"))
+SAFE_PAGE: Headers = (*SAFE, (b"referrer-policy", b"no-referrer"), (b"cross-origin-opener-policy", b"same-origin"))  # only pages obey them
 ENGINES_WORDS = {
     "grid": "region-invalid",
     "model": "bad-field",
@@ -149,10 +143,9 @@ def _check_once(asked: Asked) -> None:
 async def _send(asked: Asked, reply: Reply, send: Send) -> None:
     """Sends a reply. Pieces go out as they are: nothing is joined or copied."""
     asked.status = reply.status
-    length = len(reply.body) + sum(memoryview(part).nbytes for part in reply.parts)
-    headers = [*SAFE, *reply.headers]
-    if not any(name == b"cache-control" for name, _ in reply.headers):
-        headers.append(NO_STORE)
+    pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)]
+    length = sum(map(len, pieces))  # they are bytes, or views of bytes
+    headers = [*(SAFE_PAGE if reply.media.startswith(b"text/html") else SAFE), (b"cache-control", reply.cache), *reply.headers]
     if reply.status not in BARE:
         headers.append((b"content-type", reply.media))
         if reply.stream is None:
@@ -161,11 +154,11 @@ async def _send(asked: Asked, reply: Reply, send: Send) -> None:
     if reply.stream is not None and asked.scope["method"] != "HEAD":
         await _send_stream(asked, reply.stream, send)
         return
-    pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)] or [b""]
-    for piece in pieces[:-1]:
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": pieces[-1], "more_body": False})
     asked.sent = length
+    last = pieces.pop() if pieces else b""
+    for piece in pieces:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": last, "more_body": False})
 
 
 async def _send_stream(asked: Asked, stream: AsyncGenerator[bytes], send: Send) -> None:

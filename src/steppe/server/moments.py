@@ -56,5 +56,11 @@ def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
 
 def date_of(step: int, facts: Mapping[str, Any]) -> str | None:
     """The date that is done at a step, the first date at step 0; None for models without time."""
-    clock = clock_of(facts)
+    said = facts["clock"]
+    return _date(said["start"], said["step"], said["calendar"], step)
+
+
+@lru_cache(4096)
+def _date(start: str, seconds: float | None, calendar: str, step: int) -> str | None:
+    clock = _clock(start, seconds, calendar)
     return None if clock.step is None else clock.date(max(step - 1, 0)).isoformat()[:10]
