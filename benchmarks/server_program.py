@@ -1,4 +1,4 @@
-"""Serves a run that stands still, or the same bytes by an application that does nothing else. Arguments: server|bare GRID; prints its port."""
+"""Serves a run that stands still, or the same bytes and nothing else. Arguments: server or bare, and a grid; prints its port."""
 
 import json
 import socket
