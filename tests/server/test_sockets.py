@@ -69,7 +69,11 @@ def test_what_is_no_request_or_a_trick_is_answered_once_and_no_more(port: int, r
 
 
 def test_a_body_larger_than_it_may_be_is_refused_while_it_arrives(port: int) -> None:
-    head = b"POST /api/v1/runs/toy/step HTTP/1.1\r\n" + TOKEN + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (
+        b"POST /api/v1/runs/toy/step HTTP/1.1\r\nIdempotency-Key: k\r\n"
+        + TOKEN
+        + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     piece = b"10000\r\n" + b" " * 65536 + b"\r\n"
     assert status(talk(port, head, *[piece] * 17, until=b"body-too-large")) == 413
 

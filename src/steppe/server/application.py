@@ -12,7 +12,7 @@ from steppe.control import Refused
 from steppe.errors import NoSpaceError
 from steppe.server.access import Access
 from steppe.server.asked import Asked, Gone, Headers, Receive, Reply, Scope, Send
-from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_origin, check_role, check_size, check_type
+from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_key, check_origin, check_role, check_size, check_type
 from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
 from steppe.server.limits import Limits
@@ -45,7 +45,7 @@ class Server:
     def __init__(self, house: House, hosts: Hosts, prefix: Prefix, rates: Rates, table: Table) -> None:
         self.house, self._rates, self._table = house, rates, table
         self._before: tuple[Door, ...] = (hosts, prefix)
-        self._behind: tuple[Door, ...] = (check_size, authenticate, rates, check_origin, check_type, check_role)
+        self._behind: tuple[Door, ...] = (check_size, authenticate, rates, check_origin, check_type, check_role, check_key)
 
     def drain(self) -> None:
         """Takes no more orders; streams end. What is being answered is answered."""

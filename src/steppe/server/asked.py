@@ -47,6 +47,9 @@ class Asked:
     path: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     principal: Principal | None = None
+    key: str = ""
+    if_match: str | None = None
+    if_step: int | None = None
     status: int = 0
     sent: int = 0
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from steppe.clock import Clock, parse_date
-from steppe.errors import SteppeError
+from steppe.errors import RunFileError, SteppeError
 from steppe.server.problems import Wrong
 
 
@@ -45,6 +45,8 @@ def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
         raise Wrong("date-outside-forcing", "This model iterates without time. Name a step.", value=date, position=position)
     span = [clock.date(0).isoformat()[:10], clock.date(steps - 1).isoformat()[:10]]
     try:
+        if date.startswith("0000"):  # there is none in most calendars
+            raise RunFileError(f"{date} is no date. Years begin with 0001.")
         step = clock.index(date)
     except SteppeError as error:
         raise Wrong("date-outside-forcing", str(error), value=date, allowed=span, position=position) from None

@@ -48,12 +48,12 @@ def plan(query: bytes, name: str, what: str, grid: type[Grid]) -> Plan:
     Raises
     ------
     Wrong
-        bad-query.
+        bad-query, out-of-range or region-invalid.
     """
     asked = read_query(query, GRAMMARS[what])
     one_region(asked)
     if what == "image" and asked["low"] is not None and asked["high"] is not None and asked["low"] >= asked["high"]:
-        raise Wrong("bad-query", "The key low must be less than high.", value=asked["low"], allowed=asked["high"], position="low")
+        raise Wrong("out-of-range", "The key low must be less than high.", value=asked["low"], allowed=asked["high"], position="low")
     form = asked.get("format", "png")
     region = {"polygon": asked["polygon"]} if asked.get("polygon") is not None else asked.get("cells")
     request: dict[str, Any] = {"name": name}
