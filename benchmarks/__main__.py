@@ -24,6 +24,7 @@ SUITES = {
     "generator": "benchmarks.generator",
     "exchange": "benchmarks.exchange",
     "restore": "benchmarks.restore",
+    "server": "benchmarks.server",
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import jsonschema
 
-from steppe.server import Server
+from steppe.server import Access, Server, Token
 from steppe.server.contract import contract
 from steppe.server.problems import Wrong
 from steppe.server.routes import TABLE
@@ -17,6 +17,11 @@ HOST = "http://127.0.0.1:8090"
 CONTRACT = contract()
 PATHS = CONTRACT["paths"]
 KEYS = iter(range(10**9))
+
+
+def access_of_all() -> Access:
+    """One token of each role."""
+    return Access([Token.of(role, role, text) for role, text in TOKENS.items()])
 
 
 def bearer(role: str) -> dict[str, str]:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from steppe.grid import Raster
-from steppe.server import Access, Limits, Token, application
-from tests.server.asking import TOKENS, Client
+from steppe.server import Access, Limits, application
+from tests.server.asking import Client, access_of_all
 from tests.server.toy import Toy
 
 
@@ -30,7 +30,7 @@ def toy(tmp_path: Path, raster: Raster) -> Iterator[Toy]:
 
 @pytest.fixture
 def access() -> Access:
-    return Access([Token.of(role, role, text) for role, text in TOKENS.items()])
+    return access_of_all()
 
 
 @pytest.fixture

@@ -155,15 +155,12 @@ def test_a_bucket_fills_with_time_and_holds_no_more_than_its_burst() -> None:
 
 
 def test_every_answer_forbids_what_a_page_must_not_do(client: Client) -> None:
-    for answer in (
-        client.get(""),
-        client.get("/data/nothing"),
-        client.ask("GET", "/healthz", role=None),
-        client.ask("GET", "/x", role=None),
-    ):
+    page = client.ask("GET", "/problems/method", role=None)
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert page.headers["cross-origin-opener-policy"] == "same-origin"
+    for answer in (page, client.get(""), client.get("/data/nothing"), client.ask("GET", "/healthz", role=None), client.ask("GET", "/x")):
         assert "default-src 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["referrer-policy"] == "no-referrer"
         assert "access-control-allow-origin" not in answer.headers
 
 

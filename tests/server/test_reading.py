@@ -32,11 +32,22 @@ def test_what_the_client_has_is_not_sent_again_and_moves_nothing(client: Client,
     assert client.get("/variables/green", headers={"If-None-Match": info}).status_code == 200
 
 
-def test_the_past_may_be_kept_by_a_client_and_the_present_must_be_asked_again(client: Client) -> None:
+def test_the_past_holds_until_a_rewind_and_is_then_another(client: Client, toy: Toy) -> None:
     client.post("/step", {"steps": 4})
-    assert "immutable" in client.get("/data/green?time=2001-01-03").headers["cache-control"]
-    assert client.get("/data/green").headers["cache-control"] == "private, no-cache"
+    past = client.get("/data/green?time=2001-01-03")
+    assert past.headers["cache-control"] == "private, no-cache"  # a client that keeps it must ask: a rewind may change it
+    client.post("/step", {"steps": 1})
+    asked = len(toy.asked)
+    assert client.get("/data/green?time=2001-01-03", headers={"If-None-Match": past.headers["etag"]}).status_code == 304
+    assert len(toy.asked) == asked
+    client.post("/scenarios/main/rewind", {"step": 1})
+    client.post("/step", {"steps": 3})
+    assert client.get("/data/green?time=2001-01-03", headers={"If-None-Match": past.headers["etag"]}).status_code == 200
     assert client.get("/scenarios").headers["cache-control"] == "no-store"
+
+
+def test_days_are_stacked(client: Client) -> None:
+    client.post("/step", {"steps": 4})
     _, values = decode(client.get("/data/green?time=2001-01-01/2001-01-04&packed=1").content)
     assert values.shape == (4, 40)
     assert (np.diff(values, axis=0) == 1).all()

@@ -64,6 +64,7 @@ class Access:
 
     def __init__(self, tokens: Iterable[Token], now: Callable[[], float] = time.time) -> None:
         self._tokens = list(tokens)
+        self._principals = {token.digest: Principal(token.name, token.role, token.expires) for token in self._tokens}
         self._now = now
         self._sessions: dict[bytes, tuple[Token, float]] = {}
         self._failures: dict[str, list[float]] = {}
@@ -71,12 +72,14 @@ class Access:
     def by_token(self, text: str) -> Principal | None:
         """Whose token it is. It is compared with all, however early one fits."""
         token = self._find(text)
-        return Principal(token.name, token.role, token.expires) if token else None
+        return self._principals[token.digest] if token else None
 
     def _find(self, text: str) -> Token | None:
-        given = _digest(text)
-        found = [token for token in self._tokens if hmac.compare_digest(token.digest, given)]
-        return found[0] if found and not self._over(found[0]) else None
+        given, found = _digest(text), None
+        for token in self._tokens:
+            if hmac.compare_digest(token.digest, given):
+                found = token
+        return found if found is not None and not self._over(found) else None
 
     def revoke(self, text: str) -> None:
         """Takes a token no longer, and ends the sessions that were opened with it."""

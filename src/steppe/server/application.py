@@ -12,7 +12,7 @@ from steppe.control import Refused
 from steppe.errors import NoSpaceError
 from steppe.server.access import Access
 from steppe.server.asked import Asked, Gone, Headers, Receive, Reply, Scope, Send
-from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_origin, check_role, check_size, check_type
+from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_key, check_origin, check_role, check_size, check_type
 from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
 from steppe.server.limits import Limits
@@ -26,14 +26,8 @@ CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
 )
-SAFE: Headers = (
-    (b"content-security-policy", CONTENT_POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-NO_STORE = (b"cache-control", b"no-store")
+SAFE: Headers = ((b"content-security-policy", CONTENT_POLICY.encode()), (b"x-content-type-options", b"nosniff"))
+SAFE_PAGE: Headers = (*SAFE, (b"referrer-policy", b"no-referrer"), (b"cross-origin-opener-policy", b"same-origin"))  # only pages obey them
 ENGINES_WORDS = {
     "grid": "region-invalid",
     "model": "bad-field",
@@ -51,7 +45,7 @@ class Server:
     def __init__(self, house: House, hosts: Hosts, prefix: Prefix, rates: Rates, table: Table) -> None:
         self.house, self._rates, self._table = house, rates, table
         self._before: tuple[Door, ...] = (hosts, prefix)
-        self._behind: tuple[Door, ...] = (check_size, authenticate, rates, check_origin, check_type, check_role)
+        self._behind: tuple[Door, ...] = (check_size, authenticate, rates, check_origin, check_type, check_role, check_key)
 
     def drain(self) -> None:
         """Takes no more orders; streams end. What is being answered is answered."""
@@ -149,10 +143,9 @@ def _check_once(asked: Asked) -> None:
 async def _send(asked: Asked, reply: Reply, send: Send) -> None:
     """Sends a reply. Pieces go out as they are: nothing is joined or copied."""
     asked.status = reply.status
-    length = len(reply.body) + sum(memoryview(part).nbytes for part in reply.parts)
-    headers = [*SAFE, *reply.headers]
-    if not any(name == b"cache-control" for name, _ in reply.headers):
-        headers.append(NO_STORE)
+    pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)]
+    length = sum(map(len, pieces))  # they are bytes, or views of bytes
+    headers = [*(SAFE_PAGE if reply.media.startswith(b"text/html") else SAFE), (b"cache-control", reply.cache), *reply.headers]
     if reply.status not in BARE:
         headers.append((b"content-type", reply.media))
         if reply.stream is None:
@@ -161,11 +154,11 @@ async def _send(asked: Asked, reply: Reply, send: Send) -> None:
     if reply.stream is not None and asked.scope["method"] != "HEAD":
         await _send_stream(asked, reply.stream, send)
         return
-    pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)] or [b""]
-    for piece in pieces[:-1]:
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": pieces[-1], "more_body": False})
     asked.sent = length
+    last = pieces.pop() if pieces else b""
+    for piece in pieces:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": last, "more_body": False})
 
 
 async def _send_stream(asked: Asked, stream: AsyncGenerator[bytes], send: Send) -> None:

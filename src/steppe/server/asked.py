@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +23,8 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Reply(NamedTuple):
-    """What is answered. body: whole; parts: further pieces that are sent behind it without copying; stream: pieces that come with time."""
+    """What is answered. body: whole; parts: further pieces that are sent behind it without copying; stream: pieces that
+    come with time; cache: what others may keep of it."""
 
     status: int
     body: bytes = b""
@@ -31,6 +32,7 @@ class Reply(NamedTuple):
     headers: Headers = ()
     parts: tuple[Buffer, ...] = ()
     stream: AsyncGenerator[bytes] | None = None
+    cache: bytes = b"no-store"
 
 
 @dataclass(slots=True)
@@ -43,8 +45,11 @@ class Asked:
     headers: dict[bytes, bytes]
     route: Route | None = None
     path: str = ""
-    parameters: dict[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
     principal: Principal | None = None
+    key: str = ""
+    if_match: str | None = None
+    if_step: int | None = None
     status: int = 0
     sent: int = 0
 

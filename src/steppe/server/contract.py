@@ -37,8 +37,8 @@ _HEADERS: dict[str, tuple[dict[str, Any], str]] = {
         "The version on which the order is given; 412 when it is no longer so.",
     ),
     "If-Step": ({"type": "integer", "minimum": 0, "maximum": 10**9}, "The step at which the scenario must stand."),
-    "Prefer": ({**_TEXT, "pattern": "^wait=[0-5]$"}, "wait=5: answer when the operation is over, at the latest after so many seconds."),
-    "If-None-Match": ({**_TEXT, "pattern": '^"[A-Za-z0-9._@-]{1,150}"$'}, "What the client has; 304 when it is still so."),
+    "Prefer": (dict(_TEXT), "wait=5: answer when the operation is over, at the latest after so many seconds."),
+    "If-None-Match": (dict(_TEXT), "What the client has; 304 when it is still so."),
     "Last-Event-ID": ({"type": "integer", "minimum": 0, "maximum": 10**17}, "The last event that arrived."),
 }
 
@@ -144,7 +144,18 @@ def _responses(route: Route) -> dict[str, Any]:
         content = {} if status in (204, 304) else _content(route)
         if content:
             found[str(status)]["content"] = content
+        if route.steering and status < 300:
+            found[str(status)]["links"] = _links(route)
     return found
+
+
+def _links(route: Route) -> dict[str, Any]:
+    """Where an order that was accepted is found, and how it is taken back."""
+    run, number = "$request.path.run", "$response.body#/id"
+    links: dict[str, Any] = {"operation": {"operationId": "operation", "parameters": {"run": run, "operation": number}}}
+    if route.name == "add_event":
+        links["remove_event"] = {"operationId": "remove_event", "parameters": {"run": run, "event": number}}
+    return links
 
 
 def _content(route: Route) -> dict[str, Any]:

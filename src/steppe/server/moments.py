@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from steppe.clock import Clock, parse_date
-from steppe.errors import SteppeError
+from steppe.errors import RunFileError, SteppeError
 from steppe.server.problems import Wrong
 
 
@@ -45,6 +45,8 @@ def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
         raise Wrong("date-outside-forcing", "This model iterates without time. Name a step.", value=date, position=position)
     span = [clock.date(0).isoformat()[:10], clock.date(steps - 1).isoformat()[:10]]
     try:
+        if date.startswith("0000"):  # there is none in most calendars
+            raise RunFileError(f"{date} is no date. Years begin with 0001.")
         step = clock.index(date)
     except SteppeError as error:
         raise Wrong("date-outside-forcing", str(error), value=date, allowed=span, position=position) from None
@@ -56,5 +58,11 @@ def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
 
 def date_of(step: int, facts: Mapping[str, Any]) -> str | None:
     """The date that is done at a step, the first date at step 0; None for models without time."""
-    clock = clock_of(facts)
+    said = facts["clock"]
+    return _date(said["start"], said["step"], said["calendar"], step)
+
+
+@lru_cache(4096)
+def _date(start: str, seconds: float | None, calendar: str, step: int) -> str | None:
+    clock = _clock(start, seconds, calendar)
     return None if clock.step is None else clock.date(max(step - 1, 0)).isoformat()[:10]

@@ -55,4 +55,4 @@ def page(code: str) -> Reply:
         raise Wrong("unknown-problem", f'There is no problem "{code[:64]}".', value=code[:64], allowed=list(KINDS))
     kind = KINDS[code]
     text = PAGE.format(title=escape(kind.title), advice=escape(kind.advice), code=code, status=kind.status)
-    return Reply(200, text.encode(), b"text/html; charset=utf-8", ((b"cache-control", b"public, max-age=3600"),))
+    return Reply(200, text.encode(), b"text/html; charset=utf-8", cache=b"public, max-age=3600")

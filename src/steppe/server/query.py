@@ -17,6 +17,49 @@ FORMATS = {
     "netcdf": "application/x-netcdf",
     "png": "image/png",
 }
+_MAPS = [
+    "acton",
+    "bam",
+    "bamako",
+    "bamO",
+    "batlow",
+    "batlowK",
+    "batlowW",
+    "berlin",
+    "bilbao",
+    "broc",
+    "brocO",
+    "buda",
+    "bukavu",
+    "cork",
+    "corkO",
+    "davos",
+    "devon",
+    "fes",
+    "glasgow",
+    "grayC",
+    "hawaii",
+    "imola",
+    "lajolla",
+    "lapaz",
+    "lipari",
+    "lisbon",
+    "managua",
+    "navia",
+    "naviaW",
+    "nuuk",
+    "oleron",
+    "oslo",
+    "roma",
+    "romaO",
+    "tofino",
+    "tokyo",
+    "turku",
+    "vanimo",
+    "vik",
+    "vikO",
+]
+STYLES = (*_MAPS, *(f"{name}_r" for name in _MAPS))
 PIXELS = 8192  # of a side of an image
 _NUMBER = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?([eE][-+]?[0-9]{1,2})?")
 _TIME = re.compile(r"latest|step:[0-9]{1,10}|[0-9]{4}-[0-9]{2}-[0-9]{2}(/[0-9]{4}-[0-9]{2}-[0-9]{2})?")
@@ -35,13 +78,17 @@ class Parameter(NamedTuple):
 Grammar = Mapping[str, Parameter]
 
 
+class _BeyondError(ValueError):
+    """Well written, but no place or number that can be; raised by readers."""
+
+
 def read_query(query: bytes, grammar: Grammar) -> dict[str, Any]:
     """Key -> value of a query, defaults filled in.
 
     Raises
     ------
     Wrong
-        bad-query: a key is unknown or comes twice, or a value is none that it takes.
+        bad-query: a key is unknown or comes twice, or a value is none that it takes; out-of-range: one that cannot be.
     """
     found: dict[str, Any] = {}
     if query:
@@ -59,6 +106,8 @@ def read_query(query: bytes, grammar: Grammar) -> dict[str, Any]:
                 raise Wrong("bad-query", f'The key "{key}" comes too often.', value=key, allowed=max(parameter.many, 1))
             try:
                 value = parameter.read(text)
+            except _BeyondError as error:
+                raise Wrong("out-of-range", f"{key}={text[:64]}: {error}", value=text[:64], position=key) from None
             except ValueError as error:
                 raise Wrong("bad-query", f"{key}={text[:64]}: {error}", value=text[:64], allowed=parameter.schema, position=key) from None
             found[key] = [*found.get(key, ()), value] if parameter.many else value
@@ -88,6 +137,18 @@ def whole(low: int, high: int) -> tuple[Callable[[str], int], dict[str, Any]]:
     return read, {"type": "integer", "minimum": low, "maximum": high}
 
 
+def number(most: float) -> tuple[Callable[[str], float], dict[str, Any]]:
+    """Reader and schema of a number from -most to most."""
+
+    def read(text: str) -> float:
+        value = _number(text)
+        if abs(value) > most:
+            raise ValueError(f"It lies outside {-most:g} to {most:g}.")
+        return value
+
+    return read, {"type": "number", "minimum": -most, "maximum": most}
+
+
 def _number(text: str) -> float:
     if not _NUMBER.fullmatch(text):
         raise ValueError("It is no number, such as -27.5.")
@@ -100,15 +161,19 @@ def _numbers(text: str) -> list[float]:
 
 def _place(text: str) -> tuple[float, float]:
     numbers = _numbers(text)
-    if len(numbers) != 2 or not (-180 <= numbers[0] <= 360 and -90 <= numbers[1] <= 90):
-        raise ValueError("A place is longitude,latitude in degrees.")
+    if len(numbers) != 2:
+        raise ValueError("A place is longitude,latitude.")
+    if not (-180 <= numbers[0] <= 360 and -90 <= numbers[1] <= 90):
+        raise _BeyondError("A place is longitude,latitude in degrees.")
     return numbers[0], numbers[1]
 
 
 def _box(text: str) -> list[float]:
     box = _numbers(text)
-    if len(box) != 4 or not (-180 <= box[0] < box[2] <= 360 and -90 <= box[1] < box[3] <= 90):
-        raise ValueError("A box is west,south,east,north in degrees, west < east and south < north.")
+    if len(box) != 4:
+        raise ValueError("A box is west,south,east,north.")
+    if not (-180 <= box[0] < box[2] <= 360 and -90 <= box[1] < box[3] <= 90):
+        raise _BeyondError("A box is west,south,east,north in degrees, west < east and south < north.")
     return box
 
 
@@ -140,6 +205,7 @@ def _time(text: str) -> str:
 
 
 _TEXT = {"type": "string"}
+LONG = 6000  # characters; longer regions go into an order
 _DECIMAL = r"-?[0-9]{1,12}(\.[0-9]{1,12})?"
 SCENARIO = "[A-Za-z0-9][A-Za-z0-9._@-]{0,79}"
 
@@ -152,42 +218,31 @@ time = Parameter(
 )
 box = Parameter(_box, {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{3}}$", "example": "150,-28,153,-25"}, "West,south,east,north.")
 polygon = Parameter(
-    _polygon, {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{5,}}$", "example": "150,-28,153,-28,153,-25"}, "Corners: lon,lat,lon,lat,..."
+    _polygon,
+    {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{5,}}$", "maxLength": LONG, "example": "150,-28,153,-28,153,-25"},
+    "Corners: lon,lat,lon,lat,...",
 )
-cells = Parameter(_cells, {**_TEXT, "pattern": "^[0-9]{1,10}(,[0-9]{1,10})*$"}, "Packed numbers of cells.")
+cells = Parameter(_cells, {**_TEXT, "pattern": "^[0-9]{1,10}(,[0-9]{1,10})*$", "maxLength": LONG}, "Packed numbers of cells.")
 stride = Parameter(*whole(1, 1000), "Every k-th row and column only.", 1)
 width = Parameter(*whole(1, PIXELS), "Columns of the answer; cells are put together by `reduce`.")
 height = Parameter(*whole(1, PIXELS), "Rows of the answer; from the width and the shape of the region when absent.")
 reduce = Parameter(*one_of("mean", "min", "max", "first"), "What becomes of cells that are put together; mean weighs by area.", "mean")
 packed = Parameter(*one_of("0", "1"), "1: active cells only, in packed order; 0: rows and columns.", "0")
 dtype = Parameter(*one_of("float32", "float64", "int16"), "Type of the numbers; the variable's own when absent.")
-image_format = Parameter(*one_of("png"), "The format of the answer.", "png")
 data_format = Parameter(*one_of(*FORMATS), "The format of the answer.", "raw")
 series_format = Parameter(*one_of("json", "csv"), "The format of the answer.", "json")
-style = Parameter(
-    lambda text: text if re.fullmatch("[A-Za-z_]{1,32}", text) else _refuse("A style is the name of a colour map."),
-    {**_TEXT, "pattern": "^[A-Za-z_]{1,32}$"},
-    "Name of a colour map; one that suits the variable when absent.",
-)
-low = Parameter(
-    _number, {"type": "number", "minimum": -1e11, "maximum": 1e11}, "The value of the first colour; from the values when absent."
-)
-high = Parameter(
-    _number, {"type": "number", "minimum": -1e11, "maximum": 1e11}, "The value of the last colour; from the values when absent."
-)
+style = Parameter(*one_of(*STYLES), "A colour map of Crameri (2018); one that suits the variable when absent.")
+low = Parameter(*number(1e11), "The value of the first colour; from the values when absent.")
+high = Parameter(*number(1e11), "The value of the last colour; from the values when absent.")
 at = Parameter(
     _place,
     {**_TEXT, "pattern": f"^{_DECIMAL},{_DECIMAL}$", "example": "151.9,-27.5"},
     "A place: longitude,latitude; may be repeated.",
     (),
-    1000,
+    200,
 )
 after = Parameter(*whole(0, 2**62), "Those behind this number.", 0)
 keep = Parameter(*one_of("data"), "data: what was written stays.")
-
-
-def _refuse(text: str) -> str:
-    raise ValueError(text)
 
 
 DATA: Grammar = {
@@ -226,9 +281,9 @@ def one_region(asked: Mapping[str, Any], names: Sequence[str] = ("box", "polygon
     Raises
     ------
     Wrong
-        bad-query: more than one is.
+        region-invalid: more than one is.
     """
     given = [name for name in names if asked.get(name) is not None]
     if len(given) > 1:
-        raise Wrong("bad-query", f"Give {given[0]} or {given[1]}, not both.", position=given[1])
+        raise Wrong("region-invalid", f"Give {given[0]} or {given[1]}, not both.", position=given[1])
     return given[0] if given else None

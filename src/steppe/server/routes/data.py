@@ -11,17 +11,17 @@ import msgspec
 import numpy as np
 
 from steppe.api import encode_head
-from steppe.grid import Raster
+from steppe.grid import Grid, Points, Raster
 from steppe.server import encode, regions
-from steppe.server.asked import Asked, Buffer, Reply
+from steppe.server.asked import Asked, Buffer, Headers, Reply
 from steppe.server.house import Known
 from steppe.server.moments import date_of, step_behind
 from steppe.server.problems import Wrong
 from steppe.server.query import DATA, FORMATS, IMAGE, SERIES, one_region, read_query
-from steppe.server.routes.state import has
+from steppe.server.routes.state import ASK_AGAIN, has
 
-LATEST = (b"cache-control", b"private, no-cache")
-FIXED = (b"cache-control", b"private, max-age=31536000, immutable")
+RAW = FORMATS["raw"].encode()
+GRAMMARS = {"data": DATA, "image": IMAGE}
 
 
 class Piece(NamedTuple):
@@ -31,58 +31,51 @@ class Piece(NamedTuple):
     body: Buffer
 
 
+class Plan(NamedTuple):
+    """A query, read. request: what the engine is asked, but for step and cells, nothing said that is as usual; digest: names the query."""
+
+    query: Mapping[str, Any]
+    request: dict[str, Any]
+    form: str
+    digest: str
+    region: Any
+
+
 @lru_cache(4096)
-def _read(query: bytes, what: str) -> Mapping[str, Any]:
-    """A query, read; `digest` names it."""
-    found = read_query(query, {"data": DATA, "image": IMAGE, "series": SERIES}[what])
-    if what != "series":
-        one_region(found)
-    return MappingProxyType({**found, "digest": f"{zlib.crc32(what.encode() + query):08x}"})
+def plan(query: bytes, name: str, what: str, grid: type[Grid]) -> Plan:
+    """How a query is answered; it depends on its text and the kind of grid alone, so that it is read once.
+
+    Raises
+    ------
+    Wrong
+        bad-query, out-of-range or region-invalid.
+    """
+    asked = read_query(query, GRAMMARS[what])
+    one_region(asked)
+    if what == "image" and asked["low"] is not None and asked["high"] is not None and asked["low"] >= asked["high"]:
+        raise Wrong("out-of-range", "The key low must be less than high.", value=asked["low"], allowed=asked["high"], position="low")
+    form = asked.get("format", "png")
+    region = {"polygon": asked["polygon"]} if asked.get("polygon") is not None else asked.get("cells")
+    request: dict[str, Any] = {"name": name}
+    request |= {key: asked[key] for key in ("box", "width", "height", "low", "high", "style") if asked.get(key) is not None}
+    request |= {key: asked[key] for key, usual in (("stride", 1), ("reduce", "mean")) if asked.get(key, usual) != usual}
+    even = issubclass(grid, Raster) or not (form == "csv" or form == "netcdf")
+    whole = not request.keys() & {"width", "height"}
+    if form == "png":
+        request["format"] = "png"
+    elif region is not None or asked["packed"] == "1" or grid is Points or (whole and (form == "csv" or not even)):
+        request["packed"] = True
+    return Plan(MappingProxyType(asked), request, form, f"{zlib.crc32(query):08x}", region)
 
 
 async def data(asked: Asked) -> Reply:
     """GET data/{variable}."""
-    name, run = asked.parameters["variable"], asked.parameters["run"]
-    query = _read(asked.scope["query_string"], "data")
-    asked.house.variable(run, name)
-    known = asked.house.known(run)
-    form = query["format"]
-    request = await _request(asked, known, name, query)
-    if form == "png":
-        request = {**request, "format": "png", "packed": False}
-    elif form == "csv" or (form == "netcdf" and not isinstance(known.grid, Raster)):
-        request["packed"] = not (request.keys() & {"width", "height"})
-    return await _answer(asked, known, query, request, form)
+    return await _answer(asked, "data")
 
 
 async def image(asked: Asked) -> Reply:
     """GET image/{variable}.png."""
-    name, run = asked.parameters["variable"], asked.parameters["run"]
-    query = _read(asked.scope["query_string"], "image")
-    asked.house.variable(run, name)
-    known = asked.house.known(run)
-    if query["low"] is not None and query["high"] is not None and query["low"] >= query["high"]:
-        raise Wrong("bad-query", "The key low must be less than high.", value=query["low"], allowed=query["high"], position="low")
-    request = await _request(asked, known, name, query)
-    request |= {"format": "png"} | {key: query[key] for key in ("low", "high", "style") if query[key] is not None}
-    return await _answer(asked, known, query, request, "png")
-
-
-async def _request(asked: Asked, known: Known, name: str, query: Mapping[str, Any]) -> dict[str, Any]:
-    """What the engine is asked, but for the step; what is as usual is not said."""
-    cells = ""
-    if query.get("polygon") is not None or query.get("cells") is not None:
-        region = {"polygon": query["polygon"]} if query["polygon"] is not None else list(query["cells"])
-        cells = await _resolved(asked, known, region)
-    said = {key: query[key] for key in ("box", "width", "height") if query[key] is not None}
-    request = {"name": name, **({"cells": cells} if cells else {}), **said}
-    if query.get("stride", 1) != 1:
-        request["stride"] = query["stride"]
-    if query["reduce"] != "mean":
-        request["reduce"] = query["reduce"]
-    if cells or query.get("packed") == "1" or "cell" in known.grid.shape:
-        request["packed"] = True
-    return request
+    return await _answer(asked, "image")
 
 
 async def _resolved(asked: Asked, known: Known, region: Any) -> str:
@@ -98,38 +91,47 @@ def _cells(asked: Asked, known: Known, region: Any) -> str:
     return regions.keep(asked.run, found)
 
 
-async def _answer(asked: Asked, known: Known, query: Mapping[str, Any], request: dict[str, Any], form: str) -> Reply:
-    scenario = asked.house.scenario(asked.parameters["run"], query["scenario"])
-    steps = _steps(query["time"], known, scenario, asked.house.limits.steps_at_once)
-    digest = query["digest"]
-    prefix = f'"{asked.parameters["run"]}.{scenario["branch"]}.'
-    if steps is None and has(asked, f'{prefix}{scenario["seq"]}.{scenario["step"]}.{digest}"'.encode()):
-        return Reply(304, b"", b"", ((b"etag", asked.headers[b"if-none-match"]), LATEST))
-    name = query["scenario"]
+async def _answer(asked: Asked, what: str) -> Reply:
+    house, run, name = asked.house, asked.parameters["run"], asked.parameters["variable"]
+    known = house.known(run)
+    if name not in known.variables:
+        house.variable(run, name)  # says which one is like it
+    query, request, form, digest, region = plan(asked.scope["query_string"], name, what, type(known.grid))
+    scenario = house.scenario(run, query["scenario"])
+    steps = _steps(query["time"], known, scenario, house.limits.steps_at_once)
+    now = steps is None or steps[-1] == scenario["step"]  # what happens at this step may still change it; what is past stays
+    front = f'"{run}.{scenario["branch"]}.'
+    if b"if-none-match" in asked.headers:
+        tag = f'{front}{scenario["step"] if steps is None else steps[-1]}.{scenario["seq"] if now else "p"}.{digest}"'
+        if has(asked, tag.encode()):
+            return Reply(304, b"", b"", ((b"etag", tag.encode()),), cache=ASK_AGAIN)
+    if region is not None:
+        request = {**request, "cells": await _resolved(asked, known, region)}
+    scenario_name = query["scenario"]
     if steps is None:
-        piece = Piece(*await asked.run.get(name, request))
+        head, body = await asked.run.get(scenario_name, request)
     elif len(steps) == 1:
-        piece = Piece(*await asked.run.get(name, {**request, "step": steps[0]}))
+        head, body = await asked.run.get(scenario_name, {**request, "step": steps[0]})
+    elif form == "png":
+        raise Wrong("not-acceptable", "An image is of one time.", value=query["time"], allowed="one date")
     else:
-        if form == "png":
-            raise Wrong("not-acceptable", "An image is of one time.", value=query["time"], allowed="one date")
-        piece = await _stacked(asked, name, request, steps)
-    head = piece.head
-    tag = f'{prefix}{head.get("seq", 0)}.{head.get("step", 0)}.{digest}"'.encode()
-    headers = ((b"etag", tag), LATEST if steps is None else FIXED, *_timing(head))
-    if has(asked, tag):
-        return Reply(304, b"", b"", headers[:2])
-    if memoryview(piece.body).nbytes > asked.house.limits.reply:
-        size = memoryview(piece.body).nbytes
-        raise Wrong("not-acceptable", f"The answer has {size:,} bytes, more than {asked.house.limits.reply:,}. Ask for less.", value=size)
-    if form == "raw" and (query["dtype"] is None or np.dtype(query["dtype"]) == np.dtype(head["dtype"])):
-        return Reply(200, encode_head({**head, "scenario": name}), FORMATS["raw"].encode(), headers, (piece.body,))
+        head, body = await _stacked(asked, scenario_name, request, steps)
+    tag = f'{front}{head.get("step", 0)}.{head.get("seq", 0) if now else "p"}.{digest}"'
+    headers: Headers = ((b"etag", tag.encode()),)
+    if "moved" in head:
+        headers = (*headers, (b"server-timing", b'moved;desc="%d"' % head["moved"]))
     if form == "png":
-        return Reply(200, b"", b"image/png", headers, (piece.body,))
+        return Reply(200, b"", b"image/png", headers, (body,), cache=ASK_AGAIN)
+    if len(body) > house.limits.reply:
+        raise Wrong(
+            "not-acceptable", f"The answer has {len(body):,} bytes, more than {house.limits.reply:,}. Ask for less.", value=len(body)
+        )
+    if form == "raw" and (query["dtype"] is None or np.dtype(query["dtype"]) == np.dtype(head["dtype"])):
+        return Reply(200, encode_head({**head, "scenario": scenario_name}), RAW, headers, (body,), cache=ASK_AGAIN)
     places = _placed(asked, known, request, head) if form in ("csv", "netcdf") else encode.Places()
-    arguments = (form, {**head, "scenario": name}, piece.body, query.get("dtype"), known, places, asked.house.limits)
+    arguments = (form, {**head, "scenario": scenario_name}, body, query["dtype"], known, places, house.limits)
     content = await asyncio.to_thread(encode.encode, *arguments)
-    return Reply(200, content.head, FORMATS[form].encode(), (*headers, *content.headers), (content.body,))
+    return Reply(200, content.head, FORMATS[form].encode(), (*headers, *content.headers), (content.body,), cache=ASK_AGAIN)
 
 
 def _placed(asked: Asked, known: Known, request: Mapping[str, Any], head: Mapping[str, Any]) -> encode.Places:
@@ -152,10 +154,6 @@ def _placed(asked: Asked, known: Known, request: Mapping[str, Any], head: Mappin
         return encode.Places(lat=grid.lat[::stride], lon=grid.lon[::stride])
     row, column = np.divmod(grid.order[inside], grid.nlon)
     return encode.Places(lat=grid.lat[row.min() : row.max() + 1 : stride], lon=grid.lon[column.min() : column.max() + 1 : stride])
-
-
-def _timing(head: Mapping[str, Any]) -> tuple[tuple[bytes, bytes], ...]:
-    return ((b"server-timing", f'moved;desc="{head["moved"]}"'.encode()),) if "moved" in head else ()
 
 
 def _steps(time: str, known: Known, scenario: Mapping[str, Any], most: int) -> list[int] | None:
@@ -210,7 +208,7 @@ async def _stacked(asked: Asked, scenario: str, request: dict[str, Any], steps: 
 async def series(asked: Asked) -> Reply:
     """GET series/{variable}: values at some places over time."""
     name, run = asked.parameters["variable"], asked.parameters["run"]
-    query = _read(asked.scope["query_string"], "series")
+    query = read_query(asked.scope["query_string"], SERIES)
     asked.house.variable(run, name)
     known, limits = asked.house.known(run), asked.house.limits
     if not query["at"]:

@@ -77,7 +77,7 @@ def _cookie(asked: Asked, value: str, seconds: int) -> bytes:
 
 async def contract(asked: Asked) -> Reply:
     """GET openapi.json."""
-    return Reply(200, _contract(), headers=((b"cache-control", b"no-cache"),))
+    return Reply(200, _contract(), cache=b"no-cache")
 
 
 @cache

@@ -18,8 +18,6 @@ from steppe.server.strict import decode
 
 Request = TypeVar("Request", bound=Struct)
 OVER = ("done", "failed", "cancelled")
-KEY = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-VERSION = re.compile(r'(?:W/)?"(b[0-9]{1,19}\.[0-9]{1,19})(?:-[0-9a-f]+)?"')
 
 
 async def request_of(asked: Asked, kind: type[Request]) -> Request:
@@ -137,8 +135,6 @@ async def order(
 
     Raises
     ------
-    Wrong
-        A header is missing or malformed.
     Refused
         By the journal; nothing is stored.
     """
@@ -171,56 +167,21 @@ def accept(
             scenario=scenario,
             arguments=dict(arguments),
             when=when,
-            key=key_of(asked) + part,
+            key=asked.key + part,
             who=asked.principal.name,
             role=asked.principal.role,
             request=f"{kind} {scenario} ".encode() + canonical(request),
-            if_match=None if part else version_of(asked),
-            if_step=None if part else step_header(asked),
+            if_match=None if part else asked.if_match,
+            if_step=None if part else asked.if_step,
         )
     )
-
-
-def key_of(asked: Asked) -> str:
-    """The Idempotency-Key of an order; raises Wrong, key-missing or bad-header."""
-    key = asked.headers.get(b"idempotency-key")
-    if key is None:
-        raise Wrong("key-missing", "The header Idempotency-Key is missing. Give each order a key of its own, so that it can be sent again.")
-    if not KEY.fullmatch(key):
-        raise Wrong(
-            "bad-header", f"Idempotency-Key has {len(key)} characters; it may be 1 to 64 of A-Z a-z 0-9 . _ -.", position="Idempotency-Key"
-        )
-    return key.decode()
 
 
 def _repeated(asked: Asked, after: int) -> bool:
     """Whether this very order is in the journal already, behind the command that it is about: then it is answered as it was."""
     assert asked.principal is not None
-    mine = (asked.principal.name, key_of(asked))
+    mine = (asked.principal.name, asked.key)
     return any((command.who, command.key) == mine for command in asked.run.log(after))
-
-
-def version_of(asked: Asked) -> str | None:
-    """The version of If-Match; None when any will do."""
-    text = asked.headers.get(b"if-match", b"*").decode("latin-1").strip()
-    if text == "*":
-        return None
-    found = VERSION.fullmatch(text)
-    if found is None:
-        raise Wrong(
-            "bad-header", 'If-Match must be a version such as "b1.17", with its quotes, or *.', value=text[:64], position="If-Match"
-        )
-    return found[1]
-
-
-def step_header(asked: Asked) -> int | None:
-    """The step of If-Step."""
-    text = asked.headers.get(b"if-step")
-    if text is None:
-        return None
-    if not re.fullmatch(rb"[0-9]{1,10}", text):
-        raise Wrong("bad-header", "If-Step must be a number of steps.", position="If-Step")
-    return int(text)
 
 
 def wait_of(asked: Asked) -> float:

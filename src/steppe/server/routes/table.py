@@ -1,6 +1,7 @@
 """A route: one row of the table from which requests find their way, roles are checked and the contract is made."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -62,7 +63,9 @@ class Table:
                 methods = self._fixed.setdefault(route.path, {})
             methods[route.method] = route
 
-    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+        self.find = lru_cache(4096)(self._find)  # the addresses that are asked are few
+
+    def _find(self, method: str, path: str) -> tuple[Route, Mapping[str, str]]:
         """The route of a request and what stands for the names in its path.
 
         Raises

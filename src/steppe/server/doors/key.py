@@ -1,0 +1,40 @@
+"""What an order must say beside its body: a key, so that it can be sent again; and if it will, the version and step that it is meant for."""
+
+import re
+
+from steppe.server.asked import Asked
+from steppe.server.problems import Wrong
+
+KEY = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+VERSION = re.compile(r'(?:W/)?"(b[0-9]{1,19}\.[0-9]{1,19})(?:-[0-9a-f]+)?"')
+
+
+def check_key(asked: Asked) -> None:
+    """Reads Idempotency-Key, If-Match and If-Step of a steering request.
+
+    Raises
+    ------
+    Wrong
+        key-missing, bad-header; version-stale, when If-Match is no version at all.
+    """
+    if asked.route is None or not asked.route.steering:
+        return
+    key = asked.headers.get(b"idempotency-key")
+    if key is None:
+        raise Wrong("key-missing", "The header Idempotency-Key is missing. Give each order a key of its own, so that it can be sent again.")
+    if not KEY.fullmatch(key):
+        text = f"Idempotency-Key has {len(key)} characters; it may be 1 to 64 of A-Z a-z 0-9 . _ -."
+        raise Wrong("bad-header", text, position="Idempotency-Key")
+    asked.key = key.decode()
+    version = asked.headers.get(b"if-match", b"*").decode("latin-1").strip()
+    if version != "*":
+        found = VERSION.fullmatch(version)
+        if found is None:
+            text = 'If-Match must be a version such as "b1.17", with its quotes, or *.'
+            raise Wrong("version-stale", text, value=version[:64], position="If-Match")
+        asked.if_match = found[1]
+    step = asked.headers.get(b"if-step")
+    if step is not None:
+        if not re.fullmatch(rb"[0-9]{1,10}", step):
+            raise Wrong("bad-header", "If-Step must be a number of steps.", position="If-Step")
+        asked.if_step = int(step)

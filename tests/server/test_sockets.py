@@ -1,0 +1,161 @@
+import json
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from steppe.grid import Raster
+from steppe.server import Access, Limits, application
+from tests.server.asking import TOKENS, access_of_all
+from tests.server.listening import listening, talk
+from tests.server.toy import Toy
+
+LIMITS = Limits(header_seconds=0.3, body_seconds=0.3, connections=40, write_seconds=0.5, requests_burst=1e6, strangers_burst=1e6)
+TOKEN = f"Host: localhost\r\nAuthorization: Bearer {TOKENS['admin']}\r\n".encode()
+GET = b"GET /api/v1/whoami HTTP/1.1\r\n" + TOKEN
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory, raster: Raster) -> Iterator[int]:
+    toy = Toy(tmp_path_factory.mktemp("sockets") / "run", raster)
+    with listening(application({"toy": toy}, access_of_all(), LIMITS)) as port:
+        yield port
+    toy.close()
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1]) if answer else 0
+
+
+def test_requests_follow_each_other_on_one_connection(port: int) -> None:
+    answer = talk(port, GET + b"\r\n" + GET + b"Connection: close\r\n\r\n")
+    assert answer.count(b"HTTP/1.1 200 OK") == 2
+    assert b"server:" not in answer.lower()
+
+
+@pytest.mark.parametrize(
+    ("request_", "wanted"),
+    [
+        (b"GET /" + b"a" * 8200 + b" HTTP/1.1\r\n\r\n", 414),
+        (GET + b"X: " + b"a" * 17_000 + b"\r\n\r\n", 431),
+        (GET + b"".join(b"X%d: y\r\n" % i for i in range(3000)) + b"\r\n", 431),
+        (GET + b"X: " + b"a" * 40_000, 431),
+        (b"GARBAGE\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00", 400),
+        (GET + b"Bad Name: x\r\n\r\n", 400),
+        (GET + b"X: a\r\n b\r\n\r\n", 400),
+        (GET + b"X: a\x00b\r\n\r\n", 400),
+        (GET + b"Host: localhost\r\n\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\n\r\n", 421),
+        (b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef", 400),
+        (b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: +5\r\n\r\nabcdef", 400),
+        (b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
+        (b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n", 413),
+        (GET + b"Upgrade: websocket\r\nConnection: Upgrade, close\r\n\r\n", 200),
+        (GET.replace(b"HTTP/1.1", b"HTTP/1.0") + b"\r\n", 200),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_is_no_request_or_a_trick_is_answered_once_and_no_more(port: int, request_: bytes, wanted: int) -> None:
+    answer = talk(port, request_, until=b'"code"', seconds=2.0)
+    assert status(answer) == wanted, answer[:300]
+    assert answer.count(b"HTTP/1.1 ") == 1
+    if wanted >= 400:
+        assert json.JSONDecoder().raw_decode(answer.split(b"\r\n\r\n", 1)[1].decode())[0]["status"] == wanted
+
+
+def test_a_body_larger_than_it_may_be_is_refused_while_it_arrives(port: int) -> None:
+    head = (
+        b"POST /api/v1/runs/toy/step HTTP/1.1\r\nIdempotency-Key: k\r\n"
+        + TOKEN
+        + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    piece = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    assert status(talk(port, head, *[piece] * 17, until=b"body-too-large")) == 413
+
+
+@pytest.mark.parametrize(
+    ("begin", "wanted"),
+    [
+        (b"", 0),
+        (b"GET /healthz HTTP/1.1\r\nHost: loc", 408),
+        (b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", 408),
+        (GET + b"\r\n" + b"GET /healthz HTTP/1.1\r\nHost: loc", 200),
+    ],
+    ids=["nothing", "head", "body", "second"],
+)
+def test_who_takes_too_long_is_let_go(port: int, begin: bytes, wanted: int) -> None:
+    since = time.monotonic()
+    answer = talk(port, begin, seconds=5.0)
+    assert time.monotonic() - since < 3.0
+    assert status(answer) == wanted
+    if b"GET /healthz" in begin:
+        assert b"too-slow" in answer
+
+
+def test_slow_connections_leave_room_for_others(port: int) -> None:
+    slow = []
+    for _ in range(30):
+        line = socket.create_connection(("127.0.0.1", port))
+        line.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
+        slow.append(line)
+    assert status(talk(port, GET + b"Connection: close\r\n\r\n")) == 200
+    for line in slow:
+        line.settimeout(3.0)
+        assert b"408" in line.recv(100)
+        line.close()
+
+
+def test_more_connections_than_there_may_be_are_told_so(port: int) -> None:
+    lines = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+    assert status(talk(port, GET + b"\r\n", until=b"too-busy")) == 503
+    for line in lines:
+        line.close()
+    time.sleep(0.1)
+    assert status(talk(port, GET + b"Connection: close\r\n\r\n")) == 200
+
+
+def test_who_does_not_read_is_let_go(toy: Toy, access: Access) -> None:
+    async def much(*_: object) -> tuple[dict, bytes]:
+        return {"variable": "green", "units": "1", "dtype": "uint8", "shape": [40_000_000], "dims": ["cell"]}, bytes(40_000_000)
+
+    toy.get = much  # type: ignore[method-assign,assignment]
+    with listening(application({"toy": toy}, access, LIMITS)) as port, socket.create_connection(("127.0.0.1", port)) as line:
+        line.sendall(b"GET /api/v1/runs/toy/data/green HTTP/1.1\r\n" + TOKEN + b"\r\n")
+        time.sleep(1.5)
+        line.settimeout(5.0)
+        assert sum(iter(lambda: len(_received(line)), 0)) < 40_000_000
+
+
+def _received(line: socket.socket) -> bytes:
+    """What has come; nothing when the other end is gone."""
+    try:
+        return line.recv(1 << 20)
+    except ConnectionResetError:
+        return b""
+
+
+def test_news_come_as_they_happen_and_end_when_the_server_does(toy: Toy, access: Access) -> None:
+    toy.journal.emit(1, 0, "a", "warning", "first")
+    with listening(application({"toy": toy}, access, LIMITS)) as port, socket.create_connection(("127.0.0.1", port), 5.0) as line:
+        line.sendall(b"GET /api/v1/runs/toy/events-stream HTTP/1.1\r\n" + TOKEN + b"\r\n")
+        found = b""
+        while b"event: info" not in found:
+            found += line.recv(65536)
+        assert b"content-type: text/event-stream" in found
+        assert b"id: 1\nevent: warning\n" in found
+        toy.journal.emit(1, 0, "b", "done", "second")
+        line.close()
+        again = b"GET /api/v1/runs/toy/events-stream HTTP/1.1\r\nLast-Event-ID: 1\r\n" + TOKEN + b"\r\n"
+        found = talk(port, again, until=b"event: info")
+        assert b"first" not in found
+        assert b"id: 2\nevent: done\n" in found
+
+
+def test_limits_can_be_others(toy: Toy, access: Access) -> None:
+    with listening(application({"toy": toy}, access, replace(LIMITS, address=100))) as port:
+        assert status(talk(port, b"GET /" + b"a" * 120 + b" HTTP/1.1\r\n\r\n", seconds=2.0)) == 414
