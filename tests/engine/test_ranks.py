@@ -103,6 +103,26 @@ def test_uneven_ranks_are_given_other_shares(wide_scenario, uninterrupted, monke
     assert digest(wide_scenario.parent / "out") == uninterrupted
 
 
+def test_the_next_session_begins_with_the_shares_that_an_earlier_one_found(wide_scenario, uninterrupted, monkeypatch):
+    monkeypatch.setattr(Part, "tell_busy", lambda part: lambda: [factor * part.kept for factor in (100.0, 200.0, 600.0)])
+
+    def shares(simulation: Simulation) -> list[int]:
+        return [len(cells) for cells in simulation.crew.part(0).deal.cells]
+
+    on_ranks(3, wide_scenario, lambda simulation: simulation.run("1990-05-30"), engine__checkpoint='"10 days"')
+    first, second, third = on_ranks(3, wide_scenario, shares)
+    assert first > second > third > 0
+    few, many = on_ranks(2, wide_scenario, shares)
+    assert few > many
+    costs = wide_scenario.parent / "out" / "costs.json"
+    costs.write_bytes(costs.read_bytes().replace(b"1", b"2"))  # no result depends on it
+    sizes = on_ranks(3, wide_scenario, shares)
+    assert max(sizes) - min(sizes) <= 1
+    costs.unlink()
+    on_ranks(3, wide_scenario, lambda simulation: simulation.run())
+    assert digest(wide_scenario.parent / "out") == uninterrupted
+
+
 def test_more_ranks_than_cells_of_a_tile_and_idle_ranks(scenario):
     alone = digest(on_ranks(1, scenario, lambda simulation: (simulation.run(), simulation.folder.path)[1]))
     on_ranks(5, scenario, lambda simulation: simulation.run(), output__path='"many"')

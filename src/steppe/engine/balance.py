@@ -1,8 +1,12 @@
-"""Whether the ranks are evenly busy, from how long each of them computed between checkpoints."""
+"""Whether the ranks are evenly busy, from how long each of them computed between checkpoints; what was found outlives the session."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from steppe.grid import CostLattice, Moving, Partition, better_cuts
+from steppe.errors import Failure
+from steppe.grid import CostLattice, Moving, Partition, better_cuts, imbalance
+from steppe.grid.cost import TOLERATED
+from steppe.io import RunFolder
 
 
 class Balance:
@@ -38,3 +42,15 @@ class Balance:
         if found is not None:
             self._commits = 0
         return found
+
+    def keep(self, folder: RunFolder) -> None:
+        """Leaves what is known for the next session. It is advice: where it cannot be written, the next one measures anew."""
+        with suppress(Failure):
+            folder.keep_costs(self.lattice.kept())
+
+    def begin(self, now: Partition, folder: RunFolder) -> Partition | None:
+        """Shares to begin with, when the present ones are uneven by what an earlier session left, whatever ranks it had."""
+        self.lattice.recall(folder.costs())
+        if imbalance(self.lattice.loads(now)) <= TOLERATED:
+            return None
+        return Partition.cells(now.n_cells, now.ranks, self.lattice.weights())

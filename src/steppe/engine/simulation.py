@@ -114,6 +114,10 @@ class Simulation:
             self._closing = opening.pop_all()
         self._checkpoint_time, self._kept_version = time.monotonic(), self.version
         self._balance = Balance(self.grid.n_cells, self.crew.world.size, self.step_index)
+        if checkpoint and self.crew.world.size > 1 and self.model.needs.unit == "cells":
+            even = self._balance.begin(Partition(tuple(self._part.bounds)), self.folder)
+            if even:
+                self._cut(even.bounds, checkpoint.path)
         self._tell("resumed" if checkpoint else "started", f"at {self.date}")
         if checkpoint is None:
             for kind, text in (
@@ -357,8 +361,10 @@ class Simulation:
 
     def recut(self, bounds: Sequence[int]) -> None:
         """Gives the ranks other shares of the cells: rank r those from bounds[r] to bounds[r + 1]. Results do not depend on it."""
-        path = self.checkpoint()
-        self._order("recut", bounds=[int(bound) for bound in bounds], output=str(self.folder.output), checkpoint=str(path))
+        self._cut(bounds, self.checkpoint())
+
+    def _cut(self, bounds: Sequence[int], checkpoint: Path) -> None:
+        self._order("recut", bounds=[int(bound) for bound in bounds], output=str(self.folder.output), checkpoint=str(checkpoint))
         self.outputs, self._reader = self._part.outputs, self._part.reader
 
     def _rebalance(self) -> None:
@@ -366,6 +372,7 @@ class Simulation:
         now = Partition(tuple(self._part.bounds))
         moving = Moving(checkpoint_size(self.model) // max(len(self._part.deal.mine), 1), pause=2 * self._keeper.seconds)
         better = self._balance.better(now, self._order("tell_busy"), self.step_index, self.steps, moving)
+        self.outputs.writer.do(lambda: self._balance.keep(self.folder))
         if better is not None:
             uneven = imbalance(self._balance.lattice.loads(now))
             self._tell("note", f"Shares are cut anew: the ranks were uneven by {100 * uneven:.0f} %.")

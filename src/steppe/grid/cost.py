@@ -6,7 +6,7 @@
 Advice only: results never depend on it, so it may hold clocks. One rank decides, and the others are told the bounds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,15 @@ class CostLattice:
         self._evidence = self._evidence * decay + 1.0 - decay
         new = self._of_buckets(known * np.repeat(ratio, sizes))
         self._picoseconds += (1.0 - decay) / self._evidence * (new - self._picoseconds)
+
+    def kept(self) -> dict[str, Any]:
+        """All that is known, for a file; `recall` takes it."""
+        return {"cells": self.n_cells, "evidence": self._evidence, "picoseconds": np.rint(self._picoseconds).astype(int).tolist()}
+
+    def recall(self, kept: Mapping[str, Any]) -> None:
+        """Takes what an earlier run measured; of other cells, nothing."""
+        if kept.get("cells") == self.n_cells:
+            self._picoseconds, self._evidence = np.array(kept["picoseconds"], float), float(kept["evidence"])
 
     def weights(self) -> NDArray[np.int64]:
         """Whole picoseconds a step of each cell, (cells,), for `Partition.cells`."""

@@ -6,6 +6,7 @@ queensland/
   output.zarr        maps and series
   checkpoints/       the newest few
   progress.json      how far the output can be read, and the state of the run; replaced whole
+  costs.json         what cells cost to compute, as many ranks found: where the next session cuts them
   log.jsonl          what happened, a line each
   lock               held while a process writes here
   branches/<name>/   a run folder each: what-if runs that share the output of the time before
@@ -22,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from steppe.errors import Failure, FolderError
+from steppe.errors import DamagedError, Failure, FolderError
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.identity import Identity, check_identity, run_id
 from steppe.io.output import mark
@@ -36,6 +37,7 @@ OWN = (
     "output.zarr.json",
     "checkpoints",
     "progress.json",
+    "costs.json",
     "log.jsonl",
     "parent.json",
     "branches",
@@ -158,6 +160,17 @@ class RunFolder:
     def write_run(self, text: str) -> None:
         """Keeps the run file as it was started."""
         write_durable(self.path / "run.toml", text.encode())
+
+    def keep_costs(self, costs: Mapping[str, Any]) -> None:
+        """Keeps what cells cost, for the next session."""
+        write_sealed(self.path / "costs.json", costs)
+
+    def costs(self) -> dict[str, Any]:
+        """What an earlier session kept; nothing where that cannot be read, since no result depends on it."""
+        try:
+            return read_sealed(self.path / "costs.json", "Remove it.")
+        except (OSError, DamagedError):
+            return {}
 
     def drop_output(self) -> None:
         """Removes what a start that was killed before its first checkpoint left of the store."""

@@ -2,7 +2,7 @@
 
 import ctypes
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -233,11 +233,12 @@ def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), dia
     """The `MachineCode` of a loop, compiled anew (imports Numba)."""
     from numba import types as numba_types
 
-    from steppe.kernels.compiling import compiled, inline, machine_code, separate
+    from steppe.kernels.compiling import inline, machine_code, separate
     from steppe.kernels.intrinsics import INTRINSICS, float64_pointer, greater, lesser, pointer
 
     namespace: dict[str, Any] = {group: model.groups[group] for group in model.arguments if group != "Options"}
-    namespace |= {"Options": model.groups.get("Options"), "step": compiled(model.step, real), "Real": real}
+    step = _translated(model.step, real, fingerprint(model.step, in_memory))
+    namespace |= {"Options": model.groups.get("Options"), "step": step, "Real": real}
     namespace |= {"inline": inline, "separate": separate, "pointer": pointer, "lesser": lesser, "greater": greater}
     namespace |= {"B": block, "S": row_length(block), "T": turn(real)}
     namespace |= {
@@ -255,6 +256,14 @@ def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), dia
     kinds = {name: types.CPointer(getattr(types, name)) for name in ("int16", "int32", "int64", "float32", "float64")}
     kinds |= {"real": kinds[real.__name__], "number": types.int64}
     return machine_code(namespace["kernel"], tuple(kinds[to] for to in PARAMETERS.values()), apart="advance")
+
+
+@lru_cache(4)
+def _translated(step: Callable[..., Any], real: Any, key: str) -> Any:
+    """The step as Numba's function, which most of the time is spent on, for all kernels of a model. key: of what it is made of now."""
+    from steppe.kernels.compiling import compiled
+
+    return compiled(step, real)
 
 
 __all__ = ["BLOCK", "OPERATIONS", "TODAY", "CellKernel", "CellStep", "Record", "Rows", "Window", "compile_loop"]
