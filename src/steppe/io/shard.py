@@ -35,7 +35,8 @@ FILTERS = {"shuffle": blosc.SHUFFLE, "bitshuffle": blosc.BITSHUFFLE}
 CODECS = {"lz4": 5, "zstd": 6}  # what blosc compresses with, and how hard it tries; zstd is for what is kept and seldom read
 ABSENT = 2**64 - 1  # offset and length of a chunk that was never written; Zarr specification ZEP 2
 RESIDUE = 0x48674BC7  # CRC32C of any bytes followed by their own little-endian CRC32C; RFC 3720 B.4 names the polynomial
-DIRECT, BLOCK = 1 << 18, 4096  # bytes from which a file is written past the system's cache, and of which its pieces are multiples
+DIRECT = range(1 << 18, 1 << 26)  # bytes of files that are written past the system's cache: no small ones, and memory stays bounded
+BLOCK = 4096  # bytes of which they are multiples on their way
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 _room = threading.local()  # of each thread that writes: memory to write from, used again
@@ -248,11 +249,11 @@ def _write_whole(path: Path, parts: Sequence[bytes], durable: bool, aside: Path 
 def _write_past_cache(path: Path, parts: Sequence[bytes], durable: bool) -> bool:
     """Writes a large file from aligned memory to the disk itself; False where the file is small or the system has no way to.
 
-    It takes a third of the processor's time of copying into the system's cache, leaves the weather there, and little for a commit to
+    It takes less of the processor's time than copying into the system's cache, leaves the weather there, and little for a commit to
     wait for.
     """
     length = sum(map(len, parts))
-    if length < DIRECT or not hasattr(os, "O_DIRECT"):
+    if length not in DIRECT or not hasattr(os, "O_DIRECT"):
         return False
     whole = -(-length // BLOCK) * BLOCK
     if len(getattr(_room, "memory", b"")) < whole:
