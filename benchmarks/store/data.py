@@ -54,6 +54,14 @@ def copies() -> dict[str, Path]:
     return made
 
 
+def archived(store: Path) -> Path:
+    """The small copy of a store, made once."""
+    path = FOLDER / "store-archive.zarr"
+    if not path.exists():
+        output([STEPPE, "forcing", "archive", str(store), str(path)])
+    return path
+
+
 def _linked(source: str, target: str) -> None:
     try:
         os.link(source, target)

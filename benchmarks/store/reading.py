@@ -17,7 +17,7 @@ from benchmarks.pasture import Kernel, make_case
 from benchmarks.peers import peer_python
 from benchmarks.queensland import run_file
 from benchmarks.rounds import alternate, measured, output, pinned, ratio, thread_seconds
-from benchmarks.store.data import copies, netcdf, shards_size, size
+from benchmarks.store.data import archived, copies, netcdf, shards_size, size
 from steppe.clock import Clock
 from steppe.engine import Plan, Simulation, read_run_file
 from steppe.io import ForcingReader, ForcingStore
@@ -292,10 +292,12 @@ def sizes(stores: dict[str, Path], files: Path) -> list[Figure]:
     """Bytes beside plain integers, and beside NetCDF with all cells of the box."""
     store = ForcingStore.open(stores["shards"])
     raw, shards, bits = raw_bytes(store), shards_size(store), size(stores["bits"] / "pack")
+    small = shards_size(ForcingStore.open(archived(stores["shards"])))
     return [
         Figure("7  shards / plain integers", shards / raw, at_most=0.40, note=f"{shards / 1e6:.0f} of {raw / 1e6:.0f} MB"),
         Figure("7  bits / plain integers", bits / raw, at_most=0.35, note=f"{bits / 1e6:.0f} MB"),
         Figure("7  shards / NetCDF, deflate 4", shards / size(files), at_most=1.15, note=f"{size(files) / 1e6:.0f} MB"),
+        Figure("7  archive / NetCDF, deflate 4", small / size(files), at_most=0.70, note=f"{small / 1e6:.0f} MB"),
     ]
 
 

@@ -26,7 +26,7 @@ from steppe.io import Checkpoint, Draft, OutputWriter, create_store, open_result
 from steppe.io.contents import Digests, Stretch
 from steppe.io.output import SPEED
 from steppe.io.output_array import bitround
-from steppe.io.shard import FILTERS, LEVEL, Layout, write_shard
+from steppe.io.shard import CODECS, FILTERS, Layout, write_shard
 
 VARIABLES = ["growth", "soil_water_index", "total_standing_dry_matter"]
 STATE = (30, 280_000)  # fields and cells of Australia on 0.05 degree, float64
@@ -180,7 +180,7 @@ def shards(years: int, rounds: int) -> list[Figure]:
         begin = time.process_time()
         for number, values in enumerate(records):
             with open(place / f"bare-{number}", "wb", buffering=0) as file:
-                file.write(blosc.compress(values, b"lz4", LEVEL, FILTERS["shuffle"], 0, 4))
+                file.write(blosc.compress(values, b"lz4", CODECS["lz4"], FILTERS["shuffle"], 0, 4))
         return time.process_time() - begin
 
     def rounded() -> float:

@@ -1,8 +1,11 @@
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from steppe.comm import World, run_threads
 from steppe.errors import DamagedError, Failure, FolderError, NoSpaceError
@@ -80,6 +83,43 @@ def test_any_number_of_ranks_writes_the_same_bytes(tmp_path: Path, bounds: tuple
     whole = Checkpoint.seal(aside, parts[0][0], digests, {"date": "1990-02-01", "records": {"growth": 31}}, IDENTITY)
     for name in ("arrays.bin", "manifest.json"):
         assert (whole / name).read_bytes() == (alone / name).read_bytes()
+
+
+@settings(deadline=None, max_examples=25)
+@given(of=st.lists(st.integers(0, 3), min_size=700, max_size=700), then=st.lists(st.integers(0, 2), min_size=700, max_size=700))
+def test_cells_may_lie_anywhere_among_the_ranks_that_write_and_those_that_read(of: list[int], then: list[int]) -> None:
+    """Boxes of a model with neighbours: a rank has some columns of many tiles, and writes tiles that are not beside each other."""
+    numbers = np.random.default_rng(1)
+    arrays = {
+        "a": numbers.normal(size=700),
+        "b": numbers.integers(0, 9, (2, 700)).astype("int16"),
+        "c": np.array(3.5),
+        "d": numbers.random(700) < 0.5,
+    }
+
+    def dealt(ranks: list[int]) -> list[np.ndarray]:
+        return [np.flatnonzero(np.array(ranks) == rank) for rank in range(max(ranks) + 1)]
+
+    with TemporaryDirectory() as folder:
+        alone = write_checkpoint(Path(folder, "alone"), 1, arrays, {}, {})
+        aside, cells = Checkpoint.begin(Path(folder, "ranks"), 1), dealt(of)
+
+        def rank(world: World) -> tuple[Contents, dict[int, bytes]]:
+            mine, draft = cells[world.rank], Draft()
+            draft.copy(
+                {name: values[..., mine] if values.ndim else values for name, values in arrays.items()}, Deal(700, world.rank, cells)
+            )
+            draft.exchange(world)
+            return draft.contents, draft.write(aside)
+
+        parts = run_threads(len(cells), rank)
+        path = Checkpoint.seal(aside, parts[0][0], {tile: digest for _, part in parts for tile, digest in part.items()}, {}, {})
+        for name in ("arrays.bin", "manifest.json"):
+            assert (path / name).read_bytes() == (alone / name).read_bytes()
+        found = Checkpoint.open(path, {})
+        for number, mine in enumerate(dealt(then)):
+            for name, values in found.load(Deal(700, number, dealt(then))).items():
+                np.testing.assert_array_equal(values, arrays[name][..., mine] if values.ndim else arrays[name])
 
 
 def test_the_bytes_are_the_same_again(tmp_path: Path) -> None:

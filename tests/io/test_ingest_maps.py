@@ -8,9 +8,10 @@ import xarray
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steppe.clock import Clock
 from steppe.errors import DamagedError, ForcingError
 from steppe.grid import Lattice, Points, Raster, read_lattice
-from steppe.io import ForcingStore
+from steppe.io import Axis, ForcingReader, ForcingStore
 from steppe.io.ingest import Choices, Product, ingest_maps, map_transfer
 from steppe.io.ingest.regrid import Regrid
 from tests.io.daily_maps import LAT, LON, known_maps, write_maps, write_year
@@ -263,3 +264,55 @@ def test_an_ingest_that_was_killed_begins_anew(year, tmp_path):
     ingest(year, tmp_path / "w.zarr")
     assert not left.exists()
     assert ForcingStore.open(tmp_path / "w.zarr").n_cells == 42
+
+
+def weekly(path: Path, weeks: int, lengths: list[int] | None = None, units: str = "mm d-1", start: str = "1990-01-01") -> Path:
+    """Maps of pan evaporation, a week each."""
+    stops = np.cumsum(lengths or [7] * weeks)
+    bounds = np.stack([np.append(0, stops[:-1]), stops], axis=1).astype(np.float64)
+    maps_ = {"evap_pan": known_maps("evap_pan", weeks)}
+    return write_maps(path, maps_, start=start, units={"evap_pan": units}, time=bounds.mean(axis=1), bounds=bounds)
+
+
+def test_weekly_maps_keep_their_weeks_beside_daily_ones(tmp_path):
+    rain = write_maps(tmp_path / "rain.nc", {"daily_rain": known_maps("daily_rain", 365)})
+    pan = [weekly(tmp_path / "a.nc", 26), weekly(tmp_path / "b.nc", 26, [7] * 25 + [8], start="1990-07-02")]
+    report = ingest([rain, *pan], tmp_path / "w.zarr", day_shift={"rain": 0})
+    assert report.days == 365
+    store = ForcingStore.open(tmp_path / "w.zarr")
+    assert (store["rain"].axis.rows, store["pan"].axis.rows, store["pan"].axis.name) == (365, 52, "time_weekly")
+    np.testing.assert_array_equal(store["pan"].axis.starts, Axis.weekly(store["rain"].axis.first, 365).starts)
+    expected = np.concatenate([cells_of(known_maps("evap_pan", 26)[:, ::-1], tmp_path / "w.zarr")] * 2)
+    np.testing.assert_allclose(values(tmp_path / "w.zarr", "pan"), expected, atol=1e-5)
+    reader = ForcingReader(tmp_path / "w.zarr", range(42), ["rain", "pan"], Clock.daily("1990-01-01"))
+    first = reader.pieces(range(365))[0]
+    _, packed = next(iter(reader.stream(range(42)).tiles(first)))
+    rows = packed.row_of[1]
+    assert [int(rows[day] - rows[0]) for day in (0, 6, 7, 13, 14)] == [0, 0, 1, 1, 2]
+    reader.close()
+
+
+def test_a_period_cuts_weeks_off_and_other_weeks_have_an_axis_of_their_own(tmp_path):
+    bounds = np.array([[9 * k, 9 * k + 9] for k in range(5)], float)
+    vp = write_maps(tmp_path / "vp.nc", {"vp": known_maps("vp", 5)}, time=bounds.mean(axis=1), bounds=bounds)
+    ingest([weekly(tmp_path / "a.nc", 8), vp], tmp_path / "w.zarr", start="1990-01-03", end="1990-02-10", day_shift={})
+    store = ForcingStore.open(tmp_path / "w.zarr")
+    pan, vapour = store["pan"].axis, store["vp"].axis
+    assert (pan.first, pan.stop) == (vapour.first, vapour.stop)
+    assert {pan.name, vapour.name} == {"time_weekly", "time_weekly_2"}
+    assert list(pan.stops - pan.starts) == [5, 7, 7, 7, 7, 6]
+    assert list(vapour.stops - vapour.starts) == [7, 9, 9, 9, 5]
+
+
+def test_weeks_that_lack_or_come_twice_and_months_are_refused(tmp_path):
+    files = [weekly(tmp_path / "a.nc", 4), weekly(tmp_path / "b.nc", 4, start="1990-02-05")]
+    with pytest.raises(ForcingError, match=r"pan lacks 7 of the 63 days .* 1990-01-29 to 1990-02-04\..* weeks are not filled"):
+        ingest(files, tmp_path / "w.zarr", fill="previous", day_shift={})
+    with pytest.raises(ForcingError, match=r"both hold pan of 1990-01-25 \(1 such"):
+        ingest([files[0], weekly(tmp_path / "c.nc", 4, start="1990-01-25")], tmp_path / "w.zarr", day_shift={})
+    with pytest.raises(ForcingError, match="is of 31 days, expected daily or weekly maps"):
+        ingest([weekly(tmp_path / "d.nc", 2, [31, 28])], tmp_path / "w.zarr", day_shift={})
+    daily = write_maps(tmp_path / "e.nc", {"evap_pan": known_maps("evap_pan", 7)}, start="1990-01-29")
+    with pytest.raises(ForcingError, match="pan has daily and weekly maps in 2 files"):
+        ingest([files[0], daily], tmp_path / "w.zarr", day_shift={"pan": 0})
+    assert not (tmp_path / "w.zarr").exists()

@@ -1,4 +1,4 @@
-"""`steppe forcing`: checking forcing stores, and making them fast."""
+"""`steppe forcing`: checking forcing stores, making them fast, making them small."""
 
 import json as json_format
 import sys
@@ -87,3 +87,33 @@ def pack(
         made = pack_store(store, "raw" if raw else "bits" if bits else None, lambda done, of: progress(done / of))
     times = made.bytes / made.of if made.of else 0.0
     sys.stdout.write(f"{made.files} files, {made.kind}, {made.bytes / 1e6:,.0f} MB: {times:.2f} times the shards.\n")
+
+
+@forcing.command
+def archive(store: Path, target: Path, /, *, quiet: bool = False) -> None:
+    """Make a small copy of a forcing store, for keeping.
+
+    The same values under a slower codec (zstd): a third to a half smaller, read three times slower. Runs take it like any forcing store,
+    and after `steppe forcing pack` as fast as any; a run that was begun on the one store does not go on with the other.
+
+    Examples:
+
+        steppe forcing archive weather.zarr kept.zarr
+
+    Parameters
+    ----------
+    store
+        The forcing store.
+    target
+        The store to make.
+    quiet
+        No progress, and no size.
+    """
+    from steppe.io import archive_store
+
+    with Bar("files", quiet) as progress:
+        made = archive_store(store, target, progress)
+    if not quiet:
+        sys.stdout.write(
+            f"{target}: {made.files} files, {made.after / 1e6:,.1f} MB: {made.after / max(made.before, 1):.2f} times the shards.\n"
+        )

@@ -1,5 +1,6 @@
 """Files: forcing read ahead, results written behind, checkpoints, folders. All is written whole or not at all, and verified when read."""
 
+from steppe.io.archive import archive_store
 from steppe.io.axis import Axis
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.contents import Contents
@@ -40,6 +41,7 @@ __all__ = [
     "RunFolder",
     "Spent",
     "SpreadReader",
+    "archive_store",
     "check_pack",
     "choose_spread",
     "create_store",

@@ -32,10 +32,11 @@ from steppe.errors import DamagedError, Failure, Mistake, NoSpaceError
 Array = NDArray[Any]
 
 FILTERS = {"shuffle": blosc.SHUFFLE, "bitshuffle": blosc.BITSHUFFLE}
-LEVEL = 5
+CODECS = {"lz4": 5, "zstd": 6}  # what blosc compresses with, and how hard it tries; zstd is for what is kept and seldom read
 ABSENT = 2**64 - 1  # offset and length of a chunk that was never written; Zarr specification ZEP 2
 RESIDUE = 0x48674BC7  # CRC32C of any bytes followed by their own little-endian CRC32C; RFC 3720 B.4 names the polynomial
-DIRECT, BLOCK = 1 << 18, 4096  # bytes from which a file is written past the system's cache, and of which its pieces are multiples
+DIRECT = range(1 << 18, 1 << 26)  # bytes of files that are written past the system's cache: no small ones, and memory stays bounded
+BLOCK = 4096  # bytes of which they are multiples on their way
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 _room = threading.local()  # of each thread that writes: memory to write from, used again
@@ -45,12 +46,16 @@ blosc.use_threads = False
 
 
 class Layout(NamedTuple):
-    """How an array is cut: chunk and shard as (steps, cells), a shard being a multiple of a chunk; shuffle "shuffle" or "bitshuffle"."""
+    """How an array is cut and coded: chunk and shard as (steps, cells), a shard being a multiple of a chunk.
+
+    shuffle: "shuffle" or "bitshuffle". codec: of `CODECS`.
+    """
 
     chunk: tuple[int, int]
     shard: tuple[int, int]
     dtype: str
     shuffle: str
+    codec: str = "lz4"
 
     @property
     def chunks(self) -> tuple[int, int]:
@@ -74,7 +79,6 @@ def create_array(
     from zarr import create_array as create
     from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec
 
-    typesize = np.dtype(layout.dtype).itemsize
     files: dict[str, Any] = {}
     create(
         _memory(files),
@@ -83,7 +87,7 @@ def create_array(
         shards=layout.shard,
         dtype=layout.dtype,
         serializer=BytesCodec(endian="little"),
-        compressors=[BloscCodec(cname="lz4", clevel=LEVEL, shuffle=_filter(layout), typesize=typesize), Crc32cCodec()],
+        compressors=[BloscCodec(**compression(layout), typesize=np.dtype(layout.dtype).itemsize), Crc32cCodec()],
         fill_value=fill,
         attributes=dict(attributes),
         dimension_names=list(dimensions),
@@ -179,13 +183,14 @@ def layout_of(group_path: Path, name: str) -> Layout:
             and sharding.get("index_location", "end") == "end"
             and to_bytes["configuration"]["endian"] == "little"
             and settings["shuffle"] in FILTERS
+            and settings["cname"] in CODECS
             and len(shard) == 2
         )
     except (KeyError, IndexError, ValueError, TypeError):
         known = False
     if not known:
         raise Mistake(f'"{path}" describes an array that Steppe did not write: its codecs differ. Make the store with `steppe ingest`.')
-    return Layout((chunk[0], chunk[1]), (shard[0], shard[1]), described["data_type"], settings["shuffle"])
+    return Layout((chunk[0], chunk[1]), (shard[0], shard[1]), described["data_type"], settings["shuffle"], settings["cname"])
 
 
 def write_durable(path: Path, data: bytes, aside: Path | None = None) -> None:
@@ -244,11 +249,11 @@ def _write_whole(path: Path, parts: Sequence[bytes], durable: bool, aside: Path 
 def _write_past_cache(path: Path, parts: Sequence[bytes], durable: bool) -> bool:
     """Writes a large file from aligned memory to the disk itself; False where the file is small or the system has no way to.
 
-    It takes a third of the processor's time of copying into the system's cache, leaves the weather there, and little for a commit to
+    It takes less of the processor's time than copying into the system's cache, leaves the weather there, and little for a commit to
     wait for.
     """
     length = sum(map(len, parts))
-    if length < DIRECT or not hasattr(os, "O_DIRECT"):
+    if length not in DIRECT or not hasattr(os, "O_DIRECT"):
         return False
     whole = -(-length // BLOCK) * BLOCK
     if len(getattr(_room, "memory", b"")) < whole:
@@ -319,12 +324,19 @@ def shard_path(group_path: Path, name: str, index: tuple[int, int]) -> str:
     return f"{group_path}/{name}/c/{index[0]}/{index[1]}"
 
 
-def _filter(layout: Layout) -> Any:
+def compression(layout: Layout) -> dict[str, Any]:
+    """How blosc compresses the chunks of an array, as its description says it.
+
+    Raises
+    ------
+    Failure
+        It is no layout.
+    """
     if layout.shuffle not in FILTERS or any(shard % chunk for shard, chunk in zip(layout.shard, layout.chunk, strict=True)):
         raise Failure(
             f"{layout} is no layout: a shard is a multiple of a chunk, shuffle one of {', '.join(FILTERS)}. This is a defect of Steppe."
         )
-    return layout.shuffle
+    return {"cname": layout.codec, "clevel": CODECS[layout.codec], "shuffle": layout.shuffle}
 
 
 def _encode(block: Array, layout: Layout) -> bytes:
@@ -333,7 +345,7 @@ def _encode(block: Array, layout: Layout) -> bytes:
         whole[: block.shape[0], : block.shape[1]] = block
         block = whole
     little = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("<"))
-    coded: bytes = blosc.compress(little, b"lz4", LEVEL, FILTERS[layout.shuffle], 0, little.itemsize)
+    coded: bytes = blosc.compress(little, layout.codec.encode(), CODECS[layout.codec], FILTERS[layout.shuffle], 0, little.itemsize)
     return coded
 
 

@@ -1,6 +1,7 @@
 """Units of forcing: how people spell them, and the straight line that leads from one to another.
 
-A forcing value holds for one day, so an amount ("mm") and a rate per day ("mm d-1") are the same number, and 1 kg m-2 of water is 1 mm.
+A forcing value mostly holds for one day, so an amount ("mm") and a rate per day ("mm d-1") are the same number, and 1 kg m-2 of water is
+1 mm.
 """
 
 from typing import NamedTuple
@@ -24,6 +25,9 @@ SPELLINGS = {
 }
 
 
+AMOUNTS = {"mm", *(of + "m" + by for of in ("kg ", "MJ ", "J ") for by in ("-2", "**-2")), "kg/m2", "MJ/m2", "MJ/m^2", "J/m2"}
+
+
 class Conversion(NamedTuple):
     """wanted = found x factor + offset."""
 
@@ -32,6 +36,21 @@ class Conversion(NamedTuple):
 
 
 SAME = Conversion(1.0, 0.0)
+
+
+def check_rate(found: str, wanted: str, where: str) -> None:
+    """Nothing, when a value of several days in unit `found` can only be a mean: of a week an amount and a rate are not the same number.
+
+    Raises
+    ------
+    ForcingError
+        It may be an amount.
+    """
+    if found.strip() in AMOUNTS and wanted.endswith(" d-1"):
+        raise ForcingError(
+            f'{where}: weekly maps in "{found}" may be sums or daily means; nothing tells which. Make them means, in '
+            f'"{wanted}", and say so in their units.'
+        )
 
 
 def conversion(found: str, wanted: str, where: str) -> Conversion:

@@ -20,14 +20,19 @@ ALIASES = {"gregorian": "standard", "proleptic_gregorian": "standard", "365_day"
 MAGIC = (b"CDF", b"\x89HDF")  # of NetCDF 3 and 4
 CHUNK_CACHE = 4_000_000  # bytes a variable; the library's own 64 MB are of no use to who reads every chunk once
 ROUNDING = 1e-5  # [d] of a time in single precision or in seconds
+LONGEST = 9  # days of a map: weeks, of which the last of a year may have the days that remain
 
 Floats = NDArray[np.float32]
 
 
 class Days(NamedTuple):
-    """The days that the maps of a file hold for, counted from 1850-01-01 in a calendar, (maps,). source: "time bounds" or "time stamps"."""
+    """The days that the maps of a file hold for: numbers, the first of each, counted from 1850-01-01 in a calendar; lengths; (maps,).
+
+    source: "time bounds" or "time stamps".
+    """
 
     numbers: NDArray[np.int64]
+    lengths: NDArray[np.int64]
     calendar: str
     source: str
 
@@ -72,7 +77,7 @@ class CfFile:
         Raises
         ------
         ForcingError
-            The time is no CF time, a map is not of one day, or days are not there once and in order.
+            The time is no CF time, a map is neither of a day nor of a week, or days are not there once and in order.
         """
         time = self._time_of(self._dataset[name])
         assert time is not None
@@ -134,29 +139,31 @@ class CfFile:
             raise ForcingError(f'"{self.path}" holds no day: "{time}" is empty.')
         bounds = self._dataset.variables.get(stamps.attrs.get("bounds", ""))
         if bounds is None:
-            numbers, source = np.floor(self._numbers(stamps, stamps.values, calendar) + ROUNDING), "time stamps"
+            low = np.floor(self._numbers(stamps, stamps.values, calendar) + ROUNDING)
+            lengths, source = np.ones(low.size, np.int64), "time stamps"
         else:
             low, high = self._numbers(stamps, np.asarray(bounds.values), calendar).T
-            wrong = np.flatnonzero(np.abs(high - low - 1.0) > ROUNDING)
+            lengths, source = np.rint(high - low).astype(np.int64), "time bounds"
+            wrong = np.flatnonzero((np.abs(high - low - lengths) > ROUNDING) | (lengths < 1) | (lengths > LONGEST))
             if wrong.size:
                 at = int(wrong[0])
                 raise ForcingError(
-                    f'"{self.path}": the map of {day_name(int(low[at]), calendar)} is of {high[at] - low[at]:g} days, expected daily maps. '
-                    "Make them daily first."
+                    f'"{self.path}": the map of {day_name(int(low[at]), calendar)} is of {high[at] - low[at]:g} days, expected daily or '
+                    "weekly maps. Make them daily first."
                 )
-            numbers, source = np.floor((low + high) / 2.0 + ROUNDING), "time bounds"
-        days = numbers.astype(np.int64)
+            low = np.floor(low + 0.5 + ROUNDING)  # the day that holds most of the first 24 hours
+        days = low.astype(np.int64)
         steps = np.diff(days)
-        wrong = np.flatnonzero(steps < 1)
+        wrong = np.flatnonzero(steps < lengths[:-1])
         if wrong.size:
             at = int(wrong[0])
             name, before = day_name(int(days[at + 1]), calendar), day_name(int(days[at]), calendar)
-            what = "comes twice" if steps[at] == 0 else f"comes after {before}"
+            what = "comes twice" if 0 <= steps[at] < lengths[at] else f"comes after {before}"
             raise ForcingError(
                 f'"{self.path}": {name} {what} (map {at + 2} of {days.size}; {wrong.size} such). '
                 "Every day must be there once, in order; make sub-daily maps daily first."
             )
-        return Days(days, calendar, source)
+        return Days(days, lengths, calendar, source)
 
     def _numbers(self, stamps: "xarray.DataArray", values: NDArray[Any], calendar: str) -> NDArray[np.float64]:
         """Times as days since 1850-01-01."""

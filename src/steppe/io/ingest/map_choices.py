@@ -14,7 +14,7 @@ from steppe.io.ingest.cf_file import CfFile
 from steppe.io.ingest.cf_names import weather_name
 from steppe.io.ingest.map_series import MapSeries, Part
 from steppe.io.ingest.regrid import METHODS
-from steppe.io.units import conversion
+from steppe.io.units import check_rate, conversion
 from steppe.variable import Role, Variable
 
 FILLS = ("climatology", "previous")
@@ -87,6 +87,8 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
             units = choices.units.get(name, attributes.get("units"))
             if units is None:
                 raise ForcingError(f"{where} has no units. Add the attribute, or say it: --units {name}=UNIT; units are never guessed.")
+            if file.days(source).lengths.max() > 1:
+                check_rate(str(units), variable.units, where)
             parts[name].append(Part(file, source, conversion(str(units), variable.units, where)))
     for ours, theirs in choices.names.items():
         if theirs not in seen:
@@ -163,5 +165,5 @@ def choose_axis(series: Mapping[str, MapSeries], choices: Choices) -> Axis:
                 "Calendars are never converted; give files of one calendar."
             )
     start = choices.start or day_name(max(int(one.days[0]) for one in series.values()), first.calendar)
-    end = choices.end or day_name(min(int(one.days[-1]) for one in series.values()), first.calendar)
+    end = choices.end or day_name(min(one.last for one in series.values()), first.calendar)
     return Axis.of_days(start, end, first.calendar)

@@ -30,13 +30,14 @@ class Part(NamedTuple):
 class MapSeries:
     """A variable of the store, through the files that hold it.
 
-    days (days,): rising, from 1850-01-01, moved by `day_shift`. part_of, map_of (days,): which part holds a day, and where in it.
-    day_source: "time bounds" or "time stamps".
+    days (maps,): the first day of each map, rising, from 1850-01-01, moved by `day_shift`; lengths (maps,): how many days it holds for, 1
+    or those of a week. part_of, map_of (maps,): which part holds a map, and where in it. day_source: "time bounds" or "time stamps".
     """
 
     variable: Variable
     parts: Sequence[Part]
     days: NDArray[np.int64]
+    lengths: NDArray[np.int64]
     part_of: NDArray[np.int64]
     map_of: NDArray[np.int64]
     calendar: str
@@ -66,32 +67,66 @@ class MapSeries:
                     f"{variable.name}=-1 credits the day before."
                 )
         days = np.concatenate([its.numbers for its in found]) + (day_shift or 0)
+        lengths = np.concatenate([its.lengths for its in found])
         part_of = np.repeat(np.arange(len(parts)), [its.numbers.size for its in found])
         map_of = np.concatenate([np.arange(its.numbers.size) for its in found])
         order = np.argsort(days, kind="stable")
-        days, part_of, map_of = days[order], part_of[order], map_of[order]
-        twice = np.flatnonzero(np.diff(days) == 0)
+        days, lengths, part_of, map_of = days[order], lengths[order], part_of[order], map_of[order]
+        twice = np.flatnonzero(np.diff(days) < lengths[:-1])
         if twice.size:
             first, second = (parts[part_of[twice[0] + i]].file.path for i in (0, 1))
             raise ForcingError(
-                f'"{first}" and "{second}" both hold {variable.name} of {day_name(int(days[twice[0]]), found[0].calendar)} '
+                f'"{first}" and "{second}" both hold {variable.name} of {day_name(int(days[twice[0] + 1]), found[0].calendar)} '
                 f"({twice.size} such days). Give each day once."
             )
-        return cls(variable, parts, days, part_of, map_of, found[0].calendar, day_shift or 0, found[0].source)
+        if lengths.min() < lengths.max() and lengths.min() == 1:
+            raise ForcingError(
+                f"{variable.name} has daily and weekly maps in {_said(parts)}. Give one or the other, or ingest a store of each period."
+            )
+        return cls(variable, parts, days, lengths, part_of, map_of, found[0].calendar, day_shift or 0, found[0].source)
 
     @property
     def days_from(self) -> str:
         """What said which day a map is of, in words."""
         return self.day_source + (f" moved by {self.day_shift:+d}" if self.day_shift else "")
 
+    @property
+    def is_daily(self) -> bool:
+        """Whether its maps are of single days."""
+        return int(self.lengths.max()) == 1
+
+    @property
+    def last(self) -> int:
+        """The last day."""
+        return int(self.days[-1] + self.lengths[-1]) - 1
+
+    def weeks_of(self, axis: Axis) -> Axis:
+        """Its own weeks within the days of an axis, cut off at both ends."""
+        inside = (self.days < axis.stop) & (self.days + self.lengths > axis.first)
+        starts, stops = self.days[inside], (self.days + self.lengths)[inside]
+        return Axis("time_weekly", np.maximum(starts, axis.first), np.minimum(stops, axis.stop), self.calendar)
+
     def rows_of(self, axis: Axis, fill: str | None) -> "Rows":
-        """Where the values of each day of an axis come from.
+        """Where the values of each day of an axis come from; for weekly maps, of each week of them within it.
 
         Raises
         ------
         ForcingError
             A day lacks and is not to be filled, or cannot be.
         """
+        if not self.is_daily:
+            weeks = self.weeks_of(axis)
+            there = np.zeros(axis.rows, np.bool_)
+            for start, stop in zip(weeks.starts - axis.first, weeks.stops - axis.first, strict=True):
+                there[start:stop] = True
+            if not there.all():
+                lacking = axis.starts[~there]
+                raise ForcingError(
+                    f"{self.variable.name} lacks {lacking.size} of the {axis.rows} days from {axis.period()}: "
+                    f"{_gaps(lacking, self.calendar)}. It was looked for in {self._files()}. Give the files that hold them; "
+                    "weeks are not filled."
+                )
+            return Rows(self, weeks, np.searchsorted(self.days, weeks.starts, side="right") - 1, {})
         at = np.searchsorted(self.days, axis.starts)
         there = np.append(self.days, -1)[at] == axis.starts
         lacking = axis.starts[~there]
@@ -121,8 +156,7 @@ class MapSeries:
         return found
 
     def _files(self) -> str:
-        first, last = self.parts[0].file.path, self.parts[-1].file.path
-        return f'"{first}"' if len(self.parts) == 1 else f'{len(self.parts)} files, "{first}" to "{last}"'
+        return _said(self.parts)
 
 
 @dataclass(frozen=True)
@@ -183,6 +217,11 @@ class Rows:
         if part.line.offset != 0.0:
             values += np.float32(part.line.offset)
         return values
+
+
+def _said(parts: Sequence[Part]) -> str:
+    first, last = parts[0].file.path, parts[-1].file.path
+    return f'"{first}"' if len(parts) == 1 else f'{len(parts)} files, "{first}" to "{last}"'
 
 
 def _gaps(days: NDArray[np.int64], calendar: str) -> str:

@@ -35,7 +35,7 @@ class Transfer:
 
     def write(self, writer: ForcingWriter, progress: Callable[[float], None]) -> None:
         """Writes all variables."""
-        days = next(iter(self._rows.values())).axis.rows
+        every = sum(rows.axis.rows for rows in self._rows.values())
         done = 0.0
         for name in self._rows:
             blocks = sorted(writer.blocks(name), key=lambda block: (block.steps.start, block.cells.start))
@@ -48,7 +48,7 @@ class Transfer:
                         values = self._checked(name, batch)[:, cells.start : cells.stop]
                         buffer[batch.start - steps.start : batch.stop - steps.start] = values
                         done += len(batch) / len(passes)
-                        progress(done / days / len(self._rows))
+                        progress(done / every)
                     if name == "rain":
                         self._rain += float(buffer.sum(dtype=np.float64))
                     for block in blocks_together:
@@ -84,7 +84,7 @@ class Transfer:
             self._refuse(name, days, values, missing, "a value in every cell", "Correct the file, or take a grid without such cells.")
         limits = f"{variable.low:g} to {variable.high:g} {variable.units}"
         values = self._limited(name, days, values, variable.low, variable.high, limits)
-        if name == "tmin" and "tmax" in self._rows:
+        if name == "tmin" and "tmax" in self._rows and np.array_equal(self._rows["tmax"].axis.starts, self._rows["tmin"].axis.starts):
             tmax = self._values("tmax", days)
             values = self._limited(name, days, values, variable.low, tmax + np.float32(ROUNDING), "not more than tmax of the day")
         return values

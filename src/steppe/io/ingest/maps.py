@@ -1,7 +1,8 @@
-"""`steppe ingest netcdf`, `zarr` and `silo`: daily maps of any CF data set become a forcing store."""
+"""`steppe ingest netcdf`, `zarr` and `silo`: daily and weekly maps of any CF data set become a forcing store."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +41,7 @@ def ingest_maps(
     product: Product,
     progress: Callable[[float], None] | None = None,
 ) -> Report:
-    """Makes a forcing store of daily maps.
+    """Makes a forcing store of daily or weekly maps.
 
     Parameters
     ----------
@@ -71,7 +72,8 @@ def ingest_maps(
         methods = [f"{name}: {ways[name].method}, days from {one.days_from}" for name, one in series.items()]
         notes = [*_turned(opened), *untaken, *left_out, *methods, *_filled(rows, choices)]
         about = _about(opened, files, axis, product, notes)
-        written = [_written(one, axis, ways[name], choices) for name, one in series.items()]
+        axes = _axes(rows)
+        written = [_written(one, axes[name], ways[name], choices) for name, one in series.items()]
         with ForcingWriter(path, target, written, about, axis.calendar) as writer:
             transfer = Transfer(rows, ways, target, choices.clip)
             transfer.write(writer, progress or (lambda part: None))
@@ -113,6 +115,21 @@ def _grid(grid: Grid | None, rows: Mapping[str, Rows], choices: Choices) -> tupl
     active.ravel()[asked.order[~lacking]] = True
     left_out = f"{int(lacking.sum())} of {asked.n_cells} cells of the grid have no values and were left out"
     return _with_mask(asked, active), [] if grid is None else [left_out]
+
+
+def _axes(rows: Mapping[str, Rows]) -> dict[str, Axis]:
+    """The time axis of each variable; those of the same weeks share one, others have names of their own."""
+    known: list[Axis] = []
+    found: dict[str, Axis] = {}
+    for name, one in rows.items():
+        axis = one.axis
+        same = next((each for each in known if np.array_equal(each.starts, axis.starts) and np.array_equal(each.stops, axis.stops)), None)
+        if same is None:
+            like = sum(each.name.startswith(axis.name) for each in known) if not axis.is_daily else 0
+            same = replace(axis, name=f"{axis.name}_{like + 1}") if like else axis
+            known.append(same)
+        found[name] = same
+    return found
 
 
 def _whole(lattice: Lattice) -> Raster | Projected:
@@ -178,6 +195,7 @@ def _written(series: MapSeries, axis: Axis, way: Regrid, choices: Choices) -> Wr
 
 def _write_flags(writer: ForcingWriter, rows: Mapping[str, Rows], fill: str) -> None:
     """Which days of which variables are no data of the source: one bit a variable, (time,)."""
+    rows = {name: one for name, one in rows.items() if one.series.is_daily}  # weeks are not filled
     bits = [1 << i for i in range(len(rows))]
     flags = sum(one.filled.astype(np.int32) * bit for bit, one in zip(bits, rows.values(), strict=True))
     meaning = " ".join(f"{name}_filled" for name in rows)
