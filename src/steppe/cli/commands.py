@@ -7,6 +7,7 @@ COMMANDS = {
     "check": "Read all that a run would read, find all that can be wrong, say what it costs.",
     "run": "Run a run file, or go on with it.",
     "serve": "Serve a run, to be steered and seen while it runs.",
+    "ensemble": "Run many scenarios of a run side by side; the weather is read once for all.",
     "engine": "What a server starts: the computing of a run.",
     "describe": "Show a model: variables, units, parameters, sources.",
     "info": "Show what a run folder or a store holds.",

@@ -1,0 +1,76 @@
+"""`steppe ensemble`: many scenarios of one run."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from steppe.cli.rank import rank_of_run
+from steppe.cli.run import changes_of
+from steppe.cli.stop import Stop
+from steppe.errors import Exit
+
+
+def ensemble(
+    run_file: Path,
+    scenarios: Path,
+    *,
+    output: Path | None = None,
+    set: Annotated[list[str] | None, Parameter(negative=())] = None,
+    quiet: bool = False,
+) -> Exit:
+    """Run many scenarios of a run side by side; the weather is read once for all.
+
+    Ctrl-C finishes the days in work and keeps all states; the same command goes on.
+
+    Examples
+    --------
+    steppe ensemble run.toml stocking.csv
+    mpiexec -n 4 steppe ensemble run.toml stocking.csv
+
+    stocking.csv has a column `name` and one for each state or parameter that differs:
+        name,stocking_rate,animal_weight
+        light,0.05,400
+        heavy,0.2,400
+
+    Parameters
+    ----------
+    run_file
+        The run file, which all have in common.
+    scenarios
+        A table (CSV), or TOML with [[scenario]] tables of a `name` and what to `set`.
+    output
+        The run folder, instead of the run file's; scenario number k lies in branches/k+1 of it, ensemble.json has the list.
+    set
+        KEY=VALUE of the run file, for all scenarios.
+    quiet
+        No progress.
+    """
+    import json
+
+    changes = changes_of(set)
+    if output is not None:
+        changes["output.path"] = json.dumps(str(output.absolute()), ensure_ascii=False)
+    with rank_of_run() as rank:
+        from steppe.cli.progress import Silent, progress
+        from steppe.engine import Crew, Event, Plan, read_run_file
+        from steppe.engine.ensemble import Progress, read_scenarios, run_ensemble
+
+        wanted = read_scenarios(scenarios)
+        plan = Plan.of(read_run_file(run_file, changes), cores=rank.cores)
+        with Stop() as stop, Silent() if quiet else progress(plan.grid.n_cells * len(wanted)) as tell:
+
+            def show(far: Progress) -> None:
+                tell(Event("progress", far.date, far.step, far.steps, far.date))
+
+            crew = Crew(rank.world, stop, rank.where)
+            done = run_ensemble(plan, wanted, crew, show, stop, lambda kind, text: tell(Event(kind, text, 0, plan.steps, "")))
+    folder = Path(plan.run.output.path)
+    if not done:
+        sys.stderr.write("Stopped with all states kept. The same command goes on.\n")
+        return Exit.STOPPED
+    if not quiet:
+        for number, scenario in enumerate(wanted, 2):
+            sys.stdout.write(f"{scenario.name:<20} {folder / 'branches' / str(number)}\n")
+    return Exit.DONE

@@ -1,0 +1,165 @@
+"""Many scenarios of one run, computed side by side by one engine: each piece of weather is read and decoded once for all.
+
+Every scenario is a branch that leaves the run before its first step: its results lie in `branches/<number>/` of the run folder,
+`ensemble.json` says which is whose. A scenario that was computed before is not computed again.
+"""
+
+import csv
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from steppe.control import OPEN_END, Leg, Position
+from steppe.engine.crew import Crew
+from steppe.engine.plan import Plan
+from steppe.engine.stage import Stage
+from steppe.errors import FolderError, Mistake, ModelError, nearest
+
+FILE = "ensemble.json"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A name and what is different: state or parameter -> value, from the first day on, everywhere."""
+
+    name: str
+    set: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far all are: scenarios, steps done of each at least, and of how many."""
+
+    scenarios: int
+    step: int
+    steps: int
+    date: str
+
+
+def read_scenarios(path: Path) -> list[Scenario]:
+    """Scenarios of a file: CSV with a column `name` and one for each variable, or TOML with tables [[scenario]] (name, set).
+
+    Raises
+    ------
+    Mistake
+        The file cannot be read, or a line or table is something else; line and column are named.
+    """
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Mistake(f'The scenarios "{path}" cannot be read: {error}.') from None
+    found = _of_toml(path, text) if path.suffix == ".toml" else _of_csv(path, text)
+    names = [each.name for each in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise Mistake(f'"{path}" has two scenarios called "{name}"; give each its own name.')
+        if not name or not all(letter.isalnum() or letter in "._-" for letter in name):
+            raise Mistake(f'"{path}": the name "{name}" must be of letters, digits, dots, lines and underscores.')
+    if not found:
+        raise Mistake(f'"{path}" has no scenarios. Give it a line for each below the names of the columns.')
+    return found
+
+
+def _of_csv(path: Path, text: str) -> list[Scenario]:
+    rows = [row for row in csv.reader(text.splitlines()) if row and not row[0].startswith("#")]
+    if not rows or rows[0][0].strip() != "name" or len(rows[0]) < 2:
+        raise Mistake(f'"{path}" must begin with a line of column names: name, then states or parameters.')
+    columns = [column.strip() for column in rows[0][1:]]
+    found = []
+    for number, (name, *values) in enumerate(rows[1:], 2):
+        if len(values) != len(columns):
+            raise Mistake(f'"{path}", line {number}: {len(values) + 1} columns, expected {len(columns) + 1}.')
+        try:
+            numbers = [float(value) for value in values]
+        except ValueError as error:
+            raise Mistake(f'"{path}", line {number}: {error}.') from None
+        found.append(Scenario(name.strip(), dict(zip(columns, numbers, strict=True))))
+    return found
+
+
+def _of_toml(path: Path, text: str) -> list[Scenario]:
+    try:
+        content = tomllib.loads(text)
+        return TypeAdapter(list[Scenario]).validate_python(content.get("scenario", []))
+    except tomllib.TOMLDecodeError as error:
+        raise Mistake(f'"{path}" is no TOML: {error}.') from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise Mistake(f'"{path}", [[scenario]] {".".join(map(str, first["loc"]))}: {first["msg"]}.') from None
+
+
+def run_ensemble(
+    plan: Plan,
+    scenarios: Sequence[Scenario],
+    crew: Crew | None = None,
+    tell: Callable[[Progress], None] = lambda progress: None,
+    stop: Callable[[], bool] = lambda: False,
+    say: Callable[[str, str], None] = lambda kind, text: None,
+) -> bool:
+    """Computes all scenarios to the end of the run; True when they got there. The same call goes on with what is unfinished.
+
+    Raises
+    ------
+    ModelError
+        A scenario sets something that cannot be set, or to a value outside its limits; no scenario is computed.
+    FolderError
+        The run folder holds another ensemble.
+    """
+    for scenario in scenarios:
+        for name in scenario.set:
+            if name not in plan.model.variables:
+                hint = nearest(name, plan.model.variables)
+                raise ModelError(f'Scenario "{scenario.name}" sets "{name}", which {plan.model.name} does not have.{hint}')
+    folder = Path(plan.run.output.path)
+    numbers = {scenario.name: number for number, scenario in enumerate(scenarios, 2)}
+    stage = Stage(folder, plan, crew, say)
+    try:
+        content = [{"name": each.name, "set": dict(each.set), "folder": f"branches/{numbers[each.name]}"} for each in scenarios]
+        _check(folder / FILE, content)
+        stage.load(1, [Leg(1, OPEN_END, OPEN_END)])
+        for scenario in scenarios:
+            _begin(stage, numbers[scenario.name], scenario)
+        _write(folder / FILE, content)
+        return _advance(stage, plan, list(numbers.values()), tell, stop)
+    finally:
+        stage.close()
+
+
+def _begin(stage: Stage, number: int, scenario: Scenario) -> None:
+    at = stage.load(number, [Leg(1, 0, 0), Leg(number, OPEN_END, OPEN_END)])
+    for place, (name, value) in enumerate(scenario.set.items(), 1):
+        if at < Position(0, place):
+            outcome = stage.apply(number, place, "set", {"variable": name, "value": value})
+            if not outcome.ok:
+                raise ModelError(f'Scenario "{scenario.name}": {outcome.detail["text"]}')
+
+
+def _advance(stage: Stage, plan: Plan, numbers: Sequence[int], tell: Callable[[Progress], None], stop: Callable[[], bool]) -> bool:
+    while True:
+        steps = {number: stage.position(number).step for number in numbers}
+        first = min(steps.values())
+        tell(Progress(len(numbers), first, plan.steps, f"{plan.clock.date(min(first, plan.steps - 1)):%Y-%m-%d}"))
+        if first == plan.steps or stop():
+            break
+        behind = [number for number in numbers if steps[number] == first]
+        until = min([step for step in steps.values() if step > first], default=plan.steps)
+        stage.advance(behind, until, looked=False)
+    for number in numbers:
+        stage.save(number)
+    return first == plan.steps
+
+
+def _check(path: Path, content: list[dict[str, Any]]) -> None:
+    if path.exists() and json.loads(path.read_text()) != content:
+        raise FolderError(f'"{path.parent}" holds another ensemble. Choose another folder for the output, or remove it.')
+
+
+def _write(path: Path, content: list[dict[str, Any]]) -> None:
+    aside = path.with_suffix(".tmp")
+    aside.write_text(json.dumps(content, indent=2) + "\n")
+    aside.replace(path)

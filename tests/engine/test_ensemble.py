@@ -1,0 +1,107 @@
+"""Scenarios side by side are the runs that each would be alone."""
+
+import numpy as np
+import pytest
+
+import steppe
+from steppe.comm import run_threads
+from steppe.engine import Crew, Plan, obey
+from steppe.engine.ensemble import Scenario, read_scenarios, run_ensemble
+from steppe.errors import FolderError, Mistake, ModelError
+from tests.scenario import copied
+
+SCENARIOS = [Scenario("small", {"capacity": 80.0}), Scenario("large", {"capacity": 200.0, "water": 50.0}), Scenario("as it is", {})]
+
+
+def results(folder) -> dict[str, np.ndarray]:
+    with steppe.open(folder) as found:
+        return {name: np.asarray(values) for name, values in found.data_vars.items()}
+
+
+def alone(scenario, folder, changes) -> dict[str, np.ndarray]:
+    with steppe.Simulation(scenario, folder) as simulation:
+        for name, value in changes.items():
+            simulation.set(name, value)
+        simulation.run()
+    return results(folder)
+
+
+def test_scenarios_are_the_runs_that_each_would_be_alone(scenario, tmp_path):
+    assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS)
+    for number, each in enumerate(SCENARIOS, 2):
+        found = results(scenario.parent / "out" / "branches" / str(number))
+        expected = alone(scenario, tmp_path / str(number), each.set)
+        assert found.keys() == expected.keys()
+        for name, values in found.items():
+            np.testing.assert_array_equal(values, expected[name], err_msg=f"{each.name}: {name}")
+
+
+def test_an_ensemble_that_was_stopped_goes_on(scenario, made_scenario, tmp_path):
+    plan = Plan.of(steppe.read_run_file(scenario))
+    far = []
+    assert not run_ensemble(plan, SCENARIOS, tell=far.append, stop=lambda: bool(far) and far[-1].step > 100)
+    assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS)
+    other = copied(made_scenario, tmp_path / "whole")
+    assert run_ensemble(Plan.of(steppe.read_run_file(other)), SCENARIOS)
+    for number in (2, 3, 4):
+        one, two = (results(each.parent / "out" / "branches" / str(number)) for each in (scenario, other))
+        for name, values in one.items():
+            np.testing.assert_array_equal(values, two[name], err_msg=f"{number}: {name}")
+
+
+def test_ranks_share_the_cells_of_all_scenarios(wide_scenario, made_wide_scenario, tmp_path):
+    def work(world):
+        if world.rank:
+            return obey(world)
+        crew = Crew(world)
+        run_ensemble(Plan.of(steppe.read_run_file(wide_scenario)), SCENARIOS[:2], crew)
+        return crew.dismiss()
+
+    run_threads(2, work)
+    other = copied(made_wide_scenario, tmp_path / "one")
+    run_ensemble(Plan.of(steppe.read_run_file(other)), SCENARIOS[:2])
+    for number in (2, 3):
+        one, two = (results(each.parent / "out" / "branches" / str(number)) for each in (wide_scenario, other))
+        for name, values in one.items():
+            np.testing.assert_array_equal(values, two[name], err_msg=f"{number}: {name}")
+
+
+def test_another_list_of_scenarios_needs_another_folder(scenario):
+    run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS[:1])
+    with pytest.raises(FolderError, match="another ensemble"):
+        run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS[1:])
+
+
+def test_what_no_scenario_can_set_is_said_before_any_is_computed(scenario):
+    with pytest.raises(ModelError, match='Scenario "wrong" sets "capacty".*capacity'):
+        run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("wrong", {"capacty": 1.0})])
+    with pytest.raises(ModelError, match='Scenario "wrong": "capacity" is -5 mm; it must lie between'):
+        run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("wrong", {"capacity": -5.0})])
+    assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("right", {"capacity": 5.0})])
+
+
+def test_scenarios_are_read_from_tables(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("name,capacity,water\nsmall,80,1.5\n# a remark\nlarge,200,50\n")
+    assert read_scenarios(path) == [Scenario("small", {"capacity": 80, "water": 1.5}), Scenario("large", {"capacity": 200, "water": 50})]
+    toml = tmp_path / "s.toml"
+    toml.write_text('[[scenario]]\nname = "small"\nset = { capacity = 80 }\n')
+    assert read_scenarios(toml) == [Scenario("small", {"capacity": 80})]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name,capacity\na,1\na,2\n", "two scenarios"),
+        ("name,capacity\na,x\n", "line 2"),
+        ("name,capacity\na\n", "1 columns, expected 2"),
+        ("capacity,name\n", "column names"),
+        ("name,capacity\n", "no scenarios"),
+        ("name,capacity\na/b,1\n", "must be of letters"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(tmp_path, text, said):
+    path = tmp_path / "s.csv"
+    path.write_text(text)
+    with pytest.raises(Mistake, match=said):
+        read_scenarios(path)
