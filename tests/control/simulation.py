@@ -7,6 +7,7 @@ whose state betrays every action that was lost, repeated, or put in another plac
 from __future__ import annotations
 
 import heapq
+import multiprocessing
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -462,11 +463,18 @@ def play(seed: int, **options: Any) -> Play:
     return made
 
 
-if __name__ == "__main__":
-    first, last = int(sys.argv[1]), int(sys.argv[2])
-    for seed in range(first, last):
-        try:
-            play(seed)
-        except BaseException:
-            print("seed", seed)
-            raise
+def clean(seed: int) -> str:
+    """What is wrong with a seed; nothing, if it is clean."""
+    try:
+        play(seed)
+    except Exception as error:
+        return f"seed {seed}: {error!r}"
+    return ""
+
+
+if __name__ == "__main__":  # python -m tests.control.simulation FIRST LAST
+    seeds = range(int(sys.argv[1]), int(sys.argv[2]))
+    with multiprocessing.Pool() as pool:
+        found = [text for text in pool.imap_unordered(clean, seeds, 10) if text]
+    sys.stdout.write("".join(f"{text}\n" for text in found) or f"{len(seeds):,} seeds, all clean\n")
+    sys.exit(bool(found))
