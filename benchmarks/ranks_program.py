@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.cores import QUIET
 from benchmarks.queensland import FIRST_YEAR, FOLDER
 from steppe.comm import World, open_world
 
@@ -48,7 +49,7 @@ def wake(world: World, quick: bool) -> list[float]:
 
 
 def gather(world: World, quick: bool) -> list[float]:
-    """A variable of all cells to rank 0, and the same by MPI alone with lengths that are known; lower quartiles of calls in turn."""
+    """A variable of all cells to rank 0, and the same by MPI alone with lengths that are known; the quietest tenth of calls in turn."""
     from mpi4py import MPI
 
     return [seconds for cells in CELLS.values() for seconds in _gather(world, MPI.COMM_WORLD, cells, CALLS[quick])]
@@ -69,7 +70,7 @@ def _gather(world: World, comm: "Comm", cells: int, calls: int) -> list[float]:
             begin = time.perf_counter()
             run()
             samples.append(time.perf_counter() - begin)
-    return [float(np.quantile(samples, 0.25)) for samples in times]
+    return [float(np.quantile(samples, QUIET)) for samples in times]
 
 
 def steps(world: World, quick: bool, threads: int = 1) -> list[float]:
