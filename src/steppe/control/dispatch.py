@@ -37,7 +37,8 @@ class Course:
     sent: int = 0  # commands up to this one have been handed over
     blocked: int | None = None  # an action that has no step yet; the others wait behind it
     target: int = -1
-    known: Position = BEGINNING  # what people had seen of it when it was loaded
+    begin: Position = BEGINNING  # where it was loaded
+    known: Position = BEGINNING  # what people had seen of it then
     failed: Failed | None = None
 
 
@@ -96,7 +97,7 @@ class Dispatch:
 
     def ready(self, branch: int, position: Position) -> None:
         """A branch is in the engine's memory, and stands here."""
-        course = self.courses[branch] = Course(position, known=self._journal.known(branch))
+        course = self.courses[branch] = Course(position, begin=position, known=self._journal.known(branch))
         unplaced = self._journal.first_unplaced(branch)
         course.sent = unplaced.seq - 1 if unplaced else self.last
         for each in self._journal.placed(branch, position):
@@ -194,6 +195,10 @@ class Dispatch:
             return False
         return course.position.step >= self.branches[branch].target and not any(self._journal.waiting(kind, branch) for kind in ACTIONS)
 
+    def was_on_its_way(self) -> bool:
+        """Whether a branch was being brought back to where people have seen it, and had moved."""
+        return any(each.position and each.begin < each.position < each.known for each in self.courses.values())
+
     def blame(self) -> str:
         """Which command an engine dies at, again and again."""
         for branch in self.branches.values():
@@ -239,6 +244,8 @@ class Dispatch:
                 limit = min(limit, known.shown_step)
         if not withheld:
             course.sent = self.last
+        if course.position < course.known:
+            limit = min(limit, course.known.step)  # so that it is known when it gets there
         if limit > course.target:
             course.target = limit
             self._send(Target(branch, limit))

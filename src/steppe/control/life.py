@@ -19,6 +19,7 @@ REDIAL = 1.0  # [s] that an engine which outlived the last server has to call
 PAUSES = (0.0, 1.0)  # [s] before it is started again after the first and second death at one place
 PROGRESS = 10  # steps after which a death is the first again
 HEALTHY = 10.0  # [s] of life that do the same
+A_MINUTE = 20  # deaths that are too many, wherever they are
 LINES = 20  # of its log that people see
 
 
@@ -72,6 +73,9 @@ class Owner(Protocol):
     def progress(self) -> int:
         """Grows with every finished step."""
 
+    def was_on_its_way(self) -> bool:
+        """Whether the engine was repeating what an earlier one had done, and had come further than where it began."""
+
     def blame(self) -> str:
         """What an engine that dies again and again dies at."""
 
@@ -111,6 +115,7 @@ class Life:
         self._joined_at = self._heard_at = 0.0
         self._patience = HANGING
         self._deaths_here, self._progress_then = 0, -PROGRESS
+        self._moments: list[float] = []  # of the deaths of the last minute
         self._timers: dict[str, Timer] = {}
         self._log: list[str] = []
         self._closed = False
@@ -128,7 +133,7 @@ class Life:
     def launch(self) -> None:
         """Starts an engine of a run that has none, or failed, now."""
         if self.link is None and self.state in ("absent", "failed"):
-            self.state, self.problem, self._deaths_here = "starting", None, 0
+            self.state, self.problem, self._deaths_here, self._moments = "starting", None, 0, []
             self._launch()
 
     def _launch(self) -> None:
@@ -216,8 +221,12 @@ class Life:
     def _died(self, status: str = "") -> None:
         progress = self._owner.progress()
         lived = self._clock.now() - self._joined_at if self.hello else 0.0
-        first = progress >= self._progress_then + PROGRESS or lived > HEALTHY
-        self._deaths_here = 1 if first else self._deaths_here + 1
+        if progress >= self._progress_then + PROGRESS or lived > HEALTHY:
+            self._deaths_here = 1
+        elif not self._owner.was_on_its_way():
+            self._deaths_here += 1
+        now = self._clock.now()
+        self._moments = [*(moment for moment in self._moments if moment > now - 60), now]
         self._progress_then = progress
         self.deaths += 1
         self._buried = self.epoch
@@ -225,12 +234,13 @@ class Life:
             self._cancel(name)
         self.hello, self._patience = None, HANGING
         self._owner.bereaved()
-        if self._deaths_here > len(PAUSES):
-            self.fail("engine-failed", f"The engine died {self._deaths_here} times {self._owner.blame()}", exit_status=status)
+        if self._deaths_here > len(PAUSES) or len(self._moments) > A_MINUTE:
+            times = len(self._moments) if self._deaths_here <= len(PAUSES) else self._deaths_here
+            self.fail("engine-failed", f"The engine died {times} times {self._owner.blame()}", exit_status=status)
             return
         self.state = "recovering"
         self._owner.told("warning", "The engine has died and is started again.")
-        self._after("launch", PAUSES[self._deaths_here - 1], self._launch)
+        self._after("launch", PAUSES[max(self._deaths_here, 1) - 1], self._launch)
         self._owner.changed()
 
     def fail(self, code: str, text: str, **facts: Any) -> None:

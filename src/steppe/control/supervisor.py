@@ -186,6 +186,10 @@ class Supervisor:
         """Grows with every finished step."""
         return sum(each.shown_step for each in self.dispatch.branches.values())
 
+    def was_on_its_way(self) -> bool:
+        """Whether the engine was repeating what had been done before."""
+        return self.dispatch.was_on_its_way()
+
     def blame(self) -> str:
         """Which command an engine dies at, again and again."""
         return self.dispatch.blame()
