@@ -277,3 +277,34 @@ def test_branches_that_go_together_are_those_that_go_alone_and_read_the_weather_
     for branch in capacities:
         here, there = (folder.parent / "out" / "branches" / str(branch) for folder in (wide_scenario, other))
         assert digest(here) == digest(there)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_what_lies_beyond_the_end_of_a_path_is_forgotten(wide_scenario, uninterrupted, ranks):
+    """In memory, in the ring and on the disk: another action may come there than before."""
+
+    def first(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 50)
+        stage.save(1)
+        to(stage, 100)
+        stage.apply(1, 3, "set", setting("water", 0.0))
+        stage.save(1)
+        to(stage, 390)
+        stage.save(1, pin=True)
+        at = stage.load(1, [Leg(1, 100, 2)])
+        assert at <= (100, 2)
+        to(stage, 100)
+        assert stage.load(1, [Leg(1, 100, 2)]) == (100, 0)
+        to(stage, 120)  # never saved
+
+    def then(stage: Stage) -> None:
+        assert stage.load(1, [Leg(1, 110, 0)]) <= (100, 2)
+        to(stage, 420)
+        stage.save(1)
+
+    on_stage(wide_scenario, first, ranks)
+    names = [path.name for path in (wide_scenario.parent / "out" / "checkpoints").iterdir()]
+    assert all(int(name[:10]) <= 100 and not name.endswith("-3") for name in names)
+    on_stage(wide_scenario, then, 3 - ranks)
+    assert digest(wide_scenario.parent / "out") == uninterrupted

@@ -103,16 +103,18 @@ class Stage:
 
     # ---- positions ------------------------------------------------------------------------------------------------------------------
     def load(self, branch: int, path: Sequence[Leg]) -> Position:
-        """Makes a branch stand as near as possible before the end of its path; gives where. One that is in memory stays where it is.
+        """Makes a branch stand as near as possible before the end of its path; gives where.
+
+        One that is in memory stays where it is, if that is not beyond. What there is beyond the end of its path is forgotten.
 
         Raises
         ------
         DamagedError
             There are checkpoints, and none is whole.
         """
-        known = branch in self._branches.live
+        before = self._branches.live.get(branch)
         on = self._branches.load(branch, [Leg(*leg) for leg in path], int(PATIENCE / self._pace) if self._pace else 0)
-        if not known:
+        if on is not before:
             self._show(on)
         return on.position
 
