@@ -19,11 +19,11 @@ from steppe.comm import Whereabouts, World, agree_on
 from steppe.engine.digest import changed, digest
 from steppe.engine.outputs import Outputs, positions
 from steppe.engine.plan import Plan
+from steppe.engine.requests import Request, cut_of
 from steppe.errors import RangeError, SteppeError
 from steppe.io import Checkpoint, Contents, Draft, ForcingReader, Prediction, SpreadReader, spread_forcing
-from steppe.kernels.sums import binned_sums, total, values_of
+from steppe.kernels.sums import total
 from steppe.models import CellModel, Increment, Inputs, Status, advance_together
-from steppe.view import choose_colours, levels, png
 
 Array = NDArray[Any]
 Together = Callable[[], Any]
@@ -230,29 +230,14 @@ class Part:
 
         return together
 
-    def image(self, name: str, rows: int, columns: int, low: float | None, high: float | None) -> Together:
-        """On rank 0 a variable at the last step as a PNG file: each pixel the mean of its cells, reduced and coloured by the ranks."""
-        values = self._packed(self.model.export(name)).astype(np.float64)
-        height, width = self.plan.grid.active.shape
-        row, column = divmod(self._own(self.plan.grid.order), width)
-        pixels = row * rows // height * columns + column * columns // width
-        known = np.isfinite(values)
-
-        def together() -> bytes | None:
-            reduce = self.world.reduce
-            largest = float(reduce(np.array([np.abs(values).max(initial=0.0, where=known)]), "max")[0])
-            limbs = reduce(binned_sums(values[known], pixels[known], rows * columns, largest), "sum")
-            count = reduce(np.bincount(pixels[known], minlength=rows * columns), "sum")
-            sums = values_of(limbs, largest)
-            means = np.divide(sums, count, out=np.full(rows * columns, np.nan), where=count > 0).reshape(rows, columns)
-            variable = self.model.variables[name]
-            colours = choose_colours(means, name, variable.units, variable.standard_name, variable.long_name)
-            colours = colours.between(colours.low if low is None else low, colours.high if high is None else high)
-            band = slice(rows * self.world.rank // self.world.size, rows * (self.world.rank + 1) // self.world.size)
-            bands = self.world.gather(levels(means[band], colours))
-            return None if bands is None else png(np.concatenate([each.reshape(-1, columns) for each in bands]), colours.name)
-
-        return together
+    def reduce(self, request: dict[str, Any], cells: Array | None) -> Together:
+        """On rank 0 a map of a variable at the last step with fewer pixels than cells, reduced by the ranks; see `Request`."""
+        cut = cut_of(Request.of(request), self.plan.grid, cells)
+        values = self._packed(self.model.export(request["name"]))
+        if cut.cells is None:
+            return lambda: cut.reduced(values, np.asarray(self.deal.mine), self.world)
+        here, index = positions(cut.cells, self.deal.mine)
+        return lambda: cut.reduced(values[index], here, self.world)
 
     def set(self, name: str, value: float | Array, cells: Array | None, operation: str = "set") -> Together:
         """Sets, scales or adds to a state, a parameter or an event input, everywhere or in some packed cells.
