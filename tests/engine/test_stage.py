@@ -241,6 +241,28 @@ def test_pixels_are_taken_together_where_the_cells_are(wide_scenario, ranks):
     assert on_stage(wide_scenario, work, ranks) == on_stage(copied(wide_scenario, wide_scenario.parent.parent / "one"), work)
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_step_that_is_over_is_told_from_its_record_to_the_bit(wide_scenario, ranks):
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 10)
+        water, part = seen(stage, "water"), seen(stage, "water", box=[144.0, -22.0, 145.0, -20.0])
+        to(stage, 20)
+        with pytest.raises(NotComputedError, match='no record of "water" holds it'):
+            stage.get(1, {"name": "water", "step": 10})  # it is recorded, but not on the disk yet
+        stage.save(1)
+        head, body = stage.get(1, {"name": "water", "packed": True, "step": 10})
+        assert (head["step"], head["seq"], head["date"]) == (10, 0, "1990-01-19")
+        assert np.frombuffer(body, head["dtype"]).tolist() == water.tolist()
+        assert seen(stage, "water", box=[144.0, -22.0, 145.0, -20.0], step=10).tolist() == part.tolist()
+        assert stage.get(1, {"name": "water", "format": "png", "step": 10})[0]["style"]
+        for words in ({"step": 0}, {"step": 21}, {"name": "rain", "step": 10}):
+            with pytest.raises(NotComputedError):
+                stage.get(1, {"name": "water", **words})
+
+    on_stage(wide_scenario, work, ranks, output__every='"1 day"')
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_images_are_made_once_for_a_position(wide_scenario, ranks):
     def work(stage: Stage) -> list[bytes]:
@@ -278,7 +300,7 @@ def test_images_are_made_once_for_a_position(wide_scenario, ranks):
         ({"name": "water", "width": 0}, RequestError, '"width" is 0'),
         ({"name": "water", "width": 3, "packed": True}, RequestError, "are of a map"),
         ({"name": "water", "reduce": "median"}, RequestError, "must be one of mean, min, max, first"),
-        ({"name": "water", "step": 30}, NotComputedError, "step 30 is not at hand"),
+        ({"name": "water", "step": 30}, NotComputedError, "Step 30 of branch 1 is not at hand: it has not come there"),
         ({"name": "water", "cells": "0" * 64}, DamagedError, "cannot be read"),
         ({"name": "water", "cells": "../../etc/passwd"}, RequestError, "no SHA-256"),
     ],

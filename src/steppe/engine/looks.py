@@ -72,7 +72,7 @@ class Looks:
         """
         asked = self._asked(words)
         if asked.request.step not in (None, on.position.step):
-            raise NotComputedError(f"Branch {on.number} stands at step {on.position.step}; step {asked.request.step} is not at hand.")
+            return self._recorded(on, asked, int(asked.request.step or 0))
         self._heat(on.number, asked)
         shown, moved = self.shown[on.number], 0
         if asked.key not in shown.values:
@@ -123,6 +123,20 @@ class Looks:
         """Nothing is shown of a branch any more."""
         self.shown.pop(branch, None)
         self._hot.pop(branch, None)
+
+    def _recorded(self, on: Branch, asked: _Asked, step: int) -> Answer:
+        """An answer about a step that is over, from what was recorded of it."""
+        name = asked.request.name
+        values = on.recorded(name, step) if step < on.position.step else None
+        if values is None:
+            last = "it has not come there" if step > on.position.step else f'no record of "{name}" holds it'
+            raise NotComputedError(
+                f"Step {step} of branch {on.number} is not at hand: {last}. It stands at step {on.position.step}. "
+                "Take the last step, record the variable every day, or branch at that step."
+            )
+        self.moved[name] += values.nbytes
+        head, body = self._made(Shown(Position(step, 0), {asked.key: values}, {}), asked._replace(whole=True))
+        return {**head, "moved": values.nbytes}, body
 
     # ---- inside ---------------------------------------------------------------------------------------------------------------------
     def _heat(self, branch: int, asked: _Asked) -> None:
