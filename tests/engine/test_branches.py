@@ -14,9 +14,9 @@ from steppe.engine import Stage
 from steppe.engine.part import Part
 from steppe.errors import BadCellError
 from steppe.io import Progress, Records
-from tests.engine.stages import OWN, on_stage, seen, setting, to
+from tests.engine.stages import OWN, on_stage, seen, sent, setting, to
 from tests.engine.test_simulation import digest
-from tests.scenario import copied
+from tests.scenario import EXAMPLES, copied, write_mask
 
 RANKS = (1, 2, 3)
 
@@ -277,3 +277,109 @@ def test_branches_that_go_together_are_those_that_go_alone_and_read_the_weather_
     for branch in capacities:
         here, there = (folder.parent / "out" / "branches" / str(branch) for folder in (wide_scenario, other))
         assert digest(here) == digest(there)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_what_lies_beyond_the_end_of_a_path_is_forgotten(wide_scenario, uninterrupted, ranks):
+    """In memory, in the ring and on the disk: another action may come there than before."""
+
+    def first(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 50)
+        stage.save(1)
+        to(stage, 100)
+        stage.apply(1, 3, "set", setting("water", 0.0))
+        stage.save(1)
+        to(stage, 390)
+        stage.save(1, pin=True)
+        at = stage.load(1, [Leg(1, 100, 2)])
+        assert at <= (100, 2)
+        to(stage, 100)
+        assert stage.load(1, [Leg(1, 100, 2)]) == (100, 0)
+        to(stage, 120)  # never saved
+
+    def then(stage: Stage) -> None:
+        assert stage.load(1, [Leg(1, 110, 0)]) <= (100, 2)
+        to(stage, 420)
+        stage.save(1)
+
+    on_stage(wide_scenario, first, ranks)
+    names = [path.name for path in (wide_scenario.parent / "out" / "checkpoints").iterdir()]
+    assert all(int(name[:10]) <= 100 and not name.endswith("-3") for name in names)
+    on_stage(wide_scenario, then, 3 - ranks)
+    assert digest(wide_scenario.parent / "out") == uninterrupted
+
+
+FIELD = """\
+model = "shallow_water.py"
+time = { start = 2000-01-01, end = 2000-01-31 }
+grid = { file = "mask.zarr" }
+parameters = { gravity = 1.0, spacing = 1.0, seconds = 0.3 }
+
+[output]
+path = "out"
+variables = ["h"]
+every = "10 days"
+reduce = "last"
+"""
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_fields_with_neighbours_are_steered_like_cells(tmp_path, ranks):
+    write_mask(tmp_path / "mask.zarr", np.ones((13, 17), bool))
+    shutil.copy(EXAMPLES / "shallow_water.py", tmp_path)
+    (tmp_path / "run.toml").write_text(FIELD)
+
+    def work(stage: Stage) -> list[Any]:
+        stage.load(1, OWN)
+        wave = sent(stage, 1.0 + 0.2 * np.sin(np.arange(221.0)))
+        found: list[Any] = [stage.apply(1, 1, "set", setting("h", upload=wave))]
+        to(stage, 12)
+        stage.save(1)
+        to(stage, 25)
+        found += [seen(stage, "h").tolist(), bytes(stage.get(1, {"name": "h", "width": 5})[1])]
+        for branch in (2, 3):
+            at = stage.load(branch, forked(branch, (1, 18, 0)))
+            assert at.step in range(12, 19)
+            to(stage, 18, (branch,))
+        found.append(stage.apply(3, 2, "set", setting("h", 0.05, operation="add")))
+        to(stage, 31, (2, 3))
+        to(stage, 31)
+        for branch in (1, 2, 3):
+            stage.save(branch)
+        return [*found, *(seen(stage, name, branch).tolist() for name in ("h", "flow_x") for branch in (1, 2, 3))]
+
+    found = on_stage(tmp_path / "run.toml", work, ranks)
+    *outcomes, h, h2, h3, flow, flow2, _ = (each for each in found if not isinstance(each, bytes))
+    assert outcomes[0].ok
+    assert outcomes[0].detail["cells"] == 221
+    assert h == h2 != h3
+    assert flow == flow2
+    out = tmp_path / "out"
+    assert same_results(out / "branches" / "2", digest(out))
+    assert not same_results(out / "branches" / "3", digest(out))
+    if ranks > 1:
+        shutil.rmtree(out)
+        assert on_stage(tmp_path / "run.toml", work) == found
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_events_of_the_calendar_happen_in_every_branch(wide_scenario, ranks):
+    event = "[[event]]\ndate = 1990-03-01\nset = { irrigation = 50.0 }\nregion = { box = [144.0, -22.0, 145.0, -20.0] }\n"
+    wide_scenario.write_text(wide_scenario.read_text() + event)
+    other = copied(wide_scenario, wide_scenario.parent.parent / "command")
+
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 70)
+        for branch in (2, 3):
+            stage.load(branch, forked(branch, (1, 30, 0)))
+            to(stage, 30, (branch,))
+        to(stage, 420, (2, 3))
+        for branch in (2, 3):
+            stage.save(branch)
+
+    on_stage(wide_scenario, work, ranks)
+    expected = digest(steppe.run(other))
+    for branch in ("2", "3"):
+        assert same_results(wide_scenario.parent / "out" / "branches" / branch, expected)

@@ -171,6 +171,122 @@ def test_looks_get_the_last_step_and_move_only_once(wide_scenario, ranks):
     on_stage(wide_scenario, work, ranks)
 
 
+def reduced(grid: Any, values: np.ndarray, rows: range, columns: range, height: int, width: int, reduce: str) -> np.ndarray:
+    """Pixels of a map, one by one."""
+    whole, area = grid.unpack(values.astype(np.float64)), grid.unpack(grid.cell_area)
+    found = np.full((height, width), np.nan)
+    for i in range(height):
+        for j in range(width):
+            inside = np.ix_(
+                [r for r in rows if (r - rows.start) * height // len(rows) == i],
+                [c for c in columns if (c - columns.start) * width // len(columns) == j],
+            )
+            known = np.isfinite(whole[inside])
+            if known.any():
+                some, weights = whole[inside][known], area[inside][known]
+                mean = (some * weights).sum() / weights.sum()
+                found[i, j] = {"mean": mean, "min": some.min(), "max": some.max(), "first": some[0]}[reduce]
+    return found
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_pixels_are_taken_together_where_the_cells_are(wide_scenario, ranks):
+    def work(stage: Stage) -> list[bytes]:
+        stage.load(1, OWN)
+        to(stage, 30)
+        grid, bodies = stage.plan.grid, []
+        water = seen(stage, "water")
+        cells = grid.select({"box": [144.0, -24.0, 148.0, -21.0]})
+        row, column = np.divmod(grid.order[cells], 27)
+        part = range(row.min(), row.max() + 1), range(column.min(), column.max() + 1)
+        whole = range(26), range(27)
+        stage.advance([1], 31, False)  # what was whole is not shown any more
+        stage._looks.hide(1)
+        stage._show(stage._branch(1))
+        before = stage.moved["water"]
+        for words, height, width in (
+            ({"width": 7}, 7, 7),
+            ({"width": 400}, 26, 27),
+            ({"height": 5, "reduce": "max"}, 5, 5),
+            ({"width": 4, "height": 9, "reduce": "min"}, 9, 4),
+            ({"width": 3, "box": [144.0, -24.0, 148.0, -21.0]}, 2, 3),
+            ({"width": 3, "height": 2, "box": [144.0, -24.0, 148.0, -21.0], "reduce": "first"}, 2, 3),
+        ):
+            head, body = stage.get(1, {"name": "water", **words})
+            assert head["shape"] == [height, width]
+            bodies.append(bytes(body))
+            expected = stage.moved["water"] - before
+            assert head["moved"] == expected == (4 * height * width if stage.crew.world.size > 1 else 4 * len(water) * (len(bodies) == 1))
+            before = stage.moved["water"]
+            again = stage.answer(1, {"name": "water", **words})
+            assert (again[0]["moved"], bytes(again[1])) == (0, bytes(body))
+            found = np.frombuffer(body, head["dtype"]).reshape(head["shape"])
+            bodies.append(found)
+        water = seen(stage, "water")
+        for k, (words, (rows, columns), shape) in enumerate(
+            (("mean", whole, (7, 7)), ("mean", whole, (26, 27)), ("max", whole, (5, 5)), ("min", whole, (9, 4)))
+        ):
+            expected_map = reduced(grid, water, rows, columns, *shape, words)
+            np.testing.assert_allclose(bodies[2 * k + 1], expected_map, rtol=1e-5)  # as float32
+        np.testing.assert_allclose(bodies[9], reduced(grid, water, *part, 2, 3, "mean"), rtol=1e-5)
+        np.testing.assert_allclose(bodies[11], reduced(grid, water, *part, 2, 3, "first"), rtol=1e-5)
+        assert stage.get(1, {"name": "water", "width": 3, "box": [144.0, -24.0, 148.0, -21.0]})[0]["box"] == (
+            grid.lon_bnds[part[1][0], 0],
+            grid.lat_bnds[part[0][-1], 1],
+            grid.lon_bnds[part[1][-1], 1],
+            grid.lat_bnds[part[0][0], 0],
+        )
+        return [body for body in bodies if isinstance(body, bytes)]
+
+    assert on_stage(wide_scenario, work, ranks) == on_stage(copied(wide_scenario, wide_scenario.parent.parent / "one"), work)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_step_that_is_over_is_told_from_its_record_to_the_bit(wide_scenario, ranks):
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 10)
+        water, part = seen(stage, "water"), seen(stage, "water", box=[144.0, -22.0, 145.0, -20.0])
+        to(stage, 20)
+        with pytest.raises(NotComputedError, match='no record of "water" holds it'):
+            stage.get(1, {"name": "water", "step": 10})  # it is recorded, but not on the disk yet
+        stage.save(1)
+        head, body = stage.get(1, {"name": "water", "packed": True, "step": 10})
+        assert (head["step"], head["seq"], head["date"]) == (10, 0, "1990-01-19")
+        assert np.frombuffer(body, head["dtype"]).tolist() == water.tolist()
+        assert seen(stage, "water", box=[144.0, -22.0, 145.0, -20.0], step=10).tolist() == part.tolist()
+        assert stage.get(1, {"name": "water", "format": "png", "step": 10})[0]["style"]
+        for words in ({"step": 0}, {"step": 21}, {"name": "rain", "step": 10}):
+            with pytest.raises(NotComputedError):
+                stage.get(1, {"name": "water", **words})
+
+    on_stage(wide_scenario, work, ranks, output__every='"1 day"')
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_images_are_made_once_for_a_position(wide_scenario, ranks):
+    def work(stage: Stage) -> list[bytes]:
+        stage.load(1, OWN)
+        to(stage, 30)
+        found = []
+        for words in ({}, {"width": 5}, {"width": 5, "low": 0.0, "high": 50.0, "style": "oslo"}, {"box": [144.0, -24.0, 148.0, -21.0]}):
+            request = {"name": "water", "format": "png", **words}
+            head, body = stage.get(1, request)
+            assert bytes(body[:4]) == b"\x89PNG"
+            assert head["low"] < head["high"]
+            assert stage.answer(1, request)[1] is body
+            found.append(bytes(body))
+        with pytest.raises(RequestError, match='no colour map "rainbow"'):
+            stage.get(1, {"name": "water", "format": "png", "style": "rainbow"})
+        with pytest.raises(RequestError, match="low < high"):
+            stage.get(1, {"name": "water", "format": "png", "low": 5.0, "high": 5.0})
+        return found
+
+    images = on_stage(wide_scenario, work, ranks)
+    assert len(set(images)) == 4
+    assert images == on_stage(copied(wide_scenario, wide_scenario.parent.parent / "one"), work)
+
+
 @pytest.mark.parametrize(
     ("request_", "error", "sentence"),
     [
@@ -181,7 +297,10 @@ def test_looks_get_the_last_step_and_move_only_once(wide_scenario, ranks):
         ({"name": "water", "at": [[144.0, float("nan")]]}, RequestError, '"at" needs 2 numbers'),
         ({"name": "water", "stride": 0}, RequestError, '"stride" is 0'),
         ({"name": "water", "at": [[144.0, -21.0]], "box": [144.0, -22.0, 145.0, -20.0]}, RequestError, "Ask for one of"),
-        ({"name": "water", "step": 30}, NotComputedError, "step 30 is not at hand"),
+        ({"name": "water", "width": 0}, RequestError, '"width" is 0'),
+        ({"name": "water", "width": 3, "packed": True}, RequestError, "are of a map"),
+        ({"name": "water", "reduce": "median"}, RequestError, "must be one of mean, min, max, first"),
+        ({"name": "water", "step": 30}, NotComputedError, "Step 30 of branch 1 is not at hand: it has not come there"),
         ({"name": "water", "cells": "0" * 64}, DamagedError, "cannot be read"),
         ({"name": "water", "cells": "../../etc/passwd"}, RequestError, "no SHA-256"),
     ],

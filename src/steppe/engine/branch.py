@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from steppe.control import Leg, Position, Saved
 from steppe.engine.bad_cell import bad_cell
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.errors import BadCellError
-from steppe.io import Spent
+from steppe.io import Records, Spent
 
 
 @dataclass
@@ -75,6 +78,16 @@ class Branch:
             return None
         status = self.order("tell_status")
         return bad_cell(status, self.plan) if status.count else None
+
+    def recorded(self, name: str, step: int) -> NDArray[np.float32] | None:
+        """What a variable was after so many steps, (cells,), from records that are on the disk; None when none holds it."""
+        found = self.crew.part(self.part).outputs.record_of(name, step)
+        if found is None or self.keeper is None or found[1] >= self.keeper.progress.records.get(found[0], 0):
+            return None
+        key, record = found
+        group = key.rpartition("/")[0].removeprefix("maps/")
+        values: NDArray[np.float32] = Records.open(self.keeper.folder.path, group).read(name, slice(record, record + 1))[0]
+        return values
 
     def change(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Sets, scales or adds to a variable; tells what that did.

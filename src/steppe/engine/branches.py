@@ -49,7 +49,9 @@ class Branches:
 
     # ---- into memory ----------------------------------------------------------------------------------------------------------------
     def load(self, number: int, path: Sequence[Leg], patience: int) -> Branch:
-        """A branch, standing as near as possible before the end of its path; one in memory stays where it is.
+        """A branch, standing as near as possible before the end of its path; one in memory stays where it is, if that is not beyond.
+
+        What there is of it beyond the end of its path is forgotten, on the disk, too: what led to it may change.
 
         patience: steps that may be computed again where that makes diagnostics known.
 
@@ -58,7 +60,12 @@ class Branches:
         DamagedError
             What is needed to go on is not what was written.
         """
+        end = Position(path[-1].step, path[-1].seq)
+        if number in self.live and self.live[number].position > end:
+            self.lose(number)
         if number not in self.live:
+            self._forget(self.ring.forget(number, end))
+            self._forget_beyond(number, end)
             entry = self.ring.best(path, patience)
             durable = self._durable(path)
             if durable and (entry is None or entry.position < _at(durable[1])):
@@ -85,6 +92,12 @@ class Branches:
                 if found:
                     return leg.branch, found
         return None
+
+    def _forget_beyond(self, number: int, end: Position) -> None:
+        """Removes the checkpoints of a branch after a position."""
+        folder = self._folder_of(number) / "checkpoints"
+        if folder.is_dir():
+            Checkpoint.remove(folder, self._plan.identity, lambda each: _at(each) > end)
 
     def _from_checkpoint(self, number: int, path: Sequence[Leg], of: int, checkpoint: Checkpoint) -> Branch:
         branch = self._begun(number, path, _at(checkpoint), Spent(**checkpoint.manifest["spent"]))

@@ -137,6 +137,17 @@ class Outputs:
         rows = [(group, group.layout(output).shard[0]) for group in self.groups for output in group.outputs]
         return min([length * int((group.axis.stops - group.axis.starts).min()) for group, length in rows], default=SHARD_DAYS)
 
+    def record_of(self, variable: str, step: int) -> tuple[str, int] | None:
+        """Key and number of a record of maps that holds what a variable was after so many steps, unrounded; None when there is none."""
+        exact = {f"{g.name}/{o.variable.name}".lstrip("/") for g in self.groups for o in g.outputs if o.precision == "exact"}
+        for key, wanted in self._wanted.items():
+            if wanted.variable == variable and wanted.regions is None and key in exact:
+                record = int(np.searchsorted(wanted.borders, step)) - 1
+                ends = 0 <= record < len(wanted.borders) - 1 and wanted.borders[record + 1] == step
+                if ends and (wanted.method == "last" or wanted.borders[record] == step - 1):
+                    return key, record
+        return None
+
     @property
     def quiet_until(self) -> int:
         """The first step after which a shard is full and is written."""

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from steppe import timeline
 from steppe.comm import Whereabouts, World, agree_on
 from steppe.engine.digest import changed, digest
-from steppe.engine.outputs import Outputs, positions
+from steppe.engine.holding import Holding
+from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
+from steppe.engine.requests import Request, cut_of
 from steppe.errors import RangeError, SteppeError
 from steppe.io import Checkpoint, Contents, Draft, ForcingReader, Prediction, SpreadReader, spread_forcing
-from steppe.kernels.sums import binned_sums, total, values_of
+from steppe.kernels.sums import total
 from steppe.models import CellModel, Increment, Inputs, Status, advance_together
-from steppe.view import choose_colours, levels, png
 
 Array = NDArray[Any]
 Together = Callable[[], Any]
@@ -80,6 +81,7 @@ class Part:
     def _take(self, bounds: Sequence[int] | None, like: "Part | None" = None) -> None:
         """Turns to the cells that are this rank's."""
         self.share, self.reach, self.deal = self.plan.surroundings(self.world, bounds)
+        self._holding = Holding(self.world, self.deal, None if self.model.needs.unit == "cells" else self.share)
         self.outputs: Outputs = Outputs(self.plan, self.world, self.deal, like.outputs if like else None)
         self.outputs.recorder.on_piece = self._at
 
@@ -161,8 +163,8 @@ class Part:
         plan = self.plan
         records: Mapping[str, int] | None = None
         groups: dict[str, dict[str, Any]] = {
-            "state": {name: self._own(values) for name, values in plan.initial.items()},
-            "parameter": {name: self._own(values) for name, values in plan.chosen.values.items()},
+            "state": {name: self._holding.own(values) for name, values in plan.initial.items()},
+            "parameter": {name: self._holding.own(values) for name, values in plan.chosen.values.items()},
             "recorder": {},
         }
         if checkpoint:
@@ -171,7 +173,7 @@ class Part:
             for full, values in found.load(self.deal).items():
                 group, _, name = full.partition("/")
                 groups[group][name] = values
-        state = {name: self._unpacked(values) for name, values in groups["state"].items()}
+        state = {name: self._holding.unpacked(values) for name, values in groups["state"].items()}
         self.model.initialise(self.share, groups["parameter"], state, plan.chosen.options, self.reach)
         self._open = True
         return records, groups["recorder"]
@@ -214,45 +216,20 @@ class Part:
 
     def export(self, name: str, cells: Array | None = None) -> Together:
         """A variable at the last step: on rank 0 of all cells, in packed order, or of some packed cells, as they come."""
-        values = self._packed(self.model.export(name))
+        values = self._holding.packed(self.model.export(name))
         if cells is None:
-            return lambda: self._gathered(values)
-        mine = values[positions(cells, self.deal.mine)[1]]
+            return lambda: self._holding.gathered(values)
+        mine = values[self._holding.positions(cells)[1]]
+        return lambda: self._holding.gathered_of(mine, cells)
 
-        def together() -> Array | None:
-            parts = self.world.gather(mine)
-            if parts is None:
-                return None
-            whole = np.empty(len(cells), values.dtype)
-            for theirs, part in zip(self.deal.cells, parts, strict=True):
-                whole[positions(cells, theirs)[0]] = part
-            return whole
-
-        return together
-
-    def image(self, name: str, rows: int, columns: int, low: float | None, high: float | None) -> Together:
-        """On rank 0 a variable at the last step as a PNG file: each pixel the mean of its cells, reduced and coloured by the ranks."""
-        values = self._packed(self.model.export(name)).astype(np.float64)
-        height, width = self.plan.grid.active.shape
-        row, column = divmod(self._own(self.plan.grid.order), width)
-        pixels = row * rows // height * columns + column * columns // width
-        known = np.isfinite(values)
-
-        def together() -> bytes | None:
-            reduce = self.world.reduce
-            largest = float(reduce(np.array([np.abs(values).max(initial=0.0, where=known)]), "max")[0])
-            limbs = reduce(binned_sums(values[known], pixels[known], rows * columns, largest), "sum")
-            count = reduce(np.bincount(pixels[known], minlength=rows * columns), "sum")
-            sums = values_of(limbs, largest)
-            means = np.divide(sums, count, out=np.full(rows * columns, np.nan), where=count > 0).reshape(rows, columns)
-            variable = self.model.variables[name]
-            colours = choose_colours(means, name, variable.units, variable.standard_name, variable.long_name)
-            colours = colours.between(colours.low if low is None else low, colours.high if high is None else high)
-            band = slice(rows * self.world.rank // self.world.size, rows * (self.world.rank + 1) // self.world.size)
-            bands = self.world.gather(levels(means[band], colours))
-            return None if bands is None else png(np.concatenate([each.reshape(-1, columns) for each in bands]), colours.name)
-
-        return together
+    def reduce(self, request: dict[str, Any], cells: Array | None) -> Together:
+        """On rank 0 a map of a variable at the last step with fewer pixels than cells, reduced by the ranks; see `Request`."""
+        cut = cut_of(Request.of(request), self.plan.grid, cells)
+        values = self._holding.packed(self.model.export(request["name"]))
+        if cut.cells is None:
+            return lambda: cut.reduced(values, np.asarray(self.deal.mine), self.world)
+        here, index = self._holding.positions(cut.cells)
+        return lambda: cut.reduced(values[index], here, self.world)
 
     def set(self, name: str, value: float | Array, cells: Array | None, operation: str = "set") -> Together:
         """Sets, scales or adds to a state, a parameter or an event input, everywhere or in some packed cells.
@@ -262,7 +239,7 @@ class Part:
         index = None
         if cells is not None or np.ndim(value):
             every = cells if cells is not None else np.arange(self.plan.grid.n_cells)
-            here, index = self._positions(every)
+            here, index = self._holding.positions(every)
             value = value[here] if isinstance(value, np.ndarray) and value.ndim else value
             index = None if cells is None else index
         known = name in self.model.state or name in self.model.parameters
@@ -290,7 +267,7 @@ class Part:
             wrong = np.flatnonzero(~((values >= variable.low) & (values <= variable.high) & np.isfinite(values)))
             if len(wrong):
                 mine = np.asarray(self.deal.mine)
-                cell = int((mine if cells is None else cells[positions(cells, self.deal.mine)[0]])[wrong[0]])
+                cell = int((mine if cells is None else cells[self._holding.positions(cells)[0]])[wrong[0]])
                 raise RangeError(
                     f'"{name}" is {values[wrong[0]]:g} {variable.units} in cell {cell}; it must lie between {variable.low:g} and '
                     f"{variable.high:g}. Correct the value."
@@ -298,7 +275,7 @@ class Part:
 
     def digest(self) -> Together:
         """A number that says whether two states, with their parameters, have the same bits; the same for any number of ranks."""
-        arrays = {f"state/{name}": self._packed(values) for name, values in self.model.state.items()}
+        arrays = {f"state/{name}": self._holding.packed(values) for name, values in self.model.state.items()}
         arrays |= {f"parameter/{name}": values for name, values in self.model.parameters.items()}
         mine = digest(arrays, self.deal.mine, self.world.rank == 0)
         return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
@@ -392,7 +369,7 @@ class Part:
             if at < action.step:
                 self._advance_all(parts, range(at, action.step))
             at = action.step
-            index = None if action.cells is None else self._positions(action.cells)[1]
+            index = None if action.cells is None else self._holding.positions(action.cells)[1]
             for part in parts:
                 for name, value in action.values.items():
                     part.model.set(name, value, index)
@@ -411,7 +388,7 @@ class Part:
     def _arrays(self) -> dict[str, Array]:
         """All that a checkpoint must hold."""
         return {
-            **{f"state/{name}": self._packed(values) for name, values in self.model.state.items()},
+            **{f"state/{name}": self._holding.packed(values) for name, values in self.model.state.items()},
             **{f"parameter/{name}": values for name, values in self.model.parameters.items()},
             **{f"recorder/{name}": values for name, values in self.outputs.recorder.state().items()},
         }
@@ -431,34 +408,5 @@ class Part:
         if values is None:
             values = self.model.parameters[name]
             values = values if index is None or values.ndim else np.broadcast_to(values, len(self.deal.mine))
-        values = self._packed(values)
+        values = self._holding.packed(values)
         return np.array(values if index is None else values[index])
-
-    def _positions(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        return positions(cells, self.deal.mine)
-
-    def _own(self, values: Any) -> Any:
-        """Of values for all packed cells those of this rank; one number stays one."""
-        if np.ndim(values) == 0:
-            return values
-        mine = self.deal.mine
-        return values[..., mine.start : mine.stop] if isinstance(mine, range) else values[..., mine]
-
-    def _packed(self, values: Array) -> Array:
-        """Values of this rank's part in the order of its packed cells."""
-        return values if self.model.needs.unit == "cells" or values.ndim < 2 else self.share.pack(values)
-
-    def _unpacked(self, values: Any) -> Any:
-        """The reverse, for a model of boxes."""
-        return values if self.model.needs.unit == "cells" or np.ndim(values) == 0 else self.share.unpack(values)
-
-    def _gathered(self, values: Array) -> Array | None:
-        parts = self.world.gather(values, lengths=[len(cells) for cells in self.deal.cells])
-        if parts is None:
-            return None
-        if len(parts) == 1:
-            return parts[0]
-        whole = np.empty(self.deal.n_cells, values.dtype)
-        for cells, part in zip(self.deal.cells, parts, strict=True):
-            whole[slice(cells.start, cells.stop) if isinstance(cells, range) else cells] = part
-        return whole

@@ -12,6 +12,9 @@ LIMIT = 256 << 20  # bytes of all copies
 SPACING = 8  # steps between entries of a branch, at least
 
 
+BEGINNING = Position(-1, 0)  # before all
+
+
 @dataclass(frozen=True)
 class Entry:
     """A copy of a state that every rank has under this number. records: how many there were then of each output."""
@@ -48,10 +51,10 @@ class Ring:
             self.entries = thinned
         return gone
 
-    def forget(self, branch: int) -> list[int]:
-        """Gives up the entries of a branch; their numbers."""
-        gone = [entry.number for entry in self.entries if entry.branch == branch]
-        self.entries = [entry for entry in self.entries if entry.branch != branch]
+    def forget(self, branch: int, after: Position = BEGINNING) -> list[int]:
+        """Gives up the entries of a branch, or those after a position; their numbers."""
+        gone = [entry.number for entry in self.entries if entry.branch == branch and entry.position > after]
+        self.entries = [entry for entry in self.entries if entry.number not in gone]
         while self.spacing > SPACING and 4 * self.bytes < self.limit:
             self.spacing //= 2
         return gone

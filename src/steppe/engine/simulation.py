@@ -22,6 +22,7 @@ from steppe.engine.balance import Balance
 from steppe.engine.check import announcement, checkpoint_size, shortage
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper, software
+from steppe.engine.looks import image_of
 from steppe.engine.part import Part
 from steppe.engine.plan import Plan
 from steppe.engine.recorder import PIECE
@@ -281,7 +282,7 @@ class Simulation:
         name
             Of any variable of the model.
         width
-            Pixels of a row, at most one for each cell, which is the default; each is the mean of its cells.
+            Pixels of a row, at most one for each cell, which is the default; each is the mean of its cells by area.
         low, high
             The values at the ends of the colours; default: round numbers about nearly all of them.
 
@@ -299,8 +300,8 @@ class Simulation:
         columns = cells if width is None else width
         if not 1 <= columns <= cells:
             raise GridError(f"An image of this grid is 1 to {cells} pixels wide, {columns} were asked for.")
-        made: bytes = self._order("image", name=name, rows=max(1, round(height * columns / cells)), columns=columns, low=low, high=high)
-        return made
+        request = {"name": name, "width": columns, "height": max(1, round(height * columns / cells))}
+        return image_of(self._order("reduce", request=request, cells=None), self.model.variables[name], low, high)[0]
 
     def set(self, name: str, value: float | NDArray[Any] | xarray.DataArray, region: RegionLike = "all") -> Increment:
         """Sets a state, a parameter or an event input (of the next step) in a region from now on.

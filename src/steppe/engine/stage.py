@@ -1,19 +1,14 @@
-"""A run that is steered: its branches, what they stand at, what is shown of them. The engine's process talks to this alone.
+"""A run that is steered: its branches, where they stand, what is done to them. The engine's process talks to this alone.
 
-    stepper   load, advance, apply, save, get ──> shown: position, arrays ──> answer   speaker
-              one thread, at boundaries of steps         replaced whole            never waits for a step
-
-What is shown is what somebody asked for in the last two seconds: nothing else is copied or gathered. Who asks for more is answered by
-the stepper, at the next boundary, and from then on by the speaker.
+stepper   load, advance, apply, save, get ──> shown at boundaries of steps ──> answer   speaker
+          one thread                                                           never waits for a step
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from steppe.control import Leg, Outcome, Position, Saved
@@ -21,22 +16,19 @@ from steppe.engine.branch import Branch
 from steppe.engine.branches import Branches
 from steppe.engine.crew import Crew
 from steppe.engine.facts import facts_of
+from steppe.engine.looks import Answer, Looks
 from steppe.engine.plan import Plan
-from steppe.engine.requests import Cut, Request, cut_of
 from steppe.engine.uploads import read_cells, read_values
-from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
+from steppe.errors import BadCellError, Failure, Mistake, RequestError, SteppeError, UnknownNameError, nearest
 from steppe.io import Checkpoint
-from steppe.variable import Role
 
 Array = NDArray[Any]
 Say = Callable[[str, str], None]
-Answer = tuple[dict[str, Any], memoryview]
 
 PIECE = 0.05  # [s] that a piece of steps takes, about: so long may the stepper keep somebody waiting
 BESIDE = 0.025  # [s] more for each branch that goes along: short pieces cost more a step
 LONGEST = 0.4  # [s] that a piece may take
 LOOKED = 0.02  # [s] the same while somebody watches every frame
-HOT = 2.0  # [s] after its last request a variable is shown
 REMEMBER = 0.025  # [s] of steps, at least, between copies of a branch
 PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
 LONG = 0.2  # [s] a step that takes longer has all states shown
@@ -44,13 +36,6 @@ LONG = 0.2  # [s] a step that takes longer has all states shown
 
 def silence(kind: str, text: str) -> None:
     """Tells nobody."""
-
-
-class Shown(NamedTuple):
-    """What the speaker may say of a branch. arrays: (variable, cut) -> values, in the order of packed cells where the cut is "" ."""
-
-    position: Position
-    arrays: Mapping[tuple[str, str], Array]
 
 
 class Stage:
@@ -77,10 +62,7 @@ class Stage:
         self, folder: Path, plan: Plan, crew: Crew | None = None, say: Callable[[str, str], None] = lambda kind, text: None
     ) -> None:
         self.plan, self.crew, self._path, self._say = plan, crew or Crew(), folder, say
-        self.shown: dict[int, Shown] = {}
-        self.moved: Counter[str] = Counter()
-        """Bytes of each variable that were gathered for answers."""
-        self._hot: dict[int, dict[tuple[str, str], tuple[Cut, float]]] = {}
+        self._looks = Looks(folder, plan, self.crew.world.size)
         self._pace = 0.0  # seconds that a step of one branch takes
         self._steps = 0  # that the last piece was to have
         self._root = self.crew.begin(plan)  # which holds the weather, and computes nothing
@@ -103,16 +85,18 @@ class Stage:
 
     # ---- positions ------------------------------------------------------------------------------------------------------------------
     def load(self, branch: int, path: Sequence[Leg]) -> Position:
-        """Makes a branch stand as near as possible before the end of its path; gives where. One that is in memory stays where it is.
+        """Makes a branch stand as near as possible before the end of its path; gives where.
+
+        One that is in memory stays where it is, if that is not beyond. What there is beyond the end of its path is forgotten.
 
         Raises
         ------
         DamagedError
             There are checkpoints, and none is whole.
         """
-        known = branch in self._branches.live
+        before = self._branches.live.get(branch)
         on = self._branches.load(branch, [Leg(*leg) for leg in path], int(PATIENCE / self._pace) if self._pace else 0)
-        if not known:
+        if on is not before:
             self._show(on)
         return on.position
 
@@ -133,12 +117,8 @@ class Stage:
     def drop(self, branch: int) -> None:
         """Forgets a branch that nobody needs for now; `load` brings it back."""
         if branch in self._branches.live:
-            self._hide(branch)
+            self._looks.hide(branch)
             self._branches.drop(branch)
-
-    def _hide(self, branch: int) -> None:
-        self.shown.pop(branch, None)
-        self._hot.pop(branch, None)
 
     def _branch(self, number: int) -> Branch:
         if number not in self._branches.live:
@@ -183,6 +163,9 @@ class Stage:
         if bad:
             raise bad[0]
 
+    def _show(self, on: Branch) -> None:
+        self._looks.show(on, self._pace > LONG)
+
     def _bad(self, group: Sequence[Branch]) -> list[BadCellError]:
         """What is wrong with branches that have bad cells; they are given up."""
         found = []
@@ -193,7 +176,7 @@ class Stage:
         return found
 
     def _lose(self, branch: Branch) -> None:
-        self._hide(branch.number)
+        self._looks.hide(branch.number)
         self._branches.lose(branch.number)
 
     def _stop(self, start: int, until: int, branches: int, looked: bool) -> int:
@@ -248,7 +231,9 @@ class Stage:
         return outcome
 
     def _change(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        self._check_name(name := arguments["variable"])
+        name = arguments["variable"]
+        if name not in self.plan.model.variables:
+            raise UnknownNameError(f'There is no variable "{name}".{nearest(name, self.plan.model.variables)}')
         cells = read_cells(self._path, arguments["cells"], self.plan.grid.n_cells) if arguments.get("cells") else None
         value: float | Array | None = arguments.get("value")
         if arguments.get("upload"):
@@ -274,24 +259,14 @@ class Stage:
 
     # ---- what people see ------------------------------------------------------------------------------------------------------------
     def get(self, branch: int, request: Mapping[str, Any]) -> Answer:
-        """An answer, computed now; by the stepper.
+        """An answer, computed now; by the stepper. request: see `Request`; `moved` in the head: bytes that had to come for it.
 
         Raises
         ------
         Mistake
             What is asked for does not exist, or not yet.
         """
-        on, asked, cut, key = self._branch(branch), *self._asked(request)
-        if asked.step not in (None, on.position.step):
-            raise NotComputedError(f"Branch {branch} stands at step {on.position.step}; step {asked.step} is not at hand.")
-        self._hot.setdefault(branch, {})[key] = cut, time.monotonic()
-        values, moved = self._values(on, key, cut), 0
-        if values is None:
-            values = self._gathered(on, key, cut)
-            moved = values.nbytes
-            before = self.shown[branch]
-            self.shown[branch] = Shown(on.position, {**before.arrays, key: values})
-        return self._answer(on.position, asked, cut, key, values, moved)
+        return self._looks.get(self._branch(branch), request)
 
     def answer(self, branch: int, request: Mapping[str, Any]) -> Answer | None:
         """An answer from what is shown; by the speaker, at any moment. None: only the stepper can give it.
@@ -301,68 +276,12 @@ class Stage:
         Mistake
             What is asked for does not exist.
         """
-        shown = self.shown.get(branch)
-        if shown is None:
-            return None
-        asked, cut, key = self._asked(request)
-        self._hot.setdefault(branch, {})[key] = cut, time.monotonic()
-        values = shown.arrays.get(key)
-        if values is None or asked.step not in (None, shown.position.step):
-            return None
-        return self._answer(shown.position, asked, cut, key, values, 0)
+        return self._looks.answer(branch, request)
 
-    def _asked(self, request: Mapping[str, Any]) -> tuple[Request, Cut, tuple[str, str]]:
-        """A request, how it is cut, and what is kept for it: of a single rank the whole variable, from which anything is cut."""
-        asked = Request.of(request)
-        self._check_name(asked.name)
-        cells = read_cells(self._path, asked.cells, self.plan.grid.n_cells) if asked.cells else None
-        cut = cut_of(asked, self.plan.grid, cells)
-        whole = self.crew.world.size == 1 or cut.cells is None
-        return asked, cut, (asked.name, "" if whole else f"{asked.cells} {asked.box} {asked.stride} {asked.at} {asked.packed}")
-
-    def _values(self, on: Branch, key: tuple[str, str], cut: Cut) -> Array | None:
-        shown = self.shown[on.number]
-        return shown.arrays.get(key) if shown.position == on.position else None
-
-    def _gathered(self, on: Branch, key: tuple[str, str], cut: Cut) -> Array:
-        values: Array = on.order("export", name=key[0], cells=cut.cells if key[1] else None)
-        self.moved[key[0]] += values.nbytes
-        return values
-
-    def _show(self, on: Branch) -> None:
-        """Shows where a branch stands, with what somebody asked for a moment ago."""
-        hot, now = self._hot.get(on.number, {}), time.monotonic()
-        wanted = {key: cut for key, (cut, asked) in list(hot.items()) if now - asked < HOT}
-        if self._pace > LONG:
-            wanted |= {(name, ""): Cut((), ()) for name, v in self.plan.model.variables.items() if v.role is Role.STATE}
-        arrays = {}
-        for key, cut in wanted.items():
-            try:
-                arrays[key] = self._gathered(on, key, cut)
-            except Mistake:  # a diagnostic of a step that is not at hand: who asks is told
-                continue
-        self.shown[on.number] = Shown(on.position, arrays)
-
-    def _answer(self, position: Position, asked: Request, cut: Cut, key: tuple[str, str], values: Array, moved: int) -> Answer:
-        found = np.ascontiguousarray(cut.of(values) if not key[1] else cut.placed(values))
-        variable = self.plan.model.variables[asked.name]
-        head = {
-            "variable": asked.name,
-            "units": variable.units,
-            "long_name": variable.long_name,
-            "dtype": found.dtype.newbyteorder("<").str,
-            "shape": list(found.shape),
-            "dims": list(cut.dims),
-            "step": position.step,
-            "seq": position.seq,
-            "date": f"{self.plan.clock.date(max(position.step - 1, 0)):%Y-%m-%d}",
-            "moved": moved,
-        }
-        return head, memoryview(found.tobytes())
-
-    def _check_name(self, name: str) -> None:
-        if name not in self.plan.model.variables:
-            raise UnknownNameError(f'There is no variable "{name}".{nearest(name, self.plan.model.variables)}')
+    @property
+    def moved(self) -> Mapping[str, int]:
+        """Bytes of each variable that were computed or gathered for answers."""
+        return self._looks.moved
 
     def close(self) -> None:
         """Ends all branches; what is not saved is lost."""

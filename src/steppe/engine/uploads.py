@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from steppe.errors import DamagedError, RequestError, ShapeError
 FOLDER = "uploads"
 
 
+@lru_cache(16)
 def read_cells(run_folder: Path, digest: str, n_cells: int) -> NDArray[np.int64]:
     """Packed cells that were sent, uint32.
 

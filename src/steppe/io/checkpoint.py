@@ -11,6 +11,7 @@ first cell, so the bytes do not depend on the number of ranks, and any number of
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -146,6 +147,15 @@ class Checkpoint:
     def pin(path: Path) -> None:
         """Has a checkpoint stay when newer ones are made."""
         write_durable(path / PINNED, b"")
+
+    @classmethod
+    def remove(cls, folder: Path, identity: Mapping[str, str], which: Callable[["Checkpoint"], bool]) -> None:
+        """Removes checkpoints of a future that was given up; damaged ones stay, for `newest` to tell."""
+        for path in _found(folder):
+            with suppress(DamagedError):
+                if which(cls.open(path, identity)):
+                    with writing(path):
+                        shutil.rmtree(path)
 
     @classmethod
     def newest(

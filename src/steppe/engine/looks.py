@@ -1,0 +1,217 @@
+"""What people see of branches: what is asked for is computed, gathered or reduced once for each position, and shown from then on.
+
+    stepper ── get, show ──> shown: position, values ──> answer ── speaker
+                             replaced whole
+
+What somebody asked for in the last two seconds is shown anew after each piece of steps; nothing else is copied or gathered. Of a single
+rank whole variables are kept, from which anything is cut; of many what was asked for, reduced where the data lie.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.comm import Serial
+from steppe.control import Position
+from steppe.engine.branch import Branch
+from steppe.engine.plan import Plan
+from steppe.engine.requests import Cut, Request, cut_of
+from steppe.engine.uploads import read_cells
+from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
+from steppe.variable import Role, Variable
+from steppe.view import choose_colours, levels, png
+
+Array = NDArray[Any]
+Answer = tuple[dict[str, Any], memoryview]
+
+HOT = 2.0  # [s] after its last request something is shown
+
+
+class Shown(NamedTuple):
+    """What may be said of a branch. values: key of what was asked -> values. made: answers and images that were made of them."""
+
+    position: Position
+    values: Mapping[str, Array]
+    made: dict[Any, Answer]
+
+
+class _Asked(NamedTuple):
+    """A request, how it is cut, and the key of what is kept for it; whole: that is all cells of the variable."""
+
+    request: Request
+    cells: Array | None
+    cut: Cut
+    key: str
+    whole: bool
+
+
+class Looks:
+    """At the branches of one run, which lies in `path`. ranks: how many compute it."""
+
+    def __init__(self, path: Path, plan: Plan, ranks: int) -> None:
+        self._path, self._plan, self._ranks = path, plan, ranks
+        self.shown: dict[int, Shown] = {}
+        self.moved: Counter[str] = Counter()
+        """Bytes of each variable that were computed or gathered for answers."""
+        self._hot: dict[int, dict[str, tuple[_Asked, float]]] = {}
+        self._states = [name for name, variable in plan.model.variables.items() if variable.role is Role.STATE]
+
+    def get(self, on: Branch, words: Mapping[str, Any]) -> Answer:
+        """An answer, computed now; by the stepper.
+
+        Raises
+        ------
+        Mistake
+            What is asked for does not exist, or not yet.
+        """
+        asked = self._asked(words)
+        if asked.request.step not in (None, on.position.step):
+            return self._recorded(on, asked, int(asked.request.step or 0))
+        self._heat(on.number, asked)
+        shown, moved = self.shown[on.number], 0
+        if asked.key not in shown.values:
+            before = self.moved[asked.request.name]
+            values = self._gathered(on, asked)
+            moved = self.moved[asked.request.name] - before
+            self.shown[on.number] = shown = Shown(on.position, {**shown.values, asked.key: values}, shown.made)
+        head, body = self._answer(shown, asked)
+        return {**head, "moved": moved}, body
+
+    def answer(self, branch: int, words: Mapping[str, Any]) -> Answer | None:
+        """An answer from what is shown; by the speaker, at any moment. None: only the stepper can give it.
+
+        Raises
+        ------
+        Mistake
+            What is asked for does not exist.
+        """
+        shown = self.shown.get(branch)
+        if shown is None:
+            return None
+        try:
+            asked = self._asked(words)
+        except Failure:  # the stepper tells it
+            return None
+        self._heat(branch, asked)
+        if asked.key not in shown.values or asked.request.step not in (None, shown.position.step):
+            return None
+        return self._answer(shown, asked)
+
+    def show(self, on: Branch, every_state: bool = False) -> None:
+        """Shows where a branch stands, with what somebody asked for a moment ago, or all states as well."""
+        now = time.monotonic()
+        wanted = [asked for asked, at in list(self._hot.get(on.number, {}).values()) if now - at < HOT]
+        self._hot[on.number] = {asked.key: self._hot[on.number][asked.key] for asked in wanted}
+        if every_state:
+            wanted += [self._asked({"name": name}) for name in self._states]
+        values: dict[str, Array] = {}
+        for asked in wanted:
+            if asked.key not in values:
+                try:
+                    values[asked.key] = self._gathered(on, asked)
+                except Mistake:  # a diagnostic of a step that is not at hand: who asks is told
+                    continue
+        self.shown[on.number] = Shown(on.position, values, {})
+
+    def hide(self, branch: int) -> None:
+        """Nothing is shown of a branch any more."""
+        self.shown.pop(branch, None)
+        self._hot.pop(branch, None)
+
+    def _recorded(self, on: Branch, asked: _Asked, step: int) -> Answer:
+        """An answer about a step that is over, from what was recorded of it."""
+        name = asked.request.name
+        values = on.recorded(name, step) if step < on.position.step else None
+        if values is None:
+            last = "it has not come there" if step > on.position.step else f'no record of "{name}" holds it'
+            raise NotComputedError(
+                f"Step {step} of branch {on.number} is not at hand: {last}. It stands at step {on.position.step}. "
+                "Take the last step, record the variable every day, or branch at that step."
+            )
+        self.moved[name] += values.nbytes
+        head, body = self._made(Shown(Position(step, 0), {asked.key: values}, {}), asked._replace(whole=True))
+        return {**head, "moved": values.nbytes}, body
+
+    # ---- inside ---------------------------------------------------------------------------------------------------------------------
+    def _heat(self, branch: int, asked: _Asked) -> None:
+        self._hot.setdefault(branch, {})[asked.key] = asked, time.monotonic()
+
+    def _asked(self, words: Mapping[str, Any]) -> _Asked:
+        request = Request.of(words)
+        if request.name not in self._plan.model.variables:
+            raise UnknownNameError(f'There is no variable "{request.name}".{nearest(request.name, self._plan.model.variables)}')
+        cells = read_cells(self._path, request.cells, self._plan.grid.n_cells) if request.cells else None
+        cut = cut_of(request, self._plan.grid, cells)
+        whole = self._ranks == 1 or (cut.cells is None and not cut.reduce)
+        key = request.name if whole else json.dumps(request.region)
+        return _Asked(request, cells, cut, key, whole)
+
+    def _gathered(self, on: Branch, asked: _Asked) -> Array:
+        values: Array
+        if asked.whole:
+            values = on.order("export", name=asked.request.name)
+        elif asked.cut.reduce:
+            values = on.order("reduce", request=asked.request.region, cells=asked.cells)
+        else:
+            values = on.order("export", name=asked.request.name, cells=asked.cut.cells)
+            self.moved[asked.request.name] += values.nbytes
+            return asked.cut.placed(values)
+        self.moved[asked.request.name] += values.nbytes
+        return values
+
+    def _answer(self, shown: Shown, asked: _Asked) -> Answer:
+        key = asked.key, *asked.request.region.values(), *asked.request.look
+        if key not in shown.made:
+            shown.made[key] = self._made(shown, asked)
+        head, body = shown.made[key]
+        return {**head, "moved": 0}, body
+
+    def _made(self, shown: Shown, asked: _Asked) -> Answer:
+        request, cut, found = asked.request, asked.cut, shown.values[asked.key]
+        if asked.whole:
+            chosen = cut.chosen(found)
+            found = cut.reduced(chosen, slice(None), Serial()) if cut.reduce else cut.placed(chosen)
+        found = np.ascontiguousarray(found)
+        variable = self._plan.model.variables[request.name]
+        head: dict[str, Any] = {
+            "variable": request.name,
+            "units": variable.units,
+            "long_name": variable.long_name,
+            "dtype": found.dtype.newbyteorder("<").str,
+            "shape": list(found.shape),
+            "dims": list(cut.dims),
+            "box": cut.box,
+            "step": shown.position.step,
+            "seq": shown.position.seq,
+            "date": f"{self._plan.clock.date(max(shown.position.step - 1, 0)):%Y-%m-%d}",
+        }
+        if request.format == "raw":
+            return head, found.reshape(-1).view(np.uint8).data
+        image, said = image_of(found, variable, request.low, request.high, request.style)
+        return {**head, **said}, memoryview(image)
+
+
+def image_of(
+    values: Array, variable: Variable, low: float | None = None, high: float | None = None, style: str | None = None
+) -> tuple[bytes, dict[str, Any]]:
+    """A PNG file of a map (rows, columns), and what its colours mean: low, high, style. What is not given is chosen from the values.
+
+    Raises
+    ------
+    RequestError
+        There is no such colour map, or low is not less than high.
+    """
+    colours = choose_colours(values, variable.name, variable.units, variable.standard_name, variable.long_name)
+    low, high, style = colours.low if low is None else low, colours.high if high is None else high, style or colours.name
+    if not low < high:
+        raise RequestError(f"The colours of an image need low < high, they would go from {low:g} to {high:g}.")
+    try:
+        return png(levels(values, colours.between(low, high)), style), {"low": low, "high": high, "style": style}
+    except AttributeError:
+        raise RequestError(f'There is no colour map "{style}". Take one of cmcrameri, such as batlow.') from None
