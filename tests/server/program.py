@@ -1,5 +1,7 @@
 """Serves a toy run in a process of its own. Argument: its folder; prints the port."""
 
+import faulthandler
+import signal
 import sys
 import time
 from pathlib import Path
@@ -17,6 +19,7 @@ PLENTY = Limits(requests=1e9, requests_burst=1e9, strangers=1e9, strangers_burst
 
 def main(folder: str) -> None:
     """Serves until it is killed. All limits hold but those of rates."""
+    faulthandler.register(signal.SIGUSR1)
     active = np.ones((8, 6), dtype=bool)
     active[:, -1] = False
     toy = Toy(Path(folder), Raster(-11.25, -2.5, 139.25, 2.5, active))

@@ -43,9 +43,10 @@ def test_no_request_breaks_the_server_or_its_contract(
         *(str(Path(sys.executable).parent / "schemathesis"), "--config-file", str(Path(__file__).parent / "schemathesis.toml"), "run"),
         *(str(tmp_path / "openapi.json"), "--url", f"http://127.0.0.1:{served.port}", "-H", f"Authorization: Bearer {TOKENS[role]}"),
         *("--checks", "all", "--no-color", "--continue-on-failure", "--seed", "1", "--max-examples", "100" if long else "10"),
+        *("--request-timeout", "10", "--max-failures", "20"),
         *(() if long else ("--phases", "examples,fuzzing,stateful")),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=3600 if long else 300)
     cases = re.search(r"([\d,]+) generated", done.stdout)
     assert cases is not None, done.stdout + done.stderr
     measured("schemathesis", f"requests as {role} of which none fails", float(cases[1].replace(",", "")), "all checks")

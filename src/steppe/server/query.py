@@ -220,7 +220,7 @@ time = Parameter(
 box = Parameter(_box, {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{3}}$", "example": "150,-28,153,-25"}, "West,south,east,north.")
 polygon = Parameter(
     _polygon,
-    {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{5,}}$", "maxLength": LONG, "example": "150,-28,153,-28,153,-25"},
+    {**_TEXT, "pattern": f"^{_DECIMAL},{_DECIMAL}(,{_DECIMAL},{_DECIMAL}){{2,}}$", "maxLength": LONG, "example": "150,-28,153,-28,153,-25"},
     "Corners: lon,lat,lon,lat,...",
 )
 cells = Parameter(_cells, {**_TEXT, "pattern": "^[0-9]{1,10}(,[0-9]{1,10})*$", "maxLength": LONG}, "Packed numbers of cells.")
