@@ -36,6 +36,7 @@ class Still:
         values = np.random.default_rng(1).random(grid.n_cells, dtype=np.float32)
         self._values = {True: values.tobytes(), False: grid.unpack(values).astype(np.float32).tobytes()}
         self._shapes = {True: [grid.n_cells], False: list(grid.active.shape)}
+        self._answers = {packed: (self.head(packed), self._values[packed]) for packed in (True, False)}
         self._scenarios = [{"name": "main", "branch": 1, "step": STEP, "seq": 0, "target": STEP, "state": "ready", "version": "b1.17"}]
 
     def scenarios(self) -> list[dict[str, Any]]:
@@ -49,8 +50,7 @@ class Still:
         return {**about, "step": STEP, "seq": 0, "date": "2001-04-10", "moved": 0}
 
     async def get(self, scenario: str, request: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-        packed = bool(request.get("packed"))
-        return self.head(packed), self._values[packed]
+        return self._answers[bool(request.get("packed"))]
 
 
 def bare_of(run: Still) -> Any:

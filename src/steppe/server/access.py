@@ -42,8 +42,8 @@ class Token:
         return cls(name, role, _digest(text), expires)
 
 
-def _digest(text: str) -> bytes:
-    return sha256(text.encode("utf-8", "surrogateescape")).digest()
+def _digest(text: str | bytes) -> bytes:
+    return sha256(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")).digest()
 
 
 def new_token() -> str:
@@ -69,12 +69,12 @@ class Access:
         self._sessions: dict[bytes, tuple[Token, float]] = {}
         self._failures: dict[str, list[float]] = {}
 
-    def by_token(self, text: str) -> Principal | None:
+    def by_token(self, text: str | bytes) -> Principal | None:
         """Whose token it is. It is compared with all, however early one fits."""
         token = self._find(text)
         return self._principals[token.digest] if token else None
 
-    def _find(self, text: str) -> Token | None:
+    def _find(self, text: str | bytes) -> Token | None:
         given, found = _digest(text), None
         for token in self._tokens:
             if hmac.compare_digest(token.digest, given):

@@ -26,8 +26,14 @@ CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
 )
-SAFE: Headers = ((b"content-security-policy", CONTENT_POLICY.encode()), (b"x-content-type-options", b"nosniff"))
-SAFE_PAGE: Headers = (*SAFE, (b"referrer-policy", b"no-referrer"), (b"cross-origin-opener-policy", b"same-origin"))  # only pages obey them
+NOSNIFF = (b"x-content-type-options", b"nosniff")
+SAFE: Headers = ((b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"), NOSNIFF)  # of what is no page
+SAFE_PAGE: Headers = (
+    (b"content-security-policy", CONTENT_POLICY.encode()),
+    NOSNIFF,
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
 ENGINES_WORDS = {
     "grid": "region-invalid",
     "model": "bad-field",

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steppe.api import VariableInfo
+from steppe.api import VariableInfo, encode_head
 from steppe.grid import Grid, from_plain
 from steppe.server.access import Access
 from steppe.server.limits import Limits
 from steppe.server.metrics import Metrics
 from steppe.server.problems import Wrong
 from steppe.server.supervised import Supervisor
+
+FRONTS = 1000  # that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,19 @@ class House:
         self.metrics = Metrics()
         self.draining = asyncio.Event()  # set: no more orders are taken, streams end
         self._known: dict[str, Known] = {}
+        self._fronts: OrderedDict[tuple[str, str, str, str], tuple[Mapping[str, Any], bytes]] = OrderedDict()
+
+    def front(self, run: str, scenario: str, variable: str, query: str, head: Mapping[str, Any]) -> bytes:
+        """What stands before an array in the format raw; kept while the supervisor answers with the same head."""
+        key = (run, scenario, variable, query)
+        kept = self._fronts.get(key)
+        if kept is not None and kept[0] is head:
+            return kept[1]
+        front = encode_head({**head, "scenario": scenario})
+        self._fronts[key] = (head, front)
+        if len(self._fronts) > FRONTS:
+            self._fronts.popitem(last=False)
+        return front
 
     def run(self, name: str) -> Supervisor:
         """A run; raises Wrong, unknown-run."""

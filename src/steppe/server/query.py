@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -61,7 +62,7 @@ _MAPS = [
 ]
 STYLES = (*_MAPS, *(f"{name}_r" for name in _MAPS))
 PIXELS = 8192  # of a side of an image
-_NUMBER = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?([eE][-+]?[0-9]{1,2})?")
+_NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?")
 _TIME = re.compile(r"latest|step:[0-9]{1,10}|[0-9]{4}-[0-9]{2}-[0-9]{2}(/[0-9]{4}-[0-9]{2}-[0-9]{2})?")
 
 
@@ -150,7 +151,7 @@ def number(most: float) -> tuple[Callable[[str], float], dict[str, Any]]:
 
 
 def _number(text: str) -> float:
-    if not _NUMBER.fullmatch(text):
+    if not _NUMBER.fullmatch(text) or not isfinite(float(text)):
         raise ValueError("It is no number, such as -27.5.")
     return float(text)
 
@@ -219,7 +220,7 @@ time = Parameter(
 box = Parameter(_box, {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{3}}$", "example": "150,-28,153,-25"}, "West,south,east,north.")
 polygon = Parameter(
     _polygon,
-    {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{5,}}$", "maxLength": LONG, "example": "150,-28,153,-28,153,-25"},
+    {**_TEXT, "pattern": f"^{_DECIMAL},{_DECIMAL}(,{_DECIMAL},{_DECIMAL}){{2,}}$", "maxLength": LONG, "example": "150,-28,153,-28,153,-25"},
     "Corners: lon,lat,lon,lat,...",
 )
 cells = Parameter(_cells, {**_TEXT, "pattern": "^[0-9]{1,10}(,[0-9]{1,10})*$", "maxLength": LONG}, "Packed numbers of cells.")

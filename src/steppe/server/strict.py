@@ -76,8 +76,8 @@ def _too_deep(depth: int) -> Wrong:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise Wrong("bad-json", f'The key "{twice[:64]}" comes more than once. Give each key once.', value=twice[:64])
     return found
 

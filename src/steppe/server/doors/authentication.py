@@ -22,7 +22,7 @@ def authenticate(asked: Asked) -> None:
     given = asked.headers.get(b"authorization")
     if given is not None:
         scheme, _, token = given.partition(b" ")
-        asked.principal = asked.house.access.by_token(token.strip().decode("latin-1")) if scheme.lower() == b"bearer" else None
+        asked.principal = asked.house.access.by_token(token.strip()) if scheme.lower() == b"bearer" else None
     elif (cookie := cookie_of(asked)) is not None:
         asked.principal = asked.house.access.by_session(cookie)
     assert asked.route is not None

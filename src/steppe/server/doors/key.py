@@ -1,4 +1,4 @@
-"""What an order must say beside its body: a key, so that it can be sent again; and the version and step that it is meant for."""
+"""What an order says beside its body: a key, so that it can be sent again; if it will, the version and step that it is meant for."""
 
 import re
 

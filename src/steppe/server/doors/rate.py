@@ -25,7 +25,6 @@ class Rates:
         assert route is not None
         if route.by_bytes and who:
             left = self._left(self._bytes, who, limits.data, limits.data_burst)
-            self._bytes[who] = (left, self._now())
             if left <= 0.0:
                 raise _wait(-left / limits.data)
             return
@@ -48,8 +47,8 @@ class Rates:
 
     def spend(self, who: str, count: int) -> None:
         """Takes bytes that were sent from a token's bucket."""
-        held, since = self._bytes.get(who) or (self._limits.data_burst, self._now())
-        self._bytes[who] = (held - count, since)
+        left = self._left(self._bytes, who, self._limits.data, self._limits.data_burst)
+        self._bytes[who] = (left - count, self._now())
 
     def requests_left(self, who: str) -> int:
         """Requests that a token may send at once."""

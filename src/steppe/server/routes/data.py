@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from steppe.api import encode_head
 from steppe.grid import Grid, Points, Raster
 from steppe.server import encode, regions
 from steppe.server.asked import Asked, Buffer, Headers, Reply
@@ -127,7 +126,7 @@ async def _answer(asked: Asked, what: str) -> Reply:
             "not-acceptable", f"The answer has {len(body):,} bytes, more than {house.limits.reply:,}. Ask for less.", value=len(body)
         )
     if form == "raw" and (query["dtype"] is None or np.dtype(query["dtype"]) == np.dtype(head["dtype"])):
-        return Reply(200, encode_head({**head, "scenario": scenario_name}), RAW, headers, (body,), cache=ASK_AGAIN)
+        return Reply(200, house.front(run, scenario_name, name, digest, head), RAW, headers, (body,), cache=ASK_AGAIN)
     places = _placed(asked, known, request, head) if form in ("csv", "netcdf") else encode.Places()
     arguments = (form, {**head, "scenario": scenario_name}, body, query["dtype"], known, places, house.limits)
     content = await asyncio.to_thread(encode.encode, *arguments)

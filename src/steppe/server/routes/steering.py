@@ -1,5 +1,6 @@
 """Orders: what is checked before an order goes into the journal, and the reply that says it is there."""
 
+import asyncio
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -17,12 +18,16 @@ from steppe.server.problems import Wrong
 from steppe.server.strict import decode
 
 Request = TypeVar("Request", bound=Struct)
+LARGE = 1 << 15  # [byte] of a body that is read in a thread, so that nobody waits for it
 OVER = ("done", "failed", "cancelled")
 
 
 async def request_of(asked: Asked, kind: type[Request]) -> Request:
     """The body of a request as a struct; an empty body is one without members."""
-    return decode(await asked.body() or b"{}", kind, asked.house.limits)
+    body, limits = await asked.body() or b"{}", asked.house.limits
+    if len(body) < LARGE:
+        return decode(body, kind, limits)
+    return await asyncio.to_thread(decode, body, kind, limits)
 
 
 async def step(asked: Asked) -> Reply:

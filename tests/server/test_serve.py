@@ -1,0 +1,83 @@
+"""The whole house: `steppe serve`, its engine and its journal, asked over HTTP."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema
+import numpy as np
+
+import steppe
+from steppe.api import decode
+from tests.server.asking import CONTRACT, TOKENS, bearer, documented
+
+RUN = "/runs/out"
+WAIT = {"Prefer": "wait=5"}
+
+
+@contextmanager
+def served(run_file: Path) -> Iterator[httpx.Client]:
+    """A client of a server in a process of its own, which is asked to end."""
+    tokens = run_file.parent / "tokens"
+    tokens.write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))
+    command = [sys.executable, "-m", "steppe", "serve", str(run_file), "--bind", "127.0.0.1:0", "--token-file", str(tokens)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            with httpx.Client(base_url=f"{address}api/v1", headers=bearer("admin") | WAIT, timeout=20.0) as client:
+                yield client
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+
+
+def ordered(client: httpx.Client, path: str, key: str, content: dict[str, Any]) -> dict[str, Any]:
+    """The reply to an order that is over; it may have to wait for the first engine."""
+    for _ in range(100):
+        answer = client.post(RUN + path, json=content, headers={"Idempotency-Key": key})
+        if answer.status_code != 503 and answer.json().get("state") not in ("queued", "running"):
+            break
+        time.sleep(0.2)
+    documented("POST", str(answer.request.url), answer)
+    found: dict[str, Any] = answer.json()
+    assert found["state"] == "done", found
+    return found
+
+
+def values(client: httpx.Client, query: str) -> np.ndarray:
+    return decode(client.get(f"{RUN}/data/water?{query}").content)[1]
+
+
+def test_a_run_is_steered_ended_and_found_again(scenario: Path) -> None:
+    apart = steppe.Simulation(steppe.read_run_file(scenario, {"output.path": "apart"}))
+    apart.step(10)
+    with served(scenario) as client:
+        assert ordered(client, "/step", "a", {"steps": 10})["target"] == 10
+        assert values(client, "").tobytes() == np.asarray(apart["water"]).tobytes()
+        info = client.get(RUN)
+        documented("GET", "/api/v1/runs/out", info)
+        assert info.json()["scenarios"][0]["date"] == "1990-01-19"
+        box = {"box": [143.0, -21.0, 144.0, -20.0]}
+        change = ordered(client, "/set", "b", {"variable": "water", "value": 5.0, "region": box})
+        assert change["result"]["after"] == 5.0 * change["result"]["cells"]
+        assert (values(client, "packed=1&box=143,-21,144,-20") == 5.0).all()
+        state = values(client, "packed=1")
+        schema = {"$ref": "#/components/schemas/VariableList", "components": CONTRACT["components"]}
+        jsonschema.validate(client.get(f"{RUN}/variables").json(), schema)
+    with served(scenario) as client:
+        assert client.post(f"{RUN}/step", json={"steps": 10}, headers={"Idempotency-Key": "a"}).headers["idempotent-replayed"] == "true"
+        assert ordered(client, "/step", "c", {"steps": 1})["target"] == 11
+        assert client.get(RUN).json()["scenarios"][0]["step"] == 11
+        ordered(client, "/scenarios/main/rewind", "d", {"step": 10})
+        assert values(client, "packed=1").tobytes() == state.tobytes()
+        rows = [json.loads(line) for line in client.get(f"{RUN}/log").text.splitlines()]
+        assert [row["kind"] for row in rows] == ["step", "set", "step", "rewind"]
