@@ -228,6 +228,9 @@ class Toy:
     def checkpoints(self) -> list[dict[str, Any]]:
         return self.journal.checkpoints()
 
+    def launch(self) -> None:
+        self.failure = None
+
     def close(self, keep: bool = True) -> None:
         self.closed = True
         self.journal.close()

@@ -89,6 +89,10 @@ class Step(_Request, kw_only=True):
     )
 
 
+class Start(_Request, kw_only=True):
+    """Start the engine of a run that has none."""
+
+
 class Pause(_Request, kw_only=True):
     """Stop at the end of the present step."""
 

@@ -9,6 +9,7 @@ COMMANDS = {
     "serve": "Serve a run, to be steered and seen while it runs.",
     "ensemble": "Run many scenarios of a run side by side; the weather is read once for all.",
     "engine": "What a server starts: the computing of a run.",
+    "replay": "Repeat a steered run from its journal alone, and compare.",
     "describe": "Show a model: variables, units, parameters, sources.",
     "info": "Show what a run folder or a store holds.",
     "plot": "Draw maps and series of a run (PNG).",

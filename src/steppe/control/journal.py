@@ -170,6 +170,31 @@ class Journal:
             self._base.close()
             raise Mistake(f'"{path}" has version {version}; this Steppe writes version {SCHEMA_VERSION}. Use the Steppe that made it.')
 
+    @classmethod
+    def snapshot(cls, path: Path) -> Journal:
+        """A copy in memory of a journal that may be in use; the file is only read.
+
+        Raises
+        ------
+        Mistake
+            There is no such file, or a newer version of Steppe wrote it.
+        DamagedError
+            It is no journal, or is damaged.
+        """
+        if not path.is_file():
+            raise Mistake(f'There is no journal "{path}".')
+        made = cls(":memory:")
+        try:
+            source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+            source.backup(made._base)
+            source.close()
+            (version,) = made._one("SELECT schema FROM run")
+        except sqlite3.DatabaseError as error:
+            raise DamagedError(f'"{path}" is no journal of a run, or is damaged: {error}.') from None
+        if version != SCHEMA_VERSION:
+            raise Mistake(f'"{path}" has version {version}; this Steppe reads version {SCHEMA_VERSION}. Use the Steppe that made it.')
+        return made
+
     def _create(self) -> None:
         for statement in SCHEMA.split(";\n"):
             if statement.strip():

@@ -6,6 +6,7 @@ absent ── start ──> starting ── calls ──> loading ── a branc
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from steppe.control.journal import Journal, Refused
 from steppe.control.wire import Buffer, Hello, Leave, Message
 
 SILENT = 0.5  # [s] without a beat after which people are told
-HANGING = 30.0  # [s] without a beat after which an engine is killed
+HANGING = float(os.environ.get("STEPPE_HANGING", "30"))  # [s] without a beat after which an engine is killed
 STARTING = 120.0  # [s] until it must have called
 REDIAL = 1.0  # [s] that an engine which outlived the last server has to call
 PAUSES = (0.0, 1.0)  # [s] before it is started again after the first and second death at one place

@@ -242,6 +242,10 @@ class Stage:
             raise RequestError(f'No value was given for "{name}".')
         return {"name": name, "value": value, "cells": cells, "operation": arguments.get("operation") or "set"}
 
+    def digest(self, branch: int) -> int:
+        """The digest of the state of a branch, as outcomes have it; the same for any number of ranks."""
+        return int(self._branch(branch).order("digest"))
+
     def save(self, branch: int, pin: bool = False) -> Saved:
         """A checkpoint of where a branch stands, durable when this returns; the same position has the same name. pin: it stays for ever.
 

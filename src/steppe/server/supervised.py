@@ -58,6 +58,10 @@ class Supervisor(Protocol):
         """All durable checkpoints."""
         ...
 
+    def launch(self) -> None:
+        """Starts an engine where there is none, also after the last one has died again and again."""
+        ...
+
     def close(self, keep: bool = True) -> None:
         """Ends the supervision. keep: the engine makes its state durable and ends; else it goes on and waits for another server."""
         ...

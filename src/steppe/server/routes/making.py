@@ -8,13 +8,14 @@ from hashlib import sha256
 
 import msgspec
 
-from steppe.api import NewScenario, Origin
+from steppe.api import NewScenario, Origin, Start
 from steppe.server.asked import Asked, Reply
 from steppe.server.changes import arguments_of
 from steppe.server.moments import step_behind
 from steppe.server.problems import Wrong
 from steppe.server.query import KEEP, read_query
 from steppe.server.regions import settle
+from steppe.server.routes.state import info_of
 from steppe.server.routes.steering import accept, order, request_of
 
 
@@ -63,6 +64,13 @@ async def add_scenario(asked: Asked) -> Reply:
         accept(asked, "set", request.name, arguments, change, "after", f"/{number}")
     location = (b"location", f"/api/v1/runs/{run}/scenarios/{request.name}".encode())
     return reply._replace(status=201, headers=(*(each for each in reply.headers if each[0] != b"location"), location))
+
+
+async def start(asked: Asked) -> Reply:
+    """POST start: the engine is started if there is none, also after it has died again and again."""
+    await request_of(asked, Start)
+    asked.run.launch()
+    return Reply(202, msgspec.json.encode(info_of(asked, asked.parameters["run"])))
 
 
 async def end_run(asked: Asked) -> Reply:

@@ -1,0 +1,65 @@
+"""`steppe replay`: a steered run again, from its journal alone."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from steppe.cli.rank import rank_of_run
+from steppe.errors import Exit, FolderError, Mistake, nearest
+
+JOURNAL = "journal.sqlite"
+
+
+def replay(
+    run: Path,
+    /,
+    *,
+    scenario: Annotated[list[str] | None, Parameter(negative=())] = None,
+    output: Path | None = None,
+) -> Exit:
+    """Repeat a steered run from its journal alone, and compare the state after each command with what it was.
+
+    Each scenario is computed in one go from the first step, as if nobody had died, rewound or waited. Exit code 0: every bit is the same;
+    1: it is not, and the first command is named after which it was not. The server may be at work meanwhile.
+
+    Examples:
+
+        steppe replay runs/queensland
+        steppe replay runs/queensland --scenario main --output runs/again
+
+    Parameters
+    ----------
+    run
+        The run folder, or the journal in it.
+    scenario
+        Only this one. May be given several times.
+    output
+        Keep the results, a run folder for each scenario, in this folder.
+    """
+    folder = run if run.is_dir() else run.parent
+    if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise FolderError(f'"{output}" is not empty. Choose another folder for the output.')
+    with rank_of_run() as rank:
+        from steppe.control import Journal
+        from steppe.engine import Crew
+        from steppe.engine.replay import replay as repeat
+        from steppe.engine.replay import scenarios_of
+
+        journal = Journal.snapshot(run if run.is_file() else folder / JOURNAL)
+        found = {branch.name: branch for branch in journal.branches()}
+        asked = scenario if scenario is not None else [branch.name for branch in scenarios_of(journal)]
+        for name in asked:
+            if name not in found:
+                raise Mistake(f'The run has no scenario "{name}".{nearest(name, found)}')
+        differs = ""
+        with tempfile.TemporaryDirectory(prefix="steppe-replay-") as aside:
+            for name in asked:
+                place = (output if output is not None else Path(aside)) / name
+                done = repeat(folder, journal, found[name], place, Crew(rank.world, where=rank.where))
+                differs = differs or done.differs
+                tail = done.differs or f"digest {done.digest:016x}"
+                sys.stdout.write(f"{name}: branch {done.branch}, {done.step} steps, {done.actions} changes, {tail}\n")
+    return Exit.FAILURE if differs else Exit.DONE

@@ -1,0 +1,134 @@
+"""A steered run once more, from its journal alone: each scenario in one go from the first step, undisturbed, by a run of its own.
+
+Nothing of what was computed before is used: no checkpoint, no ring, no branch of another. So it says whether what people saw is what
+they ordered, and can be had again after everything but the journal, the run file and the uploads is lost.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.control import OPEN_END, Command, Journal, Leg, Position
+from steppe.control.journal import Branch, ReplayDiffersError
+from steppe.engine.crew import Crew
+from steppe.engine.plan import Plan
+from steppe.engine.run_file import read_run_file
+from steppe.engine.stage import Stage
+from steppe.errors import Failure
+
+FIRST = 1  # a replay has one branch
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What was repeated of a scenario. digest: of the state at its end; differs: what is not as it was, empty if nothing is.
+
+    values: of the variables that were asked for, (cell,).
+    """
+
+    scenario: str
+    branch: int
+    step: int
+    actions: int
+    digest: int
+    differs: str = ""
+    values: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def scenarios_of(journal: Journal) -> list[Branch]:
+    """The branches on which a scenario stands; those that a rewind has left are parts of their ways."""
+    return [branch for branch in journal.branches() if branch.closed_step == OPEN_END]
+
+
+def replay(run: Path, journal: Journal, branch: Branch, output: Path, crew: Crew | None = None, look: Sequence[str] = ()) -> Replayed:
+    """Computes what a journal says of a branch, as far as it was seen, and compares the state after each command.
+
+    Parameters
+    ----------
+    run
+        The run folder: its run file and its uploads are read.
+    journal
+        What was ordered; a snapshot, for outcomes that are missing are put into it.
+    branch
+        Of the journal.
+    output
+        A folder for the results, which is empty or not there.
+    crew
+        The ranks; default: this process alone.
+    look
+        Variables whose values at the end are wanted.
+
+    Raises
+    ------
+    Mistake
+        The weather or the model does not fit the run any more.
+    Failure
+        What was uploaded is damaged.
+    """
+    with replaying(run, output, crew) as stage:
+        actions, differs = 0, ""
+        for each in journal.placed(branch.id, Position(-1, -1)):
+            if each.kind != "set" or each.outcome is None or each.at_step is None:
+                continue  # not done when the journal ended
+            differs = _repeat(stage, journal, each, each.at_step)
+            if differs:
+                break
+            actions += 1
+        if not differs:
+            _to(stage, branch.shown_step)
+            stage.save(FIRST)
+        values = {name: _values(stage, name) for name in look}
+        return Replayed(branch.name, branch.id, stage.position(FIRST).step, actions, stage.digest(FIRST), differs, values)
+
+
+def _values(stage: Stage, name: str) -> NDArray[Any]:
+    head, body = stage.get(FIRST, {"name": name, "packed": True})
+    return np.frombuffer(body, head["dtype"]).reshape(head["shape"])
+
+
+@contextmanager
+def replaying(run: Path, output: Path, crew: Crew | None = None) -> Iterator[Stage]:
+    """A stage that begins the run of a folder anew in another folder, with what was uploaded to the first."""
+    output.mkdir(parents=True, exist_ok=True)
+    uploads = output / "uploads"
+    if (run / "uploads").is_dir() and not uploads.exists():
+        uploads.symlink_to((run / "uploads").absolute())
+    whole = read_run_file(run / "run.toml", {"output.path": json.dumps(str(output.absolute()), ensure_ascii=False)})
+    stage = Stage(output, Plan.of(whole), crew)
+    try:
+        stage.load(FIRST, [Leg(FIRST, OPEN_END, OPEN_END)])
+        yield stage
+    finally:
+        stage.close()
+
+
+def _repeat(stage: Stage, journal: Journal, command: Command, step: int) -> str:
+    """Does a command again; tells what is different."""
+    _to(stage, step)
+    outcome = stage.apply(FIRST, command.place, command.kind, command.arguments)
+    if outcome.ok != (command.outcome == "done"):
+        now = "is carried out" if outcome.ok else f"is refused ({outcome.detail.get('text', '')})"
+        return f"{_named(command)} at step {step} {now} now; its outcome was {command.outcome}."
+    try:
+        journal.applied(command.seq, step, outcome)
+    except ReplayDiffersError as error:
+        return f"{_named(command)}: {error}"
+    return ""
+
+
+def _named(command: Command) -> str:
+    return f'Command {command.seq} ({command.kind} of "{command.arguments.get("variable", "")}" by {command.who})'
+
+
+def _to(stage: Stage, step: int) -> None:
+    while stage.position(FIRST).step < step:
+        before = stage.position(FIRST)
+        stage.advance([FIRST], step, False)
+        if stage.position(FIRST) == before:
+            raise Failure(f"The run has {before.step} steps; its journal speaks of step {step}.")

@@ -1,0 +1,200 @@
+"""A run behind a real `steppe serve`, which is started again whenever it dies, and clients that insist until they have an answer."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+TOKENS = {"view": "v" * 43, "steer": "s" * 43, "admin": "a" * 43}
+AGAIN = ("engine-recovering", "engine-failed", "draining", "too-many", "engine-busy-conflict")  # of orders that are sent once more
+CHANGES = [  # variable, operation, from, to; the last two are refused, by the engine and by the server
+    ("capacity", "set", 60.0, 200.0),
+    ("water", "scale", 0.5, 1.2),
+    ("water", "add", 0.0, 2.0),
+    ("irrigation", "set", 0.0, 20.0),
+    ("water", "add", -500.0, -400.0),
+    ("runoff", "set", 0.0, 1.0),
+]
+PATIENCE = 60.0  # [s] for anything that has to happen
+
+
+class Served:
+    """A server of a run file at a port of its own. Whoever kills it finds it again a moment later.
+
+    options: more words of its command line; environment: more of its variables.
+    """
+
+    def __init__(self, run_file: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
+        self.folder, self._home = run_file.parent / "out", run_file.parent
+        tokens = self._home / "tokens"
+        tokens.write_text("".join(f"{role} {token}\n" for role, token in TOKENS.items()))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{port}/api/v1/runs/out"
+        command = [sys.executable, "-m", "steppe", "serve", str(run_file), "--bind", f"127.0.0.1:{port}", "--token-file", str(tokens)]
+        self._command, self._environment = [*command, *options], {**os.environ, **(environment or {})}
+        self._ending, self.starts = False, 0
+        self.clients: list[httpx.Client] = []
+        self.process = self._start()
+        self._keeper = threading.Thread(target=self._keep, daemon=True)
+        self._keeper.start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.starts += 1
+        with open(self._home / "server.log", "ab") as log:
+            return subprocess.Popen(self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self._environment)
+
+    def _keep(self) -> None:
+        while not self._ending:
+            if self.process.poll() is not None:
+                self.process = self._start()
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """As SIGKILL of the server does."""
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        """Ends the server as Ctrl-C does, and waits for it."""
+        self._ending = True
+        self._keeper.join()
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+
+    def abandon(self) -> None:
+        """Ends all of it at once, engine included."""
+        self._ending = True
+        self._keeper.join()
+        for each in self.clients:
+            each.close()
+        self.process.kill()
+        self.process.wait()
+        with suppress(OSError, ValueError):
+            os.kill(int((self.folder / "engine.lock").read_text().split()[1]), signal.SIGKILL)
+
+    def log(self) -> str:
+        """What the server and its engines said."""
+        said = [self._home / "server.log", self.folder / "engine.log"]
+        return "\n".join(path.read_text(errors="replace") for path in said if path.exists())
+
+
+class Client:
+    """Somebody with a token, on a connection of his own."""
+
+    def __init__(self, served: Served, role: str) -> None:
+        self._served, self.retries = served, 0
+        headers = {"Authorization": f"Bearer {TOKENS[role]}"}
+        self._http = httpx.Client(headers=headers, timeout=20, trust_env=False)
+        served.clients.append(self._http)
+
+    def ask(self, method: str, path: str = "", content: Any = None, key: str = "", insist: bool = True) -> httpx.Response:
+        """The answer, however often it takes; a command keeps its key, so this is safe."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                headers = {"Idempotency-Key": key} if key else {}
+                answer = self._http.request(method, self._served.address + path, json=content, headers=headers)
+                if answer.status_code not in (409, 429, 503) or not insist or answer.json()["code"] not in AGAIN:
+                    return answer
+                wait = 0.2 if answer.status_code == 429 else 0.05
+            except httpx.TransportError:
+                wait = 0.03
+            self.retries += 1
+            assert time.monotonic() < end, f"{method} {path} has no answer\n{self._served.log()[-4000:]}"
+            time.sleep(wait)
+
+    def info(self) -> dict[str, Any]:
+        """How the run stands."""
+        found: dict[str, Any] = self.ask("GET").json()
+        return found
+
+    def order(self, path: str, content: Any, key: str) -> int:
+        """The number of an order that is accepted."""
+        answer = self.ask("POST", path, content, key)
+        assert answer.status_code in (200, 201, 202), answer.text
+        return int(answer.json()["id"])
+
+    def until(self, holds: Callable[[dict[str, Any]], bool], what: str, pause: float = 0.03) -> dict[str, Any]:
+        """Waits until something holds of how the run stands."""
+        end = time.monotonic() + PATIENCE
+        while not holds(info := self.info()):
+            assert time.monotonic() < end, f"{what} does not happen: {info}\n{self._served.log()[-4000:]}"
+            time.sleep(pause)
+        return info
+
+
+class Steering:
+    """A client that sends commands of all kinds, one after the other. accepted: key -> number; refused: keys."""
+
+    def __init__(self, served: Served, number: int, seed: int, commands: int, steps: int) -> None:
+        self.client = Client(served, ("steer", "admin")[number % 2])
+        self.accepted: dict[str, int] = {}
+        self.refused: dict[str, str] = {}
+        self._chance, self._number, self._commands, self._steps = random.Random(seed * 1000 + number), number, commands, steps
+        self._seen: dict[int, int] = {}
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        """Sends them all; the body of a thread."""
+        try:
+            for number in range(self._commands):
+                key = f"{self._number}-{number}"
+                path, content = self._command(self._look(), key)
+                self._send(path, content, key)
+                if self._chance.random() < 0.1:
+                    self._send(path, content, key)
+        except BaseException as error:
+            self.error = error
+
+    def _send(self, path: str, content: Any, key: str) -> None:
+        answer = self.client.ask("POST", path, content, key)
+        if answer.status_code in (200, 201, 202):
+            seq = answer.json()["id"]
+            assert key not in self.refused, f"{key} was refused ({self.refused[key]}), then accepted"
+            assert self.accepted.setdefault(key, seq) == seq, f"{key} was accepted as {self.accepted[key]} and {seq}"
+        else:
+            assert answer.status_code in (404, 409, 412, 416, 422), answer.text
+            assert key not in self.accepted, f"{key} was accepted, then refused: {answer.text}"
+            self.refused[key] = answer.json()["code"]
+
+    def _look(self) -> list[dict[str, Any]]:
+        """All scenarios; nobody has gone back."""
+        scenarios: list[dict[str, Any]] = self.client.info()["scenarios"]
+        for each in scenarios:
+            assert each["step"] >= self._seen.get(each["branch"], 0), f"{each} went back from step {self._seen[each['branch']]}"
+            self._seen[each["branch"]] = each["step"]
+        return [each for each in scenarios if "@" not in each["name"]]
+
+    def _command(self, scenarios: list[dict[str, Any]], key: str) -> tuple[str, Any]:
+        chance = self._chance
+        on = scenarios[0] if chance.random() < 0.6 else chance.choice(scenarios)
+        name, step = on["name"], on["step"]
+        kind = chance.choices(("step", "set", "pause", "checkpoint", "branch", "rewind"), (34, 48, 6, 6, 2, 2))[0]
+        if kind == "step":
+            return "/step", {"scenario": name, "steps": chance.randint(1, 30)}
+        if kind == "set":
+            variable, operation, low, high = chance.choice(CHANGES)
+            when = chance.choice(["after", "after", "now", "now", {"step": min(step + chance.randint(1, 60), self._steps - 1)}])
+            content = {"scenario": name, "variable": variable, "operation": operation, "value": chance.uniform(low, high), "when": when}
+            return "/set", content | ({"region": {"box": [143.0, -22.5, 144.5, -20.5]}} if chance.random() < 0.5 else {})
+        if kind == "branch":
+            return "/scenarios", {"name": f"s{key}", "from": {"scenario": name, "step": chance.randint(step // 2, step)}}
+        if kind == "rewind":
+            return f"/scenarios/{name}/rewind", {"step": chance.randint(step // 2, step)}
+        return {"pause": "/pause", "checkpoint": "/checkpoints"}[kind], {"scenario": name}
