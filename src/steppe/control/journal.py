@@ -55,7 +55,7 @@ class Order(msgspec.Struct, frozen=True):
     """What somebody asks for.
 
     kind: step {"steps" | "until" | "end"}, pause {}, set {...}, checkpoint {}, branch {"name", "step"}, rewind {"step"}, restart {},
-    cancel {"seq"}; when: "after" all that was ordered, "now" at the next boundary, or at a step.
+    cancel {"seq"}, skip {"seq"}; when: "after" all that was ordered, "now" at the next boundary, or at a step.
     """
 
     kind: str
@@ -344,6 +344,8 @@ class Journal:
                 self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (target, branch.id))
             if order.kind in ("branch", "rewind", "restart"):
                 self._fork(order, branch, seq)
+            if order.kind == "skip":
+                self._skip(order.arguments["seq"], branch, seq)
             return Accepted(seq, False, self.version(branch.id), target, at_step)
 
     def _check_version(self, order: Order, branch: Branch) -> None:
@@ -417,6 +419,16 @@ class Journal:
             f"INSERT INTO branch({_BRANCH}) VALUES (?,?,?,?,?,?,?,?,?,?)",
             (number, name, parent.id, step, limit, seq, step, step, OPEN_END, OPEN_END),
         )
+
+    def _skip(self, seq: int, branch: Branch, by: int) -> None:
+        """A command that no engine survives never happens; only for who knows that there is no engine."""
+        row = self._one("SELECT kind, outcome FROM command WHERE seq = ? AND branch = ?", (seq, branch.id))
+        if row is None:
+            raise Refused("unknown-operation", f"{branch.name} has no command {seq}.", value=seq)
+        if row[1] is not None or row[0] not in ACTIONS:
+            raise Refused("already-finished", f"Command {seq} ({row[0]}) is over, or is no change that could be skipped.", value=seq)
+        self._end(seq, "cancelled", branch.shown_step, {"skipped_by": by})
+        self._end(by, "done", branch.shown_step, {})
 
     def _close(self, branch: Branch, seq: int) -> None:
         """Nobody goes on with what a rewind leaves; it can still be looked at and forked."""

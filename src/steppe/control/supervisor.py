@@ -37,7 +37,7 @@ from steppe.control.wire import (
 )
 from steppe.control.wire import Refused as RefusedByEngine
 
-STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart")  # with a run that failed
+STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip")  # with a run that failed
 
 
 class Supervisor:
@@ -155,6 +155,8 @@ class Supervisor:
             raise Refused("engine-recovering", "The engine is being started for the first time; ask again in a second.")
         if self.life.state == "failed" and order.kind not in STILL_POSSIBLE:
             raise self.life.refusal()
+        if order.kind == "skip" and self.life.state != "failed":
+            raise Refused("engine-busy-conflict", "The engine lives: cancel the command instead.")
         accepted = self.journal.accept(order, self.facts["steps"], self._clock.wall())
         if not accepted.again:
             self.dispatch.accepted(accepted.seq)

@@ -1,0 +1,214 @@
+"""The journal by itself: keys, versions, steps of actions, forks. What it is for is tested by the simulation."""
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steppe.control import OPEN_END, Journal, Leg, Order, Outcome, Position, Refused, Saved
+from steppe.control.journal import ReplayDiffersError
+from steppe.errors import DamagedError, Mistake
+
+STEPS = 100
+
+
+def journal() -> Journal:
+    return Journal(":memory:")
+
+
+def order(kind: str, key: str, scenario: str = "main", when: str | int = "after", **arguments) -> Order:
+    if_match = arguments.pop("if_match", None)
+    return Order(kind, scenario, arguments, key, "anna", "steer", repr((kind, arguments)).encode(), when, if_match)
+
+
+def accept(base: Journal, kind: str, key: str, **options) -> int:
+    return base.accept(order(kind, key, **options), STEPS, 0.0).seq
+
+
+def test_a_step_is_stored_as_its_target():
+    base = journal()
+    assert base.accept(order("step", "a", steps=30), STEPS, 0).target == 30
+    assert base.accept(order("step", "b", steps=30), STEPS, 0).target == 60
+    assert base.accept(order("step", "c", until=70), STEPS, 0).target == 70
+    assert base.accept(order("step", "d", end=True), STEPS, 0).target == STEPS
+
+
+@pytest.mark.parametrize("arguments", [{"steps": 0}, {"steps": -5}, {"steps": 101}, {"until": 0}, {"until": 101}])
+def test_a_step_to_nowhere_is_refused_and_changes_nothing(arguments):
+    base = journal()
+    with pytest.raises(Refused) as refused:
+        accept(base, "step", "a", **arguments)
+    assert refused.value.code == "out-of-range"
+    assert refused.value.facts["allowed"] == [1, STEPS]
+    assert list(base.commands()) == []
+
+
+def test_the_same_key_gives_the_same_command_and_another_request_is_refused():
+    base = journal()
+    first = base.accept(order("step", "a", steps=3), STEPS, 0)
+    again = base.accept(order("step", "a", steps=3), STEPS, 0)
+    assert (again.seq, again.target, again.again) == (first.seq, first.target, True)
+    with pytest.raises(Refused, match="another command"):
+        accept(base, "step", "a", steps=4)
+    assert len(list(base.commands())) == 1
+
+
+def test_an_order_for_another_version_is_told_what_has_changed():
+    base = journal()
+    version = base.version(1)
+    accept(base, "step", "a", steps=3, if_match=version)
+    with pytest.raises(Refused) as refused:
+        accept(base, "step", "b", steps=3, if_match=version)
+    assert refused.value.code == "version-stale"
+    assert refused.value.facts["changed"] == [{"seq": 1, "who": "anna", "kind": "step"}]
+    accept(base, "step", "b", steps=3, if_match="*")
+
+
+def test_changes_have_a_step_when_they_are_to_come_after_all_and_wait_for_one_when_now():
+    base = journal()
+    accept(base, "step", "a", steps=10)
+    after, now = accept(base, "set", "b"), accept(base, "set", "c", when="now")
+    assert [base.command(seq).at_step for seq in (after, now)] == [10, None]
+    assert base.first_unplaced(1).seq == now
+    assert base.pin(now, 4)[0] == 4
+    assert base.pin(now, 7)[0] == 4
+    assert [each.seq for each in base.placed(1, Position(0, 0))] == [now, after]
+
+
+def test_a_change_at_a_step_that_was_passed_fails():
+    base = journal()
+    accept(base, "step", "a", steps=50)
+    seq = accept(base, "set", "b", when=20)
+    assert base.pin(seq, 31).step == -1
+    assert base.command(seq).outcome == "failed"
+    base.seen(1, 40)
+    with pytest.raises(Refused, match="past"):
+        accept(base, "set", "c", when=20)
+
+
+def test_a_pause_cuts_steps_short_and_draws_what_waited_for_their_end():
+    base = journal()
+    step, waiting = accept(base, "step", "a", steps=50), accept(base, "set", "b")
+    dated = accept(base, "set", "c", when=70)
+    now, pause = accept(base, "set", "d", when="now"), accept(base, "pause", "e")
+    assert base.pin(now, 12)[0] == 12
+    assert base.pin(pause, 12)[0] == 12
+    assert (base.command(step).outcome, base.command(step).ended_step) == ("cancelled", 12)
+    assert [base.command(seq).at_step for seq in (waiting, dated)] == [12, 70]
+    assert base.branch("main").target == 12
+    assert [each.seq for each in base.placed(1, Position(0, 0))] == [now, waiting, dated]  # what has happened first stays first
+
+
+def test_a_replay_that_gives_another_state_is_noticed():
+    base = journal()
+    seq = accept(base, "set", "a")
+    assert base.applied(seq, 0, Outcome(True, {}, 17))
+    assert not base.applied(seq, 0, Outcome(True, {}, 17))
+    with pytest.raises(ReplayDiffersError, match="replay of command 1"):
+        base.applied(seq, 0, Outcome(True, {}, 18))
+
+
+def test_a_fork_has_what_happened_before_it_and_a_rewind_leaves_the_rest():
+    base = journal()
+    accept(base, "step", "a", steps=60)
+    early, late = accept(base, "set", "b", when=10), accept(base, "set", "c", when=40)
+    for seq, at in ((early, 10), (late, 40)):
+        base.pin(seq, at)
+        base.applied(seq, at, Outcome(True, {}, seq))
+    base.seen(1, 60)
+    waiting = accept(base, "set", "d")
+    accept(base, "branch", "e", name="wet", step=20)
+    assert [each.seq for each in base.placed(2, Position(-1, 0))] == [early]
+    accept(base, "rewind", "f", step=40)
+    assert [each.name for each in base.branches()] == ["main@1", "wet", "main"]
+    assert [each.seq for each in base.placed(3, Position(-1, 0))] == [early, late]
+    assert base.command(waiting).outcome == "cancelled"
+    assert base.path(3)[0] == Leg(1, 40, base.command(late).place)
+    with pytest.raises(Refused, match="left by a rewind"):
+        accept(base, "step", "g", scenario="main@1", steps=1)
+    with pytest.raises(Refused, match="already"):
+        accept(base, "branch", "h", name="wet", step=20)
+    with pytest.raises(Refused, match="not done yet"):
+        accept(base, "rewind", "i", step=41)
+
+
+def test_the_way_to_a_state_ends_before_what_nobody_has_heard_of():
+    base = journal()
+    accept(base, "step", "a", steps=60)
+    first, second = accept(base, "set", "b", when="now"), accept(base, "set", "c", when="now")
+    for seq, at in ((first, 5), (second, 9)):
+        base.pin(seq, at)
+    base.applied(first, 5, Outcome(True, {}, 1))
+    assert base.path(1) == [Leg(1, 9, base.command(second).place - 1)]
+    base.applied(second, 9, Outcome(True, {}, 2))
+    assert base.path(1) == [Leg(1, OPEN_END, OPEN_END)]
+
+
+def test_a_command_that_no_engine_survives_can_be_skipped_but_not_one_that_has_happened():
+    base = journal()
+    bad, good = accept(base, "set", "a"), accept(base, "set", "b")
+    base.applied(good, 0, Outcome(True, {}, 1))
+    accept(base, "skip", "c", seq=bad)
+    assert base.command(bad).outcome == "cancelled"
+    assert [each.seq for each in base.placed(1, Position(-1, 0))] == [good]
+    with pytest.raises(Refused, match="is over"):
+        accept(base, "skip", "d", seq=good)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["now", "after", "pause", "step"]), st.integers(0, 8)), max_size=30))
+def test_places_follow_the_order_in_which_actions_get_their_step(things):
+    base, at = journal(), 0
+    for number, (what, more) in enumerate(things):
+        key, target = str(number), base.branch("main").target
+        if what == "step":
+            if target < STEPS:
+                accept(base, "step", key, steps=min(more + 1, STEPS - target))
+            continue
+        at = min(at + more, target)
+        seq = accept(base, "set" if what != "pause" else "pause", key, when="after" if what == "after" else "now")
+        if what != "after":
+            base.pin(seq, at)
+    placed = base.placed(1, Position(-1, 0))
+    assert [(each.at_step, each.place) for each in placed] == sorted({(each.at_step, each.place) for each in placed})
+    assert all(each.at_step <= base.branch("main").target for each in placed)
+
+
+def test_what_people_are_told_is_told_once():
+    base = journal()
+    assert base.emit(1, 5, "trigger", "pause", "Dry.") == 1
+    assert base.emit(1, 5, "trigger", "pause", "Dry.") is None
+    assert [number for number, _ in base.emissions(0)] == [1]
+
+
+def test_checkpoints_and_engines_are_noted():
+    base = journal()
+    base.saved(1, Saved("0000000005", Position(5, 2), 77))
+    assert base.checkpoints() == [{"branch": 1, "name": "0000000005", "step": 5, "seq": 2, "bytes": 77}]
+    assert (base.begin_engine(1.0), base.begin_engine(2.0), base.epoch) == (1, 2, 2)
+
+
+def test_a_journal_outlives_who_wrote_it(tmp_path):
+    path = tmp_path / "journal.sqlite"
+    base = Journal(path)
+    accept(base, "step", "a", steps=3)
+    again = Journal(path)  # the one before was killed: it did not close
+    assert [each.target for each in again.commands()] == [3]
+
+
+def test_a_file_that_is_no_journal_is_refused_untouched(tmp_path):
+    path = tmp_path / "journal.sqlite"
+    path.write_bytes(b"something else, and long enough to be looked at as a data base of some kind" * 20)
+    before = path.read_bytes()
+    with pytest.raises(DamagedError, match="no journal"):
+        Journal(path)
+    assert path.read_bytes() == before
+
+
+def test_a_journal_of_a_newer_steppe_is_refused(tmp_path):
+    path = tmp_path / "journal.sqlite"
+    Journal(path).close()
+    with sqlite3.connect(path) as base:
+        base.execute("UPDATE run SET schema = 99")
+    with pytest.raises(Mistake, match="version 99"):
+        Journal(path)
