@@ -195,6 +195,10 @@ class Pipe:
             self._flow()
 
 
+class DiedError(Exception):
+    """What a stage raises in which an engine dies."""
+
+
 class Engine:
     """The process of an engine: an actor that has turns, beats, and dials when it has no connection."""
 
@@ -229,7 +233,11 @@ class Engine:
 
     def _turn(self) -> None:
         if self.alive:
-            busy = not self.hanging and self.actor.turn()
+            try:
+                busy = not self.hanging and self.actor.turn()
+            except DiedError:
+                self.kill()
+                return
             self.play.world.soon(self._turn, 0.01 if busy else 0.05)
 
     def _beat(self) -> None:

@@ -118,7 +118,9 @@ class Life:
         self._deaths_here, self._progress_then = 0, -PROGRESS
         self._moments: list[float] = []  # of the deaths of the last minute
         self._timers: dict[str, Timer] = {}
-        self._log: list[str] = []
+        self._log: list[str] = []  # the last lines of the engine that ended last
+        self._status = ""
+        self._verdict: list[str] = []  # why the one under way was ended
         self._closed = False
 
     @property
@@ -141,6 +143,7 @@ class Life:
         self._cancel("launch")
         if self.link is None and not self._closed:
             self.epoch = epoch = self._journal.begin_engine(self._clock.wall())
+            self._status = ""
             self._process = self._spawner.start(epoch, lambda status, log: self._ended(epoch, status, log))
             self._after("starting", STARTING, lambda: self._give_up(f"did not call within {STARTING:g} s"))
 
@@ -186,7 +189,7 @@ class Life:
     # ---- deaths -------------------------------------------------------------------------------------------------------------------------
     def _give_up(self, why: str) -> None:
         """It lives and is of no use."""
-        self._log.append(f"The engine {why} and was killed.")
+        self._verdict = [f"The engine {why} and was killed."]
         if self._process:
             self._process.kill()
         if self.link:
@@ -213,13 +216,13 @@ class Life:
         self._process = None
         if self._closed:
             return
-        self._log = log.splitlines()[-LINES:]
+        self._log, self._verdict, self._status = [*log.splitlines()[-LINES:], *self._verdict], [], status
         if self.problem:
             self.problem |= {"exit_status": status, "log": self._log}
         if self.link is None and self._buried < epoch:  # it had not called yet
-            self._died(status)
+            self._died()
 
-    def _died(self, status: str = "") -> None:
+    def _died(self) -> None:
         progress = self._owner.progress()
         lived = self._clock.now() - self._joined_at if self.hello else 0.0
         if progress >= self._progress_then + PROGRESS or lived > HEALTHY:
@@ -237,7 +240,7 @@ class Life:
         self._owner.bereaved()
         if self._deaths_here > len(PAUSES) or len(self._moments) > A_MINUTE:
             times = len(self._moments) if self._deaths_here <= len(PAUSES) else self._deaths_here
-            self.fail("engine-failed", f"The engine died {times} times {self._owner.blame()}", exit_status=status)
+            self.fail("engine-failed", f"The engine died {times} times {self._owner.blame()}", exit_status=self._status)
             return
         self.state = "recovering"
         self._owner.told("warning", "The engine has died and is started again.")

@@ -1,0 +1,254 @@
+"""The wire on real sockets: who may be an engine, and what a stranger can do."""
+
+import asyncio
+import json
+import os
+import socket
+import stat
+import struct
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steppe.control import Journal
+from steppe.control.dial import Line
+from steppe.control.door import Door
+from steppe.control.listen import Listener, LoopClock
+from steppe.control.supervisor import Supervisor
+from steppe.control.wire import (
+    BODY_LIMIT,
+    PREFIX,
+    PROTOCOL,
+    BadFrame,
+    Beat,
+    Data,
+    Described,
+    FrameReader,
+    Get,
+    Greet,
+    Hello,
+    Load,
+    Position,
+    Ready,
+    frame,
+)
+
+FACTS = {"steps": 100, "model": "toy"}
+
+
+class Nobody:
+    """Starts no engine: tests call themselves."""
+
+    def start(self, epoch: int, ended: Any) -> "Nobody":
+        return self
+
+    def kill(self) -> None:
+        pass
+
+
+class House:
+    """A supervisor that listens, on a loop in a thread of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self.do(self._open())
+
+    async def _open(self) -> None:
+        journal = Journal(self.folder / "journal.sqlite")
+        journal.begin_engine(0.0)
+        self.supervisor = Supervisor("run", self.folder, journal, LoopClock(), Nobody())
+        self.listener = Listener(self.folder, self.supervisor)
+        await self.listener.open()
+
+    def do(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+
+    def ask(self, look: Any) -> Any:
+        async def asked() -> Any:
+            return look()
+
+        return self.do(asked())
+
+    def close(self) -> None:
+        self.ask(self.listener.close)
+        self.ask(lambda: self.supervisor.close(keep=False))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@pytest.fixture
+def house(tmp_path):
+    made = House(tmp_path)
+    yield made
+    made.close()
+
+
+def until(true: Any, seconds: float = 5.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def call(house: House) -> tuple[socket.socket, str]:
+    """A connection, and the server's nonce."""
+    line = socket.socket(socket.AF_UNIX)
+    line.settimeout(10)
+    line.connect(house.listener.door.address)
+    reader = FrameReader(at_engine=True)
+    while not (found := reader.filled(line.recv_into(reader.space()))):
+        pass
+    assert isinstance(found[0], Greet)
+    return line, found[0].nonce
+
+
+def hello(house: House, nonce: str, epoch: int = 1, **changes: Any) -> bytes:
+    facts = {"proof": house.listener.door.prove(nonce, epoch), "nonce": "ab"} | changes
+    return b"".join(bytes(each) for each in frame(Hello(PROTOCOL, epoch, facts["proof"], facts["nonce"], 1, "here", 1)))
+
+
+def is_closed(line: socket.socket) -> bool:
+    """Whether the server has hung up, after whatever it had to say."""
+    with line:
+        try:
+            while line.recv(1 << 16):
+                pass
+        except ConnectionError:
+            pass
+        return True
+
+
+def test_an_engine_that_has_read_the_door_is_heard(house):
+    said: list[Any] = []
+    line = Line(house.folder, 1, 1, said.append, lambda: None)
+    threading.Thread(target=line.listen, daemon=True).start()
+    until(lambda: house.ask(lambda: house.supervisor.life.hello))
+    line.say(Described(), json.dumps(FACTS).encode())
+    until(lambda: any(isinstance(each, Load) for each in said))
+    line.say(Ready(1, Position(0, 0)))
+    answers: list[Any] = []
+    until(lambda: house.ask(lambda: house.supervisor.life.state) == "up")
+    house.ask(lambda: house.supervisor.ask("main", {"name": "green"}, answers.append))
+    until(lambda: any(isinstance(each, Get) for each in said))
+    body = os.urandom(2_300_000)
+    line.say(Data(next(each.id for each in said if isinstance(each, Get)), Position(0, 0), {"step": 0}), body)
+    until(lambda: bool(answers))
+    assert bytes(answers[0][1]) == body
+    line.close()
+    until(lambda: house.ask(lambda: house.supervisor.life.hello) is None)
+
+
+def test_the_door_is_for_its_owner_alone(house):
+    for name in ("door.json", "engine.sock"):
+        assert stat.S_IMODE((house.folder / name).stat().st_mode) == 0o600
+
+
+def test_a_long_path_gets_a_short_socket(tmp_path):
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    assert len(Door.make(folder).address) < 100
+    assert Door.read(folder) == Door.read(folder)
+
+
+def test_who_does_not_know_the_secret_is_turned_away(house):
+    line, _ = call(house)
+    line.sendall(hello(house, "another nonce"))
+    assert is_closed(line)
+    assert house.ask(lambda: house.supervisor.life.hello) is None
+
+
+def test_an_engine_of_an_older_start_is_told_to_leave(house):
+    house.ask(lambda: house.supervisor.journal.begin_engine(1.0))
+    line, nonce = call(house)
+    line.sendall(hello(house, nonce, epoch=1))
+    assert is_closed(line)
+    assert house.ask(lambda: house.supervisor.life.hello) is None
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        PREFIX.pack(b"STE1", (64 << 10) + 1, 0),
+        PREFIX.pack(b"STE1", 10, 1 << 40),
+        PREFIX.pack(b"STE1", 4, 1) + b"abcd",
+        PREFIX.pack(b"STE1", 0, 0),
+        b"".join(bytes(each) for each in frame(Beat({1: Position(1, 0)}))),
+    ],
+    ids=["HTTP", "long header", "long body", "a body before the proof", "no header", "another message"],
+)
+def test_what_is_no_hello_ends_the_connection_and_nothing_else(house, sent):
+    engine, nonce = call(house)
+    engine.sendall(hello(house, nonce))
+    until(lambda: house.ask(lambda: house.supervisor.life.hello))
+    line, _ = call(house)
+    line.sendall(sent)
+    assert is_closed(line)
+    assert house.ask(lambda: house.supervisor.life.hello)
+    engine.close()
+
+
+def test_a_second_hello_ends_the_connection(house):
+    line, nonce = call(house)
+    line.sendall(hello(house, nonce) * 2)
+    assert is_closed(line)
+
+
+def test_strangers_are_few(house):
+    lines = []
+    for _ in range(40):
+        line = socket.socket(socket.AF_UNIX)
+        line.connect(house.listener.door.address)
+        lines.append(line)
+    until(lambda: house.ask(lambda: house.listener.refused) >= 24)
+    assert house.ask(lambda: house.listener.strangers) <= 16
+    for line in lines:
+        line.close()
+    until(lambda: house.ask(lambda: house.listener.strangers) == 0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1 << 40), st.binary(max_size=300)), min_size=1, max_size=5), st.integers(1, 50))
+def test_frames_come_whole_however_they_are_cut(messages, size):
+    sent = b"".join(bytes(part) for seq, body in messages for part in frame(Data(seq, Position(seq, 1), {"step": seq}), body))
+    reader, found = FrameReader(at_engine=False), []
+    while sent:
+        space = reader.space()
+        count = min(size, len(space), len(sent))
+        space[:count] = sent[:count]
+        sent = sent[count:]
+        del space
+        if whole := reader.filled(count):
+            found.append((whole[0].id, bytes(whole[1])))
+    assert found == messages
+
+
+@given(st.binary(min_size=1, max_size=200))
+def test_noise_is_no_frame(noise):
+    reader = FrameReader(at_engine=True)
+    data = struct.pack("<4sIQ", b"STE1", len(noise), 0) + noise
+    try:
+        while data:
+            space = reader.space()
+            count = min(len(space), len(data))
+            space[:count] = data[:count]
+            data = data[count:]
+            del space
+            reader.filled(count)
+    except BadFrame:
+        return
+
+
+def test_a_body_has_a_limit():
+    reader = FrameReader(at_engine=True)
+    reader.space()[:] = PREFIX.pack(b"STE1", 10, BODY_LIMIT + 1)
+    with pytest.raises(BadFrame, match="body"):
+        reader.filled(PREFIX.size)

@@ -1,0 +1,100 @@
+"""Engines that die at one place, hang, or never call; in played time."""
+
+import pytest
+
+from steppe.control import Order, Outcome, Refused
+from steppe.control.life import HANGING, STARTING
+from tests.control.simulation import DiedError, Play, ToyStage
+
+POISON = 13
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """A run whose engines die of an action, and of a date when that is set."""
+    apply = ToyStage.apply
+
+    def poisoned(stage, branch, place, kind, arguments) -> Outcome:
+        if arguments["amount"] == POISON:
+            raise DiedError
+        return apply(stage, branch, place, kind, arguments)
+
+    monkeypatch.setattr(ToyStage, "apply", poisoned)
+    made = Play(5, commands=0, disasters=0)
+    assert made.world.run(lambda: made.supervisor.life.state == "up", 30)
+    return made
+
+
+def order(made: Play, kind: str, key: str, when: str | int = "after", **arguments) -> int:
+    return made.supervisor.accept(Order(kind, "main", arguments, key, "anna", "admin", repr(arguments).encode(), when)).seq
+
+
+def state(made: Play) -> str:
+    return made.supervisor.life.state
+
+
+def test_the_third_death_at_one_command_is_the_last_and_names_it(made):
+    order(made, "step", "a", steps=40)
+    assert made.world.run(lambda: made.journal.branch("main").shown_step == 40, 30)
+    bad = order(made, "set", "b", amount=POISON)
+    assert made.world.run(lambda: state(made) == "failed", 60)
+    made.world.run(lambda: False, 1)
+    assert len(made.engines) == 3
+    problem = made.supervisor.life.problem
+    assert f"3 times at command {bad} (set by anna), step 40" in problem["text"]
+    assert (problem["exit_status"], problem["log"]) == ("killed", ["the last line"])
+    with pytest.raises(Refused, match="died 3 times"):
+        order(made, "step", "c", steps=1)
+    told = []
+    made.supervisor.ask("main", {}, told.append)
+    assert isinstance(told[0], Refused)
+
+
+def test_who_skips_the_command_goes_on(made):
+    bad = order(made, "set", "a", amount=POISON)
+    assert made.world.run(lambda: state(made) == "failed", 60)
+    order(made, "skip", "b", seq=bad)
+    order_again = order(made, "step", "c", steps=5) if state(made) != "failed" else None
+    assert made.world.run(lambda: state(made) == "up", 30)
+    if order_again is None:
+        order(made, "step", "c", steps=5)
+    assert made.world.run(lambda: made.journal.branch("main").shown_step == 5, 30)
+    assert made.journal.command(bad).outcome == "cancelled"
+
+
+def test_a_command_is_skipped_only_where_there_is_no_engine(made):
+    waiting = order(made, "set", "a", when=50, amount=1)
+    with pytest.raises(Refused, match="cancel the command instead"):
+        order(made, "skip", "b", seq=waiting)
+
+
+def test_deaths_on_the_way_back_do_not_count(made):
+    order(made, "step", "a", steps=300)
+    assert made.world.run(lambda: made.journal.branch("main").shown_step == 300, 60)
+    made.disk.saved.clear()
+    made.disk.full = True  # so that all has to be done again
+    made.engines[-1].kill()
+
+    def half_way() -> bool:
+        return made.supervisor.dispatch.was_on_its_way()
+
+    for count in range(2, 8):
+        assert made.world.run(lambda count=count: len(made.engines) == count and half_way() and state(made) == "up", 30)
+        made.engines[-1].kill()
+    assert made.world.run(lambda: made.supervisor.dispatch.rests(1), 30)
+
+
+def test_a_hanging_engine_is_told_of_and_ended(made):
+    begin = made.world.time
+    made.engines[-1].hanging = True
+    assert made.world.run(lambda: made.supervisor.info()["silent"], 5)
+    assert made.world.time - begin < 1.5
+    assert made.world.run(lambda: len(made.engines) == 2, HANGING + 5)
+    assert made.world.run(lambda: state(made) == "up", 30)
+
+
+def test_an_engine_that_never_calls_is_given_up(monkeypatch):
+    monkeypatch.setattr("tests.control.simulation.Engine._dial", lambda engine: None)
+    made = Play(5, commands=0, disasters=0)
+    assert made.world.run(lambda: state(made) == "failed", 4 * STARTING)
+    assert "did not call" in " ".join(made.supervisor.life.problem["log"])
