@@ -338,3 +338,25 @@ def test_damaged_uploads_are_named(scenario):
             stage.apply(1, 1, "set", setting("water", 1.0, cells=name))
 
     on_stage(scenario, work)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_damaged_weather_takes_a_branch_back_and_leaves_what_was_computed(wide_scenario, ranks):
+    """The branch is given up, since its ranks may stand anywhere; it goes on once the weather is whole again."""
+    shards = [path for path in (wide_scenario.parent / "weather.zarr" / "rain" / "c").rglob("[0-9]*") if path.is_file()]
+    data = {path: path.read_bytes() for path in shards}
+
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        for path, content in data.items():
+            path.write_bytes(content[:64] + b"damage" + content[70:])
+        with pytest.raises(DamagedError, match="rain"):
+            to(stage, 5)
+        assert not stage.has(1)
+        for path, content in data.items():
+            path.write_bytes(content)
+        assert stage.load(1, OWN) == (0, 0)
+        to(stage, 5)
+        assert np.isfinite(seen(stage, "water")).all()
+
+    on_stage(wide_scenario, work, ranks, forcing__spread='"own"')
