@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from typing import Any
 
 import numpy as np
@@ -338,3 +339,65 @@ def test_damaged_uploads_are_named(scenario):
             stage.apply(1, 1, "set", setting("water", 1.0, cells=name))
 
     on_stage(scenario, work)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_damaged_weather_takes_a_branch_back_and_leaves_what_was_computed(wide_scenario, ranks):
+    """The branch is given up, since its ranks may stand anywhere; it goes on once the weather is whole again."""
+    shards = [path for path in (wide_scenario.parent / "weather.zarr" / "rain" / "c").rglob("[0-9]*") if path.is_file()]
+    data = {path: path.read_bytes() for path in shards}
+
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        for path, content in data.items():
+            path.write_bytes(content[:64] + b"damage" + content[70:])
+        with pytest.raises(DamagedError, match="rain"):
+            to(stage, 5)
+        assert not stage.has(1)
+        for path, content in data.items():
+            path.write_bytes(content)
+        assert stage.load(1, OWN) == (0, 0)
+        to(stage, 5)
+        assert np.isfinite(seen(stage, "water")).all()
+
+    on_stage(wide_scenario, work, ranks, forcing__spread='"own"')
+
+
+def test_who_listens_is_answered_with_whole_steps_while_others_are_computed(wide_scenario):
+    def work(stage: Stage) -> dict[int, bytes]:
+        stage.load(1, OWN)
+        to(stage, 2)
+        request = {"name": "runoff", "packed": True}
+        stage.get(1, request)
+        heard: dict[int, bytes] = {}
+        order: list[int] = []
+        ended = threading.Event()
+
+        def listen() -> None:
+            while not ended.is_set():
+                head, body = stage.answer(1, request)  # it is always shown
+                assert heard.setdefault(head["step"], bytes(body)) == bytes(body)
+                order.append(head["step"])
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        try:
+            for step in range(3, 300, 3):
+                to(stage, step, looked=True)
+        finally:
+            ended.set()
+            listener.join()
+        assert order == sorted(order)
+        return heard
+
+    def alone(stage: Stage) -> dict[int, bytes]:
+        stage.load(1, OWN)
+        found = {}
+        for step in heard:
+            to(stage, step)
+            found[step] = bytes(stage.get(1, {"name": "runoff", "packed": True})[1])
+        return found
+
+    heard = on_stage(wide_scenario, work)
+    assert len(heard) > 3
+    assert on_stage(copied(wide_scenario, wide_scenario.parent.parent / "alone"), alone) == heard

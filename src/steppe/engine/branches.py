@@ -64,13 +64,14 @@ class Branches:
         if number in self.live and self.live[number].position > end:
             self.lose(number)
         if number not in self.live:
+            self._settle_those_from(number)  # its own results may be cut back
             self._forget(self.ring.forget(number, end))
             self._forget_beyond(number, end)
             entry = self.ring.best(path, patience)
             durable = self._durable(path)
             if durable and (entry is None or entry.position < _at(durable[1])):
                 branch = self._from_checkpoint(number, path, *durable)
-            elif entry:
+            elif entry and (number != FIRST or entry.position > (0, 0)):  # which may have been made by others
                 branch = self._from_entry(number, path, entry)
             else:
                 branch = self._from_the_beginning(number, path)

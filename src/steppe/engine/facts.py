@@ -36,7 +36,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
         "options": dict(plan.chosen.options),
         "dtype": plan.run.engine.dtype,
         "on_bad_cell": plan.run.engine.on_bad_cell,
-        "outputs": list(dict.fromkeys([*plan.run.output.variables, *(n for series in plan.run.output.series for n in series.variables)])),
+        "outputs": list(dict.fromkeys(name for each in (*plan.maps, *plan.run.output.series) for name in each.variables)),
     }
 
 
