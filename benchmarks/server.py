@@ -5,14 +5,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import uvloop
 
 from benchmarks.figures import Figure, MissingPeer
-from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, ratio
+from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, ratio
 from benchmarks.server_program import TOKEN
 
 REQUESTS = 200  # of a round
@@ -31,11 +31,7 @@ def figures(quick: bool) -> list[Figure]:
         ("841 x 681 float32", "full", MAP, "/0", 3.0),
     ):
         with serving("server", grid) as ours, serving("bare", grid) as bare, Line(ours) as our_line, Line(bare) as bare_line:
-            runs = {
-                "server": _rounds_of(our_line, address, requests),
-                "bare": _rounds_of(bare_line, same, requests),
-            }
-            samples = alternate(runs, rounds)
+            samples = turns({"server": (our_line, request_of(address)), "bare": (bare_line, request_of(same))}, rounds, requests)
         found.append(Figure(f"{name}, p50", float(np.median(samples["server"])), "ms", at_most=most, samples=samples))
         beside = ratio(samples["server"], samples["bare"])
         found.append(Figure(f"{name}, p50 beside a bare application", beside.value, "x", at_most=1.5, note=beside.spread))
@@ -109,15 +105,19 @@ class Line:
         return end
 
 
-def _rounds_of(line: Line, address: str, requests: int) -> Callable[[], float]:
-    request = request_of(address)
-
-    def once() -> float:
-        begin = time.perf_counter()
-        line.ask(request)
-        return 1e3 * (time.perf_counter() - begin)
-
-    return lambda: float(np.median([once() for _ in range(requests)]))
+def turns(lines: Mapping[str, tuple[Line, bytes]], rounds: int, requests: int) -> dict[str, list[float]]:
+    """The median milliseconds of an answer in each round, of lines that are asked in turn: a slow moment of the machine meets all alike."""
+    samples: dict[str, list[float]] = {name: [] for name in lines}
+    for number in range(rounds + 1):
+        times: dict[str, list[float]] = {name: [] for name in lines}
+        for _ in range(requests):
+            for name, (line, request) in lines.items():
+                begin = time.perf_counter()
+                line.ask(request)
+                times[name].append(1e3 * (time.perf_counter() - begin))
+        for name in lines if number else ():  # the first round warms
+            samples[name].append(float(np.median(times[name])))
+    return samples
 
 
 async def crowd(port: int, clients: int, each: int, address: str) -> tuple[list[float], int]:

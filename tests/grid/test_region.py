@@ -2,6 +2,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from steppe.errors import GridError
 from steppe.grid import Region, region_names
@@ -66,3 +68,14 @@ def test_a_region_reads_as_it_was_written() -> None:
     assert str(Region.of("west")) == '"west"'
     assert str(Region.of({"box": [140, -20, 150.5, -10]})) == "{ box = [140, -20, 150.5, -10] }"
     assert str(Region.of({"polygon": [[0, 0], [1, 0], [0, 1]]})) == "{ polygon = [[0, 0], [1, 0], [0, 1]] }"
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=8))
+def test_a_place_is_in_a_polygon_when_a_ray_to_the_east_crosses_an_odd_number_of_sides(corners: list[tuple[int, int]]) -> None:
+    places = np.array([(x / 2, y / 2) for x in range(13) for y in range(13)])
+    inside = np.zeros(len(places), dtype=bool)
+    for (x0, y0), (x1, y1) in zip(corners, [*corners[1:], corners[0]], strict=True):
+        for number, (x, y) in enumerate(places):
+            if (y0 > y) != (y1 > y):
+                inside[number] ^= x < x0 + (y - y0) * (x1 - x0) / (y1 - y0)
+    assert (Region.of({"polygon": [list(corner) for corner in corners]}).contains(places[:, 0], places[:, 1]) == inside).all()

@@ -79,11 +79,15 @@ class Region:
         if self.kind == "box":
             within: NDArray[np.bool_] = (turned <= corners[1, 0]) & (latitudes >= corners[0, 1]) & (latitudes <= corners[1, 1])
             return within
+        by_latitude = np.argsort(latitudes, kind="stable")
+        rising, x = np.asarray(latitudes)[by_latitude], turned[by_latitude]
         inside: NDArray[np.bool_] = np.zeros(np.shape(latitudes), dtype=bool)
         for (x0, y0), (x1, y1) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-            if y0 != y1:  # a ray to the east crosses this side when its ends lie on both sides of the ray
-                crosses = ((y0 > latitudes) != (y1 > latitudes)) & (turned < x0 + (latitudes - y0) * (x1 - x0) / (y1 - y0))
-                inside ^= crosses
+            # a ray to the east can cross this side only from a place between the latitudes of its ends
+            band = slice(*np.searchsorted(rising, (min(y0, y1), max(y0, y1)), side="left"))
+            if band.start < band.stop:
+                inside[band] ^= x[band] < x0 + (rising[band] - y0) * (x1 - x0) / (y1 - y0)
+        inside[by_latitude] = inside.copy()
         return inside
 
     def __str__(self) -> str:

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from steppe.api.requests import VERTICES
 from steppe.server.problems import Wrong
 
+PAIRS = 10_000_000  # of sides that are compared; a second of work
+CHUNK = 500_000  # of them at once
+
 
 def check_polygon(corners: Any) -> None:
     """Refuses a polygon that has less than three corners or more than 10,000, no places, or sides that cross.
@@ -18,7 +21,7 @@ def check_polygon(corners: Any) -> None:
     Raises
     ------
     Wrong
-        polygon-invalid, with the index of the corner.
+        polygon-invalid, with the index of the corner; too-costly.
     """
     if not isinstance(corners, list) or not 3 <= len(corners) <= VERTICES:
         count = len(corners) if isinstance(corners, list) else 0
@@ -46,35 +49,55 @@ def _invalid(detail: str, index: int) -> Wrong:
 
 
 def _first_crossing(places: NDArray[np.float64]) -> tuple[int, int] | None:
-    """The first pair of sides that have a point in common other than the corner between neighbours; sides run from each corner on.
+    """A pair of sides that have a point in common other than the corner between neighbours; sides run from each corner on.
 
-    Sides are met in the order of their western ends, so that each is compared with those only whose longitudes overlap.
+    Sides are taken in the order of their western ends, so that each is compared with those only whose longitudes overlap.
+
+    Raises
+    ------
+    Wrong
+        too-costly: so many overlap that it would take seconds.
     """
     ends = np.roll(places, -1, axis=0)
     count = len(places)
     west, east = np.minimum(places[:, 0], ends[:, 0]), np.maximum(places[:, 0], ends[:, 0])
     order = np.argsort(west, kind="stable")
-    stop = np.searchsorted(west[order], east[order], side="right")
-    for at, side in enumerate(order):
-        others = order[at + 1 : stop[at]]
-        others = others[(others != (side + 1) % count) & (others != (side - 1) % count)]
-        if not others.size:
-            continue
-        a, b, c, d = places[side], ends[side], places[others], ends[others]
-        left, right = _turn(a, b, c), _turn(a, b, d)
-        below, above = _turn(c, d, a), _turn(c, d, b)
-        meets = (left * right <= 0) & (below * above <= 0)
-        flat = (left == 0) & (right == 0)  # on one line: they meet when their latitudes do too
-        if flat.any():
-            south, north = np.minimum(c[:, 1], d[:, 1]), np.maximum(c[:, 1], d[:, 1])
-            meets &= ~flat | ((south <= max(a[1], b[1])) & (north >= min(a[1], b[1])))
-        if meets.any():
-            pair = sorted((int(side), int(others[np.argmax(meets)])))
-            return pair[0], pair[1]
+    overlaps = np.searchsorted(west[order], east[order], side="right") - np.arange(count) - 1
+    if overlaps.sum() > PAIRS:
+        raise Wrong("too-costly", f"The sides of this polygon of {count:,} corners lie across each other. Give fewer corners.", value=count)
+    whole = np.cumsum(overlaps)
+    for chunk in np.split(np.arange(count), np.flatnonzero(np.diff(whole // CHUNK)) + 1):
+        first = np.repeat(chunk, overlaps[chunk])
+        begins = np.cumsum(overlaps[chunk]) - overlaps[chunk]
+        second = first + 1 + np.arange(len(first)) - np.repeat(begins, overlaps[chunk])
+        one, other = order[first], order[second]
+        apart = (other - one) % count
+        strangers = (apart != 1) & (apart != count - 1)
+        pair = _meeting(places, ends, one[strangers], other[strangers])
+        if pair is not None:
+            return pair
     return None
+
+
+def _meeting(
+    places: NDArray[np.float64], ends: NDArray[np.float64], one: NDArray[np.int64], other: NDArray[np.int64]
+) -> tuple[int, int] | None:
+    """The first of some pairs of sides that meet, the lower number first."""
+    a, b, c, d = places[one], ends[one], places[other], ends[other]
+    left, right = _turn(a, b, c), _turn(a, b, d)
+    below, above = _turn(c, d, a), _turn(c, d, b)
+    meets = (left * right <= 0) & (below * above <= 0)
+    flat = (left == 0) & (right == 0)  # on one line: they meet when their latitudes do too
+    if flat.any():
+        south, north = np.minimum(c[:, 1], d[:, 1]), np.maximum(c[:, 1], d[:, 1])
+        meets &= ~flat | ((south <= np.maximum(a[:, 1], b[:, 1])) & (north >= np.minimum(a[:, 1], b[:, 1])))
+    if not meets.any():
+        return None
+    at = int(np.argmax(meets))
+    low, high = sorted((int(one[at]), int(other[at])))
+    return low, high
 
 
 def _turn(a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sign of the turn from a over b to c: 1 left, -1 right, 0 straight on."""
-    a, b, c = np.atleast_2d(a), np.atleast_2d(b), np.atleast_2d(c)
     return np.sign((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]))

@@ -19,6 +19,7 @@ from steppe.server.problems import Wrong
 from steppe.server.supervised import Supervisor
 
 Cells = NDArray[np.uint32]
+WORK = 200_000_000  # pairs of a cell and a side of a polygon; two seconds
 
 
 def cells_of(grid: Grid, region: str | Region) -> Cells | None:
@@ -36,9 +37,18 @@ def cells_of(grid: Grid, region: str | Region) -> Cells | None:
     given = next(name for name in EXACTLY_ONE[Region] if getattr(region, name) is not None)
     if region.polygon is not None:
         check_polygon(region.polygon)
+        _check_work(grid, region.polygon)
     if region.cells is not None:
         return listed(grid, region.cells)
     return select(grid, {given: getattr(region, given)})
+
+
+def _check_work(grid: Grid, corners: Sequence[tuple[float, float]]) -> None:
+    """Refuses a polygon of which very many sides span very many cells."""
+    latitudes = np.array([latitude for _, latitude in corners])
+    rows = np.searchsorted(np.sort(grid.cell_lat), latitudes)
+    if np.abs(rows - np.roll(rows, -1)).sum() > WORK:
+        raise Wrong("too-costly", f"Finding the cells in this polygon of {len(corners):,} corners takes too long. Give fewer corners.")
 
 
 def listed(grid: Grid, cells: Sequence[int]) -> Cells:

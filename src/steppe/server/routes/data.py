@@ -1,6 +1,7 @@
 """Values, images and series: what is looked at. A whole map in its own format goes from the engine to the client untouched."""
 
 import asyncio
+import gzip
 import zlib
 from collections.abc import Mapping
 from functools import lru_cache
@@ -20,6 +21,7 @@ from steppe.server.query import DATA, FORMATS, IMAGE, SERIES, one_region, read_q
 from steppe.server.routes.state import ASK_AGAIN, has
 
 RAW = FORMATS["raw"].encode()
+TEXT, SHORT, FAST = ("csv", "json"), 1000, 1  # formats that are compressed, above so many bytes, at this level of gzip
 GRAMMARS = {"data": DATA, "image": IMAGE}
 
 
@@ -130,6 +132,11 @@ async def _answer(asked: Asked, what: str) -> Reply:
     places = _placed(asked, known, request, head) if form in ("csv", "netcdf") else encode.Places()
     arguments = (form, {**head, "scenario": scenario_name}, body, query["dtype"], known, places, house.limits)
     content = await asyncio.to_thread(encode.encode, *arguments)
+    if form in TEXT:  # may come compressed or not, so that the tag is of the values, not of the bytes
+        headers = ((b"etag", b"W/" + tag.encode()), *headers[1:], (b"vary", b"accept-encoding"))
+        if len(content.head) > SHORT and b"gzip" in asked.headers.get(b"accept-encoding", b""):
+            packed = await asyncio.to_thread(gzip.compress, content.head, FAST, mtime=0)
+            return Reply(200, packed, FORMATS[form].encode(), (*headers, (b"content-encoding", b"gzip")), cache=ASK_AGAIN)
     return Reply(200, content.head, FORMATS[form].encode(), (*headers, *content.headers), (content.body,), cache=ASK_AGAIN)
 
 
