@@ -6,6 +6,7 @@
     with steppe.Simulation("run.toml") as sim:
         sim.step(30)
         sim["green_dry_matter"].plot()
+    run = steppe.connect("http://...#token=...")  # a run that `steppe serve` serves
 
 Nothing is imported before it is used.
 """
@@ -32,6 +33,8 @@ _HOME = {
     "SteppeError": "steppe.errors",
     "Var": "steppe.variable",
     "Variable": "steppe.variable",
+    "connect": "steppe.client",
+    "connect_async": "steppe.client",
     "find_model": "steppe.models",
     "open": "steppe.io",
     "read_grid": "steppe.grid",
@@ -44,6 +47,8 @@ _NAME = {"open": "open_results"}
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:
+    from steppe.client import connect as connect
+    from steppe.client import connect_async as connect_async
     from steppe.clock import Clock as Clock
     from steppe.engine import Event as Event
     from steppe.engine import Plan as Plan

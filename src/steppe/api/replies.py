@@ -28,6 +28,10 @@ class ScenarioInfo(Struct, kw_only=True):
     target: Annotated[int, Meta(description="The step that it goes to.")]
     date: Annotated[str | None, Meta(description="The date that was done last.")] = None
     state: str = ""
+    version: Annotated[str, Meta(description="Its steering version.")] = ""
+    parent: Annotated[int | None, Meta(description="Number of the branch that it was made from.")] = None
+    fork_step: Annotated[int, Meta(description="The step at which it was.")] = 0
+    problem: Annotated[Any, Meta(description="Why it cannot go on.")] = None
 
 
 class Info(Struct, kw_only=True):
@@ -39,12 +43,32 @@ class Info(Struct, kw_only=True):
     scenarios: list[ScenarioInfo]
     engine: Engine | None = None
     rate: Annotated[float | None, Meta(description="Steps a second.")] = None
+    model: str | None = None
+    calendar: Annotated[str, Meta(description="CF calendar of its dates.")] = ""
+    steps: Annotated[int | None, Meta(description="Steps of the whole run.")] = None
+    silent: Annotated[bool, Meta(description="Whether the engine has not been heard of for a while.")] = False
+    deaths: Annotated[int, Meta(description="How often an engine has died.")] = 0
+    problem: Annotated[Any, Meta(description="Why the run has failed.")] = None
 
 
 class RunList(Struct, kw_only=True):
     """All runs of a server."""
 
     runs: list[Info]
+
+
+class GridInfo(Struct, kw_only=True):
+    """Where the cells of a run lie."""
+
+    kind: Literal["raster", "projected", "points"]
+    dims: Annotated[list[str], Meta(description="Dimensions of a map; one of points.")]
+    shape: list[int]
+    cells: Annotated[int, Meta(description="Active cells.")]
+    digest: str
+    bounds: Annotated[list[float], Meta(description="West, south, east, north in degrees.")]
+    axes: Annotated[dict[str, list[float]], Meta(description="Centres along each dimension: lat and lon in degrees, y and x in metres.")]
+    ids: Annotated[list[str] | None, Meta(description="Names of points.")] = None
+    crs: Annotated[dict[str, Any] | None, Meta(description="CF grid mapping of a projection.")] = None
 
 
 class VariableInfo(Struct, kw_only=True):

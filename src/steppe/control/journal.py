@@ -281,6 +281,11 @@ class Journal:
         )
         return f"b{branch}.{seq}"
 
+    def _version_after(self, seq: int, branch: int) -> str:
+        """The version of a scenario behind a command; a rewind has moved it to a branch of its own."""
+        made = self._one("SELECT id FROM branch WHERE made_by = ? AND (SELECT kind FROM command WHERE seq = ?) != 'branch'", (seq, seq))
+        return f"b{made[0] if made else branch}.{seq}"
+
     def known(self, branch: int) -> Position:
         """The furthest position of a branch that anybody may have heard of."""
         found = self.branch(branch)
@@ -313,7 +318,7 @@ class Journal:
                 seq, number, request, target, at_step = known
                 if request != order.request:
                     raise Refused("key-reused", f'The key "{order.key}" was used for another command.', value=order.key, seq=seq)
-                return Accepted(seq, True, self.version(number), target, at_step)
+                return Accepted(seq, True, self._version_after(seq, number), target, at_step)
             branch = self.branch(order.scenario)
             if branch.closed_step < OPEN_END and order.kind != "branch":
                 raise Refused(
@@ -346,7 +351,7 @@ class Journal:
                 self._fork(order, branch, seq)
             if order.kind == "skip":
                 self._skip(order.arguments["seq"], branch, seq)
-            return Accepted(seq, False, self.version(branch.id), target, at_step)
+            return Accepted(seq, False, self._version_after(seq, branch.id), target, at_step)
 
     def _check_version(self, order: Order, branch: Branch) -> None:
         version = self.version(branch.id)

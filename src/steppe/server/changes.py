@@ -1,6 +1,5 @@
 """Changes of variables: checked and made plain before they go into the journal, so that no replay depends on a unit or a polygon."""
 
-import asyncio
 import math
 from typing import Any
 
@@ -26,16 +25,16 @@ async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]
         text = f'"{variable.name}" is computed ({variable.role}) and cannot be set.' + (f" Set {names} in its place." if names else "")
         raise Wrong("derived-variable", text, variable=variable.name, settable_by=variable.settable_by)
     grid = house.known(run).grid
-    cells = await _in_thread(house, regions.cells_of, grid, change.region)
+    cells = await house.in_thread(regions.cells_of, grid, change.region)
     count = grid.n_cells if cells is None else len(cells)
     value = change.value
     if value is not None:
         if change.units is not None:
-            value = await _in_thread(house, _converted, value, change, variable)
+            value = await house.in_thread(_converted, value, change, variable)
         _check(value, value, change, variable)
     else:
-        await _in_thread(house, _check_upload, house, run, change, variable, count)
-    kept = "" if cells is None else await _in_thread(house, regions.keep, house.run(run), cells)
+        await house.in_thread(_check_upload, house, run, change, variable, count)
+    kept = "" if cells is None else await house.in_thread(regions.keep, house.run(run), cells)
     return {
         "variable": variable.name,
         "operation": change.operation,
@@ -53,14 +52,6 @@ def repr_region(change: Change) -> Any:
         return change.region
     found = {name: getattr(change.region, name) for name in ("box", "polygon", "cell", "cells")}
     return {name: list(value)[:1000] for name, value in found.items() if value is not None}
-
-
-async def _in_thread(house: House, call: Any, *arguments: Any) -> Any:
-    try:
-        async with asyncio.timeout(house.limits.work_seconds):
-            return await asyncio.to_thread(call, *arguments)
-    except TimeoutError:
-        raise Wrong("too-costly", f"This takes more than {house.limits.work_seconds:g} s.") from None
 
 
 def _converted(value: float, change: Change, variable: VariableInfo) -> float:

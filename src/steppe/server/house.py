@@ -79,6 +79,14 @@ class House:
             raise Wrong("unknown-variable", f'There is no variable "{name[:64]}" in "{run}".', value=name[:64], allowed=list(variables))
         return found
 
+    async def in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """What `call` gives, in a thread of its own; raises Wrong, too-costly, when that takes too long."""
+        try:
+            async with asyncio.timeout(self.limits.work_seconds):
+                return await asyncio.to_thread(call, *arguments)
+        except TimeoutError:
+            raise Wrong("too-costly", f"This takes more than {self.limits.work_seconds:g} s.") from None
+
     def scenario(self, run: str, name: str) -> Mapping[str, Any]:
         """Where a scenario stands; raises Wrong, unknown-scenario."""
         scenarios = self.run(run).scenarios()

@@ -271,6 +271,7 @@ IMAGE: Grammar = {
     "low": low,
     "high": high,
 }
+CELLS: Grammar = {"box": box, "polygon": polygon, "cells": cells}
 AFTER: Grammar = {"after": after}
 KEEP: Grammar = {"keep": keep}
 SERIES: Grammar = {"scenario": scenario, "time": time, "at": at, "format": series_format}

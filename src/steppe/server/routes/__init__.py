@@ -1,6 +1,7 @@
 """The table of all routes. Routing, the check of roles and the contract are made from it."""
 
 from steppe.api import (
+    MEDIA_TYPE,
     ROLES,
     ArrayInfo,
     Checkpoint,
@@ -8,6 +9,7 @@ from steppe.api import (
     Ended,
     Event,
     EventList,
+    GridInfo,
     Health,
     Info,
     Login,
@@ -29,8 +31,8 @@ from steppe.api import (
     VariableList,
     Whoami,
 )
-from steppe.server.query import AFTER, DATA, FORMATS, IMAGE, KEEP, SERIES
-from steppe.server.routes import data, making, service, state, steering, streams
+from steppe.server.query import AFTER, CELLS, DATA, FORMATS, IMAGE, KEEP, SERIES
+from steppe.server.routes import data, making, places, service, state, steering, streams
 from steppe.server.routes.table import JSON, Route, Table
 
 BASE = "/api/v1"
@@ -55,6 +57,8 @@ TABLE = Table(
         Route("POST", f"{_RUN}/start", "steer", making.start, "Start the engine; of a run that failed, too.", (202, 422), Info, Start),
         Route("GET", f"{_RUN}/variables", "view", state.variables, "All variables.", (200, 304), VariableList),
         Route("GET", f"{_RUN}/variables/{{variable}}", "view", state.variable, "A variable.", (200, 304), VariableInfo),
+        Route("GET", f"{_RUN}/grid", "view", places.grid, "The axes of the grid.", (200, 304), GridInfo),
+        Route("GET", f"{_RUN}/cells", "view", places.cells, "Where the cells of a region lie.", (200, 422), MEDIA_TYPE, query=CELLS),
         Route("POST", f"{_RUN}/step", "steer", steering.step, "Compute on.", _ORDER, Ordered, Step, steering=True),
         Route("POST", f"{_RUN}/pause", "steer", steering.pause, "Stop at the next step's end.", _ORDER, Ordered, Pause, steering=True),
         Route("POST", f"{_RUN}/set", "steer", steering.set_, "Change a variable.", _ORDER, Ordered, Set, steering=True),

@@ -33,7 +33,8 @@ def info_of(asked: Asked, name: str) -> dict[str, Any]:
     facts = run.facts
     scenarios = [scenario_of(each, facts) for each in found["scenarios"]]
     main = next((each for each in scenarios if each["name"] == "main"), scenarios[0])
-    return {**found, "version": main.get("version", found.get("version", "")), "scenarios": scenarios, "model": facts and facts["model"]}
+    found |= {"version": main.get("version", found.get("version", "")), "scenarios": scenarios}
+    return found | ({"model": facts["model"], "calendar": facts["clock"]["calendar"]} if facts else {})
 
 
 def scenario_of(found: Mapping[str, Any], facts: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -1,0 +1,130 @@
+"""An order that was accepted, and what becomes of it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steppe.api import Operation as Told
+from steppe.card import card
+from steppe.client.problems import EngineFailedError, raised
+from steppe.client.progress import Bar
+
+if TYPE_CHECKING:
+    from steppe.client.remote import Remote
+
+OVER = ("done", "failed", "cancelled")
+HELD = 1  # [s] that a reply may be held back while an order is carried out
+
+
+class AsyncOperation:
+    """An order that is in the journal: it will be carried out once, whatever dies.
+
+    id, kind, state (queued, running, done, failed, cancelled), done and total (steps), result: as they were last heard of.
+    """
+
+    def __init__(self, remote: "Remote", told: Told, scenario: str = "") -> None:
+        self._remote, self._told, self.scenario = remote, told, scenario
+
+    @property
+    def id(self) -> int:
+        """Its number in the journal."""
+        return self._told.id
+
+    @property
+    def kind(self) -> str:
+        """What was ordered: step, set, checkpoint, branch, rewind ..."""
+        return self._told.kind
+
+    @property
+    def state(self) -> str:
+        """queued, running, done, failed or cancelled."""
+        return self._told.state
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is done, failed or cancelled."""
+        return self._told.state in OVER
+
+    @property
+    def result(self) -> Any:
+        """What it gave, when it is done: of a change the sums before and after, of a checkpoint its name and size."""
+        return self._told.result
+
+    @property
+    def problem(self) -> Any:
+        """What refused it, when it failed."""
+        return self._told.problem
+
+    def part(self) -> float | None:
+        """How much is done, 0 to 1; None where that cannot be said."""
+        if self.is_over:
+            return 1.0
+        told = self._told
+        return told.done / told.total if told.done is not None and told.total else None
+
+    @property
+    async def progress(self) -> float | None:
+        """How much is done now, 0 to 1; None where that cannot be said."""
+        await self.refresh()
+        return self.part()
+
+    async def refresh(self, wait: int = 0) -> "AsyncOperation":
+        """Asks how it stands, for `wait` seconds at most until it is over."""
+        if not self.is_over:
+            path = f"{self._remote.path}/operations/{self.id}"
+            reply = await self._remote.line.ask("GET", path, headers={"prefer": f"wait={wait}"})
+            self._told = msgspec.json.decode(reply.content, type=Told)
+        return self
+
+    async def wait(self, progress: bool | None = None) -> "AsyncOperation":
+        """Waits until it is over, through deaths of the engine and of the server.
+
+        progress: whether a bar is shown; None: in a terminal or a notebook.
+
+        Raises
+        ------
+        RefusedError
+            It could not be done; nothing was changed.
+        EngineFailedError
+            The engine gave up.
+        """
+        with Bar(f"{self.kind} {self.scenario}".strip(), progress) as bar:
+            while not self.is_over:
+                await self.refresh(HELD)
+                if not self.is_over:
+                    info = await self._remote.info(look=False)
+                    if info.problem and info.state == "failed":
+                        raise raised({"code": "engine-failed", **info.problem})
+                    if self.problem:
+                        raise EngineFailedError(self.problem["text"], self.problem)
+                    bar.tell(self._told.done, self._told.total, "" if info.state == "stepping" else info.state)
+        if self.state == "failed":
+            raise raised(self.problem if isinstance(self.problem, Mapping) else {"text": f"Command {self.id} failed."})
+        return self
+
+    async def cancel(self) -> "AsyncOperation":
+        """Takes it back. What computes is stopped at the end of its step; what is done is not undone: that is a rewind.
+
+        Raises
+        ------
+        RefusedError
+            already-finished: it is over.
+        """
+        await self._remote.order("DELETE", f"/operations/{self.id}", None, self.scenario or "main")
+        return await self.refresh(HELD)
+
+    def __repr__(self) -> str:
+        told = self._told
+        steps = f", {told.done:,} of {told.total:,} steps" if told.total is not None and told.done is not None else ""
+        return f"<{type(self).__name__.removeprefix('Async')} {self.id}: {self.kind} of {self.scenario or 'main'}, {self.state}{steps}>"
+
+    def _repr_html_(self) -> str:
+        facts = {"scenario": self.scenario or "main", "state": self.state}
+        if self._told.total is not None:
+            facts["steps"] = f"{self._told.done:,} of {self._told.total:,}"
+        if isinstance(self.result, Mapping):
+            facts |= {str(name): str(value) for name, value in self.result.items()}
+        if self.problem:
+            facts["problem"] = str(self.problem.get("text", self.problem))
+        return card(f"{self.kind} ({self.id})", facts, self.part())

@@ -1,0 +1,191 @@
+"""Where the values of a run lie: what an array needs to become one of xarray, and one of xarray to become cells. Asked once a region."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.api import GridInfo, VariableInfo, decode
+from steppe.client.line import Line
+from steppe.client.words import query
+from steppe.errors import Mistake
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = NDArray[Any]
+CF = {
+    "lat": {"standard_name": "latitude", "units": "degrees_north", "axis": "Y"},
+    "lon": {"standard_name": "longitude", "units": "degrees_east", "axis": "X"},
+    "y": {"standard_name": "projection_y_coordinate", "units": "m", "axis": "Y"},
+    "x": {"standard_name": "projection_x_coordinate", "units": "m", "axis": "X"},
+}
+KEPT = 64  # regions whose cells are kept
+NEAR = 0.01  # part of the spacing by which coordinates of an array may differ from those of the grid
+STANDARD = ("standard", "gregorian", "proleptic_gregorian", "")
+
+
+class Cells(NamedTuple):
+    """The cells of a region, each (n,): packed number, row-major place on the map, centre [degrees]."""
+
+    number: NDArray[np.int64]
+    place: NDArray[np.int64]
+    lon: NDArray[np.float64]
+    lat: NDArray[np.float64]
+
+
+class Map(NamedTuple):
+    """The part of the grid's map around some cells: rows and columns, and of each cell those within."""
+
+    rows: slice
+    columns: slice
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+
+
+class Places:
+    """The grid of one run."""
+
+    def __init__(self, line: Line, path: str) -> None:
+        self._line, self._path = line, path
+        self._grid: GridInfo | None = None
+        self._cells: dict[str, Cells] = {}
+        self._maps: dict[str, Map] = {}
+
+    async def grid(self) -> GridInfo:
+        """Its axes."""
+        if self._grid is None:
+            self._grid = msgspec.json.decode((await self._line.ask("GET", f"{self._path}/grid")).content, type=GridInfo)
+        return self._grid
+
+    async def cells(self, region: Mapping[str, Any]) -> Cells:
+        """The cells of a region, {} for all."""
+        asked = query(region)
+        found = self._cells.get(key := str(asked))
+        if found is None:
+            _, rows = decode((await self._line.ask("GET", f"{self._path}/cells", asked)).content)
+            found = Cells(rows[0].astype(np.int64), rows[1].astype(np.int64), rows[2], rows[3])
+            if len(self._cells) >= KEPT:
+                self._cells.clear()
+                self._maps.clear()
+            self._cells[key] = found
+        return found
+
+    async def map(self, region: Mapping[str, Any]) -> Map:
+        """The part of the map around a region."""
+        grid, cells = await self.grid(), await self.cells(region)
+        found = self._maps.get(key := str(query(region)))
+        if found is None:
+            row, column = np.divmod(cells.place, grid.shape[1])
+            top, left = (int(row.min()), int(column.min())) if region else (0, 0)
+            bottom, right = (int(row.max()), int(column.max())) if region else (grid.shape[0] - 1, grid.shape[1] - 1)
+            found = self._maps[key] = Map(slice(top, bottom + 1), slice(left, right + 1), row - top, column - left)
+        return found
+
+    # ---- from a run to xarray -----------------------------------------------------------------------------------------------------------
+    async def labelled(
+        self, head: Mapping[str, Any], values: Array, region: Mapping[str, Any], variable: VariableInfo, calendar: str, stride: int
+    ) -> "xarray.DataArray":
+        """An answer with its coordinates. What is packed is put on the map, but for points and for cells that were listed."""
+        import xarray  # 0.5 s
+
+        grid = await self.grid()
+        coordinates: dict[str, Any] = {}
+        before = ["time"] if "steps" in head else []
+        dims = [*before, *grid.dims]
+        if head["dims"][-1] == "cell":
+            cells = await self.cells(region)
+            if len(grid.dims) == 2 and "cells" not in region:
+                there = await self.map(region)
+                values = _on_map(values, there)
+                coordinates = {name: axis[part] for (name, axis), part in zip(grid.axes.items(), there[:2], strict=True)}
+            else:
+                dims = [*before, "cell"]
+                coordinates = {"cell": cells.number}
+                coordinates |= {"lat": ("cell", cells.lat, CF["lat"]), "lon": ("cell", cells.lon, CF["lon"])}
+                if grid.ids:
+                    coordinates["cell_id"] = ("cell", [grid.ids[number] for number in cells.number])
+        elif head.get("box"):
+            west, south, east, north = head["box"]
+            rows, columns = values.shape[-2:]
+            coordinates["lat"] = north - (np.arange(rows) + 0.5) * (north - south) / rows
+            coordinates["lon"] = west + (np.arange(columns) + 0.5) * (east - west) / columns
+        else:
+            there = await self.map(region)
+            coordinates = {name: axis[part][::stride] for (name, axis), part in zip(grid.axes.items(), there[:2], strict=True)}
+        coordinates = {name: (name, given, CF[name]) if name in CF and name in dims else given for name, given in coordinates.items()}
+        if head.get("date"):
+            coordinates["time"] = _times(head, calendar)
+        return xarray.DataArray(values, coordinates, dims, variable.name, _attributes(head, variable, grid))
+
+    # ---- from xarray to a run -----------------------------------------------------------------------------------------------------------
+    async def packed(self, value: Any, region: Mapping[str, Any], variable: VariableInfo) -> Array:
+        """One number for each cell of a region, (n,), in the variable's dtype, from a map, a list of them, or an array of xarray.
+
+        Raises
+        ------
+        Mistake
+            The array is of another shape, or has no value where a cell lies.
+        """
+        grid, cells = await self.grid(), await self.cells(region)
+        shapes = f"expected {len(cells.number):,} values, one a cell" + (
+            f", or a map of {tuple(grid.shape)}" if len(grid.shape) == 2 else ""
+        )
+        if hasattr(value, "dims") and set(grid.dims) <= set(value.dims) and len(grid.dims) == 2:
+            value = self._at_cells(value.transpose(*grid.dims), grid, cells)
+        else:
+            value = np.asarray(value)
+            if len(grid.shape) == 2 and value.shape == tuple(grid.shape):
+                value = value.ravel()[cells.place]
+        if value.shape != (len(cells.number),):
+            raise Mistake(f'The array for "{variable.name}" has the shape {value.shape}; {shapes}.')
+        return np.ascontiguousarray(value, np.dtype(variable.dtype).newbyteorder("<"))
+
+    def _at_cells(self, value: "xarray.DataArray", grid: GridInfo, cells: Cells) -> Array:
+        """The values of a map of any extent and order of axes where the cells lie."""
+        found: list[NDArray[np.int64]] = []
+        for dim, place in zip(grid.dims, np.divmod(cells.place, grid.shape[1]), strict=True):
+            axis = np.asarray(grid.axes[dim])
+            given, wanted = np.asarray(value[dim].values, float), axis[place]
+            index = np.abs(given[:, None] - axis).argmin(axis=0)[place]
+            spacing = abs(axis[1] - axis[0]) if len(axis) > 1 else 1.0
+            away = np.abs(given[index] - wanted) > NEAR * spacing
+            if away.any():
+                lies = f"{dim} {wanted[np.argmax(away)]:.6g}, where a cell lies"
+                raise Mistake(f"The array has no {lies}; it has {given.min():.6g} to {given.max():.6g}. Give it for the whole region.")
+            found.append(index)
+        values: Array = np.asarray(value.values)[found[0], found[1]]
+        return values
+
+
+def _on_map(values: Array, there: Map) -> Array:
+    """Values of cells put on the map; NaN where there is none."""
+    shape = (there.rows.stop - there.rows.start, there.columns.stop - there.columns.start)
+    if values.shape[-1] == shape[0] * shape[1]:
+        found = np.empty((*values.shape[:-1], *shape), values.dtype)
+    else:
+        found = np.full((*values.shape[:-1], *shape), np.nan, values.dtype if values.dtype.kind == "f" else np.float64)
+    found[..., there.row, there.column] = values
+    return found
+
+
+def _times(head: Mapping[str, Any], calendar: str) -> Any:
+    attributes = {"standard_name": "time", "axis": "T"}
+    days = head["dates"] if "steps" in head else [head["date"]]
+    if calendar in STANDARD:
+        found = np.array(days, "datetime64[ns]")
+    else:
+        import cftime
+
+        found = np.array([cftime.datetime(*map(int, day.split("-")), calendar=calendar) for day in days])
+    return ("time", found, attributes) if "steps" in head else ((), found[0], attributes)
+
+
+def _attributes(head: Mapping[str, Any], variable: VariableInfo, grid: GridInfo) -> dict[str, Any]:
+    said = {name: getattr(variable, name) for name in ("units", "long_name", "standard_name", "cell_methods")}
+    said = {name: text for name, text in said.items() if text}
+    if grid.crs:
+        said["grid_mapping_name"] = grid.crs.get("grid_mapping_name", "")
+    return said | {"scenario": head["scenario"], "step": head.get("step")}

@@ -1,0 +1,93 @@
+"""What a server refuses, as exceptions.
+
+SteppeError
+├── RefusedError          the request is not met, and nothing was changed; `code` names the kind
+│   ├── UnknownError      there is no run, variable, scenario ... of this name; also a KeyError
+│   ├── NoAccessError     the token is missing, not taken, or may not do this
+│   ├── StaleError        somebody steered in the meantime
+│   └── NotAtHandError    what belongs to a step that is not computed, or no longer kept
+├── UnreachableError      no server answers, or it is not ready, for longer than the client waits
+└── EngineFailedError     the engine gave up; the text names the command that it died of
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from steppe.errors import Failure, Mistake
+
+
+class RefusedError(Mistake):
+    """A request that is not met.
+
+    code: of the kind, as the page /problems/{code} of the server explains it. status: of HTTP. allowed: what would be taken. nearest: the
+    name that is most like the one that was given. facts: all members of the problem.
+    """
+
+    def __init__(self, detail: str, facts: Mapping[str, Any] | None = None) -> None:
+        super().__init__(detail)
+        self.facts = dict(facts or {})
+        self.code = str(self.facts.get("code", "bad-query"))
+        self.status = int(self.facts.get("status", 0))
+        self.variable, self.value, self.position = (self.facts.get(name) for name in ("variable", "value", "position"))
+        self.allowed, self.nearest = self.facts.get("allowed"), self.facts.get("nearest")
+
+
+class UnknownError(RefusedError, KeyError):
+    """There is nothing of this name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would put it in quotes
+
+
+class NoAccessError(RefusedError):
+    """The token is missing, not taken, or may not do this."""
+
+
+class StaleError(RefusedError):
+    """Somebody steered in the meantime. `facts["changed"]` lists what was ordered; behind `info()` the order can be given again."""
+
+
+class NotAtHandError(RefusedError):
+    """A step that is not computed yet, or no longer kept."""
+
+
+class UnreachableError(Failure):
+    """No server answers, or it is not ready."""
+
+    code = "unreachable"
+
+
+class EngineFailedError(Failure):
+    """The engine gave up; `facts` has its exit status and its last lines."""
+
+    code = "engine-failed"
+
+    def __init__(self, detail: str, facts: Mapping[str, Any] | None = None) -> None:
+        super().__init__(detail)
+        self.facts = dict(facts or {})
+
+
+_BY_STATUS = {401: NoAccessError, 403: NoAccessError, 404: UnknownError, 410: NotAtHandError, 412: StaleError, 416: NotAtHandError}
+_LISTED = 8  # of the allowed values that a text names
+
+
+def raised(facts: Mapping[str, Any]) -> Exception:
+    """The exception for a problem: that of a reply (RFC 9457), or what an operation says of itself."""
+    text = str(facts.get("detail") or facts.get("text") or facts.get("title") or "The server gave no reason.")
+    if facts.get("code") in ("engine-failed", "replay-differs"):
+        return EngineFailedError(text, facts)
+    if int(facts.get("status", 422)) >= 500:
+        return UnreachableError(text)
+    return _BY_STATUS.get(int(facts.get("status", 0)), RefusedError)(text + _advice(facts, text), facts)
+
+
+def _advice(facts: Mapping[str, Any], text: str) -> str:
+    """What the text does not say yet of what would be taken."""
+    nearest, allowed = facts.get("nearest"), facts.get("allowed")
+    if "Did you mean" in text or "Known:" in text:
+        return ""
+    if nearest is not None:
+        return f' Did you mean "{nearest}"?'
+    if isinstance(allowed, list) and allowed and all(isinstance(each, str) for each in allowed):
+        return f" Known: {', '.join(allowed[:_LISTED])}{', ...' if len(allowed) > _LISTED else ''}."
+    return ""

@@ -1,0 +1,89 @@
+"""What all views of one run share: the line, where the run is, what is known of it, and the versions that were last seen."""
+
+import asyncio
+import hashlib
+import uuid
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.api import Info, Ordered, VariableInfo, VariableList
+from steppe.client.line import BASE, Line
+from steppe.client.operation import HELD, AsyncOperation
+from steppe.client.places import Places
+from steppe.client.problems import UnknownError
+from steppe.errors import nearest
+
+
+class Remote:
+    """One run on a server."""
+
+    def __init__(self, line: Line, name: str, seen: Info, asynchronous: bool) -> None:
+        self.line, self.name, self.path = line, name, f"/runs/{name}"
+        self.places = Places(line, self.path)
+        self.seen = seen
+        self._versions = {each.name: each.version for each in seen.scenarios}
+        self._variables: dict[str, VariableInfo] = {}
+        self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if asynchronous else nullcontext()
+
+    @property
+    def address(self) -> str:
+        """The run's own address."""
+        return f"{self.line.url}{BASE}{self.path}"
+
+    async def info(self, look: bool = True, patience: float | None = None) -> Info:
+        """The run as it is now. look: what others have ordered counts as seen, so that one's own orders are behind it."""
+        self.seen = msgspec.json.decode((await self.line.ask("GET", self.path, patience=patience)).content, type=Info)
+        if look:
+            self._versions |= {each.name: each.version for each in self.seen.scenarios}
+        else:
+            self._versions = {each.name: each.version for each in self.seen.scenarios} | self._versions
+        return self.seen
+
+    async def variables(self) -> dict[str, VariableInfo]:
+        """All variables by name; they never change."""
+        if not self._variables:
+            found = msgspec.json.decode((await self.line.ask("GET", f"{self.path}/variables")).content, type=VariableList)
+            self._variables = {each.name: each for each in found.variables}
+        return self._variables
+
+    async def variable(self, name: str) -> VariableInfo:
+        """One of them.
+
+        Raises
+        ------
+        UnknownError
+            There is none of this name.
+        """
+        known = await self.variables()
+        if name not in known:
+            facts = {"code": "unknown-variable", "status": 404, "value": name, "allowed": list(known)}
+            raise UnknownError(f'There is no variable "{name}" in "{self.name}".{nearest(name, known)}', facts)
+        return known[name]
+
+    async def order(self, method: str, path: str, what: dict[str, Any] | None, scenario: str, wait: bool = False) -> AsyncOperation:
+        """An order on the version that was last seen of its scenario; it happens once, however often it must be sent.
+
+        wait: the reply may be held back until it is carried out.
+        """
+        async with self._turn:
+            headers = {"idempotency-key": uuid.uuid4().hex, "prefer": f"wait={HELD if wait else 0}"}
+            if scenario not in self._versions:
+                await self.info(look=False)
+            if version := self._versions.get(scenario):
+                headers["if-match"] = f'"{version}"'
+            content = None if what is None else msgspec.json.encode(what)
+            reply = await self.line.ask(method, self.path + path, None, content, headers=headers)
+            ordered = msgspec.json.decode(reply.content, type=Ordered)
+            self._versions[scenario] = ordered.version
+            return AsyncOperation(self, ordered, scenario)
+
+    async def upload(self, values: NDArray[np.generic]) -> str:
+        """Sends an array; gives the SHA-256 by which an order names it."""
+        content = values.tobytes()
+        name = hashlib.sha256(content).hexdigest()
+        await self.line.ask("PUT", f"{self.path}/uploads/{name}", None, content, "application/octet-stream")
+        return name

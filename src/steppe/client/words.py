@@ -1,0 +1,67 @@
+"""What Python says, as requests say it: regions, dates, queries. Pure."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from steppe.errors import Mistake
+
+Day = str | datetime.date | np.datetime64
+Moment = Day | int
+Box = Sequence[float]
+Corners = Sequence[Sequence[float]]
+
+
+def day(text: Any) -> str:
+    """A date as year-month-day; of a datetime, datetime64 or cftime date its day."""
+    if isinstance(text, np.datetime64):
+        return str(text.astype("datetime64[D]"))
+    return text if isinstance(text, str) else str(text.isoformat())[:10]
+
+
+def at(when: Moment) -> dict[str, Any]:
+    """{"step": n} or {"date": ...}."""
+    return {"step": int(when)} if isinstance(when, int | np.integer) else {"date": day(when)}
+
+
+def region(box: Box | None = None, polygon: Any = None, cells: Any = None) -> dict[str, Any]:
+    """The region that is meant: box, polygon or cells, {} for everywhere.
+
+    box: west, south, east, north in degrees. polygon: corners (longitude, latitude), or what has `exterior.coords`, as of shapely. cells:
+    packed numbers.
+
+    Raises
+    ------
+    Mistake
+        More than one is given, or a box has not four numbers.
+    """
+    given = {name: value for name, value in (("box", box), ("polygon", polygon), ("cells", cells)) if value is not None}
+    if len(given) > 1:
+        raise Mistake(f"Give {' or '.join(given)}, not both.")
+    if box is not None and len(box) != 4:
+        raise Mistake(f"A box is west, south, east, north; it has {len(box)} numbers.")
+    if box is not None:
+        return {"box": [float(number) for number in box]}
+    if polygon is not None:
+        corners = [*polygon.exterior.coords][:-1] if hasattr(polygon, "exterior") else polygon
+        return {"polygon": [[float(number) for number in corner[:2]] for corner in corners]}
+    return {"cells": [int(cell) for cell in np.atleast_1d(cells)]} if cells is not None else {}
+
+
+def query(region: Mapping[str, Any], **rest: Any) -> dict[str, str]:
+    """The query of a request; what is None is left out."""
+    flat = {name: ",".join(f"{number:.12g}" for number in np.ravel(numbers)) for name, numbers in region.items()}
+    return flat | {name: str(value) for name, value in rest.items() if value is not None}
+
+
+def time(when: Moment | tuple[Day, Day] | slice | None) -> str | None:
+    """The key `time` of a query: a step, a date, or from and to."""
+    if when is None:
+        return None
+    if isinstance(when, slice):
+        when = (when.start, when.stop)
+    if isinstance(when, tuple):
+        return f"{day(when[0])}/{day(when[1])}"
+    return f"step:{int(when)}" if isinstance(when, int | np.integer) else day(when)

@@ -1,0 +1,225 @@
+"""A run in other hands: what a person does from a notebook, on a real server with a real engine."""
+
+import asyncio
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray
+
+import steppe
+from steppe.client import NoAccessError, NotAtHandError, RefusedError, Run, StaleError, UnknownError, UnreachableError
+from steppe.errors import Mistake
+from tests.client.served import TOKENS, Served
+
+BOX = (143.4, -23.1, 144.1, -21.9)
+TRIANGLE = [(143.0, -23.0), (145.0, -23.0), (145.0, -21.0)]
+
+
+def test_a_served_run_computes_what_the_command_computes(run: Run, shared_server: Served) -> None:
+    run.step(until="1990-03-01")
+    with steppe.Simulation(shared_server.folder / "run.toml", path=shared_server.folder / "alone") as alone:
+        alone.step(51)
+        expected = alone["water"]
+    found = run["water"]
+    assert found.dims == ("lat", "lon")
+    assert found.attrs["units"] == "mm"
+    assert found.lat.attrs["standard_name"] == "latitude"
+    assert found.time == np.datetime64("1990-03-01")
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found.lat, expected.lat)
+    np.testing.assert_array_equal(found.lon, expected.lon)
+
+
+def test_parts_of_a_map_lie_where_they_lay(run: Run) -> None:
+    run.step(3)
+    whole = run["water"]
+    for part in (run.get("water", box=BOX), run.get("water", stride=3), run.get("water", box=BOX, stride=2)):
+        xarray.testing.assert_equal(part, whole.sel(lat=part.lat, lon=part.lon))
+    assert run.get("water", box=BOX).shape == (5, 3)
+    triangle = run.get("water", polygon=TRIANGLE)
+    assert 0 < triangle.count() < triangle.size
+    xarray.testing.assert_equal(triangle, whole.sel(lat=triangle.lat, lon=triangle.lon).where(triangle.notnull()))
+    cells = run.get("water", cells=[30, 2])
+    assert list(cells.cell) == [30, 2]
+    np.testing.assert_array_equal(cells, whole.sel(lat=cells.lat, lon=cells.lon))
+    series = run.series("water", [(143.5, -20.5), (144.0, -22.0)])
+    assert series.dims == ("time", "place")
+    np.testing.assert_array_equal(series[0], [whole.sel(lat=-20.5, lon=143.5), whole.sel(lat=-22.0, lon=144.0)])
+
+
+def test_a_variable_is_set_by_numbers_maps_lists_and_arrays_of_xarray(run: Run) -> None:
+    run.step(2)
+    before = run["water"]
+    done = run.set("water", 100.0, box=BOX)
+    assert done.state == "done"
+    assert done.result["cells"] == 15
+    inside = (before.lon > BOX[0]) & (before.lon < BOX[2]) & (before.lat > BOX[1] - 0.01) & (before.lat < BOX[3] + 0.01)
+    xarray.testing.assert_allclose(run["water"], before.where(~inside, 100.0).where(before.notnull()))
+    run.set("water", 2.0, polygon=TRIANGLE, operation="scale")
+    triangle = run.get("water", polygon=TRIANGLE)
+    assert run["water"].sel(lat=-23.0, lon=143.0) == before.sel(lat=-23.0, lon=143.0) or triangle.sel(lat=-23.0, lon=143.0).notnull()
+    run.set("water", 1.0, units="cm", cells=[0, 1])
+    assert list(run.get("water", cells=[0, 1])) == [10.0, 10.0]
+    run.set("water", before)  # an array of xarray, whole
+    xarray.testing.assert_equal(run["water"], before)
+    shuffled = (before + 1.0).transpose("lon", "lat")[::-1]
+    run.set("water", shuffled, box=BOX)  # of another extent and order
+    assert float((run["water"] - before).sum()) == pytest.approx(15.0, abs=1e-3)
+    run.set("water", np.nan_to_num(before.values))  # a map
+    xarray.testing.assert_equal(run["water"], before)
+    run.set("water", [11.0, 12.0], cells=[7, 5])
+    assert list(run.get("water", cells=[7, 5])) == [11.0, 12.0]
+
+
+def test_a_change_of_a_later_date_waits_for_it(run: Run) -> None:
+    planned = run.set("capacity", 77.0, when="1990-01-13")
+    assert planned.state in ("queued", "running")
+    (event,) = run.events
+    assert event.at_step == 3
+    run.step(3)
+    assert planned.wait().state == "done"
+    assert float(run["capacity"].max()) == 77.0
+    assert run.events == []
+
+
+def test_a_branch_goes_its_own_way(run: Run) -> None:
+    run.step(5)
+    name = f"wet-{run.info().version}"
+    wet = run.branch(name, at=3, set={"irrigation": 30.0, "water": {"value": 5.0, "box": BOX}})
+    assert wet.scenario_name == name
+    assert float(wet.get("water", box=BOX).max()) == 5.0
+    assert run.scenarios[name].fork_step == 3
+    wet.step(2)
+    more = wet["water"] - run["water"]
+    assert more.time == run["water"].time
+    assert float(more.sel(lat=-23.25).min()) > 20.0
+    xarray.testing.assert_equal(run.get("water", scenario=name), wet["water"])
+    xarray.testing.assert_equal(run.scenario(name)["water"], wet["water"])
+
+
+def test_back_in_time_and_on_again_gives_the_same_bits(run: Run) -> None:
+    run.step(20)
+    first = run["water"]
+    run.rewind("1990-01-15")
+    assert run["water"].step == 6
+    run.set("water", 500.0)
+    run.step(2)
+    run.rewind(5)
+    run.step(15)
+    xarray.testing.assert_identical(run["water"], first)
+    with pytest.raises(NotAtHandError, match="has not been computed"):
+        run.get("water", step=300)
+
+
+def test_play_pause_and_cancel(slow_server: Served) -> None:
+    run = slow_server.connect()
+    playing = run.play()
+    assert 0.0 <= (playing.progress or 0.0) < 1.0
+    run.pause()
+    assert playing.wait().state == "cancelled"
+    again = run.step(50, wait=False)
+    assert again.cancel().wait().state == "cancelled"
+    planned = run.set("rate", 0.2, when=59)
+    planned.cancel()
+    assert (planned.state, run.events) == ("cancelled", [])
+    with pytest.raises(RefusedError, match="is cancelled"):
+        planned.cancel()
+    stood = run.info().scenarios[0].step
+    assert 0 <= stood < 59
+    assert run.checkpoint(pin=True).result["checkpoint"] == run.checkpoints[-1].name
+    assert [each.step for each in run.checkpoints][-1:] == [stood]
+    assert "concentration" in run._ipython_key_completions_()
+
+
+def test_wrong_requests_say_what_would_be_right(run: Run) -> None:
+    run.step(2)
+    before, orders = run["water"], len(run.log())
+    with pytest.raises(KeyError, match=r'no variable "watr" in "out"\. Did you mean "water"') as unknown:
+        run["watr"]
+    assert isinstance(unknown.value, UnknownError)
+    assert "water" in unknown.value.allowed
+    with pytest.raises(RefusedError, match='"kg" does not convert to "mm"') as unit:
+        run.set("water", 1.0, units="kg")
+    assert (unit.value.code, unit.value.allowed) == ("unit-wrong", "mm")
+    with pytest.raises(RefusedError, match="1e\\+09 is outside") as outside:
+        run.set("water", 1e9)
+    assert outside.value.allowed == [0.0, 1000.0]
+    for value, code in ((1.0, "derived-variable"), (np.ones(144), "derived-variable")):
+        with pytest.raises(RefusedError) as refused:
+            run.set("runoff", value)
+        assert refused.value.code == code
+    with pytest.raises(Mistake, match=r"expected 144 values, one a cell, or a map of \(14, 11\)"):
+        run.set("water", np.ones(3))
+    with pytest.raises(Mistake, match=r"The array has no lat -23\.25"):
+        run.set("water", before[:-1])
+    with pytest.raises(RefusedError, match=r"can be stepped to 3 \.\. 420"):
+        run.step(10**6)
+    with pytest.raises(RefusedError, match="lies outside the run"):
+        run.step(until="2050-01-01")
+    with pytest.raises(UnknownError, match="Did you mean"):
+        run.scenario("mains")
+    with pytest.raises(RefusedError, match="3 to 10,000 corners"):
+        run.get("water", polygon=TRIANGLE[:2])
+    with pytest.raises(Mistake, match="Give box or cells, not both"):
+        run.get("water", box=BOX, cells=[1])
+    assert len(run.log()) == orders
+    xarray.testing.assert_identical(run["water"], before)
+
+
+def test_who_steers_on_what_she_has_not_seen_is_told(run: Run, shared_server: Served) -> None:
+    with shared_server.connect("steer") as other:
+        other.step(2)
+    with pytest.raises(StaleError) as stale:
+        run.set("water", 1.0)
+    assert [each["kind"] for each in stale.value.facts["changed"]] == ["step"]
+    run.info()
+    run.set("water", 1.0)
+
+
+def test_who_may_not_is_told_so(shared_server: Served) -> None:
+    with shared_server.connect("view") as viewer:
+        with pytest.raises(NoAccessError, match="steer"):
+            viewer.step()
+        assert viewer["water"].shape == (14, 11)
+    with pytest.raises(NoAccessError, match="Give the token that steppe serve printed"):
+        steppe.connect(shared_server.address, "wrong")
+    with pytest.raises(UnknownError, match=r'serves no run "oot"\. Did you mean "out"'):
+        shared_server.connect(run="oot")
+    with pytest.raises(UnreachableError, match="Is steppe serve running there"):
+        steppe.connect("http://127.0.0.1:9", "wrong", patience=0.1)
+    with pytest.raises(Mistake, match="no address of a server"):
+        steppe.connect("ftp://somewhere")
+    with steppe.connect(f"{shared_server.address}/#token={TOKENS['view']}") as viewer:
+        assert viewer.info().model == "bucket"
+
+
+def test_things_show_themselves(run: Run) -> None:
+    done = run.step(4)
+    assert repr(run).startswith("<Run out, main: step 4 of 420, 1990-01-13")
+    assert "4 of 420" in run._repr_html_()
+    assert repr(done) == f"<Operation {done.id}: step of main, done, 4 of 4 steps>"
+    assert "steppe-card" in done._repr_html_()
+    assert run.operations[-1].kind == "step"
+
+
+def test_the_same_without_waiting(shared_server: Served) -> None:
+    async def work() -> None:
+        async with await steppe.connect_async(shared_server.address, TOKENS["admin"]) as run:
+            await run.restart()
+            waiting = await asyncio.gather(run.step(3), run.set("water", 9.0), run.step(0 + 1))
+            assert [each.state for each in waiting] == ["done"] * 3
+            assert await waiting[0].progress == 1.0
+            water, drainage = await asyncio.gather(run["water"], run["drainage"])
+            assert water.step == drainage.step == 4
+            assert (await run.scenarios)["main"].step == 4
+
+    asyncio.run(work())
+
+
+def test_the_client_loads_no_model_no_mpi_no_store() -> None:
+    code = "import sys, steppe; steppe.connect; print(*{name.partition('.')[0] for name in sys.modules})"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "httpx" in found
+    assert not {"numba", "mpi4py", "zarr", "xarray", "pandas", "starlette", "netCDF4"} & set(found)
