@@ -25,6 +25,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.requests import Cut, Request, cut_of
 from steppe.engine.uploads import read_cells, read_values
 from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
+from steppe.failpoint import reach
 from steppe.io import Checkpoint
 from steppe.variable import Role
 
@@ -166,6 +167,7 @@ class Stage:
         for each in group:
             if each.keeper is None and stop >= self.crew.part(each.part).outputs.quiet_until:
                 self._branches.settle(each)
+        assert reach("step.before")
         begin = time.perf_counter()
         try:
             group[0].step(stop, group[1:])
@@ -330,6 +332,7 @@ class Stage:
 
     def _gathered(self, on: Branch, key: tuple[str, str], cut: Cut) -> Array:
         values: Array = on.order("export", name=key[0], cells=cut.cells if key[1] else None)
+        assert reach("gather.middle")
         self.moved[key[0]] += values.nbytes
         return values
 
@@ -346,6 +349,7 @@ class Stage:
             except Mistake:  # a diagnostic of a step that is not at hand: who asks is told
                 continue
         self.shown[on.number] = Shown(on.position, arrays)
+        assert reach("shown.swapped")
 
     def _answer(self, position: Position, asked: Request, cut: Cut, key: tuple[str, str], values: Array, moved: int) -> Answer:
         found = np.ascontiguousarray(cut.of(values) if not key[1] else cut.placed(values))
