@@ -23,6 +23,7 @@ SUITES = {
     "memory": "benchmarks.memory",
     "generator": "benchmarks.generator",
     "exchange": "benchmarks.exchange",
+    "calibrate": "benchmarks.calibrate",
 }
 
 

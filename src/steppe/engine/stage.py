@@ -153,7 +153,8 @@ class Stage:
         """
         group = [self._branch(number) for number in branches]
         start = group[0].position.step
-        stop = min(until, self.plan.steps, start + self._piece(len(group), looked))
+        piece = self._piece(len(group), looked)
+        stop = min(until, self.plan.steps, start + piece)
         if stop <= start:
             return
         begin = time.perf_counter()
@@ -168,7 +169,7 @@ class Stage:
                 raise
         pace = (time.perf_counter() - begin) / (stop - start) / len(group)
         self._pace = (self._pace + pace) / 2 if self._pace else pace
-        self._steps = stop - start
+        self._steps = piece  # also where the target cut it short
         for each in group:
             if self._branches.ring.is_due(each.number, stop - int(REMEMBER / self._pace)):
                 self._branches.remember(each)
