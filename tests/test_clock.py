@@ -1,8 +1,10 @@
 from datetime import timedelta
 
+import cftime
+import numpy as np
 import pytest
 
-from steppe.clock import CALENDARS, Clock, parse_date
+from steppe.clock import CALENDARS, EPOCH, Clock, parse_date
 
 
 @pytest.mark.parametrize("calendar", CALENDARS)
@@ -10,6 +12,8 @@ from steppe.clock import CALENDARS, Clock, parse_date
 @pytest.mark.parametrize("step", [timedelta(days=1), timedelta(hours=7), timedelta(days=10)], ids=str)
 def test_the_fields_of_steps_are_those_of_their_dates(calendar: str, start: str, step: timedelta) -> None:
     clock = Clock(parse_date(start, calendar), step, calendar)
+    days = cftime.date2num([clock.date(index) for index in range(900)], EPOCH, calendar=calendar)
+    assert clock.days_since_epoch(np.arange(900)).tolist() == pytest.approx(days.tolist(), abs=1e-9)
     for steps in (range(0), range(1), range(3, 900), range(60, 70)):
         found = clock.fields(steps)
         dates = [clock.date(index) for index in steps]

@@ -100,6 +100,9 @@ class Clock:
         ends = np.array([_month_ends(year, self.calendar) for year in years])[at]
         return CalendarFields(days + 1, 1 + (days[:, None] >= ends).sum(axis=1), np.array(years)[at])
 
-    def days_since_epoch(self, index: int) -> float:
-        """The beginning of a step on the time axis of the files ("days since 1850-01-01" in this calendar)."""
-        return float(cftime.date2num(self.date(index), EPOCH, calendar=self.calendar))
+    def days_since_epoch(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The beginnings of steps on the time axis of the files ("days since 1850-01-01" in this calendar)."""
+        since = (self.date(0) - cftime.datetime(1850, 1, 1, calendar=self.calendar)) // TICK
+        assert self.step is not None  # else there is no date
+        days: NDArray[np.float64] = (since + steps * (self.step // TICK)) / (timedelta(days=1) // TICK)
+        return days

@@ -107,7 +107,7 @@ class Places:
                 coordinates |= {"lat": ("cell", cells.lat, CF["lat"]), "lon": ("cell", cells.lon, CF["lon"])}
                 if grid.ids:
                     coordinates["cell_id"] = ("cell", [grid.ids[number] for number in cells.number])
-        elif head.get("box"):
+        elif head.get("box") and stride == 1:
             west, south, east, north = head["box"]
             rows, columns = values.shape[-2:]
             coordinates["lat"] = north - (np.arange(rows) + 0.5) * (north - south) / rows

@@ -153,6 +153,7 @@ class Journal:
     """
 
     def __init__(self, path: Path | str, durable: bool = False) -> None:
+        self._versions: dict[int, str] = {}  # as far as they were asked for
         self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._base.execute("PRAGMA journal_mode = WAL")
@@ -279,10 +280,13 @@ class Journal:
 
     def version(self, branch: int) -> str:
         """Names what was ordered: it changes with every command of the branch, not with its steps."""
-        (seq,) = self._one(
-            "SELECT coalesce(max(seq), (SELECT made_by FROM branch WHERE id = ?)) FROM command WHERE branch = ?", (branch, branch)
-        )
-        return f"b{branch}.{seq}"
+        found = self._versions.get(branch)
+        if found is None:
+            (seq,) = self._one(
+                "SELECT coalesce(max(seq), (SELECT made_by FROM branch WHERE id = ?)) FROM command WHERE branch = ?", (branch, branch)
+            )
+            found = self._versions[branch] = f"b{branch}.{seq}"
+        return found
 
     def _version_after(self, seq: int, branch: int) -> str:
         """The version of a scenario behind a command; a rewind has moved it to a branch of its own."""
@@ -329,6 +333,7 @@ class Journal:
                 )
             self._check_version(order, branch)
             (seq,) = self._one("SELECT coalesce(max(seq), 0) + 1 FROM command")
+            self._versions.pop(branch.id, None)
             due = str(order.when) if order.kind in ("set", "checkpoint") else "now"
             target, at_step = self._placed(order, branch, steps)
             self._base.execute(

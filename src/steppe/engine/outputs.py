@@ -166,9 +166,8 @@ class Outputs:
             self._writer.close()
 
     def _axis(self, borders: NDArray[np.int64]) -> Axis:
-        clock = self._plan.clock
-        days = np.array([clock.days_since_epoch(int(step)) for step in borders]).astype(np.int64)
-        return Axis("time", days[:-1], days[1:], clock.calendar)
+        days = self._plan.clock.days_since_epoch(borders).astype(np.int64)
+        return Axis("time", days[:-1], days[1:], self._plan.clock.calendar)
 
     def _add_maps(self, section: OutputSection | MapsSection, name: str) -> None:
         plan = self._plan
