@@ -212,3 +212,16 @@ def test_sums_of_bins_are_the_sums_of_their_values_however_they_are_cut(x: np.nd
 def test_a_bin_with_what_is_no_number_has_no_sum() -> None:
     found = values_of(binned_sums(np.array([1.0, np.nan, 3.0]), np.array([0, 1, 0]), 3, 5.0), 5.0)
     np.testing.assert_array_equal(found, [4.0, np.nan, 0.0])
+
+
+@untimed
+@given(
+    st.lists(st.tuples(st.integers(-(1 << 62), 1 << 62), st.integers(-(1 << 61), 1 << 61), st.integers(0, 1)), min_size=1, max_size=9),
+    st.lists(st.tuples(st.integers(-(1 << 33), 1 << 33), st.integers(-(1 << 31), 1 << 31), st.just(0)), max_size=9),
+    st.sampled_from([1e-3, 1.0, 5e5, 1e300]),
+)
+def test_the_sums_of_bins_are_rounded_once_like_any_sum(great: list[Any], small: list[Any], largest: float) -> None:
+    limbs = np.array(great + small, np.int64)
+    exponent = fixed_sum(np.zeros(1), None, largest).exponent
+    expected = [Limbs(*row, exponent).value() for row in limbs.tolist()]
+    np.testing.assert_array_equal(values_of(limbs, largest), expected)

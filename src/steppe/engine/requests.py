@@ -210,8 +210,8 @@ def _map(grid: Grid, inside: NDArray[np.int64] | None, request: Request) -> Cut:
         rows, columns = range(int(row.min()), int(row.max()) + 1), range(int(column.min()), int(column.max()) + 1)
     dims, box = tuple(grid.shape), _box(grid, rows, columns)
     down, across = row - rows.start, column - columns.start
-    if request.pixels:
-        height, width = _pixels(len(rows), len(columns), request)
+    height, width = _pixels(len(rows), len(columns), request)
+    if (height, width) != (len(rows), len(columns)):
         places = down * height // len(rows) * width + across * width // len(columns)
         area = grid.cell_area if inside is None else grid.cell_area[inside]
         return Cut(dims, (height, width), inside, places, request.reduce, area, order, box)

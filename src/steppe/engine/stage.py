@@ -5,6 +5,7 @@ stepper   load, advance, apply, save, get ──> shown at boundaries of steps �
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ class Stage:
         self.plan, self.crew, self._path, self._say = plan, crew or Crew(), folder, say
         self._looks = Looks(folder, plan, self.crew.world.size)
         self._pace = 0.0  # seconds that a step of one branch takes
+        self._latest: deque[float] = deque(maxlen=2)  # the same of the last pieces; in the first a kernel is loaded
         self._steps = 0  # that the last piece was to have
         self._root = self.crew.begin(plan)  # which holds the weather, and computes nothing
         try:
@@ -166,7 +168,7 @@ class Stage:
             raise bad[0]
 
     def _show(self, on: Branch) -> None:
-        self._looks.show(on, self._pace > LONG)
+        self._looks.show(on, len(self._latest) > 1 and min(self._latest) > LONG)
 
     def _bad(self, group: Sequence[Branch]) -> list[BadCellError]:
         """What is wrong with branches that have bad cells; they are given up."""
@@ -201,6 +203,7 @@ class Stage:
     def _learn(self, seconds: float, steps: int) -> None:
         """Takes the time of a piece of one branch. One that was cut short costs more a step, and says little."""
         pace = seconds / steps
+        self._latest.append(pace)
         if not self._pace:
             self._pace = pace
         elif steps == self._steps or pace < self._pace:

@@ -187,7 +187,14 @@ def binned_sums(values: Array, bins: NDArray[np.int64], count: int, largest: flo
 
 def values_of(limbs: NDArray[np.int64], largest: float) -> NDArray[np.float64]:
     """The sums of `binned_sums` of all parts, (count,), each rounded once; NaN with a bad value."""
-    return means_of(limbs, np.full(len(limbs), largest), 1.0)
+    exponent = int(_exponents(np.array([largest]))[0])
+    carried = limbs[:, 1] >> 30
+    high, low = limbs[:, 0] + carried, limbs[:, 1] - (carried << 30)
+    fits = np.abs(high) < 1 << 33  # then the whole number is one of 64 bits, and is rounded once
+    found = np.ldexp(np.where(fits, (high << 30) + low, 0).astype(np.float64), exponent - 60)
+    for bin in np.flatnonzero(~fits).tolist():
+        found[bin] = Limbs(int(limbs[bin, 0]), int(limbs[bin, 1]), 0, exponent).value()
+    return np.where(limbs[:, 2] > 0, np.nan, found)
 
 
 def _exponents(largest: NDArray[np.float64]) -> NDArray[np.int64]:
