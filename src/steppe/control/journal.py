@@ -134,6 +134,14 @@ _BRANCH = "id, name, parent, fork_step, fork_place, made_by, target, shown_step,
 _COMMAND = "seq, branch, place, key, who, role, kind, arguments, due, accepted_at, target, at_step, ended_step, outcome, detail"
 
 
+ANCESTORS = """
+WITH RECURSIVE up(id, parent, fork_step, fork_place) AS (
+    SELECT id, parent, fork_step, fork_place FROM branch WHERE id = ?
+    UNION ALL SELECT b.id, b.parent, b.fork_step, b.fork_place FROM branch AS b JOIN up ON b.id = up.parent
+) SELECT id, parent, fork_step, fork_place FROM up ORDER BY id DESC
+"""
+
+
 class Journal:
     """The journal of one run: one file, one writer.
 
@@ -267,15 +275,16 @@ class Journal:
         return [*ancestors, Leg(branch, *min((own.step, own.seq), row or (OPEN_END, OPEN_END)))]
 
     def _legs(self, branch: int) -> list[Leg]:
-        """Ancestors up to each fork, then the branch itself."""
+        """Ancestors up to each fork, then the branch itself; but for those, further up than the parent, that ended where they began."""
+        own = self.branch(branch)
+        rows = self._base.execute(ANCESTORS, (branch,)).fetchall()
         legs: list[Leg] = []
-        limit = Position(self.branch(branch).closed_step, self.branch(branch).closed_place)
-        at: int | None = branch
-        while at is not None:
-            legs.insert(0, Leg(at, *limit))
-            found = self.branch(at)
-            limit = min(limit, Position(found.fork_step, found.fork_place))
-            at = found.parent
+        limit = Position(own.closed_step, own.closed_place)
+        for number, parent, *at in rows:
+            fork = Position(*at)
+            if number in (branch, own.parent) or parent is None or limit > fork:
+                legs.insert(0, Leg(number, *limit))
+            limit = min(limit, fork)
         return legs
 
     def version(self, branch: int) -> str:
