@@ -41,6 +41,7 @@ from steppe.control.wire import (
     Withdrawn,
 )
 from steppe.errors import SteppeError
+from steppe.failpoint import reach
 
 KEEP = 10.0  # [s] between durable states of a run that is stepped, at least
 REST = 0.5  # [s] with nothing to do after which what has changed is made durable
@@ -173,6 +174,7 @@ class Actor:
             course.pending.setdefault(action.seq, action)
             step = max(action.earliest, self._stage.position(action.branch).step)
             self._tell(Boundary(action.seq, action.branch, course.promised.setdefault(action.seq, step)))
+            assert reach("boundary.sent")
 
     def _pinned(self, course: _Course, pin: Pin) -> None:
         promised, action = course.promised.pop(pin.seq, None), course.pending.get(pin.seq)
@@ -225,11 +227,14 @@ class Actor:
                 self._tell(Kept(branch, saved))
                 outcome = Outcome(True, {"checkpoint": saved.name, "bytes": saved.bytes}, 0)
         else:
+            assert reach("action.before")
             outcome = self._stage.apply(branch, action.place, action.kind, action.arguments)
             course = self._courses[branch]
             course.failed = None  # it may be what makes the next step possible
+            assert reach("action.after")
         self._outcomes[branch, action.seq] = Applied(action.seq, branch, step, outcome)
         self._tell(self._outcomes[branch, action.seq])
+        assert reach("applied.sent")
 
     def _limit(self, branch: int) -> int:
         """The step up to which nothing else has to happen."""
@@ -288,6 +293,7 @@ class Actor:
     def _save(self, branch: int) -> None:
         try:
             self._tell(Kept(branch, self._stage.save(branch)))
+            assert reach("checkpoint.told")
         except SteppeError as error:
             self._tell(News(branch, "warning", str(error)))
             self._rested = self._clock() + 10  # the disk may have room again then
@@ -312,6 +318,7 @@ class Actor:
             except SteppeError as error:
                 self._tell(Refused(each.id, error.code, str(error), getattr(error, "facts", {})))
             else:
+                assert reach("data.before")
                 self._tell(Data(each.id, position, head), body)
 
     def _tell(self, message: Message, body: Buffer = b"") -> None:

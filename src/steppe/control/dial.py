@@ -13,6 +13,7 @@ from typing import Any
 
 from steppe.control.door import Door, nonce
 from steppe.control.wire import PROTOCOL, BadFrame, Buffer, FrameReader, Greet, Hello, Message, Welcome, frame
+from steppe.failpoint import reach
 
 SHORTEST, LONGEST = 0.02, 1.0  # [s] between two calls
 
@@ -74,6 +75,7 @@ class Line:
             greet = _receive(line, reader)
             if not isinstance(greet, Greet) or greet.protocol != PROTOCOL:
                 raise BadFrame("The server speaks another protocol.")
+            assert reach("hello.before")
             proof = door.prove(greet.nonce, self._epoch)
             for part in frame(Hello(PROTOCOL, self._epoch, proof, mine, os.getpid(), socket.gethostname(), self._ranks)):
                 line.sendall(part)

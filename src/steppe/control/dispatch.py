@@ -25,6 +25,7 @@ from steppe.control.wire import (
     Target,
     Withdraw,
 )
+from steppe.failpoint import reach
 
 BEGINNING = Position(0, 0)
 
@@ -139,6 +140,7 @@ class Dispatch:
     def place(self, seq: int, branch: int, step: int) -> None:
         """An action can happen at a step: from now on it does, in every replay."""
         held = self._journal.pin(seq, step)
+        assert reach("pin.written")
         command = self._journal.command(seq)
         self.branches[branch] = self._journal.branch(branch)
         course = self.courses.get(branch)
@@ -148,6 +150,7 @@ class Dispatch:
                     self._send(_action(each, branch))
             course.target = held.step
         self._send(Pin(seq, branch, *held))
+        assert reach("pin.sent")
         if course and course.blocked == seq:
             course.blocked = None
         self._pump(branch)
@@ -251,6 +254,7 @@ class Dispatch:
             self._send(Target(branch, limit))
 
     def _hand_over(self, course: Course, command: Command) -> None:
+        assert reach("dispatch.before")
         if command.kind == "cancel":
             self._send(Withdraw(command.arguments["seq"], command.branch))
         elif command.kind in ACTIONS:

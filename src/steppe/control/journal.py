@@ -24,6 +24,7 @@ import msgspec
 
 from steppe.control.wire import OPEN_END, Leg, Outcome, Position, Saved
 from steppe.errors import DamagedError, Mistake
+from steppe.failpoint import reach
 
 SCHEMA_VERSION = 1
 SCHEMA = """
@@ -214,7 +215,9 @@ class Journal:
         except BaseException:
             self._base.execute("ROLLBACK")
             raise
+        assert reach("journal.before_commit")
         self._base.execute("COMMIT")
+        assert reach("journal.after_commit")
 
     def _one(self, text: str, values: tuple[Any, ...] = ()) -> Any:
         return self._base.execute(text, values).fetchone()

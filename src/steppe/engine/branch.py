@@ -16,6 +16,7 @@ from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.errors import BadCellError
+from steppe.failpoint import reach
 from steppe.io import Records, Spent
 
 
@@ -66,6 +67,7 @@ class Branch:
         """
         begin, every = time.perf_counter(), (self, *beside)
         self.order("step", start=self.position.step, stop=stop, looks=True, beside=[each.part for each in beside])
+        assert reach("step.middle")
         spent = Spent((time.perf_counter() - begin) / len(every))
         for each in every:
             each.position, each.saved = Position(stop, 0), None

@@ -20,6 +20,7 @@ from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.engine.ring import Entry, Ring
 from steppe.errors import DamagedError, Failure
+from steppe.failpoint import reach
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
 
 FIRST = 1  # the branch that lies in the run folder itself
@@ -75,6 +76,7 @@ class Branches:
                 branch = self._from_entry(number, path, entry)
             else:
                 branch = self._from_the_beginning(number, path)
+            assert reach("load.middle")
             self.live[number] = branch
             if entry is None or entry.position != branch.position:
                 self.remember(branch)
@@ -185,6 +187,7 @@ class Branches:
             self._folders.pop(branch.number).close()
             self._forget(self.ring.forget(branch.number))
         source.fork(path, *parent, progress, rows)
+        assert reach("fork.middle")
         folder = self._opened(branch.number)
         branch.order("settle", output=str(folder.output), source=str(source.output), records=dict(branch.first))
         branch.keeper = Keeper(folder, branch.plan, self._crew, branch.part)

@@ -24,6 +24,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.requests import Cut, Request, cut_of
 from steppe.engine.uploads import read_cells
 from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
+from steppe.failpoint import reach
 from steppe.variable import Role, Variable
 from steppe.view import choose_colours, levels, png
 
@@ -118,6 +119,7 @@ class Looks:
                 except Mistake:  # a diagnostic of a step that is not at hand: who asks is told
                     continue
         self.shown[on.number] = Shown(on.position, values, {})
+        assert reach("shown.swapped")
 
     def hide(self, branch: int) -> None:
         """Nothing is shown of a branch any more."""
@@ -154,6 +156,7 @@ class Looks:
 
     def _gathered(self, on: Branch, asked: _Asked) -> Array:
         values: Array
+        assert reach("gather.middle")
         if asked.whole:
             values = on.order("export", name=asked.request.name)
         elif asked.cut.reduce:

@@ -28,6 +28,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.run_file import read_run_file
 from steppe.engine.stage import Stage
 from steppe.errors import Exit, Mistake
+from steppe.failpoint import reach
 
 BEAT = 0.1  # [s]
 NAP = 0.1  # [s] at most between two looks around when there is nothing to do
@@ -139,6 +140,7 @@ class Engine:
         if position == get.have:
             self._line.say(Same(get.id))
         else:
+            assert reach("data.before")
             self._line.say(Data(get.id, position, head), body)
         return True
 

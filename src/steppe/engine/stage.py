@@ -20,6 +20,7 @@ from steppe.engine.looks import Answer, Looks
 from steppe.engine.plan import Plan
 from steppe.engine.uploads import read_cells, read_values
 from steppe.errors import BadCellError, Failure, Mistake, RequestError, SteppeError, UnknownNameError, nearest
+from steppe.failpoint import reach
 from steppe.io import Checkpoint
 
 Array = NDArray[Any]
@@ -146,6 +147,7 @@ class Stage:
         for each in group:
             if each.keeper is None and stop >= self.crew.part(each.part).outputs.quiet_until:
                 self._branches.settle(each)
+        assert reach("step.before")
         begin = time.perf_counter()
         try:
             group[0].step(stop, group[1:])

@@ -22,6 +22,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, FolderError
+from steppe.failpoint import reach
 from steppe.grid import Deal, tiles
 from steppe.io.contents import HEAD, Contents, Digests, Entry, Stretch, pieces
 from steppe.io.draft import ARRAYS
@@ -105,6 +106,7 @@ class Checkpoint:
             The disk is full; the checkpoints before are untouched.
         """
         path = aside.with_name(aside.name.removesuffix(".tmp"))
+        assert reach("checkpoint.part_written")
         try:
             content = {
                 "format": FORMAT,
@@ -123,6 +125,7 @@ class Checkpoint:
             if path.exists():  # the same state, computed again after this one was found damaged
                 shutil.rmtree(path)
             os.rename(aside, path)
+            assert reach("checkpoint.renamed")
             sync_folder(path.parent)
         return path
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from steppe.api import EXACTLY_ONE, Region
 from steppe.errors import GridError, InactiveError, OutsideError
+from steppe.failpoint import reach
 from steppe.grid import Grid, RegionLike
 from steppe.server.polygon import check_polygon
 from steppe.server.problems import Wrong
@@ -95,6 +96,7 @@ def keep(run: Supervisor, cells: Cells) -> str:
     content = cells.astype("<u4").tobytes()
     name = sha256(content).hexdigest()
     _kept(run.folder, name, content)
+    assert reach("upload.before_row")
     return name
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from steppe.api import Checkpoint as CheckpointRequest
 from steppe.api import Event, Operation, Pause, Restart, Rewind, Set, Skip, Step, canonical
 from steppe.control import Order, Refused
+from steppe.failpoint import reach
 from steppe.server.asked import Asked, Reply
 from steppe.server.changes import arguments_of
 from steppe.server.moments import date_of, step_before, step_behind
@@ -156,6 +157,7 @@ async def order(
         (b"location", f"/api/v1/runs/{name}/operations/{accepted.seq}".encode()),
         *(((b"idempotent-replayed", b"true"),) if accepted.again else ()),
     )
+    assert reach("reply.before")
     return Reply(200 if found.get("state") in OVER else 202, content, headers=headers)
 
 
