@@ -18,7 +18,9 @@ for number in range(5):
 
 
 def run(asked: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *options, "-c", PROGRAM], capture_output=True, text=True, env={"STEPPE_FAIL": asked}, check=False)
+    return subprocess.run(
+        [sys.executable, *options, "-c", PROGRAM], capture_output=True, text=True, env={"STEPPE_FAIL": asked}, check=False
+    )
 
 
 @pytest.mark.parametrize(
