@@ -46,5 +46,5 @@ def test_each_name_has_its_place_and_each_place_a_name() -> None:
     source = Path(__file__).parents[1] / "src" / "steppe"
     text = "".join(path.read_text() for path in source.rglob("*.py") if path.name != "failpoint.py")
     assert all(f'assert reach("{name}")' in text for name in NAMES)
-    assert text.count("reach(") == text.count("assert reach(")
+    assert text.count('reach("') == text.count('assert reach("')
     assert {part.split('"')[0] for part in text.split('assert reach("')[1:]} == set(NAMES)

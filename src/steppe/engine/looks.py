@@ -156,6 +156,7 @@ class Looks:
 
     def _gathered(self, on: Branch, asked: _Asked) -> Array:
         values: Array
+        assert reach("gather.middle")
         if asked.whole:
             values = on.order("export", name=asked.request.name)
         elif asked.cut.reduce:
