@@ -66,8 +66,13 @@ def serve(
     folder = _prepared(run_file, changes_of(set))
     where = {"uds": str(uds)} if uds else {"host": address, "port": port}
     where |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)} if tls_cert else {}
-    serve_run(folder, tokens, sys.stdout.write, launcher=launcher, durable=durable, keep_engine=keep_engine, hosts=host or [], where=where)
+    serve_run(folder, tokens, _say, launcher=launcher, durable=durable, keep_engine=keep_engine, hosts=host or [], where=where)
     return Exit.DONE
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def _address(bind: str) -> tuple[str, int]:
@@ -79,6 +84,7 @@ def _address(bind: str) -> tuple[str, int]:
 
 def _prepared(run_file: Path, changes: dict[str, str]) -> Path:
     """The run folder, with the run file in it as the engine will read it."""
+    from steppe.control.launch import RUN_FILE
     from steppe.engine.run_file import read_run_file
 
     run = read_run_file(run_file, changes)
@@ -86,7 +92,7 @@ def _prepared(run_file: Path, changes: dict[str, str]) -> Path:
     if folder.exists() and not folder.is_dir():
         raise Mistake(f'"{folder}" is a file, expected a folder. Choose another folder for the output.')
     folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / "run.toml.tmp"
+    aside = folder / f"{RUN_FILE}.tmp"
     aside.write_text(run.as_toml())
-    aside.replace(folder / "run.toml")
+    aside.replace(folder / RUN_FILE)
     return folder

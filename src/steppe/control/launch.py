@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-LOG = "engine.log"
+LOG, RUN_FILE = "engine.log", "engine.toml"  # in the run folder: what it says, and the run as it is to be read
 LINES = 20  # of the log that are told when an engine has ended
 
 

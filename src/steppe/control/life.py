@@ -21,6 +21,7 @@ PAUSES = (0.0, 1.0)  # [s] before it is started again after the first and second
 PROGRESS = 10  # steps after which a death is the first again
 HEALTHY = 10.0  # [s] of life that do the same
 A_MINUTE = 20  # deaths that are too many, wherever they are
+MISTAKE = "exit code 2"  # of an engine that was given something wrong: another one would find the same
 LINES = 20  # of its log that people see
 
 
@@ -238,6 +239,10 @@ class Life:
             self._cancel(name)
         self.hello, self._patience = None, HANGING
         self._owner.bereaved()
+        if self._status == MISTAKE:
+            text = next(reversed(self._log), "The run cannot be opened.").removeprefix("steppe: ")
+            self.fail("engine-failed", text, exit_status=self._status)
+            return
         if self._deaths_here > len(PAUSES) or len(self._moments) > A_MINUTE:
             times = len(self._moments) if self._deaths_here <= len(PAUSES) else self._deaths_here
             self.fail("engine-failed", f"The engine died {times} times {self._owner.blame()}", exit_status=self._status)

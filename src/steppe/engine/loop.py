@@ -22,6 +22,7 @@ from typing import Any
 from steppe.control import Position
 from steppe.control.actor import Actor
 from steppe.control.dial import Line
+from steppe.control.launch import RUN_FILE
 from steppe.control.wire import Beat, Busy, Data, Get, Leave, Message, News, Refused, Same
 from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
@@ -44,7 +45,7 @@ class Engine:
     Parameters
     ----------
     folder
-        The run folder, in which `run.toml` and the door are.
+        The run folder, in which the run file and the door are.
     epoch
         Which start it is.
     crew
@@ -191,4 +192,4 @@ def engine(folder: Path, epoch: int, crew: Crew, stop: Callable[[], bool], cores
     SteppeError
         The run file, the data or the folder are not what is needed.
     """
-    return Engine(folder, epoch, crew, stop).run(Plan.of(read_run_file(folder / "run.toml"), cores=cores))
+    return Engine(folder, epoch, crew, stop).run(Plan.of(read_run_file(folder / RUN_FILE), cores=cores))

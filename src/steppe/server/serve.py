@@ -17,6 +17,7 @@ import uvloop
 from steppe.api import ROLES
 from steppe.control import Journal
 from steppe.control.launch import Launcher
+from steppe.control.life import MISTAKE
 from steppe.control.listen import Listener, LoopClock
 from steppe.control.supervisor import Supervisor
 from steppe.errors import FolderError, Mistake
@@ -103,7 +104,7 @@ def serve_run(
     Parameters
     ----------
     folder
-        With `run.toml` in it.
+        With the run file for engines in it.
     tokens
         Who may come in.
     tell
@@ -121,6 +122,8 @@ def serve_run(
 
     Raises
     ------
+    Mistake
+        The run cannot be opened.
     FolderError
         Another server has the run.
     DamagedError
@@ -162,6 +165,7 @@ async def _serve(
     server = application({folder.name: supervisor}, tokens.access(), hosts=(*LOCAL, *hosts))
     http = _Http(configuration(server, **where))
     serving = asyncio.create_task(http.serve())
+    mistake: dict[str, Any] | None = None
     supervisor.start()
     while not http.started and not serving.done():
         await asyncio.sleep(0.01)
@@ -170,7 +174,9 @@ async def _serve(
         tell(_greeting(folder, address, tokens))
         status = asyncio.create_task(_keep_status(folder, supervisor, address))
         waiting = asyncio.create_task(asked.wait())
-        await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((serving, waiting, status), return_when=asyncio.FIRST_COMPLETED)
+        if status.done():
+            mistake = supervisor.life.problem
         status.cancel()
     server.drain()
     supervisor.close(keep=not keep_engine)
@@ -183,6 +189,8 @@ async def _serve(
     http.should_exit = True
     with suppress(SystemExit):
         await serving
+    if mistake:
+        raise Mistake(mistake["text"])
 
 
 def _address_of(http: uvicorn.Server, where: Mapping[str, Any]) -> str:
@@ -201,9 +209,11 @@ def _greeting(folder: Path, address: str, tokens: Tokens) -> str:
 
 
 async def _keep_status(folder: Path, supervisor: Supervisor, address: str) -> None:
-    """A file for batch jobs, as it changes."""
+    """Keeps a file for batch jobs as things change; ends when the run turns out to be one that no engine can open."""
     async for _ in supervisor.happenings(1 << 60):
         _write_status(folder, supervisor, address)
+        if (supervisor.life.problem or {}).get("exit_status") == MISTAKE:
+            return
         await asyncio.sleep(1)
 
 
