@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,6 +48,20 @@ def test_parts_of_a_map_lie_where_they_lay(run: Run) -> None:
     series = run.series("water", [(143.5, -20.5), (144.0, -22.0)])
     assert series.dims == ("time", "place")
     np.testing.assert_array_equal(series[0], [whole.sel(lat=-20.5, lon=143.5), whole.sel(lat=-22.0, lon=144.0)])
+
+
+def test_a_map_is_drawn_and_made_smaller_where_it_lies(run: Run, tmp_path: Path) -> None:
+    run.step(3)
+    whole = run["water"]
+    picture = run.image("water", box=BOX, width=3, low=0.0, high=100.0)
+    assert picture._repr_png_()[:4] == b"\x89PNG"
+    assert repr(picture).startswith("<PNG, 3 x 5, ")
+    assert picture.save(tmp_path / "water.png").read_bytes() == picture
+    small = run.get("water", width=5)
+    assert small.shape == (6, 5)
+    assert whole.min() < small.min() < small.max() < whole.max()
+    np.testing.assert_allclose(small.lon, 142.875 + 2.75 * (np.arange(5) + 0.5) / 5)
+    np.testing.assert_allclose(small.lat, -19.875 - 3.5 * (np.arange(6) + 0.5) / 6)
 
 
 def test_a_variable_is_set_by_numbers_maps_lists_and_arrays_of_xarray(run: Run) -> None:

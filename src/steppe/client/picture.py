@@ -13,6 +13,8 @@ class Picture(bytes):
         width, height = int.from_bytes(self[16:20], "big"), int.from_bytes(self[20:24], "big")
         return f"<PNG, {width} x {height}, {len(self):,} bytes>"
 
+    __str__ = __repr__
+
     def save(self, path: str | Path) -> Path:
         """Writes it to a file; gives its path."""
         Path(path).write_bytes(self)
