@@ -44,6 +44,10 @@ Commands (steppe COMMAND --help shows one, with examples):
   forcing     Check a forcing store, or make its fast copy.
   check       Read all that a run would read, find all that can be wrong, say what it costs.
   run         Run a run file, or go on with it.
+  serve       Serve a run, to be steered and seen while it runs.
+  ensemble    Run many scenarios of a run side by side; the weather is read once for all.
+  engine      Compute a run for its server, which starts this by itself.
+  replay      Repeat a steered run from its journal alone, and compare.
   describe    Show a model: variables, units, parameters, sources.
   info        Show what a run folder or a store holds.
   plot        Draw maps and series of a run (PNG).

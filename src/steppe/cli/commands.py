@@ -8,7 +8,7 @@ COMMANDS = {
     "run": "Run a run file, or go on with it.",
     "serve": "Serve a run, to be steered and seen while it runs.",
     "ensemble": "Run many scenarios of a run side by side; the weather is read once for all.",
-    "engine": "What a server starts: the computing of a run.",
+    "engine": "Compute a run for its server, which starts this by itself.",
     "replay": "Repeat a steered run from its journal alone, and compare.",
     "describe": "Show a model: variables, units, parameters, sources.",
     "info": "Show what a run folder or a store holds.",

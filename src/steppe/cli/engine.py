@@ -10,6 +10,10 @@ from steppe.errors import Exit
 def engine(folder: Path, *, epoch: int) -> Exit:
     """Compute the run of a folder for its server, which starts this by itself.
 
+    Examples:
+
+        steppe engine runs/queensland --epoch 1
+
     Parameters
     ----------
     folder

@@ -24,15 +24,16 @@ def ensemble(
 
     Ctrl-C finishes the days in work and keeps all states; the same command goes on.
 
-    Examples
-    --------
-    steppe ensemble run.toml stocking.csv
-    mpiexec -n 4 steppe ensemble run.toml stocking.csv
+    The table has a column `name` and one for each state or parameter that differs:
 
-    stocking.csv has a column `name` and one for each state or parameter that differs:
         name,stocking_rate,animal_weight
         light,0.05,400
         heavy,0.2,400
+
+    Examples:
+
+        steppe ensemble run.toml stocking.csv
+        steppe ensemble run.toml stocking.csv --output ensemble --set time.end=1995-12-31
 
     Parameters
     ----------

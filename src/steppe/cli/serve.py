@@ -28,11 +28,11 @@ def serve(
 
     Prints an address and tokens. Nothing is computed before somebody asks. Ctrl-C keeps the state and ends; the same command goes on.
 
-    Examples
-    --------
-    steppe serve run.toml
-    steppe serve run.toml --bind 0.0.0.0:8090 --tls-cert cert.pem --tls-key key.pem --host steppe.example.org
-    steppe serve run.toml --launcher "mpiexec -n 4"
+    Examples:
+
+        steppe serve run.toml
+        steppe serve run.toml --bind 0.0.0.0:8090 --tls-cert cert.pem --tls-key key.pem --host steppe.example.org
+        steppe serve run.toml --launcher srun --durable
 
     Parameters
     ----------
@@ -50,8 +50,10 @@ def serve(
         Orders survive the loss of power, too, and take some milliseconds more.
     keep_engine
         At the end of the server leave the engine at work; the next server takes it over.
-    tls_cert, tls_key
-        Files of a certificate and its key, for HTTPS.
+    tls_cert
+        File of a certificate, for HTTPS.
+    tls_key
+        File of its key.
     host
         A name by which the server may be called, beside localhost.
     set
