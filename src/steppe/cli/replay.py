@@ -54,12 +54,12 @@ def replay(
         for name in asked:
             if name not in found:
                 raise Mistake(f'The run has no scenario "{name}".{nearest(name, found)}')
-        differs = ""
+        differs, crew = "", Crew(rank.world, where=rank.where)
         with tempfile.TemporaryDirectory(prefix="steppe-replay-") as aside:
             for name in asked:
                 place = (output if output is not None else Path(aside)) / name
-                done = repeat(folder, journal, found[name], place, Crew(rank.world, where=rank.where))
+                done = repeat(folder, journal, found[name], place, crew)
                 differs = differs or done.differs
-                tail = done.differs or f"digest {done.digest:016x}"
+                tail = done.differs or f"digest {done.digest & (1 << 64) - 1:016x}"
                 sys.stdout.write(f"{name}: branch {done.branch}, {done.step} steps, {done.actions} changes, {tail}\n")
     return Exit.FAILURE if differs else Exit.DONE
