@@ -24,6 +24,7 @@ from steppe.errors import FolderError, Mistake
 from steppe.server.access import Access, Token, new_token
 from steppe.server.application import Server, application
 from steppe.server.doors.host import LOCAL
+from steppe.server.limits import Limits
 from steppe.server.protocol import Protocol
 
 DRAIN = 8  # [s] that answers under way, and the engine, have when the server ends
@@ -162,7 +163,8 @@ async def _serve(
     supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, launcher))
     listener = Listener(folder, supervisor)
     await listener.open()
-    server = application({folder.name: supervisor}, tokens.access(), hosts=(*LOCAL, *hosts))
+    near = "uds" in where or where["host"] in (*LOCAL, "::1")
+    server = application({folder.name: supervisor}, tokens.access(), Limits.near() if near else Limits(), (*LOCAL, *hosts))
     http = _Http(configuration(server, **where))
     serving = asyncio.create_task(http.serve())
     mistake: dict[str, Any] | None = None
