@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from steppe.control import Leg, Outcome, Position, Saved
 from steppe.control.actor import Actor
-from steppe.control.journal import Accepted, Journal, Order, Refused
+from steppe.control.journal import Journal
+from steppe.control.orders import Accepted, Order, Refused
 from steppe.control.supervisor import Supervisor
 from steppe.control.wire import Beat, Buffer, FrameReader, Hello, Leave, Message, frame
 from steppe.errors import NoSpaceError

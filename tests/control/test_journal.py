@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.control import OPEN_END, Journal, Leg, Order, Outcome, Position, Refused, Saved
-from steppe.control.journal import ReplayDiffersError
+from steppe.control.orders import ReplayDiffersError
 from steppe.errors import DamagedError, Mistake
 
 STEPS = 100

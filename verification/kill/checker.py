@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from steppe.control import Journal
-from steppe.control.journal import Branch, Command
+from steppe.control.orders import Branch, Command
 from steppe.engine.replay import replay, scenarios_of
 from verification.kill.served import Client, Steering
 

@@ -3,11 +3,11 @@
 Both ends are here and use it: the server's (`Supervisor`, `Journal`) and the engine's (`Actor`). It knows no model, no ranks, no HTTP.
 """
 
-from steppe.control.journal import Accepted as Accepted
-from steppe.control.journal import Command as Command
 from steppe.control.journal import Journal as Journal
-from steppe.control.journal import Order as Order
-from steppe.control.journal import Refused as Refused
+from steppe.control.orders import Accepted as Accepted
+from steppe.control.orders import Command as Command
+from steppe.control.orders import Order as Order
+from steppe.control.orders import Refused as Refused
 from steppe.control.wire import OPEN_END as OPEN_END
 from steppe.control.wire import Leg as Leg
 from steppe.control.wire import Outcome as Outcome

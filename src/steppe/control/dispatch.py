@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from steppe.control.journal import ACTIONS, FIRST_NAME, Branch, Command, Journal
+from steppe.control.journal import Journal
+from steppe.control.orders import ACTIONS, FIRST_NAME, Branch, Command
 from steppe.control.wire import (
     OPEN_END,
     Action,

@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from steppe.control.journal import Journal, Refused
+from steppe.control.journal import Journal
+from steppe.control.orders import Refused
 from steppe.control.wire import Buffer, Hello, Leave, Message
 
 SILENT = 0.5  # [s] without a beat after which people are told

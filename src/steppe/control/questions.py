@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from steppe.control.journal import Refused
+from steppe.control.orders import Refused
 from steppe.control.wire import Buffer, Get, Message, Position
 
 KEPT_BYTES = 256 << 20  # of answers that are kept

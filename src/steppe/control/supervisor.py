@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from steppe.control.dispatch import Dispatch
-from steppe.control.journal import Accepted, Branch, Command, Journal, Order, Refused, ReplayDiffersError
+from steppe.control.journal import Journal
 from steppe.control.life import Clock, Life, Link, Spawner
+from steppe.control.orders import Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
 from steppe.control.wire import (
     OPEN_END,

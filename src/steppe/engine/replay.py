@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.control import OPEN_END, Command, Journal, Leg, Position
-from steppe.control.journal import Branch, ReplayDiffersError
+from steppe.control.orders import Branch, ReplayDiffersError
 from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import read_run_file

@@ -1,0 +1,89 @@
+"""What people order, what they are told of it, and what a journal holds of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+FIRST_BRANCH, FIRST_NAME = 1, "main"
+ACTIONS = ("set", "checkpoint", "pause")  # what an engine is told of; the rest is the server's own or becomes a target
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What somebody asks for.
+
+    kind: step {"steps" | "until" | "end"}, pause {}, set {...}, checkpoint {}, branch {"name", "step"}, rewind {"step"}, restart {},
+    cancel {"seq"}, skip {"seq"}; when: "after" all that was ordered, "now" at the next boundary, or at a step.
+    """
+
+    kind: str
+    scenario: str
+    arguments: dict[str, Any]
+    key: str
+    who: str
+    role: str
+    request: bytes
+    when: str | int = "after"
+    if_match: str | None = None
+    if_step: int | None = None
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The receipt. seq: number of the command and of its operation; again: it had been accepted before."""
+
+    seq: int
+    again: bool
+    version: str
+    target: int | None
+    at_step: int | None
+
+
+class Refused(Exception):
+    """An order or a question that cannot be met; nothing has changed. code: of the kind of problem; facts: for programs."""
+
+    def __init__(self, code: str, detail: str, **facts: Any) -> None:
+        super().__init__(detail)
+        self.code, self.detail, self.facts = code, detail, facts
+
+
+class ReplayDiffersError(Exception):
+    """An action gave another state than when it was applied first."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A branch: what it is called, where it left its parent, how far it shall go and was seen, and where a rewind left it for good."""
+
+    id: int
+    name: str
+    parent: int | None
+    fork_step: int
+    fork_place: int
+    made_by: int
+    target: int
+    shown_step: int
+    closed_step: int
+    closed_place: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """A row of the journal."""
+
+    seq: int
+    branch: int
+    place: int
+    key: str
+    who: str
+    role: str
+    kind: str
+    arguments: dict[str, Any]
+    due: str
+    accepted_at: float
+    target: int | None
+    at_step: int | None
+    ended_step: int | None
+    outcome: str | None
+    detail: dict[str, Any]

@@ -1,0 +1,282 @@
+"""What is in a journal: branches, commands, and the order in which they happen. `Journal` adds to it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from steppe.control.orders import ACTIONS, FIRST_BRANCH, FIRST_NAME, Branch, Command, Refused
+from steppe.control.wire import OPEN_END, Leg, Position
+from steppe.errors import DamagedError, Mistake
+from steppe.failpoint import reach
+
+SCHEMA_VERSION = 1
+SCHEMA = """
+CREATE TABLE run(schema INTEGER NOT NULL, facts TEXT) STRICT;
+CREATE TABLE branch(
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, parent INTEGER, fork_step INTEGER NOT NULL, fork_place INTEGER NOT NULL,
+    made_by INTEGER NOT NULL, target INTEGER NOT NULL, shown_step INTEGER NOT NULL,
+    closed_step INTEGER NOT NULL, closed_place INTEGER NOT NULL) STRICT;
+CREATE TABLE command(
+    seq INTEGER PRIMARY KEY, branch INTEGER NOT NULL, place INTEGER NOT NULL, key TEXT NOT NULL, request BLOB NOT NULL,
+    who TEXT NOT NULL, role TEXT NOT NULL, kind TEXT NOT NULL, arguments TEXT NOT NULL, due TEXT NOT NULL, accepted_at REAL NOT NULL,
+    target INTEGER, at_step INTEGER, ended_step INTEGER, outcome TEXT CHECK(outcome IN ('done', 'failed', 'cancelled')),
+    detail TEXT, digest TEXT, UNIQUE(who, key)) STRICT;
+CREATE INDEX command_of_branch ON command(branch, seq);
+CREATE TABLE checkpoint(
+    branch INTEGER NOT NULL, name TEXT NOT NULL, step INTEGER NOT NULL, place INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    PRIMARY KEY(branch, name)) STRICT;
+CREATE TABLE engine(
+    epoch INTEGER PRIMARY KEY, started REAL NOT NULL, host TEXT, pid INTEGER, ended REAL, status TEXT, log TEXT) STRICT;
+CREATE TABLE emission(
+    number INTEGER PRIMARY KEY, branch INTEGER NOT NULL, step INTEGER NOT NULL, source TEXT NOT NULL, kind TEXT NOT NULL,
+    text TEXT NOT NULL, UNIQUE(branch, step, source)) STRICT;
+"""
+BRANCH = "id, name, parent, fork_step, fork_place, made_by, target, shown_step, closed_step, closed_place"
+COMMAND = "seq, branch, place, key, who, role, kind, arguments, due, accepted_at, target, at_step, ended_step, outcome, detail"
+
+
+ANCESTORS = """
+WITH RECURSIVE up(id, parent, fork_step, fork_place) AS (
+    SELECT id, parent, fork_step, fork_place FROM branch WHERE id = ?
+    UNION ALL SELECT b.id, b.parent, b.fork_step, b.fork_place FROM branch AS b JOIN up ON b.id = up.parent
+) SELECT id, parent, fork_step, fork_place FROM up ORDER BY id DESC
+"""
+
+
+class Records:
+    """The file of one run's journal.
+
+    Parameters
+    ----------
+    path
+        Of the file; made when it is not there.
+    durable
+        Whether a command survives the loss of power, too, at the price of an fsync each; all survive the death of processes.
+
+    Raises
+    ------
+    DamagedError
+        The file is no journal, or is damaged.
+    Mistake
+        A newer version of Steppe wrote it.
+    """
+
+    def __init__(self, path: Path | str, durable: bool = False) -> None:
+        self._versions: dict[int, str] = {}  # as far as they were asked for
+        self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            self._base.execute("PRAGMA journal_mode = WAL")
+            self._base.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._base.execute("PRAGMA busy_timeout = 2000")
+            with self._all_or_nothing():
+                if not self._one("SELECT count(*) FROM sqlite_master")[0]:
+                    self._create()
+            (version,) = self._one("SELECT schema FROM run")
+        except sqlite3.DatabaseError as error:
+            self._base.close()
+            raise DamagedError(
+                f'"{path}" is no journal of a run, or is damaged: {error}. The run can be started again without it.'
+            ) from None
+        if version != SCHEMA_VERSION:
+            self._base.close()
+            raise Mistake(f'"{path}" has version {version}; this Steppe writes version {SCHEMA_VERSION}. Use the Steppe that made it.')
+
+    @classmethod
+    def snapshot(cls, path: Path) -> Self:
+        """A copy in memory of a journal that may be in use; the file is only read.
+
+        Raises
+        ------
+        Mistake
+            There is no such file, or a newer version of Steppe wrote it.
+        DamagedError
+            It is no journal, or is damaged.
+        """
+        if not path.is_file():
+            raise Mistake(f'There is no journal "{path}".')
+        made = cls(":memory:")
+        try:
+            source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+            source.backup(made._base)
+            source.close()
+            (version,) = made._one("SELECT schema FROM run")
+        except sqlite3.DatabaseError as error:
+            raise DamagedError(f'"{path}" is no journal of a run, or is damaged: {error}.') from None
+        if version != SCHEMA_VERSION:
+            raise Mistake(f'"{path}" has version {version}; this Steppe reads version {SCHEMA_VERSION}. Use the Steppe that made it.')
+        return made
+
+    def _create(self) -> None:
+        for statement in SCHEMA.split(";\n"):
+            if statement.strip():
+                self._base.execute(statement)
+        self._base.execute("INSERT INTO run VALUES (?, NULL)", (SCHEMA_VERSION,))
+        self._base.execute("INSERT INTO branch VALUES (?, ?, NULL, 0, 0, 0, 0, 0, ?, ?)", (FIRST_BRANCH, FIRST_NAME, OPEN_END, OPEN_END))
+
+    def close(self) -> None:
+        """Ends the journal; what was accepted is in its file."""
+        self._base.close()
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        self._base.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._base.execute("ROLLBACK")
+            raise
+        assert reach("journal.before_commit")
+        self._base.execute("COMMIT")
+        assert reach("journal.after_commit")
+
+    def _one(self, text: str, values: tuple[Any, ...] = ()) -> Any:
+        return self._base.execute(text, values).fetchone()
+
+    @property
+    def facts(self) -> dict[str, Any] | None:
+        """What the engine said of the run; None before the first one did."""
+        (text,) = self._one("SELECT facts FROM run")
+        return json.loads(text) if text else None
+
+    def branches(self) -> list[Branch]:
+        """All there are, oldest first."""
+        return [Branch(*row) for row in self._base.execute(f"SELECT {BRANCH} FROM branch ORDER BY id")]
+
+    def branch(self, name: str | int) -> Branch:
+        """The branch that a scenario stands on, or of a number.
+
+        Raises
+        ------
+        Refused
+            There is none: unknown-scenario.
+        """
+        row = self._one(f"SELECT {BRANCH} FROM branch WHERE {'id' if isinstance(name, int) else 'name'} = ?", (name,))
+        if row is None:
+            names = [each.name for each in self.branches()]
+            raise Refused("unknown-scenario", f'There is no scenario "{name}".', value=name, allowed=names)
+        return Branch(*row)
+
+    def path(self, branch: int) -> list[Leg]:
+        """The way to a state of a branch that an engine may begin with.
+
+        It ends before an action of which nobody has heard what it did, so that it happens again and says so.
+        """
+        *ancestors, own = self._legs(branch)
+        row = self._one(
+            "SELECT at_step, place - 1 FROM command WHERE branch = ? AND kind = 'set' AND at_step IS NOT NULL AND outcome IS NULL "
+            "ORDER BY at_step, place LIMIT 1",
+            (branch,),
+        )
+        return [*ancestors, Leg(branch, *min((own.step, own.seq), row or (OPEN_END, OPEN_END)))]
+
+    def _legs(self, branch: int) -> list[Leg]:
+        """Ancestors up to each fork, then the branch itself; but for those, further up than the parent, that ended where they began."""
+        own = self.branch(branch)
+        rows = self._base.execute(ANCESTORS, (branch,)).fetchall()
+        legs: list[Leg] = []
+        limit = Position(own.closed_step, own.closed_place)
+        for number, parent, *at in rows:
+            fork = Position(*at)
+            if number in (branch, own.parent) or parent is None or limit > fork:
+                legs.insert(0, Leg(number, *limit))
+            limit = min(limit, fork)
+        return legs
+
+    def version(self, branch: int) -> str:
+        """Names what was ordered: it changes with every command of the branch, not with its steps."""
+        found = self._versions.get(branch)
+        if found is None:
+            (seq,) = self._one(
+                "SELECT coalesce(max(seq), (SELECT made_by FROM branch WHERE id = ?)) FROM command WHERE branch = ?", (branch, branch)
+            )
+            found = self._versions[branch] = f"b{branch}.{seq}"
+        return found
+
+    def known(self, branch: int) -> Position:
+        """The furthest position of a branch that anybody may have heard of."""
+        found = self.branch(branch)
+        if found.closed_step < OPEN_END:
+            return Position(found.closed_step, found.closed_place)
+        row = self._one(
+            "SELECT at_step, place FROM command WHERE branch = ? AND digest IS NOT NULL AND kind = 'set' "
+            "ORDER BY at_step DESC, place DESC LIMIT 1",
+            (branch,),
+        )
+        own = Position(*row) if row else Position(0, 0)
+        return max(own, Position(found.shown_step, 0), Position(found.fork_step, found.fork_place))
+
+    def command(self, seq: int) -> Command | None:
+        """The command of a number."""
+        row = self._one(f"SELECT {COMMAND} FROM command WHERE seq = ?", (seq,))
+        return _command(row) if row else None
+
+    def commands(self, after: int = 0, branch: int | None = None) -> Iterator[Command]:
+        """Commands in the order in which they were accepted, those after `after`; of all branches or one."""
+        which = "" if branch is None else "AND branch = :branch"
+        rows = self._base.execute(
+            f"SELECT {COMMAND} FROM command WHERE seq > :after {which} ORDER BY seq", {"after": after, "branch": branch}
+        )
+        return (_command(row) for row in rows.fetchall())
+
+    def placed(self, branch: int, after: Position) -> list[Command]:
+        """The actions of a branch's path that have a step behind a position, in the order in which they happen.
+
+        Of ancestors what changes the state; of the branch itself also what is still to be done.
+        """
+        found: list[Command] = []
+        for leg in self._legs(branch):
+            rows = self._base.execute(
+                f"SELECT {COMMAND} FROM command WHERE branch = ? AND at_step IS NOT NULL AND outcome IS NOT 'cancelled' "
+                "AND (kind = 'set' OR (kind = 'checkpoint' AND outcome IS NULL AND branch = ?)) ORDER BY seq",
+                (leg.branch, branch),
+            )
+            commands = (_command(row) for row in rows.fetchall())
+            found += [each for each in commands if (each.at_step, each.place) <= (leg.step, leg.seq)]
+        late = [each for each in found if each.kind == "checkpoint" or (each.at_step, each.place) > after]
+        return sorted(late, key=lambda each: (each.at_step, each.place))
+
+    def first_unplaced(self, branch: int) -> Command | None:
+        """The first action of a branch that has no step yet."""
+        row = self._one(
+            f"SELECT {COMMAND} FROM command WHERE branch = ? AND at_step IS NULL AND outcome IS NULL AND kind IN {ACTIONS} "
+            "ORDER BY seq LIMIT 1",
+            (branch,),
+        )
+        return _command(row) if row else None
+
+    def waiting(self, kind: str, branch: int | None = None) -> list[Command]:
+        """Commands of a kind that are not over."""
+        which = "" if branch is None else "AND branch = :branch"
+        rows = self._base.execute(
+            f"SELECT {COMMAND} FROM command WHERE kind = :kind AND outcome IS NULL {which} ORDER BY seq", {"kind": kind, "branch": branch}
+        )
+        return [_command(row) for row in rows.fetchall()]
+
+    def checkpoints(self) -> list[dict[str, Any]]:
+        """Those that were made, newest last."""
+        rows = self._base.execute("SELECT branch, name, step, place, bytes FROM checkpoint ORDER BY rowid")
+        return [{"branch": branch, "name": name, "step": step, "seq": place, "bytes": size} for branch, name, step, place, size in rows]
+
+    @property
+    def epoch(self) -> int:
+        """Of the engine that was started last; 0 before the first."""
+        return int(self._one("SELECT coalesce(max(epoch), 0) FROM engine")[0])
+
+    def emissions(self, after: int) -> list[tuple[int, dict[str, Any]]]:
+        """What people were told, after a number."""
+        rows = self._base.execute(
+            "SELECT number, branch, step, source, kind, text FROM emission WHERE number > ? ORDER BY number", (after,)
+        )
+        names = ("branch", "step", "source", "kind", "text")
+        return [(number, dict(zip(names, facts, strict=True))) for number, *facts in rows]
+
+
+def _command(row: tuple[Any, ...]) -> Command:
+    *facts, detail = row
+    found = dict(zip(Command.__dataclass_fields__, facts, strict=False))
+    return Command(**found | {"arguments": json.loads(found["arguments"]), "detail": json.loads(detail) if detail else {}})
