@@ -8,6 +8,7 @@ import pytest
 
 from steppe.cli import run_command
 from steppe.control import Journal, Order
+from steppe.control.launch import RUN_FILE
 from steppe.engine import Stage, read_run_file
 from steppe.engine.replay import replay, scenarios_of
 from tests.engine.stages import on_stage, seen, sent, setting, to
@@ -32,7 +33,7 @@ def steered(scenario: Path) -> tuple[Path, dict[str, np.ndarray]]:
     whole = read_run_file(scenario)
     folder = Path(whole.output.path)
     folder.mkdir()
-    (folder / "run.toml").write_text(whole.as_toml())
+    (folder / RUN_FILE).write_text(whole.as_toml())
     journal = Journal(folder / "journal.sqlite")
 
     def work(stage: Stage) -> dict[str, np.ndarray]:

@@ -45,39 +45,17 @@ class Journal(Records):
             With the code of the problem; nothing is stored.
         """
         with self._all_or_nothing():
-            known = self._one("SELECT seq, branch, request, target, at_step FROM command WHERE who = ? AND key = ?", (order.who, order.key))
-            if known:
-                seq, number, request, target, at_step = known
-                if request != order.request:
-                    raise Refused("key-reused", f'The key "{order.key}" was used for another command.', value=order.key, seq=seq)
-                return Accepted(seq, True, self._version_after(seq, number), target, at_step)
+            if receipt := self.receipt(order):
+                return receipt
             branch = self.branch(order.scenario)
             if branch.closed_step < OPEN_END and order.kind != "branch":
-                raise Refused(
-                    "scenario-closed", f"{branch.name} was left by a rewind; make a scenario from it to go on.", value=branch.name
-                )
+                text = f"{branch.name} was left by a rewind; make a scenario from it to go on."
+                raise Refused("scenario-closed", text, value=branch.name)
             self._check_version(order, branch)
             (seq,) = self._one("SELECT coalesce(max(seq), 0) + 1 FROM command")
             self._versions.pop(branch.id, None)
-            due = str(order.when) if order.kind in ("set", "checkpoint") else "now"
             target, at_step = self._placed(order, branch, steps)
-            self._base.execute(
-                f"INSERT INTO command({COMMAND}, request) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                (
-                    *(
-                        seq,
-                        branch.id,
-                        0 if at_step is None else self._next_place(),
-                        order.key,
-                        order.who,
-                        order.role,
-                        order.kind,
-                        json.dumps(order.arguments),
-                        due,
-                    ),
-                    *(now, target, at_step, None, None, None, order.request),
-                ),
-            )
+            self._store(seq, branch, order, target, at_step, now)
             if target is not None:
                 self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (target, branch.id))
             if order.kind in ("branch", "rewind", "restart"):
@@ -85,6 +63,31 @@ class Journal(Records):
             if order.kind == "skip":
                 self._skip(order.arguments["seq"], branch, seq)
             return Accepted(seq, False, self._version_after(seq, branch.id), target, at_step)
+
+    def receipt(self, order: Order) -> Accepted | None:
+        """What was said of an order that was accepted before, by its key.
+
+        Raises
+        ------
+        Refused
+            The key was used for another one.
+        """
+        known = self._one("SELECT seq, branch, request, target, at_step FROM command WHERE who = ? AND key = ?", (order.who, order.key))
+        if known is None:
+            return None
+        seq, branch, request, target, at_step = known
+        if request != order.request:
+            raise Refused("key-reused", f'The key "{order.key}" was used for another command.', value=order.key, seq=seq)
+        return Accepted(seq, True, self._version_after(seq, branch), target, at_step)
+
+    def _store(self, seq: int, branch: Branch, order: Order, target: int | None, at_step: int | None, now: float) -> None:
+        place = 0 if at_step is None else self._next_place()
+        due = str(order.when) if order.kind in ("set", "checkpoint") else "now"
+        whose = (seq, branch.id, place, order.key, order.who, order.role)
+        what = (order.kind, json.dumps(order.arguments), due, now, target, at_step, None, None, None)
+        self._base.execute(
+            f"INSERT INTO command({COMMAND}, request) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", (*whose, *what, order.request)
+        )
 
     def _check_version(self, order: Order, branch: Branch) -> None:
         version = self.version(branch.id)

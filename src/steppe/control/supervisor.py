@@ -152,6 +152,8 @@ class Supervisor:
         Refused
             With the code of the problem; nothing is stored.
         """
+        if receipt := self.journal.receipt(order):
+            return receipt
         if self.facts is None:
             raise Refused("engine-recovering", "The engine is being started for the first time; ask again in a second.")
         if self.life.state == "failed" and order.kind not in STILL_POSSIBLE:
@@ -159,12 +161,11 @@ class Supervisor:
         if order.kind == "skip" and self.life.state != "failed":
             raise Refused("engine-busy-conflict", "The engine lives: cancel the command instead.")
         accepted = self.journal.accept(order, self.facts["steps"], self._clock.wall())
-        if not accepted.again:
-            self.dispatch.accepted(accepted.seq)
-            self._settle_ended()  # a rewind ends what it leaves
-            if self.life.state == "failed":
-                self.life.launch()
-            self.changed()
+        self.dispatch.accepted(accepted.seq)
+        self._settle_ended()  # a rewind ends what it leaves
+        if self.life.state == "failed":
+            self.life.launch()
+        self.changed()
         return accepted
 
     # ---- for those that work for it -----------------------------------------------------------------------------------------------------

@@ -322,7 +322,7 @@ class FrameReader:
             elif self._stage == 1:
                 try:
                     self._message = self._decode(self._buffer)
-                except msgspec.MsgspecError as error:
+                except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                     raise BadFrame(f"A header that is no message: {error}") from None
                 self._next(2, self._body_bytes)
             if self._stage == 2 and self._count == len(self._buffer):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.control import OPEN_END, Command, Journal, Leg, Position
+from steppe.control.launch import RUN_FILE
 from steppe.control.orders import Branch, ReplayDiffersError
 from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
@@ -99,7 +100,7 @@ def replaying(run: Path, output: Path, crew: Crew | None = None) -> Iterator[Sta
     uploads = output / "uploads"
     if (run / "uploads").is_dir() and not uploads.exists():
         uploads.symlink_to((run / "uploads").absolute())
-    whole = read_run_file(run / "run.toml", {"output.path": json.dumps(str(output.absolute()), ensure_ascii=False)})
+    whole = read_run_file(run / RUN_FILE, {"output.path": json.dumps(str(output.absolute()), ensure_ascii=False)})
     stage = Stage(output, Plan.of(whole), crew)
     try:
         stage.load(FIRST, [Leg(FIRST, OPEN_END, OPEN_END)])
