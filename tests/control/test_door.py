@@ -26,12 +26,14 @@ from steppe.control.wire import (
     PROTOCOL,
     BadFrame,
     Beat,
+    Busy,
     Data,
     Described,
     FrameReader,
     Get,
     Greet,
     Hello,
+    Leave,
     Load,
     Position,
     Ready,
@@ -147,6 +149,19 @@ def test_an_engine_that_has_read_the_door_is_heard(house):
     until(lambda: house.ask(lambda: house.supervisor.life.hello) is None)
 
 
+def test_an_engine_that_compiles_says_so_before_it_falls_silent(house):
+    line, nonce = call(house)
+    described = b"".join(bytes(each) for each in frame(Described(), json.dumps(FACTS).encode()))
+    said = [Ready(1, Position(0, 0)), Busy("compiling", 300.0)]
+    line.sendall(hello(house, nonce) + described + b"".join(bytes(part) for each in said for part in frame(each)))
+    until(lambda: house.ask(lambda: house.supervisor.info())["state"] == "compiling")
+    time.sleep(0.8)
+    assert house.ask(lambda: house.supervisor.info())["silent"]
+    line.sendall(b"".join(bytes(part) for part in frame(Beat({1: Position(0, 0)}))))
+    until(lambda: house.ask(lambda: house.supervisor.info())["state"] == "ready")
+    line.close()
+
+
 def test_the_door_is_for_its_owner_alone(house):
     for name in ("door.json", "engine.sock"):
         assert stat.S_IMODE((house.folder / name).stat().st_mode) == 0o600
@@ -155,8 +170,20 @@ def test_the_door_is_for_its_owner_alone(house):
 def test_a_long_path_gets_a_short_socket(tmp_path):
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
-    assert len(Door.make(folder).address) < 100
+    assert len(Door.make(folder, "one").address) < 100
     assert Door.read(folder) == Door.read(folder)
+
+
+def test_an_engine_of_a_folder_that_was_removed_leaves(house):
+    said: list[Any] = []
+    line = Line(house.folder, 1, 1, said.append, lambda: None)
+    threading.Thread(target=line.listen, daemon=True).start()
+    until(lambda: house.ask(lambda: house.supervisor.life.hello))
+    house.ask(house.listener.close)
+    Door.make(house.folder, "another journal")
+    house.ask(lambda: house.supervisor.life.link.close())
+    until(lambda: any(isinstance(each, Leave) for each in said))
+    line.close()
 
 
 def test_who_does_not_know_the_secret_is_turned_away(house):

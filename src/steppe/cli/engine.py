@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from steppe.cli.compiling import compiling_is_said
 from steppe.cli.rank import rank_of_run
 from steppe.cli.stop import Stop
 from steppe.errors import Exit
@@ -23,7 +24,9 @@ def engine(folder: Path, *, epoch: int) -> Exit:
     """
     with rank_of_run() as rank:
         from steppe.engine import Crew
-        from steppe.engine.loop import engine as compute
+        from steppe.engine.loop import Engine
 
         with Stop(says=False) as stop:
-            return compute(folder, epoch, Crew(rank.world, where=rank.where), stop, rank.cores)
+            made = Engine(folder, epoch, Crew(rank.world, where=rank.where), stop)
+            with compiling_is_said(made.compiles):
+                return made.run(rank.cores)

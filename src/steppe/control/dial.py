@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from steppe.control.door import Door, nonce
-from steppe.control.wire import PROTOCOL, BadFrame, Buffer, FrameReader, Greet, Hello, Message, Welcome, frame
+from steppe.control.wire import PROTOCOL, BadFrame, Buffer, FrameReader, Greet, Hello, Leave, Message, Welcome, frame
 from steppe.failpoint import reach
 
 SHORTEST, LONGEST = 0.02, 1.0  # [s] between two calls
@@ -37,7 +37,7 @@ class Line:
         self._folder, self._epoch, self._ranks, self._hear, self._joined = folder, epoch, ranks, hear, joined
         self._socket: socket.socket | None = None
         self._lock = threading.Lock()  # one message at a time
-        self._closed = False
+        self._closed, self._journal = False, ""
         self.alone_since: float | None = time.monotonic()
         """Since when there is no server; None while there is one."""
 
@@ -68,6 +68,10 @@ class Line:
 
     def _talk(self) -> None:
         door = Door.read(self._folder)
+        self._journal = self._journal or door.journal
+        if door.journal != self._journal:  # the folder was removed, and is another run's now
+            self._hear(Leave(False))
+            raise BadFrame("Another run has this folder.")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
             line.settimeout(10)
             line.connect(door.address)

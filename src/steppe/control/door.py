@@ -10,7 +10,7 @@ import os
 import secrets
 import socket
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,24 +20,25 @@ LONGEST = 100  # bytes of the path of a Unix socket; the system takes 107
 
 @dataclass(frozen=True)
 class Door:
-    """Where a server listens for the engine of a run, and what only the two know."""
+    """Where a server listens for the engine of a run, what only the two know, and the id of the journal."""
 
     address: str
     secret: str
+    journal: str
 
     @classmethod
-    def make(cls, folder: Path) -> "Door":
+    def make(cls, folder: Path, journal: str) -> "Door":
         """Writes the door of a run for the server that begins, and takes away the socket of the one before."""
         path = folder / "engine.sock"
         if len(os.fsencode(path.absolute())) > LONGEST:
             home = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
             path = Path(tempfile.mkdtemp(prefix="steppe-", dir=home)) / "engine.sock"
         path.unlink(missing_ok=True)
-        door = cls(str(path.absolute()), secrets.token_urlsafe(32))
+        door = cls(str(path.absolute()), secrets.token_urlsafe(32), journal)
         aside = folder / f"{FILE}.tmp"
         aside.unlink(missing_ok=True)
         with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump({"address": door.address, "secret": door.secret}, file)
+            json.dump(asdict(door), file)
         aside.replace(folder / FILE)
         return door
 
@@ -45,7 +46,7 @@ class Door:
     def read(cls, folder: Path) -> "Door":
         """The door that the newest server has written; raises OSError or ValueError when there is none that can be read."""
         found = json.loads((folder / FILE).read_text())
-        return cls(found["address"], found["secret"])
+        return cls(found["address"], found["secret"], found["journal"])
 
     def prove(self, *words: object) -> str:
         """What only somebody can say who knows the secret."""

@@ -113,6 +113,7 @@ class Life:
         self.link: Link | None = None
         self.hello: Hello | None = None
         self.silent = False
+        self.doing = ""  # what may keep it silent
         self.epoch = self._buried = 0  # of the engine under way, and of the last one that is known to be dead
         self._process: Process | None = None
         self._joined_at = self._heard_at = 0.0
@@ -175,8 +176,11 @@ class Life:
             self.silent = False
             self._owner.changed()
 
-    def is_busy(self, limit: float = HANGING) -> None:
-        """It may be silent for so long from now on."""
+    def is_busy(self, doing: str = "", limit: float = HANGING) -> None:
+        """It may be silent for so long from now on, since it does this."""
+        if doing != self.doing:
+            self.doing = doing
+            self._owner.changed()
         self._patience = limit
 
     def _watch(self) -> None:
@@ -238,7 +242,7 @@ class Life:
         self._buried = self.epoch
         for name in ("watch", "starting"):
             self._cancel(name)
-        self.hello, self._patience = None, HANGING
+        self.hello, self.doing, self._patience = None, "", HANGING
         self._owner.bereaved()
         if self._status == MISTAKE:
             text = next(reversed(self._log), "The run cannot be opened.").removeprefix("steppe: ")

@@ -28,7 +28,7 @@ class Listener:
 
     async def open(self) -> None:
         """Writes a new door and listens there."""
-        self.door = Door.make(self.folder)
+        self.door = Door.make(self.folder, self.supervisor.journal.id)
         loop = asyncio.get_running_loop()
         self._server = await loop.create_unix_server(lambda: _Caller(self), self.door.address)
         os.chmod(self.door.address, 0o600)

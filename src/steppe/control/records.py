@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from steppe.failpoint import reach
 
 SCHEMA_VERSION = 1
 SCHEMA = """
-CREATE TABLE run(schema INTEGER NOT NULL, facts TEXT) STRICT;
+CREATE TABLE run(schema INTEGER NOT NULL, id TEXT NOT NULL, facts TEXT) STRICT;
 CREATE TABLE branch(
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, parent INTEGER, fork_step INTEGER NOT NULL, fork_place INTEGER NOT NULL,
     made_by INTEGER NOT NULL, target INTEGER NOT NULL, shown_step INTEGER NOT NULL,
@@ -115,7 +116,7 @@ class Records:
         for statement in SCHEMA.split(";\n"):
             if statement.strip():
                 self._base.execute(statement)
-        self._base.execute("INSERT INTO run VALUES (?, NULL)", (SCHEMA_VERSION,))
+        self._base.execute("INSERT INTO run VALUES (?, ?, NULL)", (SCHEMA_VERSION, secrets.token_hex(8)))
         self._base.execute("INSERT INTO branch VALUES (?, ?, NULL, 0, 0, 0, 0, 0, ?, ?)", (FIRST_BRANCH, FIRST_NAME, OPEN_END, OPEN_END))
 
     def close(self) -> None:
@@ -136,6 +137,11 @@ class Records:
 
     def _one(self, text: str, values: tuple[Any, ...] = ()) -> Any:
         return self._base.execute(text, values).fetchone()
+
+    @property
+    def id(self) -> str:
+        """Tells this journal from any other, of the same folder too."""
+        return str(self._one("SELECT id FROM run")[0])
 
     @property
     def facts(self) -> dict[str, Any] | None:

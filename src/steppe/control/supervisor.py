@@ -121,8 +121,8 @@ class Supervisor:
                 self._emit(branch, "failed", message.text, message.position.step)
             case News(branch, kind, text):
                 self._emit(branch, kind, text)
-            case Busy(_, limit):
-                self.life.is_busy(limit)
+            case Busy(what, limit):
+                self.life.is_busy(what, limit)
             case Described():
                 self.facts = json.loads(bytes(body))
                 self.journal.describe(self.facts or {})
@@ -249,7 +249,8 @@ class Supervisor:
         states = [each["state"] for each in scenarios]
         state = self.life.state
         if state == "up":
-            state = "stepping" if "stepping" in states else "finished" if set(states) == {"finished"} else "ready"
+            rest = "finished" if set(states) == {"finished"} else "ready"
+            state = self.life.doing or ("stepping" if "stepping" in states else rest)
         hello = self.life.hello
         return {
             "run": self.name,

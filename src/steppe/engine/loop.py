@@ -58,18 +58,20 @@ class Engine:
         self._folder, self._crew, self._stop = folder, crew, stop
         self._orders: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._line = Line(folder, epoch, crew.world.size, self._hear, lambda: self._orders.put(None))
-        self._positions: Mapping[int, Position] | None = None  # replaced whole
+        self._positions: Mapping[int, Position] = {}  # replaced whole
+        self._doing = "loading"  # what may keep it silent
         self._stage: Stage | None = None
         self._left: Leave | None = None
 
-    def run(self, plan: Plan) -> Exit:
-        """Serves until it is told to leave, asked to stop, or alone for long.
+    def run(self, cores: int | None = None) -> Exit:
+        """Serves until it is told to leave, asked to stop, or alone for long. cores: that it should use; default: all.
 
         Raises
         ------
         SteppeError
-            The run cannot be opened.
+            The run file, the data or the folder are not what is needed.
         """
+        plan = Plan.of(read_run_file(self._folder / RUN_FILE), cores=cores)
         lock = Lock(self._folder / LOCK)
         for work in (self._line.listen, self._beat):
             threading.Thread(target=work, daemon=True).start()
@@ -79,7 +81,7 @@ class Engine:
             while True:
                 busy = self._take_all(actor)
                 busy = actor.turn() or busy
-                self._positions = actor.positions()
+                self._positions, self._doing = actor.positions(), ""
                 if self._is_over(busy):
                     return self._leave(actor)
                 if not busy:
@@ -145,10 +147,15 @@ class Engine:
             self._line.say(Data(get.id, position, head), body)
         return True
 
+    def compiles(self, text: str) -> None:
+        """The stepping thread compiles: no beat may come while it holds the interpreter."""
+        self._doing = "compiling"
+        self._line.say(Busy("compiling", LOADING))
+        self._line.say(News(0, "note", text))
+
     def _beat(self) -> None:
         while True:
-            positions = self._positions
-            self._line.say(Busy("loading", LOADING) if positions is None else Beat(dict(positions)))
+            self._line.say(Busy(self._doing, LOADING) if self._doing else Beat(dict(self._positions)))
             time.sleep(BEAT)
 
 
@@ -182,14 +189,3 @@ class Lock:
     def close(self) -> None:
         """Gives it up."""
         self._file.close()
-
-
-def engine(folder: Path, epoch: int, crew: Crew, stop: Callable[[], bool], cores: int | None = None) -> Exit:
-    """Runs the engine of a run folder to its end.
-
-    Raises
-    ------
-    SteppeError
-        The run file, the data or the folder are not what is needed.
-    """
-    return Engine(folder, epoch, crew, stop).run(Plan.of(read_run_file(folder / RUN_FILE), cores=cores))
