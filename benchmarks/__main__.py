@@ -25,6 +25,7 @@ SUITES = {
     "exchange": "benchmarks.exchange",
     "restore": "benchmarks.restore",
     "server": "benchmarks.server",
+    "image": "benchmarks.image",
     "calibrate": "benchmarks.calibrate",
 }
 

@@ -1,0 +1,56 @@
+"""A map as a picture: made by the engine, beside the way that everybody takes."""
+
+import io
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.figures import Figure
+from benchmarks.queensland import run_file
+from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, ratio
+from steppe.control import OPEN_END, Leg
+from steppe.engine import Plan, Stage, read_run_file
+
+NAME = "green_leaf"
+
+
+def figures(quick: bool) -> list[Figure]:
+    """CPU time of a PNG of Queensland, 156 x 186 cells, at a step of which none was made; pcolormesh draws it at the same size."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    with tempfile.TemporaryDirectory() as folder:
+        stage = Stage(Path(folder) / "run", Plan.of(read_run_file(run_file(1))))
+        stage.load(1, [Leg(1, OPEN_END, OPEN_END)])
+
+        def step() -> None:
+            until = stage.position(1).step + 1
+            while stage.position(1).step < until:
+                stage.advance([1], until, looked=True)
+
+        def ours() -> float:
+            step()
+            begin = time.process_time()
+            head, body = stage.get(1, {"name": NAME, "format": "png"})
+            assert bytes(body[:4]) == b"\x89PNG", head
+            return time.process_time() - begin
+
+        def theirs() -> float:
+            step()
+            grid = stage.plan.grid
+            _, body = stage.get(1, {"name": NAME})
+            begin = time.process_time()
+            values = memoryview(body).cast("B").cast("f", shape=list(grid.active.shape))
+            height, width = grid.active.shape
+            figure = pyplot.figure(figsize=(width / 100, height / 100), dpi=100)
+            figure.add_axes((0, 0, 1, 1)).pcolormesh(values)
+            figure.savefig(io.BytesIO(), format="png")
+            pyplot.close(figure)
+            return time.process_time() - begin
+
+        samples = alternate({"ours": ours, "pcolormesh": theirs}, QUICK_ROUNDS if quick else ROUNDS)
+        stage.close()
+    found = ratio(samples["pcolormesh"], samples["ours"])
+    return [Figure("pcolormesh and savefig / an image of the engine", found.value, "x", at_least=20, note=found.spread, samples=samples)]
