@@ -26,6 +26,7 @@ SUITES = {
     "restore": "benchmarks.restore",
     "server": "benchmarks.server",
     "image": "benchmarks.image",
+    "batch": "benchmarks.batch",
     "calibrate": "benchmarks.calibrate",
 }
 
