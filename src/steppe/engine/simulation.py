@@ -300,8 +300,12 @@ class Simulation:
         columns = cells if width is None else width
         if not 1 <= columns <= cells:
             raise GridError(f"An image of this grid is 1 to {cells} pixels wide, {columns} were asked for.")
-        request = {"name": name, "width": columns, "height": max(1, round(height * columns / cells))}
-        return image_of(self._order("reduce", request=request, cells=None), self.model.variables[name], low, high)[0]
+        if columns == cells:
+            values = self.grid.unpack(self.get(name))
+        else:
+            request = {"name": name, "width": columns, "height": max(1, round(height * columns / cells))}
+            values = self._order("reduce", request=request, cells=None)
+        return image_of(values, self.model.variables[name], low, high)[0]
 
     def set(self, name: str, value: float | NDArray[Any] | xarray.DataArray, region: RegionLike = "all") -> Increment:
         """Sets a state, a parameter or an event input (of the next step) in a region from now on.
