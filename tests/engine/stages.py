@@ -14,8 +14,8 @@ from steppe.engine import Crew, Plan, Stage, obey, read_run_file
 OWN = [Leg(1, OPEN_END, OPEN_END)]  # the path of the first branch
 
 
-def on_stage(run_file: Path, work: Callable[[Stage], Any], ranks: int = 1, **changes: str) -> Any:
-    """What `work` makes of a stage of the run on rank 0 while the others obey; the stage is closed, nothing is saved."""
+def on_crew(ranks: int, run_file: Path, work: Callable[[Plan, Crew], Any], **changes: str) -> Any:
+    """What `work` makes of the run on rank 0 while the others obey."""
 
     def rank(world: World) -> Any:
         if world.rank:
@@ -23,15 +23,24 @@ def on_stage(run_file: Path, work: Callable[[Stage], Any], ranks: int = 1, **cha
         crew = Crew(world)
         try:
             plan = Plan.of(read_run_file(run_file, {key.replace("__", "."): value for key, value in changes.items()}), cores=1)
-            stage = Stage(plan.run.output.path, plan, crew)
-            try:
-                return work(stage)
-            finally:
-                stage.close()
+            return work(plan, crew)
         finally:
             crew.dismiss()
 
     return run_threads(ranks, rank)[0]
+
+
+def on_stage(run_file: Path, work: Callable[[Stage], Any], ranks: int = 1, **changes: str) -> Any:
+    """What `work` makes of a stage of the run; the stage is closed, nothing is saved."""
+
+    def staged(plan: Plan, crew: Crew) -> Any:
+        stage = Stage(plan.run.output.path, plan, crew)
+        try:
+            return work(stage)
+        finally:
+            stage.close()
+
+    return on_crew(ranks, run_file, staged, **changes)
 
 
 def to(stage: Stage, step: int, branches: tuple[int, ...] = (1,), looked: bool = False) -> None:

@@ -14,11 +14,11 @@ import pytest
 
 import steppe
 from steppe import timeline
-from steppe.comm import World, run_threads
-from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
+from steppe.engine import Crew, Plan, Simulation, read_run_file
 from steppe.engine.part import Part
 from steppe.errors import BadCellError, DamagedError, ForcingError, GridError, ModelError, SteppeError
 from steppe.io import Progress, output_array
+from tests.engine.stages import on_crew
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
 
@@ -28,18 +28,11 @@ RANKS = (1, 2, 3, 4, 7)
 def on_ranks(n: int, run_file: Path, work: Callable[[Simulation], Any], **changes: str) -> Any:
     """What `work` makes of the run on rank 0 while the others obey."""
 
-    def rank(world: World) -> Any:
-        if world.rank:
-            return obey(world, cores=1)
-        crew = Crew(world)
-        try:
-            plan = Plan.of(read_run_file(run_file, {key.replace("__", "."): value for key, value in changes.items()}), cores=1)
-            with Simulation(plan, crew=crew) as simulation:
-                return work(simulation)
-        finally:
-            crew.dismiss()
+    def simulated(plan: Plan, crew: Crew) -> Any:
+        with Simulation(plan, crew=crew) as simulation:
+            return work(simulation)
 
-    return run_threads(n, rank)[0]
+    return on_crew(n, run_file, simulated, **changes)
 
 
 @pytest.fixture(scope="module")

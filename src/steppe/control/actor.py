@@ -204,13 +204,10 @@ class Actor:
         found = False
         for branch, course in self._courses.items():
             step, place = self._stage.position(branch)
-            late = [
-                each.seq for each in course.pending.values() if each.at_step is not None and (each.at_step, each.place) <= (step, place)
-            ]
-            late = [seq for seq in late if course.pending[seq].kind == "set"]
+            due = [each for each in course.pending.values() if each.at_step is not None and each.at_step <= step]
+            late = [each.seq for each in due if each.kind == "set" and (each.at_step, each.place) <= (step, place)]
             if late:
                 raise LateError(f"Commands {late} belong before step {step}, place {place} of branch {branch}.")
-            due = [each for each in course.pending.values() if each.at_step is not None and each.at_step <= step]
             for action in sorted(due, key=lambda each: each.place):
                 del course.pending[action.seq]
                 self._happen(branch, action, step)

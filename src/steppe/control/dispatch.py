@@ -61,7 +61,7 @@ class Dispatch:
         self._journal, self._send, self._ended = journal, send, ended
         self.branches: dict[int, Branch] = {each.id: each for each in journal.branches()}
         self.courses: dict[int, Course] = {}
-        self.last = max((each.seq for each in journal.commands()), default=0)
+        self.last = journal.last
         self._described = False  # the engine has said all that it knew before it was called
 
     def forget(self) -> None:
@@ -95,7 +95,7 @@ class Dispatch:
         made = self._journal.command(branch.made_by) if branch.made_by else None
         if made is not None and made.outcome is None:
             return True
-        return any(each.outcome is None for kind in (*ACTIONS, "cancel") for each in self._journal.waiting(kind, branch.id))
+        return self._journal.has_waiting((*ACTIONS, "cancel"), branch.id)
 
     def ready(self, branch: int, position: Position) -> None:
         """A branch is in the engine's memory, and stands here."""
@@ -197,7 +197,7 @@ class Dispatch:
         course = self.courses.get(branch)
         if course is None or course.position is None or course.sent < self.last:
             return False
-        return course.position.step >= self.branches[branch].target and not any(self._journal.waiting(kind, branch) for kind in ACTIONS)
+        return course.position.step >= self.branches[branch].target and not self._journal.has_waiting(ACTIONS, branch)
 
     def was_on_its_way(self) -> bool:
         """Whether a branch was being brought back to where people have seen it, and had moved."""

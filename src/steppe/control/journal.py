@@ -52,7 +52,7 @@ class Journal(Records):
                 text = f"{branch.name} was left by a rewind; make a scenario from it to go on."
                 raise Refused("scenario-closed", text, value=branch.name)
             self._check_version(order, branch)
-            (seq,) = self._one("SELECT coalesce(max(seq), 0) + 1 FROM command")
+            seq = self.last + 1
             self._versions.pop(branch.id, None)
             target, at_step = self._placed(order, branch, steps)
             self._store(seq, branch, order, target, at_step, now)

@@ -196,8 +196,7 @@ class Life:
     def _give_up(self, why: str) -> None:
         """It lives and is of no use."""
         self._verdict = [f"The engine {why} and was killed."]
-        if self._process:
-            self._process.kill()
+        self.kill()
         if self.link:
             link, self.link = self.link, None
             link.close()

@@ -55,23 +55,16 @@ class Questions:
         self._kept: OrderedDict[tuple[int, str], tuple[Position, Answer]] = OrderedDict()
         self._kept_bytes = 0
 
-    def known(self, branch: int, request: dict[str, Any]) -> Answer | None:
-        """An answer that is kept and right."""
-        key = _key(branch, request)
-        kept = self._kept.get(key)
-        if kept is None or not self._desk.rests(branch) or self._desk.position(branch) != kept[0]:
-            return None
-        self._kept.move_to_end(key)
-        return kept[1]
-
     def ask(self, branch: int, request: dict[str, Any], tell: Tell) -> None:
         """Has `tell` called with the answer: at once, or when the engine has given it."""
-        if answer := self.known(branch, request):
-            tell(answer)
+        key, rests = _key(branch, request), self._desk.rests(branch)
+        kept = self._kept.get(key)
+        if kept and rests and self._desk.position(branch) == kept[0]:
+            self._kept.move_to_end(key)
+            tell(kept[1])
             return
-        key = _key(branch, request)
         same = self._waiting.get(key)
-        if same is None and self._desk.rests(branch):
+        if same is None and rests:
             same = next((each for each in self._before.values() if each.key == key), None)
         if same:
             same.tell.append(tell)

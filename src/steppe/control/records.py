@@ -77,15 +77,18 @@ class Records:
             with self._all_or_nothing():
                 if not self._one("SELECT count(*) FROM sqlite_master")[0]:
                     self._create()
-            (version,) = self._one("SELECT schema FROM run")
+            self._check_schema(path, "writes")
         except sqlite3.DatabaseError as error:
             self._base.close()
             raise DamagedError(
                 f'"{path}" is no journal of a run, or is damaged: {error}. The run can be started again without it.'
             ) from None
+
+    def _check_schema(self, path: Path | str, does: str) -> None:
+        (version,) = self._one("SELECT schema FROM run")
         if version != SCHEMA_VERSION:
             self._base.close()
-            raise Mistake(f'"{path}" has version {version}; this Steppe writes version {SCHEMA_VERSION}. Use the Steppe that made it.')
+            raise Mistake(f'"{path}" has version {version}; this Steppe {does} version {SCHEMA_VERSION}. Use the Steppe that made it.')
 
     @classmethod
     def snapshot(cls, path: Path) -> Self:
@@ -105,11 +108,9 @@ class Records:
             source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
             source.backup(made._base)
             source.close()
-            (version,) = made._one("SELECT schema FROM run")
+            made._check_schema(path, "reads")
         except sqlite3.DatabaseError as error:
             raise DamagedError(f'"{path}" is no journal of a run, or is damaged: {error}.') from None
-        if version != SCHEMA_VERSION:
-            raise Mistake(f'"{path}" has version {version}; this Steppe reads version {SCHEMA_VERSION}. Use the Steppe that made it.')
         return made
 
     def _create(self) -> None:
@@ -262,6 +263,17 @@ class Records:
             f"SELECT {COMMAND} FROM command WHERE kind = :kind AND outcome IS NULL {which} ORDER BY seq", {"kind": kind, "branch": branch}
         )
         return [_command(row) for row in rows.fetchall()]
+
+    def has_waiting(self, kinds: tuple[str, ...], branch: int) -> bool:
+        """Whether a branch has commands of some kinds that are not over."""
+        marks = ", ".join("?" * len(kinds))
+        text = f"SELECT 1 FROM command WHERE branch = ? AND outcome IS NULL AND kind IN ({marks}) LIMIT 1"
+        return self._one(text, (branch, *kinds)) is not None
+
+    @property
+    def last(self) -> int:
+        """The number of the command that was accepted last; 0 before the first."""
+        return int(self._one("SELECT coalesce(max(seq), 0) FROM command")[0])
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """Those that were made, newest last."""
