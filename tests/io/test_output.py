@@ -56,11 +56,11 @@ def contents(path: Path) -> dict[str, bytes]:
         (10, (600, 500), (38, 4096)),
         (31, (600, 500), (12, 4096)),
         (366, (600, 500), (3, 4096)),
-        (31, (150, 100), (24, 2048)),
-        (31, (300, 200), (17, 4096)),
+        (31, (150, 100), (12, 2048)),
+        (31, (300, 200), (12, 4096)),
     ],
 )
-def test_a_shard_is_one_chunk_of_a_tile_of_384_days_or_of_60_records_that_are_little(
+def test_a_shard_is_one_chunk_of_a_tile_of_384_days_or_of_12_records_that_are_little(
     length: int, shape: tuple[int, int], shard: tuple[int, int]
 ) -> None:
     starts = FIRST + length * np.arange(1000)

@@ -21,7 +21,8 @@ Deliver = Callable[[int, NDArray[np.float64]], None]  # first record, values (re
 class Reduction:
     """One variable reduced by one method over intervals of the run; `deliver` takes whole intervals.
 
-    edges: first step of each interval and the end of the last. carried: what the unfinished interval holds so far.
+    edges: first step of each interval and the end of the last. carried: what the unfinished interval holds so far. buffer: (slots + 1,
+    cells), made once; its last row is room for what is carried.
     """
 
     variable: str
@@ -29,7 +30,7 @@ class Reduction:
     edges: NDArray[np.int64]
     deliver: list[Deliver] = field(default_factory=list)
     carried: NDArray[np.float64] | None = None
-    buffer: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))  # (slots, cells), kept from piece to piece
+    buffer: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def slots(self, steps: range) -> NDArray[np.int64]:
         """The interval of each step."""
@@ -67,8 +68,9 @@ class Recorder:
             intervals = reduction.slots(steps)
             first, operation = int(intervals[0]), OPERATION[reduction.method]
             slots = int(intervals[-1]) - first + 1
-            if len(reduction.buffer) < slots:
-                reduction.buffer = np.empty((slots, self._cells))
+            if len(reduction.buffer) <= slots:
+                # Filled, so that a process has from the beginning the memory that is announced, however long its pieces become.
+                reduction.buffer = np.full((max(slots, self._most_slots(reduction)) + 1, self._cells), np.nan)
             values = reduction.buffer[:slots]
             values[0] = START[operation] if reduction.carried is None else reduction.carried
             values[1:] = START[operation]
@@ -81,7 +83,6 @@ class Recorder:
         for reduction, first, record in self._open:
             ends = reduction.edges[first + 1 : first + 1 + len(record.values)]
             whole = int(np.searchsorted(ends, steps.stop, side="right"))
-            reduction.carried = record.values[whole].copy() if whole < len(record.values) else None
             if whole:
                 values = record.values[:whole]
                 lengths = np.diff(reduction.edges[first : first + whole + 1])
@@ -89,14 +90,21 @@ class Recorder:
                     values /= lengths[:, None]
                 for deliver in reduction.deliver:
                     deliver(first, values)
+            reduction.carried = None
+            if whole < len(record.values):
+                reduction.carried = reduction.buffer[-1]
+                reduction.carried[:] = record.values[whole]
         self._open = []
 
     @property
     def nbytes(self) -> int:
         """Bytes of the accumulators: the slots of as many steps as are recorded at once, and what is carried to the next."""
+        return sum(self._most_slots(reduction) + 1 for reduction in self._reductions) * self._cells * 8
+
+    def _most_slots(self, reduction: Reduction) -> int:
+        """Intervals that the steps recorded at once may touch, unless they are of very different lengths."""
         steps = self.most_steps
-        slots = sum(min(steps, -(-steps // int(np.diff(reduction.edges).max())) + 1) for reduction in self._reductions)
-        return (slots + len(self._reductions)) * self._cells * 8
+        return min(steps, -(-steps // int(np.diff(reduction.edges).max())) + 1)
 
     def state(self) -> dict[str, NDArray[np.float64]]:
         """Accumulators of unfinished intervals, for a checkpoint."""

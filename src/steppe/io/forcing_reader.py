@@ -106,7 +106,7 @@ class ForcingReader:
     @property
     def memory(self) -> int:
         """Bytes of all that is read and decoded into, as far as it is made: whole when the first tiles are through."""
-        return sum(stream.memory for stream in self._streams.values())
+        return self.slabs.memory + sum(stream.memory for stream in self._streams.values())
 
     @property
     def tiles(self) -> Sequence[range]:

@@ -35,7 +35,7 @@ from steppe.variable import Variable
 FORMAT = 1  # of output stores; a reader refuses a greater one
 CONVENTIONS = "CF-1.12"  # the first that knows of rounding
 SHARD_DAYS = 384  # of a shard, at most, unless its records are few:
-SHARD_RECORDS = 24  # then so many, since each file costs as much as many records, where those of all cells are no more than
+SHARD_RECORDS = 12  # then so many, since each file costs as much as many records, where those of all cells are no more than
 FEW_BYTES = 4 << 20  # in memory
 SHARD_BYTES = 4 << 20  # of a shard in memory, at most
 PRECISIONS = {"exact": None, "12 bits": 12}  # kept bits of the 23 of the mantissa; 12: relative error 1.2e-4

@@ -7,7 +7,6 @@ A tile of a slab is read in two steps, so that one thread may read and another d
 its chunks, `Slabs.decode` makes rows of them. A record that holds plain integers is read to where its rows belong.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from threading import Lock, local
 from typing import Any, NamedTuple
@@ -28,7 +27,7 @@ CADENCES = ("1 day", "7 days")
 OPEN_FILES = 256  # at most; the two rows of shards that are in use, of six variables of Australia at 0.05 degree, are 168
 MOST_SLABS = 8  # that threads, and what reads ahead of them, are in at once
 ALL = slice(None)
-GRAIN = 65_536  # bytes: memory for records grows by whole ones
+BLOCK = 1 << 19  # bytes: memory for records grows by whole ones
 
 
 class _Source(NamedTuple):
@@ -51,27 +50,33 @@ class _Record(NamedTuple):
     data: Bytes | None  # None: it is where its rows belong already
 
 
+_InBits = tuple[Bytes, NDArray[Any]]  # what was read, where its rows belong
+
+
 class Memory:
-    """Memory for records, one behind another, that is used again and again; it grows to the most that was asked for."""
+    """Memory for records, one behind another, that is used again and again; it grows by blocks, and none is ever given back."""
 
     def __init__(self) -> None:
-        self._bytes, self._used = np.empty(0, np.uint8), 0
+        self._blocks: list[Bytes] = []
+        self.clear()
 
     def clear(self) -> None:
         """What it holds is not needed any more."""
-        self._used = 0
+        self._block, self._used = 0, 0
 
     def __call__(self, length: int) -> Bytes:
-        """The next `length` bytes."""
+        """The next `length` bytes, of one block."""
+        while self._block < len(self._blocks) and self._used + length > len(self._blocks[self._block]):
+            self._block, self._used = self._block + 1, 0
+        if self._block == len(self._blocks):
+            self._blocks.append(np.empty(max(length, BLOCK), np.uint8))
         first, self._used = self._used, self._used + length
-        if self._used > len(self._bytes):
-            self._bytes = np.empty(-(-self._used // GRAIN) * GRAIN, np.uint8)  # records in the old one keep it until they are decoded
-        return self._bytes[first : self._used]
+        return self._blocks[self._block][first : self._used]
 
     @property
     def nbytes(self) -> int:
         """Bytes it has grown to."""
-        return self._bytes.nbytes
+        return sum(block.nbytes for block in self._blocks)
 
 
 class Room:
@@ -151,6 +156,7 @@ class Slabs:
         self.recut(share)
         self._lock = Lock()
         self._own = local()  # scratch of each thread
+        self._scratches: list[Memory] = []  # of all threads
         self._needed: dict[int, list[tuple[range, range]]] = {}  # of the last slabs
 
     def recut(self, share: range) -> None:
@@ -159,6 +165,11 @@ class Slabs:
         self.cells = [range(max(share.start, cut), min(share.stop, cut + self._width)) for cut in cuts]
         across = sum(-(-len(self.cells) // source.stored.layout.chunks[1]) + 1 for source in self._sources)
         self._most_files = min(2 * across, OPEN_FILES)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that threads decode in, beside the rooms."""
+        return sum(scratch.nbytes for scratch in self._scratches)
 
     def new_room(self) -> Room:
         """Room for any one tile of a slab."""
@@ -230,41 +241,44 @@ class Slabs:
         cells = self.cells[tile]
         first = cells.start % self._width
         part, whole = slice(first, first + len(cells)), len(cells) == self._width
-        in_bits: defaultdict[tuple[int, ...], list[tuple[Bytes, NDArray[Any]]]] = defaultdict(list)
-        beside: list[tuple[_Source, range, NDArray[Any]]] = []
-        scratch = self._scratch()
+        in_bits: list[_InBits] = []
         for source, records, (_, wanted) in zip(self._sources[room.some], room.records, self._needs(slab)[room.some], strict=True):
             rows, width = source.stored.layout.chunk
             if whole and source.daily:  # a chunk lies in the rows as it does in the store
-                held = room.rows[source.base : source.base + rows]
-            else:
-                held = scratch(len(records) * rows * width * self.dtype.itemsize).view(self.dtype).reshape(-1, width)
-                begin = records[0].row * rows
-                beside.append((source, wanted, held[wanted.start - begin : wanted.stop - begin, part]))
-            for k, (file, row, data) in enumerate(records):
-                out = held[k * rows : (k + 1) * rows]
-                if data is None:
-                    continue
-                if file.in_bits:
-                    in_bits[out.shape].append((data, out))
-                    continue
+                in_bits += self._decode_plain(source, records, room.rows[source.base : source.base + rows])
+                continue
+            held = self._scratch()(len(records) * rows * width * self.dtype.itemsize).view(self.dtype).reshape(-1, width)
+            if coded := self._decode_plain(source, records, held):
+                unpack(coded)
+            begin = records[0].row * rows
+            raw = held[wanted.start - begin : wanted.stop - begin, part]
+            if source.mean:
+                raw = _means(raw, source.axis, source.axis.rows_of(self._span(slab)), wanted.start + source.axis.first)
+            room.rows[source.base : source.base + len(raw)] = raw
+        if in_bits:
+            unpack(in_bits)  # many at once: a call takes as long as reading a record
+        for row, constant in self._constants:
+            room.rows[row] = constant.raw[cells.start : cells.stop]
+
+    def _decode_plain(self, source: _Source, records: Sequence[_Record], held: NDArray[Any]) -> list[_InBits]:
+        """Decodes the chunks of some records, one below another, apart from those in bits: these, and where they belong."""
+        rows, in_bits = source.stored.layout.chunk[0], []
+        for k, (file, row, data) in enumerate(records):
+            out = held[k * rows : (k + 1) * rows]
+            if data is not None and file.in_bits:
+                in_bits.append((data, out))
+            elif data is not None:
                 try:
                     file.decode(data, out)
                 except DamagedError as error:
                     raise self.store.named(error, source.stored.name, row) from None
-        for tables in in_bits.values():
-            unpack(tables)  # many at once: a call takes as long as reading a record
-        for source, wanted, raw in beside:
-            if source.mean:
-                raw = _means(raw, source.axis, source.axis.rows_of(self._span(slab)), wanted.start + source.axis.first)
-            room.rows[source.base : source.base + len(raw)] = raw
-        for row, constant in self._constants:
-            room.rows[row] = constant.raw[cells.start : cells.stop]
+        return in_bits
 
     def _scratch(self) -> Memory:
         """Memory of this thread, empty."""
         if not hasattr(self._own, "memory"):
             self._own.memory = Memory()
+            self._scratches.append(self._own.memory)
         memory: Memory = self._own.memory
         memory.clear()
         return memory
