@@ -354,9 +354,7 @@ class Play:
     def _steer(self, number: int) -> None:
         if self._left[number] == 0:
             return
-        order = self._order(f"client {number}", f"key {self._left[number]}")
-        self._left[number] -= 1
-        self._insist(number, order)
+        self._insist(number, self._order(f"client {number}", f"key {self._left[number]}"))
 
     def _order(self, who: str, key: str) -> Order:
         chance = self.world.chance
@@ -404,6 +402,7 @@ class Play:
             if name in self.accepted and self.world.chance.random() < 0.1:
                 self.world.soon(ask, 1.0)
             else:
+                self._left[number] -= 1
                 self.world.soon(lambda: self._steer(number), 0.3)
 
         ask()
@@ -448,11 +447,7 @@ class Play:
         assert not self.refused & set(self.accepted), "what was accepted was refused when it was said again"
         assert self.supervisor
         for branch in self.journal.branches():
-            answers: list[Any] = []
-            self.supervisor.ask(branch.name, {}, answers.append)
-            assert self.world.run(lambda answers=answers: bool(answers), 400), f"branch {branch.id} does not answer"
-            assert isinstance(answers[0], tuple), repr((answers[0], self.supervisor.info()))
-            head, body = answers[0]
+            head, body = self._answer(branch.name)
             expected = self.fold(branch.id, head["step"])
             assert head["step"] >= branch.shown_step
             assert int.from_bytes(body, "little") == expected.value, f"the state of branch {branch.id} differs from the journal's"
@@ -462,6 +457,19 @@ class Play:
         for each in commands:
             if each.kind == "set" and each.outcome in ("done", "failed") and each.at_step is not None:
                 assert each.at_step == each.ended_step, f"command {each.seq} was pinned at {each.at_step} and ended at {each.ended_step}"
+
+    def _answer(self, scenario: str) -> Any:
+        """What somebody is told of a scenario, who starts the engine of a run that has failed and asks again."""
+        assert self.supervisor
+        for _ in range(5):
+            answers: list[Any] = []
+            self.supervisor.ask(scenario, {}, answers.append)
+            assert self.world.run(lambda answers=answers: bool(answers), 400), f"{scenario} does not answer"
+            if isinstance(answers[0], tuple):
+                return answers[0]
+            assert answers[0].code == "engine-failed", repr(answers[0])
+            self.watch()
+        raise AssertionError(repr((answers[0], self.supervisor.info())))
 
 
 def play(seed: int, **options: Any) -> Play:

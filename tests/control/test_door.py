@@ -3,15 +3,20 @@
 import asyncio
 import json
 import os
+import re
 import socket
 import stat
 import struct
 import threading
 import time
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +24,9 @@ from steppe.control import Journal
 from steppe.control.dial import Line
 from steppe.control.door import Door
 from steppe.control.listen import Listener, LoopClock
+from steppe.control.seal import Sealed, new_certificate
 from steppe.control.supervisor import Supervisor
+from steppe.control.ways import address_of, called, listening_at, split
 from steppe.control.wire import (
     BODY_LIMIT,
     PREFIX,
@@ -39,7 +46,9 @@ from steppe.control.wire import (
     Ready,
     frame,
 )
+from steppe.errors import Mistake
 
+ADDRESSES = {"one machine": ("",), "another, sealed": ("127.0.0.1",), "another, plain": ("127.0.0.1", False)}
 FACTS = {"steps": 100, "model": "toy"}
 
 
@@ -56,9 +65,9 @@ class Nobody:
 class House:
     """A supervisor that listens, on a loop in a thread of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._loop = asyncio.new_event_loop()
+    def __init__(self, folder: Path, link: str) -> None:
+        self.folder, self._link = folder, link
+        self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.do(self._open())
@@ -67,7 +76,7 @@ class House:
         journal = Journal(self.folder / "journal.sqlite")
         journal.begin_engine(0.0)
         self.supervisor = Supervisor("run", self.folder, journal, LoopClock(), Nobody())
-        self.listener = Listener(self.folder, self.supervisor)
+        self.listener = Listener(self.folder, self.supervisor, *ADDRESSES[self._link])
         await self.listener.open()
 
     def do(self, work: Any) -> Any:
@@ -87,9 +96,9 @@ class House:
         self._loop.close()
 
 
-@pytest.fixture
-def house(tmp_path):
-    made = House(tmp_path)
+@pytest.fixture(params=ADDRESSES)
+def house(tmp_path, request):
+    made = House(tmp_path, request.param)
     yield made
     made.close()
 
@@ -101,16 +110,23 @@ def until(true: Any, seconds: float = 5.0) -> None:
         time.sleep(0.005)
 
 
-def call(house: House) -> tuple[socket.socket, str]:
+def call(house: House) -> tuple[socket.socket | Sealed, str]:
     """A connection, and the server's nonce."""
-    line = socket.socket(socket.AF_UNIX)
-    line.settimeout(10)
-    line.connect(house.listener.door.address)
+    line = called(house.listener.door)
+    return line, greeted(line)
+
+
+def greeted(line: socket.socket | Sealed) -> str:
+    """The server's nonce."""
     reader = FrameReader(at_engine=True)
     while not (found := reader.filled(line.recv_into(reader.space()))):
         pass
     assert isinstance(found[0], Greet)
-    return line, found[0].nonce
+    return str(found[0].nonce)
+
+
+def turned_away(house: House) -> int:
+    return int(house.ask(lambda: house.supervisor.turned_away))
 
 
 def hello(house: House, nonce: str, epoch: int = 1, **changes: Any) -> bytes:
@@ -118,11 +134,11 @@ def hello(house: House, nonce: str, epoch: int = 1, **changes: Any) -> bytes:
     return b"".join(bytes(each) for each in frame(Hello(PROTOCOL, epoch, facts["proof"], facts["nonce"], 1, "here", 1)))
 
 
-def is_closed(line: socket.socket) -> bool:
+def is_closed(line: socket.socket | Sealed) -> bool:
     """Whether the server has hung up, after whatever it had to say."""
-    with line:
+    with closing(line):
         try:
-            while line.recv(1 << 16):
+            while line.recv_into(memoryview(bytearray(1 << 16))):
                 pass
         except ConnectionError:
             pass
@@ -163,8 +179,9 @@ def test_an_engine_that_compiles_says_so_before_it_falls_silent(house):
 
 
 def test_the_door_is_for_its_owner_alone(house):
-    for name in ("door.json", "engine.sock"):
-        assert stat.S_IMODE((house.folder / name).stat().st_mode) == 0o600
+    door = house.listener.door
+    for path in [house.folder / "door.json", *([Path(door.address)] if door.address.startswith("/") else [])]:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_a_long_path_gets_a_short_socket(tmp_path):
@@ -231,16 +248,106 @@ def test_a_second_hello_ends_the_connection(house):
 
 
 def test_strangers_are_few(house):
-    lines = []
-    for _ in range(40):
-        line = socket.socket(socket.AF_UNIX)
-        line.connect(house.listener.door.address)
-        lines.append(line)
-    until(lambda: house.ask(lambda: house.listener.refused) >= 24)
+    door = replace(house.listener.door, fingerprint="")  # they do not even begin with TLS
+    lines = [called(door) for _ in range(40)]
+    until(lambda: turned_away(house) >= 24)
     assert house.ask(lambda: house.listener.strangers) <= 16
     for line in lines:
         line.close()
     until(lambda: house.ask(lambda: house.listener.strangers) == 0)
+    engine, nonce = call(house)
+    engine.sendall(hello(house, nonce))
+    until(lambda: house.ask(lambda: house.supervisor.life.hello))
+    engine.close()
+
+
+def test_who_says_nothing_is_turned_away_after_a_moment(house, monkeypatch):
+    monkeypatch.setattr("steppe.control.listen.UNPROVED", 0.3)
+    line, _ = call(house)
+    assert is_closed(line)
+    assert is_closed(called(replace(house.listener.door, fingerprint="")))
+    until(lambda: house.ask(lambda: house.listener.strangers) == 0)
+    assert turned_away(house) == 2
+
+
+def test_what_is_said_on_a_sealed_line_is_not_seen(tmp_path):
+    """And whoever answers with a certificate of his own is told nothing."""
+    seen: list[bytes] = []
+    house, spy = House(tmp_path, "another, sealed"), socket.create_server(("127.0.0.1", 0))
+
+    def listen() -> None:
+        line, _ = spy.accept()
+        with spy, line, socket.create_connection(split(house.listener.door.address)) as server:
+            for source, sink in ((line, server), (server, line)) * 4:
+                source.settimeout(0.2)
+                with suppress(TimeoutError, ConnectionError):
+                    seen.append(source.recv(1 << 16))
+                    sink.sendall(seen[-1])
+
+    spying = threading.Thread(target=listen)
+    spying.start()
+    line = called(replace(house.listener.door, address=address_of(spy)))
+    nonce = greeted(line)
+    line.sendall(hello(house, nonce))
+    until(lambda: house.ask(lambda: house.supervisor.life.hello))
+    spying.join()
+    line.close()
+    assert sum(map(len, seen)) > 500
+    assert nonce.encode() not in b"".join(seen)
+    house.close()
+
+
+def test_an_engine_tells_nothing_to_who_shows_another_certificate(tmp_path):
+    house, other = House(tmp_path, "another, sealed"), House(Path(mkdtemp(dir=tmp_path)), "another, sealed")
+    with pytest.raises(ConnectionError, match="Somebody else"):
+        called(replace(house.listener.door, address=other.listener.door.address))
+    house.close()
+    other.close()
+
+
+def test_threads_that_speak_at_once_do_not_disturb_each_other(house):
+    said: list[Any] = []
+    line = Line(house.folder, 1, 1, said.append, lambda: None)
+    threading.Thread(target=line.listen, daemon=True).start()
+    until(lambda: house.ask(lambda: house.supervisor.life.hello))
+    line.say(Described(), json.dumps(FACTS).encode())
+    until(lambda: any(isinstance(each, Load) for each in said))
+    line.say(Ready(1, Position(0, 0)))
+    until(lambda: house.ask(lambda: house.supervisor.life.state) == "up")
+    answers: dict[int, bytes] = {}
+
+    def took(number: int) -> Any:
+        return lambda answer: answers.update({number: bytes(answer[1])})
+
+    bodies = {number: os.urandom(300_000) for number in range(60)}
+    for number in bodies:
+        house.ask(lambda number=number: house.supervisor.ask("main", {"name": f"v{number}"}, took(number)))
+
+    def beat() -> None:
+        for _ in range(500):
+            line.say(Beat({1: Position(0, 0)}))
+
+    beating = threading.Thread(target=beat)
+    beating.start()
+    until(lambda: sum(isinstance(each, Get) for each in said) == 60)
+    for each in [each for each in said if isinstance(each, Get)]:
+        line.say(Data(each.id, Position(0, 0), {"step": 0}), bodies[int(each.request["name"][1:])])
+    beating.join()
+    until(lambda: len(answers) == 60, 20)
+    assert answers == bodies
+    line.close()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.1", "nowhere.invalid:70", "host:port:", "127.0.0.1:99999"])
+def test_an_address_that_engines_cannot_call_is_refused(tmp_path, address):
+    with pytest.raises(Mistake, match=re.escape(f'at "{address}"')):
+        listening_at(address)
+
+
+def test_a_machine_without_openssl_says_what_is_missing(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(Mistake, match=r"openssl.*--plain-engine-link"):
+        new_certificate()
 
 
 @given(st.lists(st.tuples(st.integers(0, 1 << 40), st.binary(max_size=300)), min_size=1, max_size=5), st.integers(1, 50))

@@ -53,6 +53,8 @@ def facts_of(grid: Grid, steps: int, dtype: str = "float32") -> dict[str, Any]:
 class Toy:
     """One run. Orders are carried out when they are accepted; `slow` leaves that to `work`."""
 
+    turned_away = 0
+
     def __init__(self, folder: Path, grid: Grid, steps: int = 365, name: str = "toy", slow: bool = False) -> None:
         self.folder, self.grid, self.name, self.slow = folder, grid, name, slow
         folder.mkdir(parents=True, exist_ok=True)

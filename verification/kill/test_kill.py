@@ -166,6 +166,34 @@ def test_an_engine_that_is_stopped_is_silent_then_killed(serve: Any, measured: M
     assert pid not in engine_pids(served)
 
 
+def test_an_engine_that_hangs_in_a_step_is_ended_and_says_where(serve: Any, tmp_path: Path, measured: Measured) -> None:
+    """Its other threads are well, so it is not silent; nobody but itself could know."""
+    hung = tmp_path / "hung"
+    served, client = serve("--set", "engine.step_limit=2", STEPPE_FAIL=f"step.before:8:hang:{hung}")
+    pid = client.info()["engine"]["pid"]
+    client.order("/step", {"steps": 2000}, "step-1")
+    while not hung.exists():
+        time.sleep(0.01)
+    begin = time.perf_counter()
+    client.until(lambda info: info["engine"] and info["engine"]["pid"] != pid, "another engine", 0.01)
+    measured("engine hangs in a step", "seconds until there is another one, of a limit of 2 s", time.perf_counter() - begin, "< 7")
+    rest(client, served.folder)
+    assert client.info()["scenarios"][0]["step"] == 2000
+    told = [text for _, each in Journal.snapshot(served.folder / "journal.sqlite").emissions(0) if (text := each["text"])]
+    assert any("The engine has been at step" in text and "engine.step_limit" in text for text in told), told
+    assert "in reach" in served.log(), "the stack of the thread"
+    check_states(client, served.folder, tmp_path / "again")
+
+
+def test_a_step_that_hangs_again_and_again_ends_the_run_with_its_number(serve: Any) -> None:
+    _, client = serve("--set", "engine.step_limit=1", STEPPE_FAIL="step.middle:1:hang")
+    client.order("/step", {"steps": 1}, "step-1")
+    problem = client.until(lambda info: info["state"] == "failed", "the third end")["problem"]
+    problem = client.until(lambda info: "exit_status" in info["problem"], "its status")["problem"]
+    assert "3 times" in problem["text"]
+    assert any("at step 1 for" in line for line in problem["log"]), problem
+
+
 def engine_pids(served: Served) -> list[int]:
     """All processes that compute the run."""
     found = subprocess.run(["pgrep", "-f", f"^[^ ]*python[^ ]* -m steppe engine {served.folder} "], capture_output=True, check=False)

@@ -19,6 +19,8 @@ def serve(
     token_file: Path | None = None,
     durable: bool = False,
     keep_engine: bool = False,
+    engine_bind: str = "",
+    plain_engine_link: bool = False,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     host: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -32,7 +34,7 @@ def serve(
 
         steppe serve run.toml
         steppe serve run.toml --bind 0.0.0.0:8090 --tls-cert cert.pem --tls-key key.pem --host steppe.example.org
-        steppe serve run.toml --launcher srun --durable
+        steppe serve run.toml --launcher srun --engine-bind node1 --durable
 
     Parameters
     ----------
@@ -50,6 +52,10 @@ def serve(
         Orders survive the loss of power, too, and take some milliseconds more.
     keep_engine
         At the end of the server leave the engine at work; the next server takes it over.
+    engine_bind
+        ADDRESS or ADDRESS:PORT of this machine by which others find it, for an engine that the launcher starts on another one.
+    plain_engine_link
+        Leave the link to that engine unsealed, where nobody else can listen to the network; without it, it is sealed by TLS.
     tls_cert
         File of a certificate, for HTTPS.
     tls_key
@@ -59,16 +65,32 @@ def serve(
     set
         KEY=VALUE of the run file, for this run.
     """
+    from steppe.control.ways import listening_at
     from steppe.server.serve import Tokens, serve_run
 
     if (tls_cert is None) != (tls_key is None):
         raise Mistake("--tls-cert and --tls-key belong together; give both.")
+    if plain_engine_link and not engine_bind:
+        raise Mistake("--plain-engine-link is for an engine on another machine; give --engine-bind, too.")
+    if engine_bind:
+        listening_at(engine_bind).close()  # what is wrong with it is said before anything is written
     tokens = Tokens.read(token_file) if token_file else Tokens.new()
     address, port = _address(bind)
     folder = _prepared(run_file, changes_of(set))
     where = {"uds": str(uds)} if uds else {"host": address, "port": port}
     where |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)} if tls_cert else {}
-    serve_run(folder, tokens, _say, launcher=launcher, durable=durable, keep_engine=keep_engine, hosts=host or [], where=where)
+    serve_run(
+        folder,
+        tokens,
+        _say,
+        launcher=launcher,
+        durable=durable,
+        keep_engine=keep_engine,
+        engine_bind=engine_bind,
+        plain_engine_link=plain_engine_link,
+        hosts=host or [],
+        where=where,
+    )
     return Exit.DONE
 
 

@@ -7,11 +7,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from steppe.control.door import Door, nonce
+from steppe.control.seal import Sealed
+from steppe.control.ways import called
 from steppe.control.wire import PROTOCOL, BadFrame, Buffer, FrameReader, Greet, Hello, Leave, Message, Welcome, frame
 from steppe.failpoint import reach
 
@@ -35,7 +37,7 @@ class Line:
 
     def __init__(self, folder: Path, epoch: int, ranks: int, hear: Callable[[Any], None], joined: Callable[[], None]) -> None:
         self._folder, self._epoch, self._ranks, self._hear, self._joined = folder, epoch, ranks, hear, joined
-        self._socket: socket.socket | None = None
+        self._socket: socket.socket | Sealed | None = None
         self._lock = threading.Lock()  # one message at a time
         self._closed, self._journal = False, ""
         self.alone_since: float | None = time.monotonic()
@@ -72,9 +74,7 @@ class Line:
         if door.journal != self._journal:  # the folder was removed, and is another run's now
             self._hear(Leave(False))
             raise BadFrame("Another run has this folder.")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-            line.settimeout(10)
-            line.connect(door.address)
+        with closing(called(door)) as line:
             reader, mine = FrameReader(at_engine=True), nonce()
             greet = _receive(line, reader)
             if not isinstance(greet, Greet) or greet.protocol != PROTOCOL:
@@ -106,7 +106,7 @@ class Line:
             self._hang_up()
 
 
-def _receive(line: socket.socket, reader: FrameReader) -> Any:
+def _receive(line: socket.socket | Sealed, reader: FrameReader) -> Any:
     while True:
         count = line.recv_into(reader.space())
         if not count:

@@ -103,9 +103,12 @@ class Life:
         Handed in, so that a test can be them.
     owner
         Is told.
+    starting
+        Seconds until an engine must have called; None: a launcher may have it wait in a queue.
     """
 
-    def __init__(self, journal: Journal, clock: Clock, spawner: Spawner, owner: Owner) -> None:
+    def __init__(self, journal: Journal, clock: Clock, spawner: Spawner, owner: Owner, starting: float | None = STARTING) -> None:
+        self._starting = starting
         self._journal, self._clock, self._spawner, self._owner = journal, clock, spawner, owner
         self.state = "absent"
         self.problem: dict[str, Any] | None = None  # why it failed
@@ -148,7 +151,8 @@ class Life:
             self.epoch = epoch = self._journal.begin_engine(self._clock.wall())
             self._status = ""
             self._process = self._spawner.start(epoch, lambda status, log: self._ended(epoch, status, log))
-            self._after("starting", STARTING, lambda: self._give_up(f"did not call within {STARTING:g} s"))
+            if self._starting is not None:
+                self._after("starting", self._starting, lambda: self._give_up(f"did not call within {self._starting:g} s"))
 
     def joined(self, link: Link, hello: Hello) -> bool:
         """An engine has called and proved that it is one of ours; whether it is the one that is heard from now on."""

@@ -3,40 +3,111 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import logging
+import socket
+import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from steppe.control.door import Door, nonce, uid_of
+from steppe.control.door import Door, nonce
+from steppe.control.seal import new_certificate
 from steppe.control.supervisor import Supervisor
+from steppe.control.ways import address_of, is_mine, keep_alive, listening_at, listening_at_path
 from steppe.control.wire import BODY_LIMIT, PROTOCOL, BadFrame, Buffer, FrameReader, Greet, Hello, Message, Welcome, frame
 
 UNPROVED = 5.0  # [s] that a caller has to say who he is
 CALLERS = 16  # that have not, at once
+LOG = logging.getLogger("steppe.control")
 
 
 class Listener:
-    """Listens at the door of a run for its engine, until it is closed."""
+    """Listens at the door of a run for its engine, until it is closed.
 
-    def __init__(self, folder: Path, supervisor: Supervisor) -> None:
-        self.folder, self.supervisor = folder, supervisor
+    Parameters
+    ----------
+    folder, supervisor
+        Of the run.
+    address
+        Of this machine, for engines on others: host or host:port; "": a Unix socket in the run folder.
+    sealed
+        Whether the link to another machine is sealed by TLS.
+    """
+
+    def __init__(self, folder: Path, supervisor: Supervisor, address: str = "", sealed: bool = True) -> None:
+        self.folder, self.supervisor, self._address, self._sealed = folder, supervisor, address, sealed
         self.strangers = 0  # callers that have not proved who they are
-        self.refused = 0
-        self._server: asyncio.Server | None = None
+        self._context: ssl.SSLContext | None = None
+        self._arriving: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Writes a new door and listens there."""
-        self.door = Door.make(self.folder, self.supervisor.journal.id)
+        """Writes a new door and listens there.
+
+        Raises
+        ------
+        Mistake, Failure
+            Nobody can listen at the address, or no certificate can be made.
+        """
+        journal = self.supervisor.journal.id
+        if self._address:
+            self._listening = listening_at(self._address)
+            fingerprint = ""
+            if self._sealed:
+                self._context, fingerprint = new_certificate()
+            self.door = Door.make(self.folder, journal, address_of(self._listening), fingerprint)
+        else:
+            self.door = Door.make(self.folder, journal)
+            self._listening = listening_at_path(self.door.address)
+        self._listen()
+
+    def _listen(self) -> None:
+        if self._listening.fileno() >= 0:
+            asyncio.get_running_loop().add_reader(self._listening, self._accept)
+
+    def _accept(self) -> None:
+        """Lets a caller in who is not one too many, and gives him some seconds from now on."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(lambda: _Caller(self), self.door.address)
-        os.chmod(self.door.address, 0o600)
+        try:
+            line, _ = self._listening.accept()
+        except BlockingIOError:
+            return
+        except OSError:  # no more files can be open
+            loop.remove_reader(self._listening)
+            loop.call_later(1.0, self._listen)
+            return
+        if self.strangers >= CALLERS or not is_mine(line):
+            self.refuses("too many have not said who they are" if self.strangers >= CALLERS else "another user's process calls")
+            line.close()
+            return
+        keep_alive(line)
+        line.setblocking(False)
+        caller = _Caller(self)
+        task = loop.create_task(self._greet(caller, line))
+        self._arriving.add(task)
+        task.add_done_callback(self._arriving.discard)
+
+    async def _greet(self, caller: _Caller, line: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.connect_accepted_socket(
+                lambda: caller, line, ssl=self._context, ssl_handshake_timeout=UNPROVED if self._context else None
+            )
+        except OSError as error:  # no TLS, or not in time
+            caller.gone()
+            self.refuses(f"no TLS: {error}")
+
+    def refuses(self, why: str) -> None:
+        """Counts a caller who is turned away."""
+        self.supervisor.turned_away += 1
+        LOG.info("A caller at the door of %s was turned away: %s", self.folder, why)
 
     def close(self) -> None:
         """Listens no more; links that there are stay."""
-        if self._server:
-            self._server.close()
+        if self._listening.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._listening)
+            self._listening.close()
+        if not self._address:
             Path(self.door.address).unlink(missing_ok=True)
 
 
@@ -49,22 +120,18 @@ class _Caller(asyncio.BufferedProtocol):
         self._nonce = nonce()
         self._hear: Callable[[Any, bytearray], None] = self._prove
         self._transport: asyncio.Transport | None = None
-        self._known = False
+        self._known, self._stranger = False, True
+        self._timer = asyncio.get_running_loop().call_later(UNPROVED, self._refuse, "did not say who he is")
+        listener.strangers += 1
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Greets, and gives the caller some seconds."""
-        self._transport = transport = cast(asyncio.Transport, transport)  # uvloop's own is of another class
-        self._listener.strangers += 1
-        uid = uid_of(transport.get_extra_info("socket"))
-        if self._listener.strangers > CALLERS or uid not in (None, os.getuid()):
-            self._refuse()
-            return
-        self._timer = asyncio.get_running_loop().call_later(UNPROVED, self._refuse)
+        """Greets."""
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's own is of another class
         self.send(Greet(PROTOCOL, self._nonce))
 
-    def _refuse(self) -> None:
-        self._listener.refused += 1
-        if self._transport:
+    def _refuse(self, why: str) -> None:
+        if self._transport and not self._transport.is_closing():
+            self._listener.refuses(why)
             self._transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -75,8 +142,8 @@ class _Caller(asyncio.BufferedProtocol):
         """Takes them."""
         try:
             found = self._reader.filled(nbytes)
-        except BadFrame:
-            self._refuse()
+        except BadFrame as error:
+            self._refuse(str(error))
             return
         if found:
             self._hear(*found)
@@ -84,29 +151,32 @@ class _Caller(asyncio.BufferedProtocol):
     def _prove(self, message: Any, body: bytearray) -> None:
         door = self._listener.door
         if not isinstance(message, Hello) or not door.is_proof(message.proof, self._nonce, message.epoch):
-            self._refuse()
+            self._refuse("he did not prove that he has read the door")
             return
-        self._timer.cancel()
+        self.gone()
         self._known, self._reader.body_limit = True, BODY_LIMIT
-        self._listener.strangers -= 1
         self._hear = self._pass_on
         self.send(Welcome(door.prove(message.nonce)))
         self._listener.supervisor.joined(self, message)
 
     def _pass_on(self, message: Any, body: bytearray) -> None:
         if isinstance(message, Hello):
-            self._refuse()
+            self._refuse("an engine said twice who it is")
             return
         self._listener.supervisor.heard(self, message, body)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The caller is gone."""
+        self.gone()
         if self._known:
             self._listener.supervisor.lost(self)
-        else:
+
+    def gone(self) -> None:
+        """This is no stranger any more: he has proved who he is, or has left."""
+        if self._stranger:
+            self._stranger = False
+            self._timer.cancel()
             self._listener.strangers -= 1
-            if hasattr(self, "_timer"):
-                self._timer.cancel()
 
     # ---- a link -----------------------------------------------------------------------------------------------------------------------
     def send(self, message: Message, body: Buffer = b"") -> None:

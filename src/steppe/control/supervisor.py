@@ -14,7 +14,7 @@ from typing import Any
 
 from steppe.control.dispatch import Dispatch
 from steppe.control.journal import Journal
-from steppe.control.life import Clock, Life, Link, Spawner
+from steppe.control.life import STARTING, Clock, Life, Link, Spawner
 from steppe.control.orders import Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
 from steppe.control.wire import (
@@ -52,12 +52,18 @@ class Supervisor:
         What was ordered.
     clock, spawner
         Handed in, so that a test can be them.
+    starting
+        Seconds until an engine must have called; None: a launcher may have it wait in a queue.
     """
 
-    def __init__(self, name: str, folder: Path, journal: Journal, clock: Clock, spawner: Spawner) -> None:
+    def __init__(
+        self, name: str, folder: Path, journal: Journal, clock: Clock, spawner: Spawner, starting: float | None = STARTING
+    ) -> None:
         self.name, self.folder, self.journal, self._clock = name, folder, journal, clock
         self.facts = journal.facts
-        self.life = Life(journal, clock, spawner, self)
+        self.turned_away = 0
+        """Callers at the engine's door who were not let in."""
+        self.life = Life(journal, clock, spawner, self, starting)
         self.questions = Questions(self)
         self.dispatch = Dispatch(journal, self.send, self._settle)
         self._settling: dict[int, list[Callable[[], None]]] = {}

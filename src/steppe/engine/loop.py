@@ -1,4 +1,5 @@
-"""The engine's process: one thread steps and does what is ordered, one listens and answers what is shown, one says that all is well.
+"""The engine's process: one thread steps and does what is ordered, one listens and answers what is shown, one says that all is well
+and ends the process when the first does not come back.
 
 server ──> listening thread ── questions ──> Stage.answer ── shown at the last boundary ──> server
                    │ orders, other questions
@@ -12,6 +13,7 @@ import fcntl
 import os
 import queue
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -156,7 +158,17 @@ class Engine:
     def _beat(self) -> None:
         while True:
             self._line.say(Busy(self._doing, LOADING) if self._doing else Beat(dict(self._positions)))
+            self._end_if_it_hangs()
             time.sleep(BEAT)
+
+    def _end_if_it_hangs(self) -> None:
+        """All ranks end with this one; the server starts others, which begin at the last durable state."""
+        wrong = self._stage.watch.overdue(LOADING if self._doing else 0.0) if self._stage else ""
+        if wrong:
+            sys.stderr.write(f"{self._stage.watch.stack() if self._stage else ''}steppe: {wrong}\n")
+            sys.stderr.flush()
+            self._line.say(News(0, "warning", wrong))
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Lock:

@@ -166,6 +166,9 @@ class EngineSection(Section):
     )
     on_bad_cell: Literal["stop", "freeze"] = Field(default="stop", description="What happens when a cell leaves its limits.")
     write_behind: bool = Field(default=True, description="Results and checkpoints are written in a thread; false: steps wait for them.")
+    step_limit: Annotated[float, Field(ge=1)] = Field(
+        default=30.0, description="Seconds that a step of a served run may take; then its engine hangs, and another one is started."
+    )
 
 
 class RunFile(Section):

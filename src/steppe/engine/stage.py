@@ -20,6 +20,7 @@ from steppe.engine.facts import facts_of
 from steppe.engine.looks import Answer, Looks
 from steppe.engine.plan import Plan
 from steppe.engine.uploads import read_cells, read_values
+from steppe.engine.watch import Watch
 from steppe.errors import BadCellError, Failure, Mistake, RequestError, SteppeError, UnknownNameError, nearest
 from steppe.failpoint import reach
 from steppe.io import Checkpoint
@@ -64,6 +65,7 @@ class Stage:
         self, folder: Path, plan: Plan, crew: Crew | None = None, say: Callable[[str, str], None] = lambda kind, text: None
     ) -> None:
         self.plan, self.crew, self._path, self._say = plan, crew or Crew(), folder, say
+        self.watch = Watch(plan.run.engine.step_limit)
         self._looks = Looks(folder, plan, self.crew.world.size)
         self._pace = 0.0  # seconds that a step of one branch takes
         self._latest: deque[float] = deque(maxlen=2)  # the same of the last pieces; in the first a kernel is loaded
@@ -98,9 +100,10 @@ class Stage:
             There are checkpoints, and none is whole.
         """
         before = self._branches.live.get(branch)
-        on = self._branches.load(branch, [Leg(*leg) for leg in path], int(PATIENCE / self._pace) if self._pace else 0)
-        if on is not before:
-            self._show(on)
+        with self.watch.at(f"loading branch {branch}"):
+            on = self._branches.load(branch, [Leg(*leg) for leg in path], int(PATIENCE / self._pace) if self._pace else 0)
+            if on is not before:
+                self._show(on)
         return on.position
 
     def position(self, branch: int) -> Position:
@@ -142,6 +145,10 @@ class Stage:
             The forcing is damaged, or results cannot be written: so it is with all of them.
         """
         group = [self._branch(number) for number in branches]
+        with self.watch.at(f"step {group[0].position.step + 1}", len(group)):
+            self._advance(group, until, looked)
+
+    def _advance(self, group: Sequence[Branch], until: int, looked: bool) -> None:
         start = group[0].position.step
         stop = self._stop(start, min(until, self.plan.steps), len(group), looked)
         if stop <= start:
@@ -221,7 +228,10 @@ class Stage:
         Failure
             The action came late, or what was uploaded cannot be read.
         """
-        on = self._branch(branch)
+        with self.watch.at(f"command {seq}"):
+            return self._applied(self._branch(branch), seq, kind, arguments)
+
+    def _applied(self, on: Branch, seq: int, kind: str, arguments: Mapping[str, Any]) -> Outcome:
         if seq <= on.position.seq:
             raise Failure(f"Action {seq} came after {on.position.seq} was applied at step {on.position.step}. This is a defect of Steppe.")
         ok, detail = True, {}
@@ -260,10 +270,11 @@ class Stage:
             It cannot be written; the one before is safe.
         """
         on = self._branch(branch)
-        self._branches.settle(on)
-        found = on.save()
-        if pin:
-            Checkpoint.pin(on.settled.folder.checkpoints / found.name)
+        with self.watch.at(f"a checkpoint of branch {branch}"):
+            self._branches.settle(on)
+            found = on.save()
+            if pin:
+                Checkpoint.pin(on.settled.folder.checkpoints / found.name)
         return found
 
     # ---- what people see ------------------------------------------------------------------------------------------------------------
@@ -275,7 +286,8 @@ class Stage:
         Mistake
             What is asked for does not exist, or not yet.
         """
-        return self._looks.get(self._branch(branch), request)
+        with self.watch.at("an answer"):
+            return self._looks.get(self._branch(branch), request)
 
     def answer(self, branch: int, request: Mapping[str, Any]) -> Answer | None:
         """An answer from what is shown; by the speaker, at any moment. None: only the stepper can give it.

@@ -17,7 +17,7 @@ import uvloop
 from steppe.api import ROLES
 from steppe.control import Journal
 from steppe.control.launch import Launcher
-from steppe.control.life import MISTAKE
+from steppe.control.life import MISTAKE, STARTING
 from steppe.control.listen import Listener, LoopClock
 from steppe.control.supervisor import Supervisor
 from steppe.errors import FolderError, Mistake
@@ -97,6 +97,8 @@ def serve_run(
     launcher: str = "",
     durable: bool = False,
     keep_engine: bool = False,
+    engine_bind: str = "",
+    plain_engine_link: bool = False,
     hosts: Sequence[str] = (),
     where: Mapping[str, Any],
 ) -> None:
@@ -116,6 +118,10 @@ def serve_run(
         Whether orders survive the loss of power.
     keep_engine
         Whether the engine goes on after the server.
+    engine_bind
+        Address of this machine at which an engine on another one finds the server; "": the engine is on this one.
+    plain_engine_link
+        Whether the link to it is not sealed.
     hosts
         Names of the server beside localhost.
     where
@@ -134,7 +140,10 @@ def serve_run(
         journal = Journal(folder / "journal.sqlite", durable)
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(_serve(folder, journal, tokens, tell, launcher, keep_engine, hosts, dict(where)))
+                starting = None if launcher else STARTING
+                supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, launcher), starting)
+                listener = Listener(folder, supervisor, engine_bind, sealed=not plain_engine_link)
+                runner.run(_serve(supervisor, listener, tokens, tell, keep_engine, hosts, dict(where)))
         finally:
             journal.close()
 
@@ -148,20 +157,17 @@ class _Http(uvicorn.Server):
 
 
 async def _serve(
-    folder: Path,
-    journal: Journal,
+    supervisor: Supervisor,
+    listener: Listener,
     tokens: Tokens,
     tell: Callable[[str], object],
-    launcher: str,
     keep_engine: bool,
     hosts: Sequence[str],
     where: dict[str, Any],
 ) -> None:
-    loop, asked = asyncio.get_running_loop(), asyncio.Event()
+    loop, asked, folder = asyncio.get_running_loop(), asyncio.Event(), supervisor.folder
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, asked.set)
-    supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, launcher))
-    listener = Listener(folder, supervisor)
     await listener.open()
     near = "uds" in where or where["host"] in (*LOCAL, "::1")
     server = application({folder.name: supervisor}, tokens.access(), Limits.near() if near else Limits(), (*LOCAL, *hosts))

@@ -22,6 +22,11 @@ class Supervisor(Protocol):
         """What the run is: model, variables, clock, steps; None before its first engine was ready."""
         ...
 
+    @property
+    def turned_away(self) -> int:
+        """Callers at the engine's door who were not let in."""
+        ...
+
     def info(self) -> dict[str, Any]:
         """The run as it is now, from memory."""
         ...

@@ -29,11 +29,14 @@ async def metrics(asked: Asked) -> Reply:
     """GET metrics."""
     scenarios: dict[str, float] = {}
     states: dict[str, float] = {}
+    refused: dict[str, float] = {}
     for name, run in asked.house.runs.items():
         info = run.info()
+        refused[f'run="{name}"'] = run.turned_away
         states[f'run="{name}",state="{info["state"]}"'] = 1
         scenarios |= {f'run="{name}",scenario="{each["name"]}"': each["step"] for each in info["scenarios"]}
     more = {"steppe_run_state": ("gauge", states), "steppe_step": ("gauge", scenarios)}
+    more["steppe_engine_callers_refused_total"] = ("counter", refused)
     return Reply(200, asked.house.metrics.text(more).encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -1,0 +1,30 @@
+"""What is noticed of a thread that does not come back."""
+
+import threading
+import time
+
+from steppe.engine.watch import Watch
+
+
+def test_who_takes_longer_than_is_allowed_is_overdue_and_its_place_is_known():
+    watch, begun, end = Watch(0.05), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        with watch.at("step 7", 2):
+            begun.set()
+            end.wait()
+
+    hanging = threading.Thread(target=hang)
+    assert watch.overdue() == ""
+    hanging.start()
+    begun.wait()
+    begin = time.monotonic()
+    while not (said := watch.overdue()):
+        assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin > 0.08, "two branches may take twice as long as one"
+    assert "at step 7 for 0.1" in said
+    assert "in hang" in watch.stack()
+    assert watch.overdue(at_least=60) == "", "it compiles"
+    end.set()
+    hanging.join()
+    assert watch.overdue() == ""
