@@ -18,7 +18,7 @@ from steppe.engine.branch import Branch, saved
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
-from steppe.engine.ring import Entry, Ring
+from steppe.engine.ring import BEGINNING, Entry, Ring
 from steppe.errors import DamagedError, Failure
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
@@ -69,8 +69,7 @@ class Branches:
             self._forget(self.ring.forget(number, end))
             self._forget_beyond(number, end)
             entry = self.ring.best(path, patience)
-            durable = self._durable(path)
-            if durable and (entry is None or entry.position < _at(durable[1])):
+            if durable := self._durable(path, entry.position if entry else BEGINNING):
                 branch = self._from_checkpoint(number, path, *durable)
             elif entry and (number != FIRST or entry.position > (0, 0)):  # which may have been made by others
                 branch = self._from_entry(number, path, entry)
@@ -82,13 +81,16 @@ class Branches:
                 self.remember(branch)
         return self.live[number]
 
-    def _durable(self, path: Sequence[Leg]) -> tuple[int, Checkpoint] | None:
-        """The nearest checkpoint on the disk before the end of a path, and the branch that it is of."""
+    def _durable(self, path: Sequence[Leg], known: Position) -> tuple[int, Checkpoint] | None:
+        """The nearest checkpoint on the disk before the end of a path, and the branch that it is of; None when `known` is as near."""
         for leg in reversed(path):
             folder, limit = self._folder_of(leg.branch) / "checkpoints", Position(leg.step, leg.seq)
+            if limit <= known:
+                return None
             if folder.is_dir():
                 try:
-                    found = Checkpoint.newest(folder, self._plan.identity, self._warn, partial(_is_within, limit))
+                    steps = range(max(known.step, 0), limit.step + 1)
+                    found = Checkpoint.newest(folder, self._plan.identity, self._warn, partial(_is_within, known, limit), steps)
                 except DamagedError as error:
                     self._warn(f"{error} An earlier state is taken.")
                     continue
@@ -255,8 +257,8 @@ class Branches:
         self._say("warning", text)
 
 
-def _is_within(limit: Position, checkpoint: Checkpoint) -> bool:
-    return _at(checkpoint) <= limit
+def _is_within(known: Position, limit: Position, checkpoint: Checkpoint) -> bool:
+    return known < _at(checkpoint) <= limit
 
 
 def _at(checkpoint: Checkpoint) -> Position:

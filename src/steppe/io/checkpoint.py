@@ -10,7 +10,7 @@ first cell, so the bytes do not depend on the number of ranks, and any number of
 
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -167,8 +167,11 @@ class Checkpoint:
         identity: Mapping[str, str],
         say: Callable[[str], None],
         within: Callable[["Checkpoint"], bool] = lambda checkpoint: True,
+        steps: Container[int] | None = None,
     ) -> "Checkpoint | None":
         """The newest checkpoint that is whole, of those that are `within` what is wanted, or None where there is none.
+
+        steps: those of other steps are not opened; None: all are.
 
         A damaged one is passed over, and `say` is told its name. Left-overs of a killed writer are removed: only the holder of the
         run folder may call this.
@@ -183,7 +186,7 @@ class Checkpoint:
         with writing(folder):
             for left_over in folder.glob("*.tmp"):
                 shutil.rmtree(left_over)
-        found, damaged = _found(folder), 0
+        found, damaged = [path for path in _found(folder) if steps is None or _key(path)[0] in steps], 0
         for path in found:
             try:
                 checkpoint = cls.open(path, identity)
