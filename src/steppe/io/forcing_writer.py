@@ -75,7 +75,7 @@ def chunk_layout(n_cells: int, rows: int, dtype: str) -> Layout:
         length *= 2
     tiles = min(max(1, SHARD_CELLS // width), -(-n_cells // width))
     shard = (length * -(-SHARD_STEPS // length), width * tiles)
-    return Layout((length, width), shard, dtype, "shuffle")
+    return Layout((length, width), shard, dtype, "shuffle", "lz4hc")
 
 
 class ForcingWriter:
