@@ -229,9 +229,9 @@ def main(hosts: int, part: int, sockets: bool) -> None:
     sockets
         Whether ranks can be roused by sockets.
     """
-    from steppe.comm import mpi, wake
+    from steppe.comm import layout, mpi, passing, wake
 
-    mpi.PART = part
+    layout.PART = mpi.PART = passing.PART = part
     if not sockets:
         wake.Wake._bind = lambda self: False
     launch = find_launch()

@@ -1,13 +1,7 @@
-"""The world of ranks that are processes, over MPI. The only file that calls it, with buffers only.
-
-Large messages go in parts, since MPI of older standards counts in 32 bits; the last part is always shorter than a whole one, so that a
-message of another length than awaited shows in every case.
-"""
+"""The world of ranks that are processes, over MPI. Buffers only."""
 
 import atexit
-import functools
 import itertools
-import math
 import os
 import sys
 import threading
@@ -15,22 +9,22 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from steppe.comm.fail import Whereabouts, fail
 from steppe.comm.launch import Launch, Library, check_pair, check_size, find_library
+from steppe.comm.layout import ABOUT, Layout, about, known_layout, layout_of, names
+from steppe.comm.passing import PART, Passing, Persistent
 from steppe.comm.wake import Wake
 from steppe.comm.world import Array, Messages, Operation, check_length, check_rank, check_summable, check_target
 from steppe.errors import Exit, Failure
 
-PART = 1 << 30  # [bytes]
 GATHER_TAG = 1_000  # of the parts of a large gather; tags above belong to this file
 NAP = 0.005  # [s] longest between two looks, where nobody can be roused
 SHORT_NAP = 0.001  # [s] the same, where others are about to come; a look takes a thirtieth of that
 LAST_WAIT = 10.0  # [s] for the end that another rank has set off
-ABOUT = 11  # numbers: 3, and the shape of an array of at most 8 dimensions
 MANY = 256  # messages under way, from which on those sent are looked after
 
 
@@ -107,30 +101,30 @@ class Mpi:
         self.size: int = comm.size
         self._wake = Wake(self, host)
 
-    def send(self, array: Array, to: int, tag: int = 0) -> "Passing":
+    def send(self, array: Array, to: int, tag: int = 0) -> Passing:
         """Starts to send a copy of `array`."""
         check_rank(to, self.size)
         copy = np.array(array, order="C")
         return self._pass("", copy, [self._comm.Isend(part, to, tag) for part in self._parts(copy)])
 
-    def receive(self, into: Array, source: int, tag: int = 0) -> "Passing":
+    def receive(self, into: Array, source: int, tag: int = 0) -> Passing:
         """Starts to fill `into`."""
         check_rank(source, self.size)
         check_target(into)
         what = f"from rank {source}, tag {tag}"
         return self._pass(what, into, [self._comm.Irecv(part, source, tag) for part in self._parts(into)])
 
-    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> "Persistent":
+    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Persistent:
         """Messages that the library prepares once."""
         for other, array in (*receives, *sends):
             check_rank(other, self.size)
             check_target(array)
-        comm, parts = self._comm, self._parts
-        incoming = [
-            Passing(self, f"from rank {source}, tag {tag}", into, [comm.Recv_init(part, source, tag) for part in parts(into)])
-            for source, into in receives
-        ]
-        outgoing = [Passing(self, "", array, [comm.Send_init(part, to, tag) for part in parts(array)]) for to, array in sends]
+
+        def prepared(what: str, array: Array, prepare: Callable[..., Any], other: int) -> Passing:
+            return Passing(self.rank, what, array, [prepare(part, other, tag) for part in self._parts(array)], self._end)
+
+        incoming = [prepared(f"from rank {source}, tag {tag}", into, self._comm.Recv_init, source) for source, into in receives]
+        outgoing = [prepared("", array, self._comm.Send_init, to) for to, array in sends]
         found = Persistent(incoming, outgoing, self._standing.discard)
         self._standing.add(found)
         return found
@@ -168,15 +162,15 @@ class Mpi:
         mine = array if array.flags.c_contiguous else np.array(array, order="C")
         layout = None
         if lengths is not None:
-            layout = _known_layout(mine.dtype, tuple(lengths))
+            layout = known_layout(mine.dtype, tuple(lengths))
             if self._fits(layout.longest):  # the way of every map: nothing is asked twice
                 whole = np.empty(layout.length, mine.dtype) if self.rank == root else None
                 self._comm.Gatherv([mine, self._mpi.BYTE], None if whole is None else [whole, layout.counts, self._mpi.BYTE], root)
                 return None if whole is None else [whole[span] for span in layout.spans]
         else:
             abouts = np.empty((self.size, ABOUT), np.int64) if self.rank == root else None
-            self._comm.Gather(_about(mine.dtype, mine.shape), abouts, root)
-            layout = None if abouts is None else _layout(abouts.tobytes())
+            self._comm.Gather(about(mine.dtype, mine.shape), abouts, root)
+            layout = None if abouts is None else layout_of(abouts.tobytes())
         late = None if self._fits(mine.nbytes) else self.send(mine, root, GATHER_TAG)
         part = [mine if late is None else mine.reshape(-1)[:0], self._mpi.BYTE]
         if self.rank != root or layout is None:
@@ -192,11 +186,11 @@ class Mpi:
         """Whether the parts of all ranks, were they of this size, would fit into one message."""
         return size * self.size <= PART
 
-    def _take(self, dtype: np.dtype[Any], layout: "_Layout", part: list[Any]) -> list[Array]:
+    def _take(self, dtype: np.dtype[Any], layout: Layout, part: list[Any]) -> list[Array]:
         """What the root of a gather does: arrays that fit come together, larger ones by themselves."""
         sizes, byte = layout.sizes, self._mpi.BYTE
         if layout.dtypes != {(dtype.kind, dtype.itemsize)}:
-            raise Failure(f"Rank {self.rank} gathers {dtype}, but others gave another dtype: {_names(layout.dtypes)} in all.")
+            raise Failure(f"Rank {self.rank} gathers {dtype}, but others gave another dtype: {names(layout.dtypes)} in all.")
         whole = np.empty(layout.length, dtype)
         found = [whole[span] for span in layout.spans]
         if self._fits(layout.longest):
@@ -292,8 +286,8 @@ class Mpi:
         flat = _bytes(array)
         return [[flat[begin : begin + PART], self._mpi.BYTE] for begin in range(0, flat.size + 1, PART)]
 
-    def _pass(self, what: str, array: Array, requests: list[Any]) -> "Passing":
-        passing = Passing(self, what, array, requests)
+    def _pass(self, what: str, array: Array, requests: list[Any]) -> Passing:
+        passing = Passing(self.rank, what, array, requests, self._end)
         if len(self._live) > MANY:
             for other in list(self._live.values()):
                 if not other.what:
@@ -301,161 +295,8 @@ class Mpi:
         self._live[id(passing)] = passing
         return passing
 
-    def end(self, passing: "Passing") -> None:
-        """Forgets a message that has passed."""
+    def _end(self, passing: Passing) -> None:
         self._live.pop(id(passing), None)
-
-
-class Passing:
-    """A message under way in its parts; `what` says where an awaited one comes from, and is empty for one that was sent."""
-
-    def __init__(self, world: Mpi, what: str, array: Array, requests: list[Any]) -> None:
-        from mpi4py import MPI
-
-        self._mpi = MPI
-        self._world = world
-        self._array = array
-        self._requests = requests
-        self._done = 0
-        self.what = what
-
-    def again(self) -> None:
-        """Passes what was prepared to be passed again."""
-        self._done = 0
-        for request in self._requests:
-            request.Start()
-
-    def free(self) -> None:
-        """Ends what was prepared."""
-        for request in self._requests:
-            request.Free()
-
-    def test(self) -> bool:
-        """True when it has passed."""
-        status = self._mpi.Status()
-        while self._done < len(self._requests):
-            try:
-                if not self._requests[self._done].Test(status):
-                    return False
-            except self._mpi.Exception as error:
-                raise self._wrong(error) from None
-            self._check(status)
-        return True
-
-    def wait(self) -> None:
-        """Returns when it has passed.
-
-        Raises
-        ------
-        Failure
-            It has another length than the buffer.
-        """
-        status = self._mpi.Status()
-        while self._done < len(self._requests):
-            try:
-                self._requests[self._done].Wait(status)
-            except self._mpi.Exception as error:
-                raise self._wrong(error) from None
-            self._check(status)
-
-    def _check(self, status: Any) -> None:
-        """Takes note of one part that has passed."""
-        expected = min(PART, self._array.nbytes - PART * self._done)
-        if self.what and status.Get_count(self._mpi.BYTE) != expected:
-            raise self._other_length(f"{PART * self._done + status.Get_count(self._mpi.BYTE):,} bytes")
-        self._done += 1
-        if self._done == len(self._requests):
-            self._world.end(self)
-
-    def _wrong(self, error: Any) -> Failure:
-        if self.what and error.Get_error_class() == self._mpi.ERR_TRUNCATE:
-            return self._other_length(f"more than {self._array.nbytes:,} bytes")
-        self._world.end(self)
-        return Failure(f"Rank {self._world.rank}: a message {self.what or 'to another rank'} failed: {error}.")
-
-    def _other_length(self, got: str) -> Failure:
-        self._world.end(self)
-        self._done = len(self._requests)
-        return Failure(
-            f"Rank {self._world.rank} got {got} {self.what}, expected {self._array.dtype} {self._array.shape}, "
-            f"{self._array.nbytes:,} bytes. Both sides must use the same plan."
-        )
-
-
-class Persistent:
-    """Messages that the library has prepared; `closed` is called with them when they end."""
-
-    def __init__(self, incoming: list[Passing], outgoing: list[Passing], closed: Callable[["Persistent"], None]) -> None:
-        self._incoming, self._outgoing, self._closed = incoming, outgoing, closed
-
-    def expect(self) -> None:
-        """Starts to fill."""
-        for passing in self._incoming:
-            passing.again()
-
-    def send(self) -> None:
-        """Starts to send."""
-        for passing in self._outgoing:
-            passing.again()
-
-    def test(self) -> bool:
-        """True when all has come and left."""
-        return all(passing.test() for passing in (*self._incoming, *self._outgoing))
-
-    def wait(self) -> None:
-        """Returns when all has come and left."""
-        for passing in (*self._incoming, *self._outgoing):
-            passing.wait()
-
-    def close(self) -> None:
-        """Gives back what the library has prepared."""
-        for passing in (*self._incoming, *self._outgoing):
-            passing.free()
-        self._incoming, self._outgoing = [], []
-        self._closed(self)
-
-
-class _Layout(NamedTuple):
-    """What the ranks give to a gather."""
-
-    dtypes: set[tuple[str, int]]  # kind, bytes
-    shapes: list[list[int]]
-    sizes: list[int]  # bytes
-    longest: int  # bytes
-    counts: Array  # bytes, as MPI takes them
-    spans: list[slice]  # elements
-    length: int
-    flat: bool
-
-
-@functools.lru_cache(16)
-def _about(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """What a rank tells of what it gives: kind and bytes of the dtype, dimensions, shape."""
-    found = np.zeros(ABOUT, np.int64)
-    found[:3] = ord(dtype.kind), dtype.itemsize, len(shape)
-    found[3 : 3 + len(shape)] = shape
-    return found
-
-
-@functools.lru_cache(16)
-def _layout(abouts: bytes) -> _Layout:
-    rows = np.frombuffer(abouts, np.int64).reshape(-1, ABOUT).tolist()
-    shapes = [row[3 : 3 + row[2]] for row in rows]
-    lengths = [math.prod(shape) for shape in shapes]
-    sizes = [length * row[1] for length, row in zip(lengths, rows, strict=True)]
-    spans = [slice(end - length, end) for length, end in zip(lengths, itertools.accumulate(lengths), strict=True)]
-    dtypes = {(chr(kind), itemsize) for kind, itemsize, *_ in rows}
-    counts = np.array(np.minimum(sizes, PART), np.int32)  # not needed where they are more
-    return _Layout(dtypes, shapes, sizes, max(sizes), counts, spans, sum(lengths), all(len(shape) == 1 for shape in shapes))
-
-
-@functools.lru_cache(16)
-def _known_layout(dtype: np.dtype[Any], lengths: tuple[int, ...]) -> _Layout:
-    return _layout(b"".join(_about(dtype, (length,)).tobytes() for length in lengths))
-
-
-def _names(dtypes: set[tuple[str, int]]) -> str:
-    return ", ".join(sorted(f"{kind}{itemsize}" for kind, itemsize in dtypes))
 
 
 def _bytes(array: Array) -> Array:
