@@ -124,7 +124,8 @@ def test_the_whole_run_file_that_is_shown_is_the_same_run(call, here):
     assert (code, wrong) == (Exit.DONE, "")
     assert not (here / "out").exists()
     found = tomllib.loads(shown)
-    assert found["engine"] == {"threads": 3, "dtype": "float32", "checkpoint": "auto", "on_bad_cell": "stop", "write_behind": True}
+    engine = {"threads": 3, "dtype": "float32", "checkpoint": "auto", "on_bad_cell": "stop", "write_behind": True, "writers": "private"}
+    assert found["engine"] == engine
     assert found["output"]["precision"] == "exact"
     assert found["grid"] == {"file": str(here / "mask.zarr")}
     (here / "sub").mkdir()
