@@ -20,7 +20,7 @@ from steppe.io.axis import Axis
 from steppe.io.forcing_store import Constant, ForcingStore, Stored
 from steppe.io.pack_file import PackFile, open_fastest
 from steppe.io.shard_file import Bytes, Place, ShardFile
-from steppe.kernels.bitpack import unpack
+from steppe.kernels.bitpack import unpack_at
 from steppe.packed import MISSING
 
 SLAB_DAYS = 64  # when nothing is daily
@@ -49,6 +49,7 @@ class _Record(NamedTuple):
     file: ShardFile | PackFile
     row: int
     data: Bytes | None  # None: it is where its rows belong already
+    address: int  # of data
 
 
 class Memory:
@@ -56,6 +57,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._bytes, self._used = np.empty(0, np.uint8), 0
+        self._address = self.last = 0  # of all, and of what was asked for last
 
     def clear(self) -> None:
         """What it holds is not needed any more."""
@@ -66,6 +68,8 @@ class Memory:
         first, self._used = self._used, self._used + length
         if self._used > len(self._bytes):
             self._bytes = np.empty(-(-self._used // GRAIN) * GRAIN, np.uint8)  # records in the old one keep it until they are decoded
+            self._address = self._bytes.ctypes.data
+        self.last = self._address + first
         return self._bytes[first : self._used]
 
     @property
@@ -83,6 +87,7 @@ class Room:
 
     def __init__(self, values: NDArray[Any], height: int, memory: Memory, some: slice = ALL) -> None:
         self._values, self._height, self.some = values, height, some
+        self._address = int(values.ctypes.data)
         self.rows: NDArray[Any] = values.reshape(height, -1)
         self.memory = memory
         self.records: list[list[_Record]] = []  # of each variable
@@ -92,6 +97,10 @@ class Room:
         self.rows = self._values[: self._height * cells].reshape(self._height, cells)
         self.records = []
         self.memory.clear()
+
+    def address(self, row: int) -> int:
+        """Where a row of the tile lies."""
+        return self._address + row * int(self.rows.strides[0])
 
     def place(self, base: int, rows: int) -> Place:
         """Where a plain record is read to: some rows of the tile."""
@@ -213,7 +222,7 @@ class Slabs:
                     in_place = whole and source.daily and file.plain
                     data = file.read(i, j, room.place(source.base, self.length) if in_place else room.memory, at_once)
                     total += len(data)
-                    records.append(_Record(file, row, None if in_place else data))
+                    records.append(_Record(file, row, None if in_place else data, room.memory.last))
                 except DamagedError as error:
                     raise self.store.named(error, source.stored.name, row) from None
             room.records.append(records)
@@ -230,30 +239,29 @@ class Slabs:
         cells = self.cells[tile]
         first = cells.start % self._width
         part, whole = slice(first, first + len(cells)), len(cells) == self._width
-        in_bits: defaultdict[tuple[int, ...], list[tuple[Bytes, NDArray[Any]]]] = defaultdict(list)
+        in_bits: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         beside: list[tuple[_Source, range, NDArray[Any]]] = []
         scratch = self._scratch()
         for source, records, (_, wanted) in zip(self._sources[room.some], room.records, self._needs(slab)[room.some], strict=True):
             rows, width = source.stored.layout.chunk
             if whole and source.daily:  # a chunk lies in the rows as it does in the store
-                held = room.rows[source.base : source.base + rows]
+                held, address = room.rows[source.base : source.base + rows], room.address(source.base)
             else:
                 held = scratch(len(records) * rows * width * self.dtype.itemsize).view(self.dtype).reshape(-1, width)
-                begin = records[0].row * rows
+                begin, address = records[0].row * rows, held.ctypes.data
                 beside.append((source, wanted, held[wanted.start - begin : wanted.stop - begin, part]))
-            for k, (file, row, data) in enumerate(records):
-                out = held[k * rows : (k + 1) * rows]
+            for k, (file, row, data, packed) in enumerate(records):
                 if data is None:
                     continue
                 if file.in_bits:
-                    in_bits[out.shape].append((data, out))
+                    in_bits[rows, width] += packed, address + k * rows * width * self.dtype.itemsize
                     continue
                 try:
-                    file.decode(data, out)
+                    file.decode(data, held[k * rows : (k + 1) * rows])
                 except DamagedError as error:
                     raise self.store.named(error, source.stored.name, row) from None
-        for tables in in_bits.values():
-            unpack(tables)  # many at once: a call takes as long as reading a record
+        for shape, places in in_bits.items():
+            unpack_at(places, shape)  # many at once: a call takes as long as reading a record
         for source, wanted, raw in beside:
             if source.mean:
                 raw = _means(raw, source.axis, source.axis.rows_of(self._span(slab)), wanted.start + source.axis.first)
