@@ -1,5 +1,6 @@
 """What writing costs: results behind the run, shards, checkpoints, and somebody who looks meanwhile."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -15,7 +16,7 @@ from numcodecs import blosc
 
 from benchmarks.figures import Figure
 from benchmarks.machine import is_idle
-from benchmarks.queensland import FOLDER, run_file
+from benchmarks.queensland import FOLDER, STEPPE, run_file
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, output, pinned, ratio
 from steppe.engine import Plan, Simulation, read_run_file
 from steppe.engine.intervals import edges
@@ -29,6 +30,7 @@ from steppe.io.output_array import bitround
 from steppe.io.shard import CODECS, FILTERS, Layout, write_shard
 
 VARIABLES = ["growth", "soil_water_index", "total_standing_dry_matter"]
+RANKS = 3
 STATE = (30, 280_000)  # fields and cells of Australia on 0.05 degree, float64
 
 
@@ -103,20 +105,47 @@ def behind(years: int, rounds: int, idle: bool) -> list[Figure]:
 
 
 def strategies(years: int, rounds: int) -> list[Figure]:
-    """By name. With one process `gather` and `aggregate:k` are `private`: whoever holds a tile writes it."""
-    stalls: dict[str, list[float]] = {}
+    """By name, on some ranks of this machine: who writes, and whether steps wait for it. The bytes are the same."""
+    folder, stalls, bytes_of = FOLDER / f"daily-{years}-ranks", dict[str, list[float]](), dict[str, str]()
 
-    def run(name: str, behind: str) -> float:
-        seconds, stall = written(time.perf_counter, years, write_behind=behind)
-        stalls.setdefault(name, []).append(stall)
-        return seconds
+    def run(writers: str, behind: str) -> float:
+        keys = {
+            "output.variables": json.dumps(VARIABLES),
+            "output.every": '"1 day"',
+            "engine.writers": json.dumps(writers),
+            "engine.write_behind": behind,
+        }
+        changes = [part for key, value in keys.items() for part in ("--set", f"{key}={value}")]
+        command = [STEPPE, "run", str(run_file(years)), "--fresh", "--json", "--ranks", str(RANKS), "--output", str(folder), *changes]
+        found = json.loads(output(command))
+        name = f"{writers}, {behind}"
+        stalls.setdefault(name, []).append(found["stall_out_seconds"])
+        bytes_of[name] = _digest(folder / "output.zarr")
+        return float(found["seconds"])
 
-    names = {"private, async": "true", "private, sync": "false"}
-    samples = alternate({name: lambda name=name, behind=behind: run(name, behind) for name, behind in names.items()}, rounds)
+    names = {f"{who}, {behind}": (who, behind) for who in ("private", "aggregate:2", "gather") for behind in ("true", "false")}
+    samples = alternate({name: measured(run, *each) for name, each in names.items()}, rounds)
     return [
-        Figure(f"whole run, {name}", float(np.median(samples[name])), "s", note=f"{np.median(stalls[name]):.2f} s waiting", samples=samples)
-        for name in names
+        *(
+            Figure(
+                f"run on {RANKS} ranks, {writers}, {'async' if behind == 'true' else 'sync'}",
+                float(np.median(samples[name])),
+                "s",
+                note=f"{np.median(stalls[name]):.2f} s waiting",
+                samples=samples,
+            )
+            for name, (writers, behind) in names.items()
+        ),
+        Figure("strategies that wrote other bytes", len(set(bytes_of.values())) - 1, at_most=0),
     ]
+
+
+def _digest(folder: Path) -> str:
+    """Of all files with their names."""
+    found = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        found.update(str(path.relative_to(folder)).encode() + path.read_bytes())
+    return found.hexdigest()
 
 
 def looked_at(years: int, rounds: int, idle: bool) -> list[Figure]:

@@ -67,6 +67,32 @@ def test_many_checkpoints_and_no_thread_for_writing_are_the_same_run(wide_scenar
     assert digest(wide_scenario.parent / "out") == uninterrupted
 
 
+@pytest.mark.parametrize("ranks", [1, 3, 7])
+@pytest.mark.parametrize("writers", ["gather", "aggregate:2", "aggregate:9"])
+def test_whoever_writes_the_bytes_are_the_same(wide_scenario, uninterrupted, ranks, writers):
+    def begin(simulation: Simulation) -> None:
+        simulation.step(137)
+        simulation.checkpoint()
+
+    on_ranks(ranks, wide_scenario, begin, engine__writers=f'"{writers}"')
+    on_ranks(4, wide_scenario, lambda simulation: simulation.run())
+    assert digest(wide_scenario.parent / "out") == uninterrupted
+
+
+@pytest.mark.parametrize(("writers", "count"), [("private", 3), ("aggregate:2", 2), ("gather", 1)])
+def test_as_many_ranks_write_as_are_asked_for(wide_scenario, monkeypatch, writers, count):
+    writing: Counter[str] = Counter()
+    write = output_array.write_shard
+
+    def noted(*arguments: Any, **more: Any) -> Path:
+        writing[threading.current_thread().name] += 1
+        return write(*arguments, **more)
+
+    monkeypatch.setattr(output_array, "write_shard", noted)
+    on_ranks(3, wide_scenario, lambda simulation: simulation.run(), engine__writers=f'"{writers}"', engine__write_behind="false")
+    assert len(writing) == count, writing
+
+
 @pytest.mark.parametrize("spread", ["own", "node", "readers:1", "readers:2", "broadcast"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_shares_cut_anew_at_any_moment_are_the_same_run(wide_scenario, uninterrupted, spread, seed):

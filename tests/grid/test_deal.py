@@ -22,16 +22,17 @@ def shares(draw: st.DrawFn) -> list[Cells]:
 
 
 @settings(max_examples=60)
-@given(shares())
-def test_parts_of_all_ranks_make_up_every_tile_once_and_come_to_its_writer(cells):
+@given(shares(), st.integers(1, 10))
+def test_parts_of_all_ranks_make_up_every_tile_once_and_come_to_its_writer(cells, per_writer):
     n_cells = sum(len(each) for each in cells)
-    deals = [Deal(n_cells, rank, cells) for rank in range(len(cells))]
+    deals = [Deal(n_cells, rank, cells, per_writer) for rank in range(len(cells))]
     written = {tile.tile: (deal.rank, tile) for deal in deals for tile in deal.written}
     assert sorted(written) == list(range(len(tiles(n_cells))))
     assert sum(len(deal.written) for deal in deals) == len(written)
     for number, tile in enumerate(tiles(n_cells)):
         rank, found = written[number]
-        assert tile.start in list(cells[rank])
+        assert rank % per_writer == 0
+        assert any(tile.start in list(served) for served in cells[rank : rank + per_writer])
         whole = np.full(found.width, -1)
         for deal in deals:
             for held in deal.held:

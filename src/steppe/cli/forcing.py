@@ -93,7 +93,7 @@ def pack(
 def archive(store: Path, target: Path, /, *, quiet: bool = False) -> None:
     """Make a small copy of a forcing store, for keeping.
 
-    The same values under a slower codec (zstd): a third to a half smaller, read three times slower. Runs take it like any forcing store,
+    The same values under a slower codec (zstd): a quarter smaller, read three times slower. Runs take it like any forcing store,
     and after `steppe forcing pack` as fast as any; a run that was begun on the one store does not go on with the other.
 
     Examples:

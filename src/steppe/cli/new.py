@@ -66,6 +66,7 @@ region = "all"                             # or a box, a polygon, a cell, or a l
 # dtype = "float32"                        # or "float64"
 # checkpoint = "auto"                      # or "90 days", "none"
 # on_bad_cell = "stop"                     # or "freeze"
+# writers = "private"                      # of many ranks, which write: all; "aggregate:4": one of every four; "gather": the first
 """
 
 

@@ -211,15 +211,17 @@ class Plan:
         """
         world = world or Serial()
         needs, ranks = self.model.needs, range(world.size)
+        strategy, _, number = self.run.engine.writers.partition(":")
+        per_writer = world.size if strategy == "gather" else int(number or 1)
         if needs.unit == "cells":
             partition = Partition(tuple(bounds)) if bounds else Partition.cells(self.grid, world.size)
             shares = [partition.owned(rank) for rank in ranks]
-            deal = Deal(self.grid.n_cells, world.rank, [share.cells for share in shares])
+            deal = Deal(self.grid.n_cells, world.rank, [share.cells for share in shares], per_writer)
             return shares[world.rank], BoxReach(world, None, total), deal
         if not isinstance(self.grid, Raster):
             raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
         boxes = Partition.boxes(self.grid, world.size, needs.halo or {}, needs.edges)
-        deal = Deal(self.grid.n_cells, world.rank, [boxes.cells(rank) for rank in ranks])
+        deal = Deal(self.grid.n_cells, world.rank, [boxes.cells(rank) for rank in ranks], per_writer)
         return boxes[world.rank], BoxReach(world, boxes[world.rank], total), deal
 
     @property

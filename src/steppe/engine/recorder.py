@@ -12,7 +12,7 @@ from steppe.models import Records
 PIECE = 64  # steps: what a run advances at once at least, and the slots of an accumulator at most
 AT_ONCE = 4 * PIECE  # steps: what threads compute before they meet, where there are not too many slots
 OPERATION = {"mean": "sum", "sum": "sum", "min": "min", "max": "max", "last": "last"}
-START = {"sum": 0.0, "min": np.inf, "max": -np.inf, "last": np.nan}
+START = {"sum": 0.0, "min": np.inf, "max": -np.inf}
 
 Deliver = Callable[[int, NDArray[np.float64]], None]  # first record, values (records, cells)
 
@@ -31,6 +31,11 @@ class Reduction:
     deliver: list[Deliver] = field(default_factory=list)
     carried: NDArray[np.float64] | None = None
     buffer: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+
+    @property
+    def operation(self) -> str:
+        """What a step does to the slot of its interval: where each has one of its own, it is the value whatever the method."""
+        return "last" if int(np.diff(self.edges).max()) == 1 else OPERATION[self.method]
 
     def slots(self, steps: range) -> NDArray[np.int64]:
         """The interval of each step."""
@@ -66,14 +71,15 @@ class Recorder:
         self._open = []
         for reduction in self._reductions:
             intervals = reduction.slots(steps)
-            first, operation = int(intervals[0]), OPERATION[reduction.method]
+            first, operation = int(intervals[0]), reduction.operation
             slots = int(intervals[-1]) - first + 1
             if len(reduction.buffer) <= slots:
                 # Filled, so that a process has from the beginning the memory that is announced, however long its pieces become.
                 reduction.buffer = np.full((max(slots, self._most_slots(reduction)) + 1, self._cells), np.nan)
             values = reduction.buffer[:slots]
-            values[0] = START[operation] if reduction.carried is None else reduction.carried
-            values[1:] = START[operation]
+            if operation != "last":  # which asks for no value before
+                values[1:] = START[operation]
+                values[0] = START[operation] if reduction.carried is None else reduction.carried
             record = Records(reduction.variable, operation, (intervals - first).astype(np.int32), values)
             self._open.append((reduction, first, record))
         return [record for _, _, record in self._open]

@@ -23,6 +23,7 @@ EXAMPLES = {
     "checkpoint": '"auto", "none" or "90 days"',
     "spread": '"auto", "own", "node", "readers:2" or "broadcast"',
     "name": '"daily": it names a folder',
+    "writers": '"private", "gather" or "aggregate:4"',
 }
 Region = Any  # a name or a table; the grid says what is wrong with it
 Precision = Literal["exact", "12 bits"]
@@ -168,6 +169,9 @@ class EngineSection(Section):
     write_behind: bool = Field(default=True, description="Results and checkpoints are written in a thread; false: steps wait for them.")
     step_limit: Annotated[float, Field(ge=1)] = Field(
         default=30.0, description="Seconds that a step of a served run may take; then its engine hangs, and another one is started."
+    )
+    writers: Annotated[str, StringConstraints(pattern=r"^(private|gather|aggregate:[1-9]\d*)$")] = Field(
+        default="private", description="Which ranks write: private: all; gather: the first; aggregate:4: one of every four."
     )
 
 

@@ -4,7 +4,8 @@
     cells of    |  rank 0  |   rank 1   |     rank 2      |
     written by     rank 0       rank 1       rank 2            the rank that has a tile's first cell; the others bring it their part
 
-So a file is written by one rank, and a rank receives no more than the tiles that it writes.
+So a file is written by one rank, and a rank receives no more than the tiles that it writes. Where a file system takes few writers
+better than many, the first of every `per_writer` ranks writes for all of them.
 """
 
 from collections.abc import Sequence
@@ -42,12 +43,14 @@ class Written(NamedTuple):
 class Deal:
     """What one rank has of every tile, and what it writes.
 
-    cells: packed cells of each rank, ascending, each cell of `n_cells` with one rank.
+    cells: packed cells of each rank, ascending, each cell of `n_cells` with one rank. per_writer: ranks, one after the other, of which the
+    first writes what would be written by each.
     """
 
     n_cells: int
     rank: int
     cells: Sequence[Cells]
+    per_writer: int = 1
 
     @classmethod
     def alone(cls, n_cells: int) -> "Deal":
@@ -78,16 +81,18 @@ class Deal:
     def written(self) -> tuple[Written, ...]:
         """The tiles that this rank writes, in order."""
         found = []
+        served = self.cells[self.rank : self.rank + self.per_writer] if self.rank % self.per_writer == 0 else ()
         for number, tile in enumerate(tiles(self.n_cells)):
-            if _has(self.mine, tile.start):
+            if any(_has(cells, tile.start) for cells in served):
                 others = [(rank, cells, _inside(cells, tile)) for rank, cells in enumerate(self.cells) if rank != self.rank]
                 parts = ((rank, _columns(cells, inside, tile)) for rank, cells, inside in others if inside.start < inside.stop)
                 found.append(Written(number, len(tile), tuple(parts)))
         return tuple(found)
 
     def writer(self, tile: range) -> int:
-        """The rank that has the first cell of a tile."""
-        return next(rank for rank, cells in enumerate(self.cells) if _has(cells, tile.start))
+        """The rank that writes a tile."""
+        owner = next(rank for rank, cells in enumerate(self.cells) if _has(cells, tile.start))
+        return owner - owner % self.per_writer
 
 
 def _has(cells: Cells, cell: int) -> bool:

@@ -1,4 +1,4 @@
-"""A copy of a forcing store for keeping: the same chunks under zstd, a good third smaller and read three times slower.
+"""A copy of a forcing store for keeping: the same chunks under zstd, a quarter smaller and read three times slower.
 
 It is a forcing store like any other; a fast copy beside it (`steppe.io.pack_file`) makes it as fast.
 """

@@ -1,7 +1,7 @@
 """The derived cache of a forcing store: what its shards hold, made ready for reading fast. It may be removed at any moment.
 
     weather.zarr/pack/rain/0.1.sbp     of the shard rain/c/0/1:
-        magic, kind, chunk and chunks of the shard; size, time and digest of the shard | offset, length, CRC32C of each record | CRC32C
+        magic, kind, chunk and chunks of the shard; size, time and digest of the shard | offset, length, XXH3 of each record | CRC32C
         records: a chunk each, plain integers ("raw") or in few bits ("bits", `steppe.kernels.bitpack`)
 
 A raw record is read to where the kernel takes it: nothing is decoded. One in bits is a third as long and decoded at ten thousand million
@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 
 import google_crc32c
 import numpy as np
+import xxhash
 
 from steppe.errors import DamagedError
 from steppe.io.coordinates import write_group
@@ -28,9 +29,9 @@ from steppe.kernels import bitpack
 
 Kind = Literal["raw", "bits"]
 KINDS: tuple[Kind, ...] = ("raw", "bits")
-MAGIC = b"steppe01"
+MAGIC = b"steppe02"
 HEAD = struct.Struct("<8s5IQQ16s")  # magic, kind, chunk, chunks, size, time in ns and digest of the shard
-ENTRY = struct.Struct("<QII")  # offset, length, CRC32C of a record
+ENTRY = struct.Struct("<QQQ")  # offset, length, XXH3 of a record: verified at a third of the cost of CRC32C, which is a tenth of a scan
 
 
 class Source(NamedTuple):
@@ -63,7 +64,7 @@ class PackFile:
         self.kind = KINDS[kind]
         self.plain, self.in_bits = self.kind == "raw", self.kind == "bits"
         self.source = Source(size, time, digest)
-        self._entries = head[HEAD.size :].tobytes()
+        self._entries = [*ENTRY.iter_unpack(head[HEAD.size : -4].tobytes())]
         self._across = layout.chunks[1]
 
     def __del__(self) -> None:
@@ -80,17 +81,17 @@ class PackFile:
         BlockingIOError
             It is not in memory at once.
         """
-        offset, length, checksum = ENTRY.unpack_from(self._entries, ENTRY.size * (i * self._across + j))
+        offset, length, checksum = self._entries[i * self._across + j]
         into = place(length)
-        if read_at(self._file, self.path, offset, into, at_once) != length or google_crc32c.value(into) != checksum:
+        if read_at(self._file, self.path, offset, into, at_once) != length or xxhash.xxh3_64_intdigest(into.data) != checksum:
             raise DamagedError(f'"{self.path}" is damaged: record {i}, {j} has a wrong checksum. {ADVICE}')
         return into
 
     def is_good(self) -> bool:
         """Whether every record is what was written."""
         try:
-            for k in range(len(self._entries) // ENTRY.size):
-                if ENTRY.unpack_from(self._entries, ENTRY.size * k)[1]:
+            for k, (_, length, _) in enumerate(self._entries):
+                if length:
                     self.read(*divmod(k, self._across), new_memory)
         except DamagedError:
             return False
@@ -181,11 +182,11 @@ def write_pack(store: Path, stored: Stored, index: tuple[int, int], kind: Kind) 
     for i in range(layout.chunks[0]):
         for j in range(layout.chunks[1]):
             if file.entry(i, j)[0] == ABSENT:
-                entries.append(ENTRY.pack(offset, 0, 0))
+                entries.append(ENTRY.pack(offset, 0, xxhash.xxh3_64_intdigest(b"")))
                 continue
             file.decode(file.read(i, j, new_memory), values)
             record = values.tobytes() if kind == "raw" else bitpack.pack(values)
-            entries.append(ENTRY.pack(offset, len(record), google_crc32c.value(record)))
+            entries.append(ENTRY.pack(offset, len(record), xxhash.xxh3_64_intdigest(record)))
             records.append(record)
             offset += len(record)
     source = Source(found.st_size, found.st_mtime_ns, file.digest())

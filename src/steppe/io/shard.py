@@ -34,7 +34,7 @@ Array = NDArray[Any]
 
 FILTERS = {"shuffle": blosc.SHUFFLE, "bitshuffle": blosc.BITSHUFFLE}
 # What blosc compresses with, and how hard it tries: lz4 for what a run writes; lz4hc, which is lz4 to whoever reads, for what is written
-# once and read often: a third smaller, decoded faster, six times slower to write; zstd for what is kept and seldom read.
+# once and read often: a quarter smaller, decoded faster, six times slower to write; zstd for what is kept and seldom read.
 CODECS = {"lz4": 5, "lz4hc": 3, "zstd": 6}
 ABSENT = 2**64 - 1  # offset and length of a chunk that was never written; Zarr specification ZEP 2
 RESIDUE = 0x48674BC7  # CRC32C of any bytes followed by their own little-endian CRC32C; RFC 3720 B.4 names the polynomial

@@ -19,7 +19,7 @@ from steppe.io.axis import Axis
 from steppe.io.forcing_store import Constant, ForcingStore, Stored
 from steppe.io.pack_file import PackFile, open_fastest
 from steppe.io.shard_file import Bytes, Place, ShardFile
-from steppe.kernels.bitpack import unpack
+from steppe.kernels.bitpack import unpack_at
 from steppe.packed import MISSING
 
 SLAB_DAYS = 64  # when nothing is daily
@@ -48,9 +48,7 @@ class _Record(NamedTuple):
     file: ShardFile | PackFile
     row: int
     data: Bytes | None  # None: it is where its rows belong already
-
-
-_InBits = tuple[Bytes, NDArray[Any]]  # what was read, where its rows belong
+    address: int  # of data
 
 
 class Memory:
@@ -58,6 +56,8 @@ class Memory:
 
     def __init__(self) -> None:
         self._blocks: list[Bytes] = []
+        self._addresses: list[int] = []
+        self.last = 0  # address of what was asked for last
         self.clear()
 
     def clear(self) -> None:
@@ -70,7 +70,9 @@ class Memory:
             self._block, self._used = self._block + 1, 0
         if self._block == len(self._blocks):
             self._blocks.append(np.empty(max(length, BLOCK), np.uint8))
+            self._addresses.append(self._blocks[-1].ctypes.data)
         first, self._used = self._used, self._used + length
+        self.last = self._addresses[self._block] + first
         return self._blocks[self._block][first : self._used]
 
     @property
@@ -88,6 +90,7 @@ class Room:
 
     def __init__(self, values: NDArray[Any], height: int, memory: Memory, some: slice = ALL) -> None:
         self._values, self._height, self.some = values, height, some
+        self._address = int(values.ctypes.data)
         self.rows: NDArray[Any] = values.reshape(height, -1)
         self.memory = memory
         self.records: list[list[_Record]] = []  # of each variable
@@ -97,6 +100,10 @@ class Room:
         self.rows = self._values[: self._height * cells].reshape(self._height, cells)
         self.records = []
         self.memory.clear()
+
+    def address(self, row: int) -> int:
+        """Where a row of the tile lies."""
+        return self._address + row * int(self.rows.strides[0])
 
     def place(self, base: int, rows: int) -> Place:
         """Where a plain record is read to: some rows of the tile."""
@@ -224,7 +231,7 @@ class Slabs:
                     in_place = whole and source.daily and file.plain
                     data = file.read(i, j, room.place(source.base, self.length) if in_place else room.memory, at_once)
                     total += len(data)
-                    records.append(_Record(file, row, None if in_place else data))
+                    records.append(_Record(file, row, None if in_place else data, room.memory.last))
                 except DamagedError as error:
                     raise self.store.named(error, source.stored.name, row) from None
             room.records.append(records)
@@ -241,35 +248,37 @@ class Slabs:
         cells = self.cells[tile]
         first = cells.start % self._width
         part, whole = slice(first, first + len(cells)), len(cells) == self._width
-        in_bits: list[_InBits] = []
+        in_bits: list[int] = []
         for source, records, (_, wanted) in zip(self._sources[room.some], room.records, self._needs(slab)[room.some], strict=True):
             rows, width = source.stored.layout.chunk
             if whole and source.daily:  # a chunk lies in the rows as it does in the store
-                in_bits += self._decode_plain(source, records, room.rows[source.base : source.base + rows])
+                held = room.rows[source.base : source.base + rows]
+                in_bits += self._decode_plain(source, records, held, room.address(source.base))
                 continue
-            held = self._scratch()(len(records) * rows * width * self.dtype.itemsize).view(self.dtype).reshape(-1, width)
-            if coded := self._decode_plain(source, records, held):
-                unpack(coded)
+            scratch = self._scratch()
+            held = scratch(len(records) * rows * width * self.dtype.itemsize).view(self.dtype).reshape(-1, width)
+            if coded := self._decode_plain(source, records, held, scratch.last):
+                unpack_at(coded, (rows, width))
             begin = records[0].row * rows
             raw = held[wanted.start - begin : wanted.stop - begin, part]
             if source.mean:
                 raw = _means(raw, source.axis, source.axis.rows_of(self._span(slab)), wanted.start + source.axis.first)
             room.rows[source.base : source.base + len(raw)] = raw
         if in_bits:
-            unpack(in_bits)  # many at once: a call takes as long as reading a record
+            unpack_at(in_bits, (self.length, self._width))  # many at once: a call takes as long as reading a record
         for row, constant in self._constants:
             room.rows[row] = constant.raw[cells.start : cells.stop]
 
-    def _decode_plain(self, source: _Source, records: Sequence[_Record], held: NDArray[Any]) -> list[_InBits]:
-        """Decodes the chunks of some records, one below another, apart from those in bits: these, and where they belong."""
-        rows, in_bits = source.stored.layout.chunk[0], []
-        for k, (file, row, data) in enumerate(records):
-            out = held[k * rows : (k + 1) * rows]
+    def _decode_plain(self, source: _Source, records: Sequence[_Record], held: NDArray[Any], address: int) -> list[int]:
+        """Decodes the chunks of some records into `held`, one below another; where those in bits and their rows lie, for `unpack_at`."""
+        rows, width = source.stored.layout.chunk
+        in_bits: list[int] = []
+        for k, (file, row, data, packed) in enumerate(records):
             if data is not None and file.in_bits:
-                in_bits.append((data, out))
+                in_bits += packed, address + k * rows * width * self.dtype.itemsize
             elif data is not None:
                 try:
-                    file.decode(data, out)
+                    file.decode(data, held[k * rows : (k + 1) * rows])
                 except DamagedError as error:
                     raise self.store.named(error, source.stored.name, row) from None
         return in_bits

@@ -65,10 +65,14 @@ def unpack(tables: Sequence[tuple[NDArray[np.uint8], NDArray[np.int16]]]) -> Non
 
     What was packed is trusted: verify its checksum before.
     """
-    rows, columns = tables[0][1].shape
-    arrays: list[Any] = [array for table in tables for array in table]
-    addresses = np.array([ctypes.addressof(ctypes.c_char.from_buffer(array)) for array in arrays])
-    _compiled()(len(tables), rows * columns // BLOCK, columns // BLOCK, columns, addresses.ctypes.data)
+    unpack_at([array.ctypes.data for table in tables for array in table], tables[0][1].shape)
+
+
+def unpack_at(addresses: Sequence[int], shape: tuple[int, ...]) -> None:
+    """The same, given where they lie: packed, unpacked, packed, unpacked ... To ask each array takes as long as to read one from a file."""
+    rows, columns = shape
+    places = np.array(addresses)
+    _compiled()(len(places) // 2, rows * columns // BLOCK, columns // BLOCK, columns, places.ctypes.data)
 
 
 def _words(width: Any) -> Any:
