@@ -42,7 +42,6 @@ BRANCH = "id, name, parent, fork_step, fork_place, made_by, target, shown_step, 
 COMMAND = "seq, branch, place, key, who, role, kind, arguments, due, accepted_at, target, at_step, ended_step, outcome, detail"
 
 
-
 class Records:
     """The file of one run's journal.
 
