@@ -1,15 +1,18 @@
-"""A calibration through a server: back to the beginning, set, 30 days, ask; what that costs beyond the 30 days themselves.
+"""A calibration through a server: back to the beginning, set, 30 days; what that costs beyond the 30 days themselves.
 
-The run is Queensland; beside it the same 30 days in this process, in alternation. Rounds rest in between, so that none waits for the
-limit of orders a second.
+The run is Queensland. Beside it, in turn, the kernel alone: the same 30 days from the same state, with weather that is decoded already. The
+loop is written in both ways that a person has: each order waited for, and all ordered at once with the last one waited for. Rounds rest in
+between, so that none waits for the limit of orders a second.
 """
 
+import os
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -17,9 +20,10 @@ import steppe
 from benchmarks.figures import Figure, MissingPeer
 from benchmarks.queensland import FOLDER, STEPPE, run_file
 from steppe.client import Run
+from steppe.engine import Crew, Plan, read_run_file
 
 DAYS = 30
-ROUNDS, QUICK_ROUNDS = 20, 8  # with those that warm up they fit into the two years
+WARM, ROUNDS, QUICK_ROUNDS = 3, 40, 8
 REST = 0.15  # [s]
 SHOWN = "growth"
 VARIED = "stocking_rate"
@@ -44,41 +48,86 @@ def served() -> Iterator[Run]:
         process.wait(30)
 
 
+class Kernel:
+    """The days alone, in this process."""
+
+    def __init__(self, run: Path) -> None:
+        self._plan, self._crew = Plan.of(read_run_file(run)), Crew()
+        self._root = self._crew.begin(self._plan)
+        first = self._crew.begin(self._plan.again(), like=self._root)
+        self._crew.order(first, "open", output="", checkpoint="")
+        self._crew.order(first, "remember", entry=0)
+
+    def milliseconds(self, value: float) -> tuple[float, float]:
+        """Of `DAYS` from the beginning, with this value of what is varied: by the clock and of the processor."""
+        part = self._crew.begin(self._plan.again(), like=self._root)
+        self._crew.order(part, "recall", entry=0, output="")
+        self._crew.order(part, "set", name=VARIED, value=value, cells=None)
+        busy = time.thread_time()
+        taken = _milliseconds(lambda: self._crew.order(part, "step", start=0, stop=DAYS, looks=True, beside=[]))
+        busy = 1e3 * (time.thread_time() - busy)
+        self._crew.order(part, "close")
+        return taken, busy
+
+
 def figures(quick: bool) -> list[Figure]:
     """Milliseconds of each call, and of all beyond the kernel."""
-    calls: dict[str, Callable[[Run, int], object]] = {
-        "restart": lambda run, number: run.restart(),
-        "set": lambda run, number: run.set(VARIED, 0.1 + 0.001 * number),
-        f"step({DAYS})": lambda run, number: run.step(DAYS),
-        "ask": lambda run, number: run.get(SHOWN),
-    }
-    samples: dict[str, list[float]] = {name: [] for name in (*calls, "kernel", "info")}
-    for name in ("calibrate", "calibrate-alone"):
-        shutil.rmtree(FOLDER / name, ignore_errors=True)
-    with served() as run, steppe.Simulation(run_file(2), path=FOLDER / "calibrate-alone") as alone:
-        for number in range(3 + (QUICK_ROUNDS if quick else ROUNDS)):
-            taken = {name: _milliseconds(call, run, number) for name, call in calls.items()}
+    samples: dict[str, list[float]] = {}
+    shutil.rmtree(FOLDER / "calibrate", ignore_errors=True)
+    with served() as run:
+        kernel, processes = Kernel(run_file(2)), [os.getpid(), *_behind(run)]
+        for number in range(WARM + (QUICK_ROUNDS if quick else ROUNDS)):
+            value = 0.1 + 0.001 * number
+            before = sum(map(_busy, processes))
+            waited: dict[str, Callable[[], object]] = {
+                "restart": run.restart,
+                "set": lambda value=value: run.set(VARIED, value),  # type: ignore[misc]
+                f"step({DAYS})": lambda: run.step(DAYS),
+            }
+            taken = {name: _milliseconds(call) for name, call in waited.items()}
+            taken["all three"] = sum(taken.values())
+            taken["all three, processor"] = sum(map(_busy, processes)) - before
+            taken[f'ask for "{SHOWN}"'] = _milliseconds(lambda: run.get(SHOWN))
             taken["info"] = _milliseconds(run.info)
-            alone.set(VARIED, 0.1 + 0.001 * number)
-            taken["kernel"] = _milliseconds(alone.step, DAYS)
-            for name, spent in taken.items() if number >= 3 else ():  # the first ones load and measure
-                samples[name].append(spent)
+            taken["kernel"], taken["kernel, processor"] = kernel.milliseconds(value)
+            taken["all three, ordered at once"] = _milliseconds(lambda value=value: _at_once(run, value))
+            for name, spent in taken.items() if number >= WARM else ():  # the first ones load and measure
+                samples.setdefault(name, []).append(spent)
             time.sleep(REST)
-    median = {name: float(np.median(values)) for name, values in samples.items()}
-    beyond = np.sum([samples[name] for name in calls], axis=0) - np.array(samples["kernel"])
-    return [
-        *(Figure(name, median[name], "ms", samples={"milliseconds": samples[name]}) for name in samples),
-        Figure(
-            "overhead of a run over its kernel",
-            float(np.median(beyond)),
-            "ms",
-            at_most=5.0,
-            samples={"milliseconds": [*map(float, beyond)]},
-        ),
-    ]
+    found = [Figure(name, float(np.median(each)), "ms", note=_quiet(each), samples={"ms": each}) for name, each in samples.items()]
+    for name, alone in (("all three", "kernel"), ("all three, ordered at once", "kernel"), ("all three, processor", "kernel, processor")):
+        beyond = [*map(float, np.array(samples[name]) - np.array(samples[alone]))]
+        value, note = float(np.median(beyond)), _quiet(beyond)
+        found.append(Figure(f"{name}, beyond the kernel", value, "ms", at_most=5.0, note=note, samples={"ms": beyond}))
+    return found
 
 
-def _milliseconds(call: Callable[..., object], *arguments: object) -> float:
+def _at_once(run: Run, value: float) -> None:
+    run.restart(wait=False)
+    run.set(VARIED, value, wait=False)
+    run.step(DAYS)
+
+
+def _behind(run: Run) -> list[int]:
+    """The processes of the server and of its engine."""
+    engine = run.info().engine
+    if engine is None:
+        raise MissingPeer("The server has no engine.")
+    parent = Path(f"/proc/{engine.pid}/stat").read_text().rpartition(")")[2].split()[1]
+    return [engine.pid, int(parent)]
+
+
+def _busy(process: int) -> float:
+    """Milliseconds of the processor that a process has had, with all its threads."""
+    threads = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(each.read_text().split()[0]) for each in threads) / 1e6
+
+
+def _quiet(samples: list[float]) -> str:
+    return f"quietest tenth {np.quantile(samples, 0.1):.3g}"
+
+
+def _milliseconds(call: Callable[[], object]) -> float:
     begin = time.perf_counter()
-    call(*arguments)
+    call()
     return 1e3 * (time.perf_counter() - begin)

@@ -42,6 +42,9 @@ class Still:
     def scenarios(self) -> list[dict[str, Any]]:
         return self._scenarios
 
+    def scenario(self, name: str) -> dict[str, Any] | None:
+        return self._scenarios[0] if name == "main" else None
+
     def info(self) -> dict[str, Any]:
         return {"run": "still", "state": "ready", "engine": {"epoch": 1, "pid": 1, "host": "here"}, "scenarios": self._scenarios}
 

@@ -197,6 +197,9 @@ class Toy:
             if each.id in self.at
         ]
 
+    def scenario(self, name: str) -> dict[str, Any] | None:
+        return next((each for each in self.scenarios() if each["name"] == name), None)
+
     def info(self) -> dict[str, Any]:
         state = "failed" if self.failure else "archived" if self.closed else "ready"
         return {"run": self.name, "state": state, "engine": {"epoch": 1, "pid": 1, "host": "here"}, "scenarios": self.scenarios()}

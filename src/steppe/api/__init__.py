@@ -43,6 +43,7 @@ from steppe.api.requests import (
     Start,
     Step,
     canonical,
+    members,
     missing_choice,
 )
 
@@ -93,5 +94,6 @@ __all__ = [
     "canonical",
     "decode",
     "encode_head",
+    "members",
     "missing_choice",
 ]

@@ -1,5 +1,6 @@
 """What a client may ask a run to do: one struct a request, with its limits. The server decodes by them, the contract is made of them."""
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -188,6 +189,12 @@ def missing_choice(request: Struct) -> str | None:
     return f"Exactly one of {', '.join(names)} is to be given, not {' and '.join(given) or 'none'}."
 
 
+@cache
+def members(kind: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """The members of a kind of request; to find them takes as long as to read one."""
+    return msgspec.structs.fields(kind)
+
+
 def canonical(request: Struct) -> bytes:
     """The one JSON text of a request: members in alphabetical order, those with their default value left out, no blanks.
 
@@ -198,6 +205,6 @@ def canonical(request: Struct) -> bytes:
 
 def _said(value: Any) -> Any:
     if isinstance(value, Struct):
-        members = ((field, getattr(value, field.name)) for field in msgspec.structs.fields(value))
-        return {field.encode_name: _said(member) for field, member in members if member != field.default}
+        said = ((field, getattr(value, field.name)) for field in members(type(value)))
+        return {field.encode_name: _said(member) for field, member in said if member != field.default}
     return [_said(item) for item in value] if isinstance(value, list | tuple) else value

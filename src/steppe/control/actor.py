@@ -118,6 +118,7 @@ class Actor:
         self._outcomes: dict[tuple[int, int], Applied] = {}  # by branch and seq, until they are noted: a server may die, too
         self._gets: list[Get] = []
         self._rested: float | None = None  # since when nothing is due
+        self._stepped = False  # since the last beat: where a branch stands was told by nothing else
         self._looked = -OPEN_END * 1.0
         self._kept_at, self._keeping_took = clock(), 0.0
 
@@ -249,6 +250,7 @@ class Actor:
             return False
         first = min(steps[branch] for branch in behind)
         together = [branch for branch in behind if steps[branch] == first]
+        self._stepped = True
         try:
             self._stage.advance(together, min(limits[branch] for branch in together), self._clock() - self._looked < 2)
         except SteppeError as error:
@@ -269,7 +271,8 @@ class Actor:
         now = self._clock()
         if self._rested is None:
             self._rested = now
-            self.beat()
+            if self._stepped:
+                self.beat()
         if now - self._rested < REST:
             return False
         for branch in self._courses:
@@ -297,6 +300,7 @@ class Actor:
 
     def beat(self) -> None:
         """Says where each branch stands."""
+        self._stepped = False
         self._tell(Beat(self.positions()))
 
     def _answer_all(self) -> None:

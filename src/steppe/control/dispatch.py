@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from steppe.control.journal import Journal
-from steppe.control.orders import ACTIONS, FIRST_NAME, Branch, Command
+from steppe.control.orders import ACTIONS, FIRST_NAME, FORKS, Branch, Command
 from steppe.control.wire import (
     OPEN_END,
     Action,
@@ -62,6 +62,7 @@ class Dispatch:
         self.branches: dict[int, Branch] = {each.id: each for each in journal.branches()}
         self.courses: dict[int, Course] = {}
         self.last = journal.last
+        self._arriving = {each.id for each in self.branches.values() if each.made_by}  # as far as is known
         self._described = False  # the engine has said all that it knew before it was called
 
     def forget(self) -> None:
@@ -117,13 +118,13 @@ class Dispatch:
             return False
         changed = news or course.position != position
         course.position = position
-        if position.step > self.branches[branch].shown_step:
-            self._journal.seen(branch, position.step)
-            self.branches[branch] = self._journal.branch(branch)
         if changed:
             if course.failed and position > course.failed.position:
                 course.failed = None
-            for seq in self._journal.reached(branch, position.step):
+            ended = self._journal.stood(branch, position.step)
+            if position.step > self.branches[branch].shown_step:
+                self.branches[branch] = self._journal.branch(branch)
+            for seq in ended:
                 self._ended(seq)
         self._arrive(branch, position)
         self._pump(branch)
@@ -132,7 +133,8 @@ class Dispatch:
     def _arrive(self, branch: int, position: Position) -> None:
         """A new branch that stands where it was to begin."""
         known = self.branches[branch]
-        if known.made_by and position.step >= known.fork_step:
+        if branch in self._arriving and position.step >= known.fork_step:
+            self._arriving.remove(branch)
             command = self._journal.command(known.made_by)
             if command and command.outcome is None:
                 self._journal.end(command.seq, "done", known.fork_step, {"branch": branch, "step": known.fork_step})
@@ -179,18 +181,19 @@ class Dispatch:
     def accepted(self, seq: int) -> None:
         """A command is in the journal."""
         self.last = seq
-        before = set(self.branches)
-        self.branches = {each.id: each for each in self._journal.branches()}
-        for branch in set(self.branches) - before:
-            self.load(branch)
-            parent = self.branches[branch].parent
-            if parent is not None and self.branches[parent].closed_step < OPEN_END:
-                self.drop(parent)
         command = self._journal.command(seq)
-        if command and command.branch in self.courses:
-            self._pump(command.branch)
-        elif command and self.has_work(self.branches[command.branch]):
-            self.load(command.branch)
+        assert command is not None, "it was accepted"
+        self.branches[command.branch] = known = self._journal.branch(command.branch)
+        if made := self._journal.made_by(seq) if command.kind in FORKS else None:
+            self.branches[made.id] = made
+            self._arriving.add(made.id)
+            self.load(made.id)
+            if known.closed_step < OPEN_END:
+                self.drop(known.id)
+        if known.id in self.courses:
+            self._pump(known.id)
+        elif self.has_work(known):
+            self.load(known.id)
 
     def rests(self, branch: int) -> bool:
         """Whether nothing is under way or due where a branch stands."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from steppe.control.orders import ACTIONS, Accepted, Branch, Order, Refused, ReplayDiffersError
+from steppe.control.orders import ACTIONS, FORKS, Accepted, Branch, Order, Refused, ReplayDiffersError
 from steppe.control.records import BRANCH, COMMAND, Records
 from steppe.control.wire import OPEN_END, Outcome, Position, Saved
 
@@ -27,10 +27,10 @@ class Journal(Records):
         """Stores what the engine says of the run."""
         self._base.execute("UPDATE run SET facts = ?", (json.dumps(facts),))
 
-    def _version_after(self, seq: int, branch: int) -> str:
+    def _version_after(self, seq: int, kind: str, branch: int) -> str:
         """The version of a scenario behind a command; a rewind has moved it to a branch of its own."""
-        made = self._one("SELECT id FROM branch WHERE made_by = ? AND (SELECT kind FROM command WHERE seq = ?) != 'branch'", (seq, seq))
-        return f"b{made[0] if made else branch}.{seq}"
+        made = self.made_by(seq) if kind in FORKS and kind != "branch" else None
+        return f"b{made.id if made else branch}.{seq}"
 
     def seen(self, branch: int, step: int) -> None:
         """Somebody has heard that a branch stood at this step: nothing may happen before it any more that has no step yet."""
@@ -58,11 +58,11 @@ class Journal(Records):
             self._store(seq, branch, order, target, at_step, now)
             if target is not None:
                 self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (target, branch.id))
-            if order.kind in ("branch", "rewind", "restart"):
+            if order.kind in FORKS:
                 self._fork(order, branch, seq)
             if order.kind == "skip":
                 self._skip(order.arguments["seq"], branch, seq)
-            return Accepted(seq, False, self._version_after(seq, branch.id), target, at_step)
+            return Accepted(seq, False, self._version_after(seq, order.kind, branch.id), target, at_step)
 
     def receipt(self, order: Order) -> Accepted | None:
         """What was said of an order that was accepted before, by its key.
@@ -78,7 +78,7 @@ class Journal(Records):
         seq, branch, request, target, at_step = known
         if request != order.request:
             raise Refused("key-reused", f'The key "{order.key}" was used for another command.', value=order.key, seq=seq)
-        return Accepted(seq, True, self._version_after(seq, branch), target, at_step)
+        return Accepted(seq, True, self._version_after(seq, order.kind, branch), target, at_step)
 
     def _store(self, seq: int, branch: Branch, order: Order, target: int | None, at_step: int | None, now: float) -> None:
         place = 0 if at_step is None else self._next_place()
@@ -152,7 +152,8 @@ class Journal(Records):
         if order.kind == "branch" and self._one("SELECT 1 FROM branch WHERE name = ?", (name,)):
             raise Refused("name-taken", f'There is a scenario "{name}" already.', value=name)
         if order.kind != "branch":
-            (former,) = self._one("SELECT count(*) FROM branch WHERE name GLOB ? || '@[0-9]*'", (parent.name,))
+            first, end = f"{parent.name}@0", f"{parent.name}@:"  # the sign behind 9
+            (former,) = self._one("SELECT count(*) FROM branch WHERE name >= ? AND name < ?", (first, end))
             self._base.execute("UPDATE branch SET name = ? WHERE id = ?", (f"{parent.name}@{former + 1}", parent.id))
             self._close(parent, seq)
         limit = 0 if order.kind == "restart" else self._last_place(parent.id, step)
@@ -262,6 +263,14 @@ class Journal(Records):
             "UPDATE command SET outcome = ?, ended_step = ?, detail = ? WHERE seq = ? AND outcome IS NULL",
             (outcome, step, json.dumps(detail), seq),
         )
+
+    def stood(self, branch: int, step: int) -> list[int]:
+        """What `seen` and `reached` do, as one transaction where both have something to write."""
+        if step <= self.branch(branch).shown_step:
+            return self.reached(branch, step)
+        with self._all_or_nothing():
+            self.seen(branch, step)
+            return self.reached(branch, step)
 
     def reached(self, branch: int, step: int) -> list[int]:
         """Ends the step commands whose target a branch has reached; gives their numbers."""

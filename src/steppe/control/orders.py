@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 FIRST_BRANCH, FIRST_NAME = 1, "main"
+FORKS = ("branch", "rewind", "restart")  # what makes a branch
 ACTIONS = ("set", "checkpoint", "pause")  # what an engine is told of; the rest is the server's own or becomes a target
 
 

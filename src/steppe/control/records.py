@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -41,14 +42,6 @@ BRANCH = "id, name, parent, fork_step, fork_place, made_by, target, shown_step, 
 COMMAND = "seq, branch, place, key, who, role, kind, arguments, due, accepted_at, target, at_step, ended_step, outcome, detail"
 
 
-ANCESTORS = """
-WITH RECURSIVE up(id, parent, fork_step, fork_place) AS (
-    SELECT id, parent, fork_step, fork_place FROM branch WHERE id = ?
-    UNION ALL SELECT b.id, b.parent, b.fork_step, b.fork_place FROM branch AS b JOIN up ON b.id = up.parent
-) SELECT id, parent, fork_step, fork_place FROM up ORDER BY id DESC
-"""
-
-
 class Records:
     """The file of one run's journal.
 
@@ -69,6 +62,9 @@ class Records:
 
     def __init__(self, path: Path | str, durable: bool = False) -> None:
         self._versions: dict[int, str] = {}  # as far as they were asked for
+        self._read: dict[Any, Any] = {}  # branches and commands, until something is written
+        self._writes = -1
+        self._before: dict[int, list[Leg]] = {}  # of each branch the legs of its ancestors, likewise
         self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._base.execute("PRAGMA journal_mode = WAL")
@@ -77,6 +73,7 @@ class Records:
             with self._all_or_nothing():
                 if not self._one("SELECT count(*) FROM sqlite_master")[0]:
                     self._create()
+                self._base.execute("CREATE INDEX IF NOT EXISTS command_by_place ON command(place)")
             self._check_schema(path, "writes")
         except sqlite3.DatabaseError as error:
             self._base.close()
@@ -131,10 +128,20 @@ class Records:
             yield
         except BaseException:
             self._base.execute("ROLLBACK")
+            self._read.clear()
             raise
         assert reach("journal.before_commit")
         self._base.execute("COMMIT")
         assert reach("journal.after_commit")
+
+    def _remembered(self, key: Any, find: Callable[[], Any]) -> Any:
+        """What `find` gives; again without it as long as nothing was written."""
+        if self._writes != self._base.total_changes:
+            self._read.clear()
+            self._writes = self._base.total_changes
+        if key not in self._read:
+            self._read[key] = find()
+        return self._read[key]
 
     def _one(self, text: str, values: tuple[Any, ...] = ()) -> Any:
         return self._base.execute(text, values).fetchone()
@@ -162,11 +169,20 @@ class Records:
         Refused
             There is none: unknown-scenario.
         """
-        row = self._one(f"SELECT {BRANCH} FROM branch WHERE {'id' if isinstance(name, int) else 'name'} = ?", (name,))
-        if row is None:
+        found: Branch | None = self._remembered(name, lambda: self._branch(name))
+        if found is None:
             names = [each.name for each in self.branches()]
             raise Refused("unknown-scenario", f'There is no scenario "{name}".', value=name, allowed=names)
-        return Branch(*row)
+        return found
+
+    def _branch(self, name: str | int) -> Branch | None:
+        row = self._one(f"SELECT {BRANCH} FROM branch WHERE {'id' if isinstance(name, int) else 'name'} = ?", (name,))
+        return Branch(*row) if row else None
+
+    def made_by(self, seq: int) -> Branch | None:
+        """The branch that a command has made; the newest are looked at first."""
+        row = self._one(f"SELECT {BRANCH} FROM branch WHERE made_by = ? ORDER BY id DESC LIMIT 1", (seq,))
+        return Branch(*row) if row else None
 
     def path(self, branch: int) -> list[Leg]:
         """The way to a state of a branch that an engine may begin with.
@@ -184,15 +200,22 @@ class Records:
     def _legs(self, branch: int) -> list[Leg]:
         """Ancestors up to each fork, then the branch itself; but for those, further up than the parent, that ended where they began."""
         own = self.branch(branch)
-        rows = self._base.execute(ANCESTORS, (branch,)).fetchall()
-        legs: list[Leg] = []
-        limit = Position(own.closed_step, own.closed_place)
-        for number, parent, *at in rows:
-            fork = Position(*at)
-            if number in (branch, own.parent) or parent is None or limit > fork:
-                legs.insert(0, Leg(number, *limit))
-            limit = min(limit, fork)
-        return legs
+        return [*self._ancestors(own), Leg(branch, own.closed_step, own.closed_place)]
+
+    def _ancestors(self, own: Branch) -> list[Leg]:
+        """Forks never move, so that they are found once."""
+        line = [own]
+        while line[-1].id not in self._before and line[-1].parent is not None:
+            line.append(self.branch(line[-1].parent))
+        for parent, child in pairwise(reversed(line)):
+            fork = Position(child.fork_step, child.fork_place)
+            legs: list[Leg] = []
+            for leg in (*self._before.get(parent.id, ()), Leg(parent.id, *fork)):
+                end = min(Position(leg.step, leg.seq), fork)
+                if not legs or leg.branch == parent.id or end > Position(legs[-1].step, legs[-1].seq):
+                    legs.append(Leg(leg.branch, *end))
+            self._before[child.id] = legs
+        return self._before.get(own.id, [])
 
     def version(self, branch: int) -> str:
         """Names what was ordered: it changes with every command of the branch, not with its steps."""
@@ -219,6 +242,10 @@ class Records:
 
     def command(self, seq: int) -> Command | None:
         """The command of a number."""
+        found: Command | None = self._remembered(("command", seq), lambda: self._command(seq))
+        return found
+
+    def _command(self, seq: int) -> Command | None:
         row = self._one(f"SELECT {COMMAND} FROM command WHERE seq = ?", (seq,))
         return _command(row) if row else None
 

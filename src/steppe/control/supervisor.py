@@ -15,7 +15,7 @@ from typing import Any
 from steppe.control.dispatch import Dispatch
 from steppe.control.journal import Journal
 from steppe.control.life import STARTING, Clock, Life, Link, Spawner
-from steppe.control.orders import Accepted, Branch, Command, Order, Refused, ReplayDiffersError
+from steppe.control.orders import FORKS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
 from steppe.control.wire import (
     OPEN_END,
@@ -68,6 +68,7 @@ class Supervisor:
         self.dispatch = Dispatch(journal, self.send, self._settle)
         self._settling: dict[int, list[Callable[[], None]]] = {}
         self._listening: list[Callable[[], None]] = []
+        self._told: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # by branch: what it was made of, what is told
 
     def start(self) -> None:
         """Waits a moment for an engine that outlived the last server, then starts one."""
@@ -158,21 +159,30 @@ class Supervisor:
         Refused
             With the code of the problem; nothing is stored.
         """
-        if receipt := self.journal.receipt(order):
-            return receipt
-        if self.facts is None:
-            raise Refused("engine-recovering", "The engine is being started for the first time; ask again in a second.")
-        if self.life.state == "failed" and order.kind not in STILL_POSSIBLE:
-            raise self.life.refusal()
-        if order.kind == "skip" and self.life.state != "failed":
-            raise Refused("engine-busy-conflict", "The engine lives: cancel the command instead.")
-        accepted = self.journal.accept(order, self.facts["steps"], self._clock.wall())
+        if refusal := self._refusal(order):
+            if receipt := self.journal.receipt(order):
+                return receipt
+            raise refusal
+        accepted = self.journal.accept(order, self.facts["steps"] if self.facts else 0, self._clock.wall())
+        if accepted.again:
+            return accepted
         self.dispatch.accepted(accepted.seq)
-        self._settle_ended()  # a rewind ends what it leaves
+        if order.kind in (*FORKS, "skip"):
+            self._settle_ended()  # a rewind ends what it leaves
         if self.life.state == "failed":
             self.life.launch()
         self.changed()
         return accepted
+
+    def _refusal(self, order: Order) -> Refused | None:
+        """Why nothing of the kind is taken now."""
+        if self.facts is None:
+            return Refused("engine-recovering", "The engine is being started for the first time; ask again in a second.")
+        if self.life.state == "failed" and order.kind not in STILL_POSSIBLE:
+            return self.life.refusal()
+        if order.kind == "skip" and self.life.state != "failed":
+            return Refused("engine-busy-conflict", "The engine lives: cancel the command instead.")
+        return None
 
     # ---- for those that work for it -----------------------------------------------------------------------------------------------------
     def send(self, message: Message) -> None:
@@ -270,14 +280,26 @@ class Supervisor:
         }
 
     def scenarios(self) -> list[dict[str, Any]]:
-        """Each name with its branch and where it stands."""
+        """Each name with its branch and where it stands; to be read only."""
         return [self._scenario(branch) for branch in self.dispatch.branches.values()]
 
+    def scenario(self, name: str) -> dict[str, Any] | None:
+        """The branch that a name stands on; None when there is none."""
+        return next((self._scenario(branch) for branch in self.dispatch.branches.values() if branch.name == name), None)
+
     def _scenario(self, branch: Branch) -> dict[str, Any]:
+        """Where a branch stands; the same object as long as nothing has changed."""
         course = self.dispatch.courses.get(branch.id)
-        position = (course.position if course else None) or Position(branch.shown_step, 0)
+        position, failed = (course.position, course.failed) if course else (None, None)
+        made_of = (branch, position, failed, self.journal.version(branch.id), self.facts is None)
+        kept = self._told.get(branch.id)
+        if kept is None or kept[0] != made_of:
+            kept = self._told[branch.id] = (made_of, self._scenario_of(branch, position, failed))
+        return kept[1]
+
+    def _scenario_of(self, branch: Branch, position: Position | None, failed: Failed | None) -> dict[str, Any]:
         steps = self.facts["steps"] if self.facts else OPEN_END
-        state = "failed" if course and course.failed else "finished" if branch.shown_step >= steps else "ready"
+        state = "failed" if failed else "finished" if branch.shown_step >= steps else "ready"
         if state == "ready" and branch.target > branch.shown_step:
             state = "stepping"
         return {
@@ -286,11 +308,11 @@ class Supervisor:
             "parent": branch.parent,
             "fork_step": branch.fork_step,
             "step": branch.shown_step,
-            "seq": position.seq,
+            "seq": position.seq if position else 0,
             "target": branch.target,
             "state": state,
             "version": self.journal.version(branch.id),
-            "problem": {"code": course.failed.code, "text": course.failed.text} if course and course.failed else None,
+            "problem": {"code": failed.code, "text": failed.text} if failed else None,
         }
 
     def operation(self, seq: int) -> dict[str, Any] | None:

@@ -56,10 +56,10 @@ def digest(arrays: Mapping[str, Array], cells: Cells, first: bool) -> int:
             found += np.dot(bits, _weights_of(tuple(numbers)))
     for name, values in arrays.items():
         if values.ndim:
-            rows = _bits(values).reshape(-1, values.shape[-1]).astype(np.uint64)
+            rows = _bits(values).reshape(-1, values.shape[-1])
             of = _weights_of((name,) if len(rows) == 1 else tuple(f"{name}/{k}" for k in range(len(rows))))
             with np.errstate(over="ignore"):
-                found += np.dot(rows @ weights, of)
+                found += np.dot(np.einsum("rc,c->r", rows, weights), of)  # wide in the loop: no array of wide ones is made
     return int(found.view(np.int64))
 
 

@@ -9,6 +9,7 @@ step(s, f, p [, d] [, t] [, o]) -> (State, Diagnostics)      one step of one cel
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import FunctionType
@@ -124,7 +125,7 @@ class CellDeclaration:
 
     def _call(self, name: str, **given: Any) -> Any:
         function = self._part(name)
-        return function(**{letter: given[letter] for letter in inspect.signature(function).parameters})
+        return function(**{letter: given[letter] for letter in _letters(function)})
 
     def cell_step(self, options: Any) -> CellStep:
         """What the loop needs to know."""
@@ -153,3 +154,9 @@ class CellDeclaration:
         parts += [repr(variable) for variable in self.variables.values()]
         parts += [f"{name} {choice.words} {self.groups['Options']._field_defaults[name]}" for name, choice in self.choices.items()]
         return sha256("\0".join(parts).encode()).hexdigest()
+
+
+@cache
+def _letters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of its arguments."""
+    return tuple(inspect.signature(function).parameters)

@@ -25,11 +25,11 @@ async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]
         text = f'"{variable.name}" is computed ({variable.role}) and cannot be set.' + (f" Set {names} in its place." if names else "")
         raise Wrong("derived-variable", text, variable=variable.name, settable_by=variable.settable_by)
     grid = house.known(run).grid
-    cells = await house.in_thread(regions.cells_of, grid, change.region)
+    cells = None if change.region == "all" else await house.in_thread(regions.cells_of, grid, change.region)
     count = grid.n_cells if cells is None else len(cells)
     value = change.value
     if value is not None:
-        if change.units is not None:
+        if change.units not in (None, variable.units) or (change.units and change.operation == "scale"):
             value = await house.in_thread(_converted, value, change, variable)
         _check(value, value, change, variable)
     else:

@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from steppe.api import VariableInfo, encode_head
 from steppe.grid import Grid, from_plain
 from steppe.server.access import Access
 from steppe.server.limits import Limits
 from steppe.server.metrics import Metrics
+from steppe.server.moments import date_of
 from steppe.server.problems import Wrong
 from steppe.server.supervised import Supervisor
 
@@ -39,6 +42,7 @@ class House:
         self.metrics = Metrics()
         self.draining = asyncio.Event()  # set: no more orders are taken, streams end
         self._known: dict[str, Known] = {}
+        self._told: dict[tuple[str, int], tuple[Mapping[str, Any], Mapping[str, Any] | None, msgspec.Raw]] = {}
         self._fronts: OrderedDict[tuple[str, str, str, str], tuple[Mapping[str, Any], bytes]] = OrderedDict()
 
     def front(self, run: str, scenario: str, variable: str, query: str, head: Mapping[str, Any]) -> bytes:
@@ -52,6 +56,15 @@ class House:
         if len(self._fronts) > FRONTS:
             self._fronts.popitem(last=False)
         return front
+
+    def told(self, run: str, scenario: Mapping[str, Any]) -> msgspec.Raw:
+        """A scenario with its date, as JSON; kept while the supervisor gives the same."""
+        facts, key = self.runs[run].facts, (run, scenario["branch"])
+        kept = self._told.get(key)
+        if kept is None or kept[0] is not scenario or kept[1] is not facts:
+            date = date_of(scenario["step"], facts) if facts else None
+            kept = self._told[key] = (scenario, facts, msgspec.Raw(msgspec.json.encode({**scenario, "date": date})))
+        return kept[2]
 
     def run(self, name: str) -> Supervisor:
         """A run; raises Wrong, unknown-run."""
@@ -89,11 +102,10 @@ class House:
 
     def scenario(self, run: str, name: str) -> Mapping[str, Any]:
         """Where a scenario stands; raises Wrong, unknown-scenario."""
-        scenarios = self.run(run).scenarios()
-        for each in scenarios:
-            if each["name"] == name:
-                return each
-        names = [each["name"] for each in scenarios]
+        found = self.run(run).scenario(name)
+        if found is not None:
+            return found
+        names = [each["name"] for each in self.run(run).scenarios()]
         raise Wrong("unknown-scenario", f'There is no scenario "{name[:80]}" in "{run}".', value=name[:80], allowed=names)
 
 

@@ -1,6 +1,6 @@
 """A run as the server sees it. `steppe.control` has the one that is used; tests hand in a small one of their own."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -55,8 +55,12 @@ class Supervisor(Protocol):
         """The commands of the journal after a number."""
         ...
 
-    def scenarios(self) -> list[dict[str, Any]]:
-        """All scenarios."""
+    def scenarios(self) -> Sequence[Mapping[str, Any]]:
+        """All scenarios; each the same object as long as nothing of it has changed."""
+        ...
+
+    def scenario(self, name: str) -> Mapping[str, Any] | None:
+        """One of them; None when there is none of this name."""
         ...
 
     def checkpoints(self) -> list[dict[str, Any]]:

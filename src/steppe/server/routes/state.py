@@ -1,7 +1,6 @@
 """What a run and its parts are: lists and single things, from memory or the journal."""
 
 import zlib
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -30,16 +29,10 @@ def info_of(asked: Asked, name: str) -> dict[str, Any]:
     """How a run stands: what its supervisor knows, dates, and the version of its main scenario."""
     run = asked.house.run(name)
     found = run.info()
-    facts = run.facts
-    scenarios = [scenario_of(each, facts) for each in found["scenarios"]]
+    facts, scenarios = run.facts, found["scenarios"]
     main = next((each for each in scenarios if each["name"] == "main"), scenarios[0])
-    found |= {"version": main.get("version", found.get("version", "")), "scenarios": scenarios}
+    found |= {"version": main.get("version", found.get("version", "")), "scenarios": [asked.house.told(name, each) for each in scenarios]}
     return found | ({"model": facts["model"], "calendar": facts["clock"]["calendar"]} if facts else {})
-
-
-def scenario_of(found: Mapping[str, Any], facts: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A scenario with its date."""
-    return {**found, "date": date_of(found["step"], facts) if facts else None}
 
 
 def tagged(asked: Asked, content: bytes, version: str = "v") -> Reply:
@@ -70,8 +63,8 @@ async def variable(asked: Asked) -> Reply:
 
 async def scenarios(asked: Asked) -> Reply:
     """GET scenarios."""
-    run = asked.run
-    return Reply(200, msgspec.json.encode({"scenarios": [scenario_of(each, run.facts) for each in run.scenarios()]}))
+    name = asked.parameters["run"]
+    return Reply(200, msgspec.json.encode({"scenarios": [asked.house.told(name, each) for each in asked.run.scenarios()]}))
 
 
 async def checkpoints(asked: Asked) -> Reply:
