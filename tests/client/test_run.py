@@ -128,6 +128,21 @@ def test_back_in_time_and_on_again_gives_the_same_bits(run: Run) -> None:
         run.get("water", step=300)
 
 
+def test_a_date_that_is_over_is_looked_at_while_the_run_stays_where_it_is(run: Run) -> None:
+    run.step(until="1990-01-20")
+    then = {name: run[name] for name in ("water", "runoff", "drainage")}
+    run.set("water", 500.0)
+    run.step(100)
+    version = run.info().version
+    for name, expected in then.items():
+        xarray.testing.assert_identical(run.get(name, date="1990-01-20").drop_attrs(), expected.drop_attrs())
+        assert run.get(name, date="1990-01-20").step == expected.step
+    series = run.series("drainage", at=[(143.5, -20.5)], date="1990-01-18/1990-01-22")
+    assert float(series.sel(time="1990-01-20").squeeze()) == float(then["drainage"].sel(lat=-20.5, lon=143.5, method="nearest"))
+    assert run.info().version == version
+    assert run["water"].step == 111
+
+
 def test_play_pause_and_cancel(slow_server: Served) -> None:
     run = slow_server.connect()
     playing = run.play()

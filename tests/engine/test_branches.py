@@ -12,7 +12,7 @@ import steppe
 from steppe.control import OPEN_END, Leg
 from steppe.engine import Stage
 from steppe.engine.part import Part
-from steppe.errors import BadCellError
+from steppe.errors import BadCellError, NotComputedError
 from steppe.io import Progress, Records
 from tests.engine.stages import OWN, on_stage, seen, sent, setting, to
 from tests.engine.test_simulation import digest
@@ -385,3 +385,75 @@ def test_events_of_the_calendar_happen_in_every_branch(wide_scenario, ranks):
     expected = digest(steppe.run(other))
     for branch in ("2", "3"):
         assert same_results(wide_scenario.parent / "out" / "branches" / branch, expected)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_what_was_can_be_looked_at_without_a_step_of_any_branch(wide_scenario, made_wide_scenario, tmp_path, ranks):
+    """Changes on the way, one of them refused, a fork; states, forcing and diagnostics; the head stays where it is."""
+    dates = (0, 1, 33, 60, 61, 75, 76, 90, 120)
+    orders = ((60, 7, setting("capacity", 90.0)), (75, 9, setting("water", 3.0)), (80, 10, setting("water", -3.0)))
+
+    def looked_at(stage: Stage, step: int, branch: int = 1) -> dict[str, Any]:
+        found = {}
+        for name in ("water", "runoff", "rain"):
+            if step or name == "water":
+                head, body = stage.get(branch, {"name": name, "step": step, "packed": True})
+                assert (head["step"], head["seq"]) == (step, 0)
+                found[name] = bytes(body)
+        return found
+
+    def steered(stage: Stage, seen_at: dict[int, dict[str, Any]] | None = None) -> None:
+        stage.load(1, OWN)
+        if seen_at is not None:
+            seen_at[0] = looked_at(stage, 0)
+        for stop in sorted({*dates[1:], *(step for step, _, _ in orders)}):
+            to(stage, stop)
+            if seen_at is not None and stop in dates:
+                seen_at[stop] = looked_at(stage, stop)
+            for step, seq, order in orders:
+                if step == stop:
+                    stage.apply(1, seq, "set", order)
+
+    def expected(stage: Stage) -> Any:
+        seen_at: dict[int, dict[str, Any]] = {}
+        steered(stage, seen_at)
+        return seen_at
+
+    def looked_back(stage: Stage) -> Any:
+        steered(stage)
+        to(stage, 330)
+        stage.load(2, forked(2, (1, 70, 0)))
+        to(stage, 100, (2,))
+        standing, digests = [stage.position(branch) for branch in (1, 2)], [stage.digest(branch) for branch in (1, 2)]
+        found = {step: looked_at(stage, step) for step in reversed(dates)}
+        assert looked_at(stage, 61, 2) == found[61]
+        assert looked_at(stage, 76, 2) != found[76], "its parent was changed in between"
+        assert [stage.position(branch) for branch in (1, 2)] == standing
+        assert [stage.digest(branch) for branch in (1, 2)] == digests
+        to(stage, 420)
+        stage.save(1)
+        return found
+
+    other = copied(made_wide_scenario, tmp_path / "expected")
+    assert on_stage(wide_scenario, looked_back, ranks) == on_stage(other, expected)
+    one_go = copied(made_wide_scenario, tmp_path / "one-go")
+
+    def in_one_go(stage: Stage) -> None:
+        steered(stage)
+        to(stage, 420)
+        stage.save(1)
+
+    on_stage(one_go, in_one_go)
+    assert same_results(wide_scenario.parent / "out", digest(one_go.parent / "out"))
+
+
+def test_a_past_that_takes_too_long_is_not_computed_again(scenario, monkeypatch):
+    monkeypatch.setattr("steppe.engine.stage.AGAIN", 0.0)
+
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 200)
+        with pytest.raises(NotComputedError, match="too long"):
+            stage.get(1, {"name": "water", "step": 100})
+
+    on_stage(scenario, work)

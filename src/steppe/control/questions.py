@@ -59,7 +59,7 @@ class Questions:
         """Has `tell` called with the answer: at once, or when the engine has given it."""
         key, rests = _key(branch, request), self._desk.rests(branch)
         kept = self._kept.get(key)
-        if kept and rests and self._desk.position(branch) == kept[0]:
+        if kept and ((rests and self._desk.position(branch) == kept[0]) or self._is_past(branch, request, kept[0])):
             self._kept.move_to_end(key)
             tell(kept[1])
             return
@@ -71,6 +71,11 @@ class Questions:
             return
         self._waiting[key] = _Question(branch, request, key, [tell])
         self.ask_on()
+
+    def _is_past(self, branch: int, request: dict[str, Any], of: Position) -> bool:
+        """Whether an answer is of a step that is over, before anything else happened at it: it stays right."""
+        at = self._desk.position(branch)
+        return at is not None and (of.step, of.seq) == (request.get("step"), 0) and of.step < at.step
 
     def ask_on(self) -> None:
         """Puts before the engine what waits."""

@@ -19,13 +19,16 @@ from steppe.errors import BadCellError
 from steppe.failpoint import reach
 from steppe.io import Records, Spent
 
+BEGINNING = Position(0, 0)
+
 
 @dataclass
 class Branch:
     """A branch that is in memory.
 
     path: the way to it. part: the number of its parts. keeper: of its run folder, None before it is settled; until then `origin` is the
-    branch whose results it shares, 0 for none, and `first` how many records those are. saved: the checkpoint of where it stands.
+    branch whose results it shares, 0 for none, and `first` how many records those are. saved: the checkpoint of where it stands. since: the
+    position from which on all that was done on its path was done by this engine.
     """
 
     number: int
@@ -41,6 +44,7 @@ class Branch:
     saved: Saved | None = None
     unsynced: bool = False  # its folder is not durable yet
     remembered: int = 0  # the step of its newest copy
+    since: Position = BEGINNING
 
     @property
     def settled(self) -> Keeper:

@@ -116,7 +116,7 @@ class Branches:
         return branch
 
     def _from_entry(self, number: int, path: Sequence[Leg], entry: Entry) -> Branch:
-        branch = self._begun(number, path, entry.position)
+        branch = self._begun(number, path, entry.position, since=entry.since)
         output = ""
         if entry.branch == number and number in self._folders:
             output = str(self._folders[number].output)
@@ -137,10 +137,19 @@ class Branches:
             branch.first = branch.records
         return branch
 
-    def _begun(self, number: int, path: Sequence[Leg], position: Position, spent: Spent | None = None) -> Branch:
+    def aside(self, number: int, path: Sequence[Leg], entry: Entry) -> Branch:
+        """A branch that stands at a copy and records nothing; whoever asks for it closes it."""
+        branch = self._begun(number, path, entry.position, since=entry.since)
+        self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output="", muted=True))
+        return branch
+
+    def _begun(
+        self, number: int, path: Sequence[Leg], position: Position, spent: Spent | None = None, since: Position | None = None
+    ) -> Branch:
         plan = self._plan.again()
         part = self._crew.begin(plan, like=self._root)
-        return Branch(number, tuple(path), plan, self._crew, part, position, spent or Spent(), remembered=position.step)
+        spent, since = spent or Spent(), position if since is None else since
+        return Branch(number, tuple(path), plan, self._crew, part, position, spent, remembered=position.step, since=since)
 
     def _or_close(self, branch: Branch, work: Callable[[], object]) -> None:
         try:
@@ -155,8 +164,8 @@ class Branches:
         self._entries += 1
         branch.remembered = branch.position.step
         number = branch.number if branch.position > (0, 0) else FIRST
-        entry = Entry(self._entries, number, branch.position, branch.records, branch.order("remember", entry=self._entries))
-        self._forget(self.ring.add(entry))
+        size = branch.order("remember", entry=self._entries)
+        self._forget(self.ring.add(Entry(self._entries, number, branch.position, branch.records, size, branch.since)))
 
     def _forget(self, entries: Sequence[int]) -> None:
         if entries:

@@ -84,6 +84,13 @@ class Looks:
         head, body = self._answer(shown, asked)
         return {**head, "moved": moved}, body
 
+    def once(self, on: Branch, words: Mapping[str, Any]) -> Answer:
+        """An answer of a branch of which nothing is shown: nobody will ask again. Raises as `get`."""
+        asked = self._asked({**words, "step": None})
+        before = self.moved[asked.request.name]
+        head, body = self._made(Shown(on.position, {asked.key: self._gathered(on, asked)}, {}), asked)
+        return {**head, "moved": self.moved[asked.request.name] - before}, body
+
     def answer(self, branch: int, words: Mapping[str, Any]) -> Answer | None:
         """An answer from what is shown; by the speaker, at any moment. None: only the stepper can give it.
 
@@ -131,9 +138,10 @@ class Looks:
         name = asked.request.name
         values = on.recorded(name, step) if step < on.position.step else None
         if values is None:
-            last = "it has not come there" if step > on.position.step else f'no record of "{name}" holds it'
+            there = step > on.position.step
+            why = "it has not come there" if there else f'no record of "{name}" holds it, and computing it again takes too long'
             raise NotComputedError(
-                f"Step {step} of branch {on.number} is not at hand: {last}. It stands at step {on.position.step}. "
+                f"Step {step} of branch {on.number} is not at hand: {why}. It stands at step {on.position.step}. "
                 "Take the last step, record the variable every day, or branch at that step."
             )
         self.moved[name] += values.nbytes

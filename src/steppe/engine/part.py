@@ -141,9 +141,11 @@ class Part:
         mine = sum(values.nbytes for values in (*self.model.state.values(), *recorded.values()))
         return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
 
-    def recall(self, entry: int, output: str) -> Together:
-        """Goes back to a copy, of whichever branch; output as for `open`."""
+    def recall(self, entry: int, output: str, muted: bool = False) -> Together:
+        """Goes back to a copy, of whichever branch; output as for `open`. muted: nothing is recorded from it."""
         memory = self._memories[entry]
+        if muted:
+            self.outputs.recorder.mute()
 
         def recalled() -> tuple[Mapping[str, int], Mapping[str, Array]]:
             self.model.recall(memory.model, self.share, self.reach)

@@ -17,13 +17,17 @@ BEGINNING = Position(-1, 0)  # before all
 
 @dataclass(frozen=True)
 class Entry:
-    """A copy of a state that every rank has under this number. records: how many there were then of each output."""
+    """A copy of a state that every rank has under this number. records: how many there were then of each output.
+
+    since: the position from which on all that was done on the way to it was done by this engine.
+    """
 
     number: int
     branch: int
     position: Position
     records: Mapping[str, int]
     bytes: int
+    since: Position
 
 
 class Ring:

@@ -18,10 +18,11 @@ from steppe.engine.branches import Branches
 from steppe.engine.crew import Crew
 from steppe.engine.facts import facts_of
 from steppe.engine.looks import Answer, Looks
+from steppe.engine.past import Past
 from steppe.engine.plan import Plan
 from steppe.engine.uploads import read_cells, read_values
 from steppe.engine.watch import Watch
-from steppe.errors import BadCellError, Failure, Mistake, RequestError, SteppeError, UnknownNameError, nearest
+from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
 from steppe.failpoint import reach
 from steppe.io import Checkpoint
 
@@ -34,6 +35,7 @@ LONGEST = 0.4  # [s] that a piece may take
 LOOKED = 0.02  # [s] the same while somebody watches every frame
 REMEMBER = 0.025  # [s] of steps, at least, between copies of a branch
 PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
+AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
 LONG = 0.2  # [s] a step that takes longer has all states shown
 
 
@@ -76,6 +78,7 @@ class Stage:
         except BaseException:
             self.crew.order(self._root, "close")
             raise
+        self._past = Past(self._branches, self._do)
         for note in self.crew.part(self._root).notes:
             say("note", note)
 
@@ -99,10 +102,11 @@ class Stage:
         DamagedError
             There are checkpoints, and none is whole.
         """
-        before = self._branches.live.get(branch)
+        before, end = self._branches.live.get(branch), Position(path[-1][1], path[-1][2])
         with self.watch.at(f"loading branch {branch}"):
             on = self._branches.load(branch, [Leg(*leg) for leg in path], int(PATIENCE / self._pace) if self._pace else 0)
             if on is not before:
+                self._past.forget(branch, end)
                 self._show(on)
         return on.position
 
@@ -234,16 +238,21 @@ class Stage:
     def _applied(self, on: Branch, seq: int, kind: str, arguments: Mapping[str, Any]) -> Outcome:
         if seq <= on.position.seq:
             raise Failure(f"Action {seq} came after {on.position.seq} was applied at step {on.position.step}. This is a defect of Steppe.")
-        ok, detail = True, {}
-        if kind == "set":
-            try:
-                detail = on.change(self._change(arguments))
-            except Mistake as mistake:
-                ok, detail = False, {"code": mistake.code, "text": str(mistake)}
+        ok, detail = self._do(on, kind, arguments)
         on.position, on.saved = Position(on.position.step, seq), None
+        self._past.note(on, kind, arguments)
         outcome = Outcome(ok, detail, on.order("digest"))
         self._show(on)
         return outcome
+
+    def _do(self, on: Branch, kind: str, arguments: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
+        """Whether an action could be done, and what it did."""
+        if kind != "set":
+            return True, {}
+        try:
+            return True, on.change(self._change(arguments))
+        except Mistake as mistake:
+            return False, {"code": mistake.code, "text": str(mistake)}
 
     def _change(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         name = arguments["variable"]
@@ -281,13 +290,28 @@ class Stage:
     def get(self, branch: int, request: Mapping[str, Any]) -> Answer:
         """An answer, computed now; by the stepper. request: see `Request`; `moved` in the head: bytes that had to come for it.
 
+        Of a step that is over, and of diagnostics that are not at hand, it is computed from a copy of the past, where that takes a second
+        at most.
+
         Raises
         ------
         Mistake
             What is asked for does not exist, or not yet.
         """
+        on = self._branch(branch)
         with self.watch.at("an answer"):
-            return self._looks.get(self._branch(branch), request)
+            try:
+                return self._looks.get(on, request)
+            except NotComputedError:
+                step = on.position.step if request.get("step") is None else request["step"]
+                if not self._pace or step > on.position.step:
+                    raise
+                with self._past.at(on, step, int(AGAIN / self._pace)) as then:
+                    if then is None:
+                        raise
+                    if step == on.position.step:
+                        then.position = on.position  # which the step itself does not know of
+                    return self._looks.once(then, request)
 
     def answer(self, branch: int, request: Mapping[str, Any]) -> Answer | None:
         """An answer from what is shown; by the speaker, at any moment. None: only the stepper can give it.

@@ -1,0 +1,76 @@
+"""The past of branches, computed once more: from a copy in the ring, with what was done since, beside the branches that go on.
+
+entry ── steps, actions ──> the step that somebody asks for: looked at, and forgotten
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from steppe.control import OPEN_END, Position
+from steppe.engine.branch import Branch
+from steppe.engine.branches import Branches
+
+NOBODY = -1  # the number of a branch that is only looked at
+
+Do = Callable[[Branch, str, Mapping[str, Any]], object]
+"""Does an action of some kind, with its arguments, to a branch."""
+
+
+class Past:
+    """What was done to the branches of one run since this engine began."""
+
+    def __init__(self, branches: Branches, do: Do) -> None:
+        self._branches, self._do = branches, do
+        self._actions: dict[int, dict[Position, tuple[str, Mapping[str, Any]]]] = defaultdict(dict)  # of each branch
+
+    def note(self, branch: Branch, kind: str, arguments: Mapping[str, Any]) -> None:
+        """An action was done where a branch stands."""
+        self._actions[branch.number][branch.position] = kind, arguments
+
+    def forget(self, branch: int, after: Position) -> None:
+        """What was done to a branch after a position may come to be something else."""
+        for position in [position for position in self._actions[branch] if position > after]:
+            del self._actions[branch][position]
+
+    @contextmanager
+    def at(self, on: Branch, step: int, most: float) -> Iterator[Branch | None]:
+        """A branch that stands where another one stood when a step was done, before anything that was ordered for then.
+
+        It knows the diagnostics of that step; of step 0 there are none. None where more than `most` steps had to be computed, or what was
+        done on the way is not known.
+        """
+        limit = Position(step - 1, OPEN_END) if step else Position(0, 0)
+        limits = {leg.branch: min(limit, Position(leg.step, leg.seq)) for leg in on.path} | {on.number: limit}
+        within = (each for each in self._branches.ring.entries if each.branch in limits and each.position <= limits[each.branch])
+        entry = max((each for each in within if each.position >= on.since), key=lambda each: each.position, default=None)
+        if entry is None or step - entry.position.step > most:
+            yield None
+            return
+        actions = {
+            position: action
+            for number, last in limits.items()
+            for position, action in self._actions[number].items()
+            if entry.position < position <= last
+        }
+        then = self._branches.aside(NOBODY, on.path, entry)
+        try:
+            for position in sorted(actions):
+                _go(then, position.step)
+                self._do(then, *actions[position])
+                then.position = position
+            _go(then, step)
+            yield then
+        finally:
+            then.close()
+
+
+def _go(branch: Branch, step: int) -> None:
+    """Computes up to a step, in pieces that are computed as a whole or not at all."""
+    part = branch.crew.part(branch.part)
+    most = part.outputs.steps_between_exchanges if branch.crew.world.size > 1 else step
+    while branch.position.step < step:
+        start = branch.position.step
+        stop = min(step, start + most)
+        branch.step(part.reader.pieces(range(start, stop))[0].stop if part.reader else stop)
