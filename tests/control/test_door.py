@@ -103,7 +103,7 @@ def house(tmp_path, request):
     made.close()
 
 
-def until(true: Any, seconds: float = 5.0) -> None:
+def until(true: Any, seconds: float = 30.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
