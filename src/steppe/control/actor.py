@@ -141,10 +141,13 @@ class Actor:
         """Takes a message of the server. Said twice it does no harm."""
         match message:
             case Load(branch, path):
+                before = self._stage.position(branch) if branch in self._courses else None
                 position = self._stage.load(branch, path)
                 course, end = self._courses.setdefault(branch, _Course()), path[-1]
                 course.path = path
                 course.target = min(course.target, end.step)  # it may have been left by a rewind
+                if position != before:
+                    course.target = position.step  # what happened on the way to the old one is to be said again before
                 self._tell(Ready(branch, position))
             case Target(branch, step) if found := self._courses.get(branch):
                 found.target = max(found.target, step)

@@ -108,7 +108,7 @@ class Dispatch:
                 self._send(_action(each, branch))
         for each in self._journal.waiting("cancel", branch):
             if each.seq <= course.sent:
-                self._send(Withdraw(each.arguments["seq"], branch))
+                self._withdraw(each)
         self.stands(branch, position, news=True)
 
     def stands(self, branch: int, position: Position, news: bool = False) -> bool:
@@ -260,11 +260,19 @@ class Dispatch:
     def _hand_over(self, course: Course, command: Command) -> None:
         assert reach("dispatch.before")
         if command.kind == "cancel":
-            self._send(Withdraw(command.arguments["seq"], command.branch))
+            self._withdraw(command)
         elif command.kind in ACTIONS:
             self._send(_action(command, command.branch))
             if command.at_step is None:
                 course.blocked = command.seq
+
+    def _withdraw(self, cancel: Command) -> None:
+        seq = cancel.arguments["seq"]
+        command = self._journal.command(seq)
+        if command and command.outcome is None:
+            self._send(Withdraw(seq, cancel.branch))
+        else:  # it has happened, and an engine that comes back must do it again
+            self.withdrawn(seq, False)
 
 
 def _action(command: Command, branch: int) -> Action:
