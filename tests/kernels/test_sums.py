@@ -89,7 +89,7 @@ def test_compiled_and_interpreted_sums_are_the_same() -> None:
     scales, limbs = np.array([2.0**20, 2.0**-20, 2.0**50]), np.zeros(3, np.int64)
     largest = np.zeros(1)
     with np.errstate(invalid="ignore", over="ignore"):
-        sums._loop(sums._SUM, 1, 500, 0, 500, x, weights, np.array([1e3]), scales, limbs)
+        sums._loop(sums._CAREFUL, 1, 500, 0, 500, x, weights, np.array([1e3]), scales, limbs)
         sums._loop(sums._LARGEST, 1, 500, 2, 498, x, weights[2:], largest, scales, limbs)
     assert fixed_sum(x, weights, 1e3) == Limbs(*limbs.tolist(), 10)
     assert largest_products(x[None], np.arange(2, 500), weights[2:]) == largest == abs(x[7] * weights[7])
@@ -102,6 +102,24 @@ def test_a_mean_of_some_columns_is_exact_and_does_not_depend_on_their_order(valu
     found = weighted_means(values, index, weights[index])
     assert found.tobytes() == weighted_means(values, np.sort(index), weights[np.sort(index)]).tobytes()
     np.testing.assert_allclose(found, np.average(values[:, index], axis=1, weights=weights[index]), rtol=1e-9, atol=1e-9)
+
+
+@untimed
+@given(arrays(np.float64, (3, 20), elements=st.floats(allow_nan=True, allow_infinity=True)), st.integers(-2, 2))
+def test_sums_that_trust_the_largest_value_are_those_that_look_at_each(values: np.ndarray, power: int) -> None:
+    weights = np.full(20, 2.0**power)
+    with np.errstate(over="ignore"):
+        largest = largest_products(values, slice(0, 20), weights)
+        careful = [fixed_sum(row, weights, size).integers().tolist() for row, size in zip(values, largest, strict=True)]
+    assert limb_sums(values, slice(0, 20), weights, largest).tolist() == careful
+
+
+@pytest.mark.parametrize("size", [2.0**k for k in range(1019, 1024)])
+@pytest.mark.parametrize("bad", [sums.HUGE, -sums.HUGE, np.inf, np.nan])
+def test_a_bad_value_beside_numbers_of_any_size_is_found(size: float, bad: float) -> None:
+    values = np.array([[size, bad, -size]])
+    largest = largest_products(values, slice(0, 3), np.ones(3))
+    assert limb_sums(values, slice(0, 3), np.ones(3), largest).tolist() == [[0, 0, 1]]
 
 
 @untimed

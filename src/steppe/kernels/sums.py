@@ -33,7 +33,9 @@ Reduce = Callable[[Array, Literal["sum", "max"]], Array]
 SHIFT = np.float64(6755399441055744.0)  # 1.5 x 2^52: a number added to it is rounded to a whole one, and stands in its last bits
 HUGE = float.fromhex("0x1.fffffffcp+1023")  # from here on q 2^(e-30) would be infinite: such a number counts as infinite
 INFINITE = np.float64(HUGE).view(int64)  # its bits; those of greater numbers and of NaN are greater
-ROW = 4096  # values that are summed in one go of the compiled loop where they have no weights
+LOWEST = SHIFT.view(int64) - int64(1 << 31)  # with what is added to it taken for a number of 32 bits
+FEARED = np.float64(2.0**1022)  # from here on a product that counts as infinite may look like one that is not twice too large
+ROW = 1024  # values that are summed in one go of the compiled loop: their weights stay in the first cache for all rows
 SCALES = np.array([[-1, 1, -1], [30, -30, 60]])  # exponents of what is multiplied with, from e: by these, and added to these
 SMALLEST_EXPONENT = -900  # below it 2^(60-e) nears overflow; values that small are exact to 2^-961
 
@@ -109,10 +111,14 @@ def fixed_sum(x: Array, weights: Array | None, largest: float) -> Limbs:
     values = np.ravel(x)
     if weights is not None and np.size(weights) != values.size:
         raise Failure(f"{values.size} values were given {np.size(weights)} weights. Give one weight for each value.")
+    return _fixed(_CAREFUL, values, weights, largest)
+
+
+def _fixed(what: int, values: Array, weights: Array | None, largest: float) -> Limbs:
     limbs = np.zeros(3, np.int64)
     for rows, factors in _rows(values, weights):
         most = np.full(len(rows), min(largest, np.nextafter(HUGE, 0.0)))
-        limbs += limb_sums(rows, slice(0, rows.shape[1]), factors, most).sum(axis=0)
+        limbs += _sums(what, rows, slice(0, rows.shape[1]), factors, most).sum(axis=0)
     high, low, bad = limbs.tolist()
     return Limbs(high, low, bad, int(_exponents(np.array([largest]))[0]))
 
@@ -159,8 +165,11 @@ def largest_products(values: NDArray[np.float64], index: Columns, weights: NDArr
 
 
 def limb_sums(values: NDArray[np.float64], index: Columns, weights: NDArray[np.float64], largest: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The sums of each row as `Limbs.integers`, (rows, 3): parts of one mean are added up. largest (rows,): over all parts."""
-    return _sums(values, index, weights, largest, _exponents(largest))
+    """The sums of each row as `Limbs.integers`, (rows, 3): parts of one mean are added up.
+
+    largest (rows,): the greatest of `largest_products` over all parts.
+    """
+    return _sums(_TRUSTED, values, index, weights, largest)
 
 
 def means_of(limbs: NDArray[np.int64], largest: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
@@ -214,7 +223,7 @@ def total(x: Array, reduce: Reduce) -> float:
     values = np.ascontiguousarray(np.ravel(x), np.float64)
     sizes = [largest_products(rows, slice(0, rows.shape[1]), ones).max() for rows, ones in _rows(values, None)]
     largest = reduce(np.array([max(sizes, default=0.0)]), "max")
-    mine = fixed_sum(values, None, float(largest[0]))
+    mine = _fixed(_TRUSTED, values, None, float(largest[0]))
     high, low, bad = reduce(mine.integers(), "sum")
     return Limbs(int(high), int(low), int(bad), mine.exponent).value()
 
@@ -246,20 +255,20 @@ def greatest(parts: Sequence[Extreme]) -> Extreme:
 
 
 def _sums(
+    what: int,
     values: NDArray[np.float64],
     index: Columns,
     weights: NDArray[np.float64],
     largest: NDArray[np.float64],
-    exponents: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """High and low limb and number of bad values of each row, (rows, 3)."""
     limbs = np.empty((len(values), 3), np.int64)
-    scales = np.ldexp(1.0, exponents[:, None] * SCALES[0] + SCALES[1])
-    _run(_SUM, values, index, weights, largest, scales, limbs)
+    scales = np.ldexp(1.0, _exponents(largest)[:, None] * SCALES[0] + SCALES[1])
+    _run(what, values, index, weights, largest, scales, limbs)
     return limbs
 
 
-_SUM, _LARGEST = 1, 0
+_LARGEST, _TRUSTED, _CAREFUL = 0, 1, 2
 _POINTERS = ("float64", "float64", "float64", "float64", "int64")
 
 
@@ -287,8 +296,9 @@ def _run(
 def _loop(  # type: ignore[no-untyped-def]
     what, rows, cells, first, n, values, weights, largest, scales, limbs
 ):
-    """One pass over `n` cells of each row: the greatest size of a product into `largest`, or the limbs of their sum.
+    """Over `n` cells of each row: the greatest size of a product into `largest`, or the limbs of their sum.
 
+    A sum trusts that no finite product is larger than `largest`, or is careful and looks at each; where one is not finite, both do.
     Sizes are compared as whole numbers, which are in the same order: the greatest of floats is no operation of vectors, for their NaN.
     """
     for r in range(rows):
@@ -300,21 +310,40 @@ def _loop(  # type: ignore[no-untyped-def]
                 most = max(most, size if size < INFINITE else int64(0))
             largest[r] = number(most)
         else:
+            limbs[3 * r], limbs[3 * r + 1], limbs[3 * r + 2] = 0, 0, 0
+    for begin in range(0, n if what else 0, ROW):
+        end = min(begin + ROW, n)
+        for r in range(rows):
+            at = r * cells + first
             scale, back, fine = scales[3 * r], scales[3 * r + 1], scales[3 * r + 2]
-            high, low, bad = int64(0), int64(0), int64(0)
-            for i in range(n):
-                product = values[at + i] * weights[i]
-                good = abs(product) <= largest[r]  # false for NaN
-                value = product if good else 0.0
-                # The products are exact, so that fma gives the bits of two operations, in one.
-                coarse = fma(value, scale, SHIFT)
-                rest = fma(fma(SHIFT - coarse, back, value), fine, SHIFT)
-                # Not the integer of coarse - SHIFT, which older processors cannot make in vector registers. Sums of these bits run over;
-                # what is taken away at the end brings them back.
-                high += bits(coarse)
-                low += bits(rest)
-                bad += 0 if good else 1
-            limbs[3 * r], limbs[3 * r + 1], limbs[3 * r + 2] = high - n * bits(SHIFT), low - n * bits(SHIFT), bad
+            high, low, bad, odd = int64(0), int64(0), int64(0), int64(0)
+            trusted = what == _TRUSTED and largest[r] < FEARED
+            if trusted:
+                for i in range(begin, end):
+                    product = values[at + i] * weights[i]
+                    # The products with scales are exact, so that fma gives the bits of two operations, in one.
+                    coarse = fma(product, scale, SHIFT)
+                    rest = fma(fma(SHIFT - coarse, back, product), fine, SHIFT)
+                    # Not the integer of coarse - SHIFT, which older processors cannot make in vector registers. Sums of `rest` run over;
+                    # what is taken away at the end brings them back.
+                    whole = bits(coarse) - LOWEST  # has more than 32 bits where the product is not finite, or twice too large
+                    high += whole
+                    low += bits(rest)
+                    odd |= whole
+            if not trusted or odd >> 32 != 0:
+                high, low = int64(0), int64(0)
+                for i in range(begin, end):
+                    product = values[at + i] * weights[i]
+                    good = abs(product) <= largest[r]  # false for NaN
+                    value = product if good else 0.0
+                    coarse = fma(value, scale, SHIFT)
+                    rest = fma(fma(SHIFT - coarse, back, value), fine, SHIFT)
+                    high += bits(coarse) - LOWEST
+                    low += bits(rest)
+                    bad += 0 if good else 1
+            limbs[3 * r] += high + (end - begin) * (LOWEST - bits(SHIFT))
+            limbs[3 * r + 1] += low - (end - begin) * bits(SHIFT)
+            limbs[3 * r + 2] += bad
 
 
 @cache
