@@ -14,11 +14,13 @@ from functools import partial
 from pathlib import Path
 
 from steppe.control import Leg, Position
+from steppe.control.wire import Fired
 from steppe.engine.branch import Branch, saved
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.engine.ring import Entry, Ring
+from steppe.engine.rules import Rules
 from steppe.errors import DamagedError, Failure
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
@@ -104,6 +106,8 @@ class Branches:
 
     def _from_checkpoint(self, number: int, path: Sequence[Leg], of: int, checkpoint: Checkpoint) -> Branch:
         branch = self._begun(number, path, _at(checkpoint), Spent(**checkpoint.manifest["spent"]))
+        branch.rules = Rules.of(checkpoint.manifest.get("rules", {}))
+        branch.unheeded = [Fired(*each) for each in checkpoint.manifest.get("unheeded", ())]
         if of == number:
             branch.keeper = Keeper(self._opened(number), branch.plan, self._crew, branch.part)
             self._or_close(branch, lambda: branch.settled.go_on_from(checkpoint))
@@ -115,6 +119,7 @@ class Branches:
 
     def _from_entry(self, number: int, path: Sequence[Leg], entry: Entry) -> Branch:
         branch = self._begun(number, path, entry.position)
+        branch.rules = entry.rules
         output = ""
         if entry.branch == number and number in self._folders:
             output = str(self._folders[number].output)
@@ -153,8 +158,8 @@ class Branches:
         self._entries += 1
         branch.remembered = branch.position.step
         number = branch.number if branch.position > (0, 0) else FIRST
-        entry = Entry(self._entries, number, branch.position, branch.records, branch.order("remember", entry=self._entries))
-        self._forget(self.ring.add(entry))
+        size = branch.order("remember", entry=self._entries)
+        self._forget(self.ring.add(Entry(self._entries, number, branch.position, branch.records, size, branch.rules)))
 
     def _forget(self, entries: Sequence[int]) -> None:
         if entries:
@@ -207,11 +212,11 @@ class Branches:
         return run_id({**self._plan.identity, "parent": parent, "name": str(leg.branch)})
 
     # ---- out of memory --------------------------------------------------------------------------------------------------------------
-    def drop(self, number: int) -> None:
+    def drop(self, number: int, unheeded: Sequence[Fired] = ()) -> None:
         """Forgets a branch that nobody needs for now, after saving it if it is settled; another one is computed again when it is needed."""
         self._settle_those_from(number)
         if self.live[number].keeper:
-            self.live[number].save()
+            self.live[number].save(unheeded)
         self.lose(number)
 
     def lose(self, number: int) -> None:

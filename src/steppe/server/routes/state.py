@@ -79,25 +79,6 @@ async def checkpoints(asked: Asked) -> Reply:
     return Reply(200, msgspec.json.encode({"checkpoints": asked.run.checkpoints()}))
 
 
-async def events(asked: Asked) -> Reply:
-    """GET events: the changes that are still to come."""
-    run = asked.run
-    names = {each["branch"]: each["name"] for each in run.scenarios()}
-    found = [
-        {
-            "id": row.seq,
-            "scenario": names.get(row.branch, ""),
-            "at_step": row.at_step,
-            "date": date_of(row.at_step + 1, run.facts) if row.at_step is not None and run.facts else None,
-            "arguments": row.arguments,
-            "who": row.who,
-        }
-        for row in run.log(0)
-        if row.kind == "set" and row.outcome is None
-    ]
-    return Reply(200, msgspec.json.encode({"events": found}))
-
-
 async def log(asked: Asked) -> Reply:
     """GET log: one JSON object a line."""
     after = read_query(asked.scope["query_string"], AFTER)["after"]
