@@ -14,8 +14,8 @@ import time
 
 NAMES = (
     *("journal.before_commit", "journal.after_commit", "reply.before", "upload.before_row"),  # the server
-    *("dispatch.before", "pin.written", "pin.sent"),
-    *("hello.before", "load.middle", "boundary.sent", "action.before", "action.after", "applied.sent"),  # the engine
+    *("dispatch.before", "pin.written", "pin.sent", "fired.written"),
+    *("hello.before", "load.middle", "boundary.sent", "action.before", "action.after", "applied.sent", "fired.sent"),  # the engine
     *("step.before", "step.middle", "shown.swapped", "gather.middle", "data.before", "fork.middle"),
     *("checkpoint.part_written", "checkpoint.renamed", "checkpoint.told"),
 )

@@ -99,6 +99,48 @@ def test_a_change_of_a_later_date_waits_for_it(run: Run) -> None:
     assert run.events == []
 
 
+def test_an_event_happens_every_year_or_once_in_branches_too(run: Run) -> None:
+    yearly = run.add_event("capacity", 0.5, yearly="01-13", operation="scale")
+    once = run.add_event("capacity", 77.0, at="1990-01-15", box=BOX)
+    assert [(each.id, each.yearly, each.at_step) for each in run.events] == [(yearly.id, "01-13", None), (once.id, None, 5)]
+    run.step(4)
+    assert float(run["capacity"].max()) == 60.0
+    late = run.branch(f"late-{run.info().version}")
+    late.remove_event(yearly.id)
+    run.step(3)
+    late.step(3)
+    assert float(late.get("capacity", box=BOX).max()) == 77.0
+    xarray.testing.assert_equal(run["capacity"], late["capacity"])
+    with pytest.raises(RefusedError, match="has a step that begins on 02-29"):
+        run.add_event("capacity", 1.0, yearly="02-29")
+    run.remove_event(yearly.id)
+    assert [each for each in run.events if each.scenario == "main"] == []
+
+
+def test_a_trigger_stops_a_run_that_plays(run: Run) -> None:
+    wet = run.add_trigger("mean(water) > 1e9 or max(water) < min(water) + 1e9 and sum(rain) > 0", "pause", text="rain")
+    picture = run.add_trigger("max(rain) > 0", "image", variable="rain")
+    playing = run.play()
+    assert playing.wait().state == "cancelled"
+    stood = run.scenarios["main"].step
+    triggers = {each.id: each for each in run.triggers}
+    assert triggers[wet.id].fired == [stood]
+    assert triggers[picture.id].fired == [stood]
+    last = run.log()[-1]
+    assert (last["kind"], last["who"], last["at_step"]) == ("pause", f"trigger:{wet.id}", stood)
+    with pytest.raises(StaleError, match="This was ordered on version"):  # the trigger has steered in the meantime
+        run.step()
+    run.info()
+    run.remove_trigger(wet.id)
+    run.step(30)
+    assert run.scenarios["main"].step == stood + 30
+    with pytest.raises(RefusedError, match='Did you mean "water"') as error:
+        run.add_trigger("mean(watr) > 3", "pause")
+    assert error.value.position == 6
+    with pytest.raises(RefusedError, match=f"The trigger {wet.id} is over"):
+        run.remove_trigger(wet.id)
+
+
 def test_a_branch_goes_its_own_way(run: Run) -> None:
     run.step(5)
     name = f"wet-{run.info().version}"

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from steppe.control import Leg, Outcome, Position, Saved
 from steppe.control.actor import Actor
 from steppe.control.journal import Journal
-from steppe.control.orders import Accepted, Order, Refused
+from steppe.control.orders import CHANGES, Accepted, Branch, Order, Refused, numbered
 from steppe.control.supervisor import Supervisor
-from steppe.control.wire import Beat, Buffer, FrameReader, Hello, Leave, Message, frame
+from steppe.control.wire import Beat, Buffer, Fired, FrameReader, Hello, Leave, Message, frame
 from steppe.errors import NoSpaceError
 
 STEPS = 400
@@ -70,17 +70,32 @@ class Timer:
 
 
 class State(NamedTuple):
-    """Of a toy model: `value` depends on every step and action, and on their order."""
+    """Of a toy model: `value` depends on every step and action, and on their order. triggers: number, what divides the value, action."""
 
     step: int = 0
     place: int = 0
     value: int = 1
+    triggers: tuple[tuple[int, int, str], ...] = ()
 
     def stepped(self) -> State:
-        return State(self.step + 1, 0, (self.value * 31 + self.step) & MASK)
+        return State(self.step + 1, 0, (self.value * 31 + self.step) & MASK, self.triggers)
 
     def changed(self, place: int, amount: int) -> State:
-        return State(self.step, place, (self.value * 1_000_003 + hash((amount, self.step))) & MASK)
+        return self._replace(place=place, value=(self.value * 1_000_003 + hash((amount, self.step))) & MASK)
+
+    def done(self, place: int, kind: str, arguments: dict[str, Any]) -> State | None:
+        """After an action; None, if it cannot be done."""
+        if kind == "trigger":
+            new = (arguments["id"], arguments["divisor"], arguments["action"])
+            return self.changed(place, arguments["id"])._replace(triggers=(*self.triggers, new))
+        if kind == "remove":
+            others = tuple(each for each in self.triggers if each[0] != arguments["rule"])
+            return self.changed(place, 1)._replace(triggers=others) if others != self.triggers else None
+        return self.changed(place, arguments["amount"]) if arguments["amount"] % 7 else None
+
+    def fires(self) -> list[tuple[str, str]]:
+        """The triggers that have something to say after this step: source and kind."""
+        return [(f"trigger:{number}", action) for number, divisor, action in self.triggers if self.value % divisor == 0]
 
     @property
     def position(self) -> Position:
@@ -89,9 +104,10 @@ class State(NamedTuple):
 
 @dataclass
 class Disk:
-    """What outlives an engine: checkpoints of each branch."""
+    """What outlives an engine: checkpoints of each branch, and what was not heeded of it then."""
 
     saved: dict[int, list[State]] = field(default_factory=dict)
+    unheeded: dict[tuple[int, State], list[Fired]] = field(default_factory=dict)
     full: bool = False
 
 
@@ -102,6 +118,8 @@ class ToyStage:
         self._world, self._disk = world, disk
         self._states: dict[int, State] = {}
         self._ring: dict[int, list[State]] = {}
+        self._fired: list[Fired] = []
+        self._unheeded: dict[tuple[int, int, str], Fired] = {}
 
     def describe(self) -> dict[str, Any]:
         return {"steps": STEPS, "model": "toy"}
@@ -117,7 +135,9 @@ class ToyStage:
             kept = [*self._ring.get(leg.branch, []), *self._disk.saved.get(leg.branch, [])]
             kept += [self._states[leg.branch]] if leg.branch in self._states else []
             known += [state for state in kept if state.position <= limit]
-        self._states[branch] = max(known, key=lambda state: state.position)
+        state = self._states[branch] = max(known, key=lambda state: state.position)
+        for leg in path:
+            self._tell(self._disk.unheeded.get((leg.branch, state), ()))
         return self.position(branch)
 
     def position(self, branch: int) -> Position:
@@ -127,7 +147,10 @@ class ToyStage:
         piece = self._world.chance.randint(1, 1 if looked else 12)
         for branch in branches:
             for _ in range(min(piece, until - self._states[branch].step)):
-                self._states[branch] = self._states[branch].stepped()
+                state = self._states[branch] = self._states[branch].stepped()
+                self._tell([Fired(branch, state.step, *said, "") for said in state.fires()])
+                if state.fires():
+                    break
             if self._states[branch].step % 8 == 0:
                 self._ring.setdefault(branch, []).append(self._states[branch])
             if self._world.chance.random() < 0.05 and not self._disk.full:
@@ -135,16 +158,31 @@ class ToyStage:
 
     def apply(self, branch: int, place: int, kind: str, arguments: dict[str, Any]) -> Outcome:
         state = self._states[branch]
-        fits = arguments["amount"] % 7 != 0
-        self._states[branch] = state.changed(place, arguments["amount"]) if fits else state._replace(place=place)
-        detail = {} if fits else {"code": "out-of-range", "text": "Sevens cannot be set."}
-        return Outcome(fits, detail, self._states[branch].value)
+        done = state.done(place, kind, arguments)
+        self._states[branch] = done or state._replace(place=place)
+        detail = {} if done else {"code": "out-of-range", "text": "Sevens cannot be set, nor can be removed what is not there."}
+        return Outcome(done is not None, detail, self._states[branch].value)
+
+    def fired(self) -> Sequence[Fired]:
+        found, self._fired = self._fired, []
+        return found
+
+    def _tell(self, fired: Sequence[Fired]) -> None:
+        self._fired += fired
+        self._unheeded |= {(each.branch, each.step, each.source): each for each in fired}
+
+    def unheeded(self) -> Sequence[Fired]:
+        return [*self._unheeded.values()]
+
+    def heeded(self, branch: int, step: int, source: str) -> None:
+        self._unheeded.pop((branch, step, source), None)
 
     def save(self, branch: int) -> Saved:
         if self._disk.full:
             raise NoSpaceError("The disk is full.")
         state = self._states[branch]
         self._disk.saved.setdefault(branch, []).append(state)
+        self._disk.unheeded[branch, state] = [each for each in self._unheeded.values() if each.branch == branch]
         return Saved(f"{state.step}-{state.place}", state.position, 8)
 
     def dirty(self, branch: int) -> bool:
@@ -359,18 +397,24 @@ class Play:
     def _order(self, who: str, key: str) -> Order:
         chance = self.world.chance
         names = [branch.name for branch in self.journal.branches() if "@" not in branch.name]
-        kind = chance.choice(["step"] * 6 + ["set"] * 8 + ["pause", "pause", "checkpoint", "branch", "rewind", "restart", "cancel"])
+        rare = ["pause", "pause", "checkpoint", "branch", "rewind", "restart", "cancel", "trigger", "trigger", "remove"]
+        kind = chance.choice(["step"] * 6 + ["set"] * 8 + rare)
         shown = max(branch.shown_step for branch in self.journal.branches())
         when: str | int = chance.choice(["after", "now", "now", shown + chance.randint(0, 30)])
         scenario = chance.choice(names)
         arguments: dict[str, Any] = {}
         match kind:
             case "step":
-                arguments = chance.choice(
-                    [{"steps": chance.randint(1, 40)}, {"steps": 5}, {"until": shown + chance.randint(1, 60)}, {"end": True}]
-                )
+                slow = {"steps": 5, "speed": chance.choice([20.0, 300.0])}
+                until = {"until": shown + chance.randint(1, 60)}
+                arguments = chance.choice([{"steps": chance.randint(1, 40)}, slow, until, {"end": True}])
             case "set":
                 arguments = {"amount": chance.randint(1, 1000)}
+            case "trigger":
+                arguments = {"divisor": chance.randint(2, 40), "action": chance.choice(["pause", "message"])}
+            case "remove":
+                rules = self.journal.rules(self.journal.branch(scenario).id)
+                arguments = {"rule": chance.choice(rules).seq if rules else 1}
             case "branch":
                 arguments = {"name": f"{who} {key}", "step": chance.choice([None, chance.randint(0, shown)])}
             case "rewind":
@@ -427,35 +471,49 @@ class Play:
             return False  # what is ordered for later than anybody steps may wait
         return all(branch.shown_step >= branch.target for branch in self.journal.branches() if "@" not in branch.name)
 
-    def fold(self, branch: int, step: int) -> State:
-        """The state that the journal says, undisturbed."""
-        state = State()
+    def fold(self, branch: int, step: int) -> tuple[State, set[tuple[int, int, str, str]]]:
+        """The state that the journal says, undisturbed; and what triggers did on the way: branch, step, source, kind."""
+        state, fired = State(), set()
+
+        def to(end: int) -> None:
+            nonlocal state
+            while state.step < end:
+                state = state.stepped()
+                fired.update((self.journal.owner(branch, state.step), state.step, *said) for said in state.fires())
+
         for each in self.journal.placed(branch, Position(-1, -1)):
             if each.at_step > step:
                 break
-            while state.step < each.at_step:
-                state = state.stepped()
-            amount = each.arguments["amount"]
-            state = state.changed(each.place, amount) if amount % 7 else state._replace(place=each.place)
-        while state.step < step:
-            state = state.stepped()
-        return state
+            to(each.at_step)
+            done = state.done(each.place, each.kind, numbered(each.kind, each.seq, each.arguments))
+            state = done or state._replace(place=each.place)
+        to(step)
+        return state, fired
+
+    def _asked(self, scenario: str) -> Any:
+        assert self.supervisor
+        answers: list[Any] = []
+        self.supervisor.ask(scenario, {}, answers.append)
+        assert self.world.run(lambda: bool(answers), 400), f'scenario "{scenario}" does not answer'
+        return answers[0]
 
     def check(self) -> None:
         commands = [*self.journal.commands()]
-        assert {(each.who, each.key): each.seq for each in commands} == {name: each.seq for name, each in self.accepted.items()}
+        people = [each for each in commands if not each.who.startswith("trigger:")]
+        assert {(each.who, each.key): each.seq for each in people} == {name: each.seq for name, each in self.accepted.items()}
         assert not self.refused & set(self.accepted), "what was accepted was refused when it was said again"
         assert self.supervisor
         for branch in self.journal.branches():
             head, body = self._answer(branch.name)
-            expected = self.fold(branch.id, head["step"])
+            expected, fired = self.fold(branch.id, head["step"])
+            self._check_fired(branch, fired)
             assert head["step"] >= branch.shown_step
             assert int.from_bytes(body, "little") == expected.value, f"the state of branch {branch.id} differs from the journal's"
             for saved in self.disk.saved.get(branch.id, []):
-                state = self.fold(branch.id, saved.step)
+                state, _ = self.fold(branch.id, saved.step)
                 assert state.place != saved.place or state.value == saved.value, "a checkpoint differs from the journal's"
         for each in commands:
-            if each.kind == "set" and each.outcome in ("done", "failed") and each.at_step is not None:
+            if each.kind in CHANGES and each.outcome in ("done", "failed") and each.at_step is not None:
                 assert each.at_step == each.ended_step, f"command {each.seq} was pinned at {each.at_step} and ended at {each.ended_step}"
 
     def _answer(self, scenario: str) -> Any:
@@ -470,6 +528,18 @@ class Play:
             assert answers[0].code == "engine-failed", repr(answers[0])
             self.watch()
         raise AssertionError(repr((answers[0], self.supervisor.info())))
+
+    def _check_fired(self, branch: Branch, expected: set[tuple[int, int, str, str]]) -> None:
+        """People were told once what triggers did; each pause is in the journal, at its step."""
+        said = [what for _, what in self.journal.emissions(0) if what["source"].startswith("trigger:") and what["branch"] == branch.id]
+        told = {(what["branch"], what["step"], what["source"], what["kind"]) for what in said}
+        own = {each for each in expected if each[0] == branch.id}
+        assert len(told) == len(said)
+        assert told <= own, f"branch {branch.id} was said to do {told - own}"
+        assert told == own or "@" in branch.name, f"nobody was told that branch {branch.id} did {own - told}"
+        rows = {(each.at_step, each.who) for each in self.journal.commands(branch=branch.id) if each.who.startswith("trigger:")}
+        pauses = {(step, source) for _, step, source, kind in told if kind == "pause"}
+        assert rows == pauses, f"branch {branch.id} has the pauses {rows}, its triggers made {pauses}"
 
 
 def play(seed: int, **options: Any) -> Play:

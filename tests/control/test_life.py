@@ -15,7 +15,7 @@ def made(monkeypatch):
     apply = ToyStage.apply
 
     def poisoned(stage, branch, place, kind, arguments) -> Outcome:
-        if arguments["amount"] == POISON:
+        if arguments.get("amount") == POISON:
             raise DiedError
         return apply(stage, branch, place, kind, arguments)
 
@@ -48,6 +48,31 @@ def test_the_third_death_at_one_command_is_the_last_and_names_it(made):
     told = []
     made.supervisor.ask("main", {}, told.append)
     assert isinstance(told[0], Refused)
+
+
+def test_steps_with_a_speed_take_their_time_and_others_do_not(made):
+    begin = made.world.now()
+    order(made, "step", "a", steps=30, speed=10.0)
+    order(made, "step", "b", steps=300)
+    order(made, "step", "c", steps=10, speed=5.0)
+    moments = []
+    for step in (30, 330, 340):
+        assert made.world.run(lambda step=step: made.journal.branch("main").shown_step >= step, 30)
+        moments.append(made.world.now() - begin)
+    assert 2.8 < moments[0] < 3.5  # [s] of the time that is played
+    assert moments[1] - moments[0] < 1.5
+    assert 1.7 < moments[2] - moments[1] < 2.5
+
+
+def test_a_speed_holds_behind_a_death_and_repeats_are_not_slow(made):
+    order(made, "step", "a", steps=300)
+    assert made.world.run(lambda: made.journal.branch("main").shown_step == 300, 30)
+    begin = made.world.now()
+    order(made, "step", "b", steps=40, speed=10.0)
+    assert made.world.run(lambda: made.journal.branch("main").shown_step >= 310, 30)
+    made.engines[-1].kill()
+    assert made.world.run(lambda: made.journal.branch("main").shown_step == 340, 30)
+    assert 3.8 < made.world.now() - begin < 6
 
 
 def test_who_skips_the_command_goes_on(made):

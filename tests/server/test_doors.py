@@ -20,6 +20,8 @@ NAMES = {
     "sha256": "0" * 64,
     "operation": "1",
     "event": "1",
+    "trigger": "1",
+    "image": "1-2-3",
     "code": "method",
 }
 

@@ -128,6 +128,28 @@ def test_what_cannot_be_answered_is_explained(client: Client, address: str, code
         ("/set", {**SET, "when": {"date": "2003-01-01"}}, "date-outside-forcing", {}),
         ("/set", {**SET, "when": {}}, "bad-field", {"position": "$.when"}),
         ("/events", SET, "bad-field", {}),
+        ("/events", {**SET, "when": {}}, "bad-field", {"position": "$.when"}),
+        ("/events", {**SET, "when": {"step": 5, "yearly": "03-01"}}, "bad-field", {"position": "$.when"}),
+        ("/events", {**SET, "when": {"step": 1}}, "step-passed", {}),
+        ("/events", {**SET, "when": {"date": "2003-01-01"}}, "date-outside-forcing", {}),
+        ("/events", {**SET, "when": {"yearly": "02-29"}}, "date-outside-forcing", {"value": "02-29"}),
+        ("/events", {**SET, "when": {"yearly": "13-01"}}, "bad-field", {}),
+        ("/events", {**SET, "variable": "cover", "when": {"yearly": "03-01"}}, "derived-variable", {}),
+        ("/triggers", {}, "bad-field", {}),
+        ("/triggers", {"expression": ""}, "bad-field", {}),
+        ("/triggers", {"expression": "x" * 1025}, "bad-field", {}),
+        ("/triggers", {"expression": "é" * 600}, "expression-invalid", {}),
+        ("/triggers", {"expression": "mean(gren) > 3"}, "expression-invalid", {"position": 6, "nearest": "green"}),
+        ("/triggers", {"expression": "__import__('os').system('true')"}, "expression-invalid", {"position": 1}),
+        ("/triggers", {"expression": "mean(green) > 3 and " + "1 > " * 99 + "1"}, "expression-invalid", {"position": 27}),
+        ("/triggers", {"expression": " + ".join(["1"] * 101) + " > 0"}, "expression-invalid", {"position": 201}),
+        ("/triggers", {"expression": "(" * 200 + "1" + ")" * 200 + " > 0"}, "expression-invalid", {"position": 26}),
+        ("/triggers", {"expression": "mean(green)"}, "expression-invalid", {"position": 1}),
+        ("/triggers", {"expression": "mean(green) > 3", "action": "image"}, "bad-field", {"position": "$.variable"}),
+        ("/triggers", {"expression": "mean(green) > 3", "variable": "green"}, "bad-field", {"position": "$.variable"}),
+        ("/triggers", {"expression": "mean(green) > 3", "action": "image", "variable": "gren"}, "unknown-variable", {"nearest": "green"}),
+        ("/triggers", {"expression": "mean(green) > 3", "action": "shell"}, "bad-field", {}),
+        ("/triggers", {"expression": "mean(green) > 3", "scenario": "mian"}, "unknown-scenario", {}),
         ("/scenarios", {"name": "main"}, "name-taken", {}),
         ("/scenarios", {"name": "../x"}, "bad-field", {}),
         ("/scenarios", {"name": "x", "from": {"step": 3}}, "out-of-range", {"allowed": [0, 2]}),
@@ -247,6 +269,7 @@ def test_what_is_over_cannot_be_taken_back(client: Client) -> None:
     assert problem(client.ask("DELETE", f"/runs/toy/operations/{done}"))["code"] == "already-finished"
     assert problem(client.ask("DELETE", "/runs/toy/operations/77"))["code"] == "unknown-operation"
     assert problem(client.ask("DELETE", f"/runs/toy/events/{done}"))["code"] == "unknown-event"
+    assert problem(client.ask("DELETE", f"/runs/toy/triggers/{done}"))["code"] == "unknown-trigger"
     assert client.standing() == before
 
 

@@ -1,6 +1,9 @@
+import json
+
 import numpy as np
 import pytest
 
+from steppe.control.wire import Fired
 from tests.server.asking import Client, problem
 from tests.server.toy import Toy
 
@@ -90,6 +93,43 @@ def test_an_event_happens_at_its_date_or_is_taken_back(client: Client, toy: Toy)
     assert (toy.state[1]["green"] == 9.0 + 2).all()
     assert client.get("/events").json()["events"] == []
     assert problem(client.ask("DELETE", f"/runs/toy/events/{kept.json()['id']}"))["code"] == "already-finished"
+
+
+def test_an_event_of_every_year_is_listed_until_it_is_removed(client: Client) -> None:
+    made = client.post("/events", {"variable": "green", "value": 9.0, "when": {"yearly": "03-01"}}).json()["id"]
+    (listed,) = client.get("/events").json()["events"]
+    assert (listed["id"], listed["scenario"], listed["yearly"], listed["at_step"]) == (made, "main", "03-01", None)
+    assert listed["arguments"]["value"] == 9.0
+    assert client.ask("DELETE", f"/runs/toy/events/{made}?scenario=main").status_code == 200
+    assert client.get("/events").json()["events"] == []
+
+
+def test_a_trigger_is_listed_with_what_it_did_until_it_is_removed(client: Client, toy: Toy) -> None:
+    expression = "mean(green) > 3 and max(rain) < 1e3"
+    made = client.post("/triggers", {"expression": expression, "action": "pause", "text": "enough"}).json()["id"]
+    client.post("/step", {"steps": 9})
+    assert toy.journal.fired(Fired(1, 9, f"trigger:{made}", "pause", "enough"), 0.0) == (True, True)
+    assert toy.journal.fired(Fired(1, 9, f"trigger:{made}", "pause", "enough"), 0.0) == (False, True)  # said again
+    (listed,) = client.get("/triggers").json()["triggers"]
+    assert (listed["id"], listed["expression"], listed["action"], listed["fired"]) == (made, expression, "pause", [9])
+    rows = [json.loads(line) for line in client.get("/log").text.splitlines()]
+    assert [(row["kind"], row["who"], row["at_step"]) for row in rows if row["kind"] == "pause"] == [("pause", f"trigger:{made}", 9)]
+    client.post("/scenarios", {"name": "dry", "from": {"step": 5}})
+    assert [each["scenario"] for each in client.get("/triggers").json()["triggers"]] == ["main", "dry"]
+    assert client.ask("DELETE", f"/runs/toy/triggers/{made}?scenario=dry", key="away").status_code == 200
+    assert client.ask("DELETE", f"/runs/toy/triggers/{made}?scenario=dry", key="away").headers["idempotent-replayed"] == "true"
+    assert problem(client.ask("DELETE", f"/runs/toy/triggers/{made}?scenario=dry"))["code"] == "unknown-trigger"
+    assert [each["scenario"] for each in client.get("/triggers").json()["triggers"]] == ["main"]
+    assert client.ask("DELETE", f"/runs/toy/triggers/{made}").status_code == 200
+    assert problem(client.ask("DELETE", f"/runs/toy/triggers/{made}"))["code"] == "already-finished"
+
+
+def test_the_image_of_a_trigger_is_served_and_no_other_file(client: Client, toy: Toy) -> None:
+    (toy.folder / "images").mkdir()
+    (toy.folder / "images" / "1-9-2.png").write_bytes(b"\x89PNG")
+    assert client.get("/images/1-9-2.png").content == b"\x89PNG"
+    for name in ("1-9-3", "..%2fjournal", "1-9-2.png%00", "1-9", "%2e%2e"):
+        assert problem(client.get(f"/images/{name}.png"))["code"] in ("unknown-image", "unknown-path"), name
 
 
 def test_a_scenario_branches_off_and_the_main_one_is_rewound(client: Client, toy: Toy) -> None:

@@ -110,6 +110,9 @@ class Toy:
                     self._apply(branch, command)
             if step >= self.journal.branch(branch).target:
                 break
+            for rule in self.journal.rules(branch):
+                if rule.kind == "event" and rule.arguments.get("step") == step:
+                    self._change(branch, rule.arguments["change"])
             self.past[branch, step] = {name: values.copy() for name, values in self.state[branch].items()}
             for values in self.state[branch].values():
                 values += 1
@@ -118,15 +121,17 @@ class Toy:
         self.journal.reached(branch, self.at[branch].step)
 
     def _apply(self, branch: int, command: Command) -> None:
-        arguments = command.arguments
+        detail = {"rule": command.seq} if command.kind != "set" else self._change(branch, command.arguments)
+        self.at[branch] = Position(self.at[branch].step, command.seq)
+        self.journal.applied(command.seq, self.at[branch].step, Outcome(True, detail, int(self.digest()[:15], 16)))
+
+    def _change(self, branch: int, arguments: dict[str, Any]) -> dict[str, Any]:
         values = self.state[branch][arguments["variable"]]
         cells = self._file(arguments["cells"], "<u4") if arguments["cells"] else np.arange(self.grid.n_cells)
         given = self._file(arguments["upload"], "<f4") if arguments["upload"] else np.float32(arguments["value"])
         before = float(values[cells].sum())
         values[cells] = {"set": given, "scale": values[cells] * given, "add": values[cells] + given}[arguments["operation"]]
-        self.at[branch] = Position(self.at[branch].step, command.seq)
-        detail = {"variable": arguments["variable"], "cells": len(cells), "before": before, "after": float(values[cells].sum())}
-        self.journal.applied(command.seq, self.at[branch].step, Outcome(True, detail, int(self.digest()[:15], 16)))
+        return {"variable": arguments["variable"], "cells": len(cells), "before": before, "after": float(values[cells].sum())}
 
     def _file(self, name: str, dtype: str) -> np.ndarray:
         return np.frombuffer((self.folder / "uploads" / name).read_bytes(), dtype)
@@ -229,6 +234,10 @@ class Toy:
 
     def log(self, after: int) -> Iterator[Command]:
         return self.journal.commands(after)
+
+    def rules(self, scenario: str) -> list[tuple[Command, list[dict[str, Any]]]]:
+        branch = self.journal.branch(scenario).id
+        return [(each, self.journal.told(branch, f"{each.kind}:{each.seq}")) for each in self.journal.rules(branch)]
 
     def checkpoints(self) -> list[dict[str, Any]]:
         return self.journal.checkpoints()

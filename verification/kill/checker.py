@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from steppe.control import Journal
-from steppe.control.orders import Branch, Command
+from steppe.control.orders import CHANGES, Branch, Command
 from steppe.engine.replay import replay, scenarios_of
 from verification.kill.served import Client, Steering
 
@@ -44,17 +44,26 @@ def waiting(folder: Path) -> list[str]:
 def check_journal(journal: Journal, accepted: dict[str, int], refused: Iterable[str]) -> None:
     """Every accepted command once, no refused one, every outcome known, every end at one step."""
     commands = [*journal.commands()]
-    kept = {each.key: each.seq for each in commands}
-    assert len(kept) == len(commands)
+    people = [each for each in commands if not each.who.startswith("trigger:")]
+    kept = {each.key: each.seq for each in people}
+    assert len(kept) == len(people)
     assert kept == accepted, f"journal and receipts differ: {set(kept.items()) ^ set(accepted.items())}"
     assert not kept.keys() & set(refused)
     for each in commands:
         _check_command(each)
     _check_cancelled(commands)
+    _check_triggers(journal, commands)
+
+
+def _check_triggers(journal: Journal, commands: list[Command]) -> None:
+    """Each pause that people were told of is in the journal, and no other."""
+    told = [what for _, what in journal.emissions(0) if what["kind"] == "pause"]
+    rows = [(each.branch, each.at_step, each.who) for each in commands if each.who.startswith("trigger:")]
+    assert sorted(rows) == sorted((what["branch"], what["step"], what["source"]) for what in told)
 
 
 def _check_command(each: Command) -> None:
-    if each.kind == "set" and each.outcome in ("done", "failed") and each.at_step is not None:
+    if each.kind in CHANGES and each.outcome in ("done", "failed") and each.at_step is not None:
         assert each.ended_step == each.at_step, f"{each} was to happen at one step and happened at another"
     assert each.outcome is None or each.ended_step is not None, f"{each} ended nowhere"
     if each.kind == "step" and each.outcome == "done":

@@ -25,6 +25,7 @@ CHANGES = [  # variable, operation, from, to; the last two are refused, by the e
     ("water", "add", -500.0, -400.0),
     ("runoff", "set", 0.0, 1.0),
 ]
+EXPRESSIONS = ("max(runoff) > 20", "mean(water / capacity) < 0.3", "sum(rain) > 0 and min(water) < 10")
 PATIENCE = 60.0  # [s] for anything that has to happen
 
 
@@ -185,7 +186,8 @@ class Steering:
         chance = self._chance
         on = scenarios[0] if chance.random() < 0.6 else chance.choice(scenarios)
         name, step = on["name"], on["step"]
-        kind = chance.choices(("step", "set", "pause", "checkpoint", "branch", "rewind"), (34, 48, 6, 6, 2, 2))[0]
+        kinds = ("step", "set", "pause", "checkpoint", "branch", "rewind", "trigger", "event")
+        kind = chance.choices(kinds, (34, 44, 6, 6, 2, 2, 2, 2))[0]
         if kind == "step":
             return "/step", {"scenario": name, "steps": chance.randint(1, 30)}
         if kind == "set":
@@ -193,6 +195,12 @@ class Steering:
             when = chance.choice(["after", "after", "now", "now", {"step": min(step + chance.randint(1, 60), self._steps - 1)}])
             content = {"scenario": name, "variable": variable, "operation": operation, "value": chance.uniform(low, high), "when": when}
             return "/set", content | ({"region": {"box": [143.0, -22.5, 144.5, -20.5]}} if chance.random() < 0.5 else {})
+        if kind == "trigger":
+            action = chance.choice(["pause", "message", "message"])
+            return "/triggers", {"scenario": name, "expression": chance.choice(EXPRESSIONS), "action": action}
+        if kind == "event":
+            when = chance.choice([{"step": min(step + chance.randint(1, 60), self._steps - 1)}, {"yearly": "03-01"}])
+            return "/events", {"scenario": name, "variable": "water", "operation": "scale", "value": chance.uniform(0.9, 1.1), "when": when}
         if kind == "branch":
             return "/scenarios", {"name": f"s{key}", "from": {"scenario": name, "step": chance.randint(step // 2, step)}}
         if kind == "rewind":

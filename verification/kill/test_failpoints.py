@@ -65,6 +65,8 @@ class Session:
         self.order("/set", variable="water", operation=operation, value=value, when=when, region=region, scenario=scenario)
 
     def run(self) -> None:
+        self.order("/triggers", expression="max(rain) > 1", text="it rains")
+        self.order("/events", variable="water", operation="scale", value=1.1, when={"step": 45})
         self.order("/step", steps=40)
         self.water("add", 5.0, "now", WEST)
         self.water("scale", 0.9, "now", EAST)

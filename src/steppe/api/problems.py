@@ -34,6 +34,8 @@ KINDS: dict[str, Kind] = {
     "unknown-scenario": Kind(404, "There is no scenario of this name", "GET /api/v1/runs/{run}/scenarios lists them."),
     "unknown-operation": Kind(404, "There is no operation of this number", "The reply to an order holds the number of its operation."),
     "unknown-event": Kind(404, "There is no event of this number that is still to come", "GET /api/v1/runs/{run}/events lists them."),
+    "unknown-trigger": Kind(404, "There is no trigger of this number", "GET /api/v1/runs/{run}/triggers lists them."),
+    "unknown-image": Kind(404, "There is no image of this name", "What a trigger tells when it has saved one holds its name."),
     "unknown-checkpoint": Kind(404, "There is no checkpoint of this name", "GET /api/v1/runs/{run}/checkpoints lists them."),
     "unknown-problem": Kind(404, "There is no problem of this name", "The contract names all kinds of problems."),
     "cell-outside": Kind(404, "The place lies outside the grid", "Take a place within the bounds that the problem names."),

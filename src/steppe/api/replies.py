@@ -139,9 +139,10 @@ class EventInfo(Struct, kw_only=True):
 
     id: int
     scenario: str
-    at_step: int | None
+    at_step: Annotated[int | None, Meta(description="The step before which it happens; null of what happens every year.")]
     arguments: dict[str, Any]
     date: str | None = None
+    yearly: Annotated[str | None, Meta(description="Month-day of every year.")] = None
     who: str = ""
 
 
@@ -149,6 +150,26 @@ class EventList(Struct, kw_only=True):
     """The changes that are still to come."""
 
     events: list[EventInfo]
+
+
+class TriggerInfo(Struct, kw_only=True):
+    """Something that is watched for in a scenario."""
+
+    id: int
+    scenario: str
+    expression: str
+    action: Literal["pause", "message", "image"]
+    text: str = ""
+    variable: str | None = None
+    who: str = ""
+    fired: Annotated[list[int], Meta(description="The steps after which it became true.")] = []
+    off: Annotated[str | None, Meta(description="Why it is not looked at any more.")] = None
+
+
+class TriggerList(Struct, kw_only=True):
+    """All triggers of a run."""
+
+    triggers: list[TriggerInfo]
 
 
 class CheckpointInfo(Struct, kw_only=True):

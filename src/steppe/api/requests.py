@@ -41,6 +41,23 @@ class At(_Request, kw_only=True):
     date: Date | None = None
 
 
+class Dates(At, kw_only=True):
+    """When a change happens: exactly one of step, date and yearly."""
+
+    yearly: (
+        Annotated[
+            str,
+            Meta(
+                pattern="^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$",
+                max_length=5,
+                description="Month-day of every year.",
+                examples=["07-01"],
+            ),
+        ]
+        | None
+    ) = None
+
+
 class Region(_Request, kw_only=True):
     """A part of the grid: exactly one of box, polygon, cell and cells."""
 
@@ -119,10 +136,37 @@ class Set(Change, kw_only=True):
 
 
 class Event(Change, kw_only=True):
-    """A change at a step or date that is still to come."""
+    """A change at a step or date that is still to come, or every year. Scenarios that branch off later have it, too."""
 
-    when: Annotated[At, Meta(description="The step or date before which it happens.")]
+    when: Annotated[Dates, Meta(description="The step or date before which it happens.")]
     scenario: Scenario = "main"
+
+
+class Trigger(_Request, kw_only=True):
+    """Something that is watched for: it is looked at after each step, and acted upon when it becomes true."""
+
+    scenario: Scenario = "main"
+    expression: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=1024,
+            description="Of variables in their units, numbers, + - * / < > and or, mean() min() max() sum() over all cells; mean by area.",
+            examples=["mean(water) < 20 and max(runoff) > 3"],
+        ),
+    ]
+    action: Annotated[Literal["pause", "message", "image"], Meta(description="Stop the scenario, tell people, or save a map and tell.")] = (
+        "message"
+    )
+    text: Annotated[str, Meta(max_length=200, description="What people are told.")] = ""
+    variable: Annotated[VariableName, Meta(description="What the image is of.")] | None = None
+
+
+class Remove(_Request, kw_only=True):
+    """Take an event or a trigger back."""
+
+    seq: Annotated[int, Meta(ge=1, le=2**62, description="Number of the command that added it.")]
+    scenario: Scenario | None = None
 
 
 class Checkpoint(_Request, kw_only=True):
@@ -171,6 +215,7 @@ class Skip(_Request, kw_only=True):
 
 EXACTLY_ONE: dict[type[Struct], tuple[str, ...]] = {
     At: ("step", "date"),
+    Dates: ("step", "date", "yearly"),
     Region: ("box", "polygon", "cell", "cells"),
     Step: ("steps", "until", "end"),
     Set: ("value", "upload"),

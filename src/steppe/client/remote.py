@@ -64,7 +64,9 @@ class Remote:
             raise UnknownError(f'There is no variable "{name}" in "{self.name}".{nearest(name, known)}', facts)
         return known[name]
 
-    async def order(self, method: str, path: str, what: dict[str, Any] | None, scenario: str, wait: bool = False) -> AsyncOperation:
+    async def order(
+        self, method: str, path: str, what: dict[str, Any] | None, scenario: str, wait: bool = False, query: dict[str, str] | None = None
+    ) -> AsyncOperation:
         """An order on the version that was last seen of its scenario; it happens once, however often it must be sent.
 
         wait: the reply may be held back until it is carried out.
@@ -76,7 +78,7 @@ class Remote:
             if version := self._versions.get(scenario):
                 headers["if-match"] = f'"{version}"'
             content = None if what is None else msgspec.json.encode(what)
-            reply = await self.line.ask(method, self.path + path, None, content, headers=headers)
+            reply = await self.line.ask(method, self.path + path, query, content, headers=headers)
             ordered = msgspec.json.decode(reply.content, type=Ordered)
             self._versions[scenario] = ordered.version
             return AsyncOperation(self, ordered, scenario)

@@ -16,6 +16,8 @@ from steppe.api import (
     ScenarioInfo,
     ScenarioList,
     SeriesInfo,
+    TriggerInfo,
+    TriggerList,
     VariableInfo,
     decode,
 )
@@ -78,6 +80,11 @@ class AsyncRun:
     async def events(self) -> list[EventInfo]:
         """The changes that are still to come."""
         return msgspec.json.decode(await self._ask("events"), type=EventList).events
+
+    @property
+    async def triggers(self) -> list[TriggerInfo]:
+        """What is watched for, in all scenarios, and the steps after which it became true."""
+        return msgspec.json.decode(await self._ask("triggers"), type=TriggerList).triggers
 
     @property
     async def operations(self) -> list[AsyncOperation]:
@@ -284,6 +291,65 @@ class AsyncRun:
         what["when"] = when if soon else words.at(when)
         return await self._order("/set", what, soon if wait is None else wait)
 
+    async def add_event(
+        self,
+        name: str,
+        value: Any,
+        *,
+        at: words.Moment | None = None,
+        yearly: str | None = None,
+        box: words.Box | None = None,
+        polygon: Any = None,
+        cells: Any = None,
+        units: str | None = None,
+        operation: str = "set",
+        wait: bool = True,
+    ) -> AsyncOperation:
+        """Has a variable changed before a step or date that is still to come (`at`), or every year on a month-day (`yearly`, "07-01").
+
+        It is a part of the state: scenarios that branch off later have it, too. The rest as for `set`; `remove_event` takes its `id`.
+
+        Raises
+        ------
+        UnknownError, RefusedError
+            As `set` does; the date lies outside the run, or has passed.
+        """
+        if (at is None) == (yearly is None):
+            raise Mistake("Give at or yearly.")
+        what = await self._change(name, value, words.region(box, polygon, cells), units, operation)
+        what["when"] = {"yearly": yearly} if at is None else words.at(at)
+        return await self._order("/events", what, wait)
+
+    async def remove_event(self, number: int, *, wait: bool = True) -> AsyncOperation:
+        """Takes an event of this scenario back."""
+        return await self._remove(f"/events/{number}", wait)
+
+    async def add_trigger(
+        self, expression: str, action: str = "message", *, text: str = "", variable: str | None = None, wait: bool = True
+    ) -> AsyncOperation:
+        """Has something done when an expression becomes true; it is looked at after each step.
+
+        Parameters
+        ----------
+        expression
+            Such as "mean(water) < 20 and max(runoff) > 3": variables in their units, + - * / < > and or, mean, min, max, sum of all cells.
+        action
+            "pause" stops the scenario, "message" tells people, "image" saves a map of `variable` and tells.
+        text
+            What people are told.
+
+        Raises
+        ------
+        RefusedError
+            expression-invalid: `position` is the column.
+        """
+        what = {"expression": expression, "action": action, "text": text or None, "variable": variable}
+        return await self._order("/triggers", what, wait)
+
+    async def remove_trigger(self, number: int, *, wait: bool = True) -> AsyncOperation:
+        """Watches for something in this scenario no longer."""
+        return await self._remove(f"/triggers/{number}", wait)
+
     async def checkpoint(self, *, pin: bool = False, wait: bool = True) -> AsyncOperation:
         """Writes a durable checkpoint behind all that was ordered before. pin: it is kept for ever."""
         return await self._order("/checkpoints", {"pin": pin}, wait)
@@ -365,6 +431,10 @@ class AsyncRun:
         said = {key: value for key, value in what.items() if value is not None} | ({"scenario": self._scenario} if named else {})
         operation = await self._remote.order("POST", path, said, self._scenario, wait)
         return await operation.wait(progress) if wait else operation
+
+    async def _remove(self, path: str, wait: bool) -> AsyncOperation:
+        operation = await self._remote.order("DELETE", path, None, self._scenario, wait, {"scenario": self._scenario})
+        return await operation.wait() if wait else operation
 
     async def _change(self, name: str, value: Any, region: Mapping[str, Any], units: str | None, operation: str) -> dict[str, Any]:
         variable = await self._remote.variable(name)

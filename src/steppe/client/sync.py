@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from steppe.api import CheckpointInfo, EventInfo, Info, ScenarioInfo, VariableInfo
+from steppe.api import CheckpointInfo, EventInfo, Info, ScenarioInfo, TriggerInfo, VariableInfo
 from steppe.client import words
 from steppe.client.line import now
 from steppe.client.operation import AsyncOperation
@@ -124,6 +124,11 @@ class Run:
         return now(self._behind.events)
 
     @property
+    def triggers(self) -> list[TriggerInfo]:
+        """What is watched for, in all scenarios, and the steps after which it became true."""
+        return now(self._behind.triggers)
+
+    @property
     def operations(self) -> list[Operation]:
         """All that was ordered, of all scenarios, the first one first."""
         return [Operation(each) for each in now(self._behind.operations)]
@@ -218,6 +223,40 @@ class Run:
             *(name, value), box=box, polygon=polygon, cells=cells, units=units, operation=operation, when=when, wait=wait
         )
         return Operation(now(ordered))
+
+    def add_event(
+        self,
+        name: str,
+        value: Any,
+        *,
+        at: words.Moment | None = None,
+        yearly: str | None = None,
+        box: words.Box | None = None,
+        polygon: Any = None,
+        cells: Any = None,
+        units: str | None = None,
+        operation: str = "set",
+        wait: bool = True,
+    ) -> Operation:
+        """Has a variable changed before a step or date, or every year; see `AsyncRun.add_event`."""
+        ordered = self._behind.add_event(
+            *(name, value), at=at, yearly=yearly, box=box, polygon=polygon, cells=cells, units=units, operation=operation, wait=wait
+        )
+        return Operation(now(ordered))
+
+    def remove_event(self, number: int, *, wait: bool = True) -> Operation:
+        """Takes an event of this scenario back."""
+        return Operation(now(self._behind.remove_event(number, wait=wait)))
+
+    def add_trigger(
+        self, expression: str, action: str = "message", *, text: str = "", variable: str | None = None, wait: bool = True
+    ) -> Operation:
+        """Has something done when an expression becomes true; see `AsyncRun.add_trigger`."""
+        return Operation(now(self._behind.add_trigger(expression, action, text=text, variable=variable, wait=wait)))
+
+    def remove_trigger(self, number: int, *, wait: bool = True) -> Operation:
+        """Watches for something in this scenario no longer."""
+        return Operation(now(self._behind.remove_trigger(number, wait=wait)))
 
     def checkpoint(self, *, pin: bool = False, wait: bool = True) -> Operation:
         """Writes a durable checkpoint behind all that was ordered before. pin: it is kept for ever."""

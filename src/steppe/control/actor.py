@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from steppe.control.orders import CHANGES, numbered
 from steppe.control.wire import (
     OPEN_END,
     Action,
@@ -22,7 +23,9 @@ from steppe.control.wire import (
     Described,
     Drop,
     Failed,
+    Fired,
     Get,
+    Heeded,
     Kept,
     Leg,
     Load,
@@ -44,6 +47,8 @@ from steppe.errors import SteppeError
 from steppe.failpoint import reach
 
 KEEP = 10.0  # [s] between durable states of a run that is stepped, at least
+UNHEARD = 1000  # things that rules did and nobody has noted, after which no step is made
+BEHIND = 0.1  # [s] that a branch with a speed may catch up at once
 REST = 0.5  # [s] with nothing to do after which what has changed is made durable
 
 
@@ -64,6 +69,15 @@ class Stage(Protocol):
 
     def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
         """Computes a short piece of branches that stand at the same step, at most up to `until`."""
+
+    def fired(self) -> Sequence[Fired]:
+        """What rules did since this was asked last, or had done and nobody had heeded when what was loaded was saved."""
+
+    def unheeded(self) -> Sequence[Fired]:
+        """What rules did that is not heeded; it is saved with the states behind it."""
+
+    def heeded(self, branch: int, step: int, source: str) -> None:
+        """Somebody knows what a rule did."""
 
     def apply(self, branch: int, place: int, kind: str, arguments: dict[str, Any]) -> Outcome:
         """Changes the state of a branch, which then stands at (step, place); what cannot be done changes nothing and is an outcome, too."""
@@ -91,6 +105,9 @@ class _Course:
     target: int = 0
     pending: dict[int, Action] = field(default_factory=dict)  # by seq
     promised: dict[int, int] = field(default_factory=dict)  # seq -> step that will not be passed before its pin
+    speed: float = 0.0  # [1/s] of steps at most; 0: as fast as can be
+    due: float = 0.0  # when the next of them may be made
+    held: dict[str, int] = field(default_factory=dict)  # trigger -> step at which it has stopped the branch
     failed: Failed | None = None
     path: list[Leg] = field(default_factory=list)
 
@@ -130,6 +147,8 @@ class Actor:
         """Says all that a new server, or one that has missed something, must know."""
         for outcome in self._outcomes.values():
             self._tell(outcome)
+        for fired in self._stage.unheeded():
+            self._tell(fired)
         for branch, course in self._courses.items():
             for seq, step in course.promised.items():
                 self._tell(Boundary(seq, branch, step))
@@ -148,9 +167,10 @@ class Actor:
                 course.target = min(course.target, end.step)  # it may have been left by a rewind
                 if position != before:
                     course.target = position.step  # what happened on the way to the old one is to be said again before
+                self._tell_fired()
                 self._tell(Ready(branch, position))
-            case Target(branch, step) if found := self._courses.get(branch):
-                found.target = max(found.target, step)
+            case Target(branch, step, speed) if found := self._courses.get(branch):
+                found.target, found.speed = max(found.target, step), speed
             case Action() if found := self._courses.get(message.branch):
                 self._take(found, message)
             case Pin() if found := self._courses.get(message.branch):
@@ -161,6 +181,8 @@ class Actor:
                 self._tell(Withdrawn(seq, (branch, seq) not in self._outcomes))
             case Noted(seq, branch):
                 self._outcomes.pop((branch, seq), None)
+            case Heeded():
+                self._heeded(message)
             case Get():
                 self._gets.append(message)
             case Drop(branch) if self._courses.pop(branch, None):
@@ -171,7 +193,7 @@ class Actor:
         if outcome := self._outcomes.get((action.branch, action.seq)):  # it happened, and nobody has noted it
             self._tell(outcome)
         elif action.at_step is not None:
-            if (action.at_step, action.place) > self._stage.position(action.branch) or action.kind != "set":
+            if (action.at_step, action.place) > self._stage.position(action.branch) or action.kind not in CHANGES:
                 course.pending[action.seq] = action
                 course.promised.pop(action.seq, None)
         else:
@@ -195,7 +217,7 @@ class Actor:
         """Answers what was asked, does what is due, and one piece of stepping; False when there is nothing to do."""
         self._answer_all()
         busy = self._act() or self._advance()
-        if busy:
+        if busy or self.seconds_to_wait() < OPEN_END:
             self._rested = None
         else:
             busy = self._keep()
@@ -203,13 +225,20 @@ class Actor:
             self.save_all()
         return busy
 
+    def seconds_to_wait(self) -> float:
+        """Seconds until a branch with a speed may go on; endless when none has one and waits."""
+        now = self._clock()
+        waiting = [branch for branch, each in self._courses.items() if each.speed and each.due > now]
+        behind = [self._courses[branch].due - now for branch in waiting if self._stage.position(branch).step < self._bound(branch)]
+        return min(behind, default=OPEN_END)
+
     def _act(self) -> bool:
         """The actions of the steps at which branches stand."""
         found = False
         for branch, course in self._courses.items():
             step, place = self._stage.position(branch)
             due = [each for each in course.pending.values() if each.at_step is not None and each.at_step <= step]
-            late = [each.seq for each in due if each.kind == "set" and (each.at_step, each.place) <= (step, place)]
+            late = [each.seq for each in due if each.kind in CHANGES and (each.at_step, each.place) <= (step, place)]
             if late:
                 raise LateError(f"Commands {late} belong before step {step}, place {place} of branch {branch}.")
             for action in sorted(due, key=lambda each: each.place):
@@ -229,7 +258,7 @@ class Actor:
                 outcome = Outcome(True, {"checkpoint": saved.name, "bytes": saved.bytes}, 0)
         else:
             assert reach("action.before")
-            outcome = self._stage.apply(branch, action.place, action.kind, action.arguments)
+            outcome = self._stage.apply(branch, action.place, action.kind, numbered(action.kind, action.seq, action.arguments))
             course = self._courses[branch]
             course.failed = None  # it may be what makes the next step possible
             assert reach("action.after")
@@ -238,27 +267,54 @@ class Actor:
         assert reach("applied.sent")
 
     def _limit(self, branch: int) -> int:
+        """The step up to which a branch may go now."""
+        course, bound = self._courses[branch], self._bound(branch)
+        if not course.speed:
+            return bound
+        late = min(self._clock() - course.due, BEHIND)
+        return min(bound, self._stage.position(branch).step + (1 + int(late * course.speed) if late >= 0 else 0))
+
+    def _bound(self, branch: int) -> int:
         """The step up to which nothing else has to happen."""
         course = self._courses[branch]
         if course.failed:
             return self._stage.position(branch).step
         pinned = (each.at_step for each in course.pending.values() if each.at_step is not None)
-        return min(course.target, *pinned, *course.promised.values(), OPEN_END)
+        return min(course.target, *pinned, *course.promised.values(), *course.held.values(), OPEN_END)
 
     def _advance(self) -> bool:
         limits = {branch: self._limit(branch) for branch in self._courses}
         steps = {branch: self._stage.position(branch).step for branch in self._courses}
         behind = [branch for branch in steps if steps[branch] < limits[branch]]
-        if not behind:
+        if not behind or len(self._stage.unheeded()) > UNHEARD:
             return False
         first = min(steps[branch] for branch in behind)
         together = [branch for branch in behind if steps[branch] == first]
         self._stepped = True
+        begin = self._clock()
         try:
             self._stage.advance(together, min(limits[branch] for branch in together), self._clock() - self._looked < 2)
         except SteppeError as error:
             self._failed(together, first, error)
+        for course, branch in ((self._courses[branch], branch) for branch in together):
+            if course.speed:
+                course.due = max(course.due, begin - BEHIND) + (self._stage.position(branch).step - first) / course.speed
+        self._tell_fired()
         return True
+
+    def _tell_fired(self) -> None:
+        for each in self._stage.fired():
+            if each.kind == "pause" and each.branch in self._courses:
+                self._courses[each.branch].held[each.source] = each.step
+            self._tell(each)
+            assert reach("fired.sent")
+
+    def _heeded(self, message: Heeded) -> None:
+        """The journal says whether a pause holds here, or was one of a past that is being repeated."""
+        self._stage.heeded(message.branch, message.step, message.source)
+        if course := self._courses.get(message.branch):
+            course.held.pop(message.source, None)
+            course.target = min(course.target, message.step) if message.stop else course.target
 
     def _failed(self, branches: Sequence[int], step: int, error: SteppeError) -> None:
         """Those whose state was of no use any more were given up and are brought back; else nobody could go on."""

@@ -11,13 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from steppe.control.journal import Journal
-from steppe.control.orders import ACTIONS, FIRST_NAME, FORKS, Branch, Command
+from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, Branch, Command
 from steppe.control.wire import (
     OPEN_END,
     Action,
     Applied,
     Drop,
     Failed,
+    Fired,
+    Heeded,
     Load,
     Message,
     Noted,
@@ -63,6 +65,7 @@ class Dispatch:
         self.courses: dict[int, Course] = {}
         self.last = journal.last
         self._arriving = {each.id for each in self.branches.values() if each.made_by}  # as far as is known
+        self._paced = {each.branch for each in journal.waiting("step") if each.arguments.get("speed")}
         self._described = False  # the engine has said all that it knew before it was called
 
     def forget(self) -> None:
@@ -148,15 +151,30 @@ class Dispatch:
         self.branches[branch] = self._journal.branch(branch)
         course = self.courses.get(branch)
         if command and command.kind == "pause" and course:
-            for each in self._journal.placed(branch, course.position or Position(0, 0)):  # those that it has drawn to its step
-                if each.outcome is None and each.at_step == held.step and each.seq <= course.sent:
-                    self._send(_action(each, branch))
-            course.target = held.step
+            self._stop(course, branch, held.step)
         self._send(Pin(seq, branch, *held))
         assert reach("pin.sent")
         if course and course.blocked == seq:
             course.blocked = None
         self._pump(branch)
+
+    def _stop(self, course: Course, branch: int, step: int) -> None:
+        """A pause has drawn what waited for the end of steps to its own; but for what the engine was told to forget."""
+        gone = {each.arguments["seq"] for each in self._journal.waiting("cancel", branch) if each.seq <= course.sent}
+        for each in self._journal.placed(branch, course.position or BEGINNING):
+            if each.outcome is None and each.at_step == step and each.seq <= course.sent and each.seq not in gone:
+                self._send(_action(each, branch))
+        course.target = step
+
+    def fired(self, message: Fired, stop: bool) -> None:
+        """The journal holds what a rule did. stop: and a pause at its step."""
+        self.last = self._journal.last
+        self.branches[message.branch] = self._journal.branch(message.branch)
+        course = self.courses.get(message.branch)
+        if stop and course:
+            self._stop(course, message.branch, message.step)
+        self._send(Heeded(message.branch, message.step, message.source, stop))
+        self._pump(message.branch)
 
     def applied(self, message: Applied) -> None:
         """An action has happened.
@@ -170,7 +188,7 @@ class Dispatch:
         self._send(Noted(message.seq, message.branch))
         self._ended(message.seq)
         command, course = self._journal.command(message.seq), self.courses.get(message.branch)
-        if command and command.kind == "set" and course and course.position:
+        if command and command.kind in CHANGES and course and course.position:
             self.stands(message.branch, max(course.position, Position(message.step, command.place)))
 
     def failed(self, message: Failed) -> None:
@@ -190,6 +208,8 @@ class Dispatch:
             self.load(made.id)
             if known.closed_step < OPEN_END:
                 self.drop(known.id)
+        if command.arguments.get("speed"):
+            self._paced.add(known.id)
         if known.id in self.courses:
             self._pump(known.id)
         elif self.has_work(known):
@@ -251,11 +271,22 @@ class Dispatch:
                 limit = min(limit, known.shown_step)
         if not withheld:
             course.sent = self.last
+        speed = 0.0
         if course.position < course.known:
             limit = min(limit, course.known.step)  # so that it is known when it gets there
+        elif branch in self._paced:
+            limit, speed = self._pace(branch, course.position.step, limit)
         if limit > course.target:
             course.target = limit
-            self._send(Target(branch, limit))
+            self._send(Target(branch, limit, speed))
+
+    def _pace(self, branch: int, step: int, limit: int) -> tuple[int, float]:
+        """The end of the steps that are ordered next, and their speed; 0 for as fast as can be."""
+        ordered = [each for each in self._journal.waiting("step", branch) if each.target is not None and each.target > step]
+        if not any(each.arguments.get("speed") for each in ordered):
+            self._paced.discard(branch)
+            return limit, 0.0
+        return min(limit, ordered[0].target or limit), ordered[0].arguments.get("speed") or 0.0
 
     def _hand_over(self, course: Course, command: Command) -> None:
         assert reach("dispatch.before")

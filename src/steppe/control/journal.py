@@ -15,9 +15,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from steppe.control.orders import ACTIONS, FORKS, Accepted, Branch, Order, Refused, ReplayDiffersError
+from steppe.control.orders import ACTIONS, CHANGES, FORKS, Accepted, Branch, Order, Refused, ReplayDiffersError
 from steppe.control.records import BRANCH, COMMAND, Records
-from steppe.control.wire import OPEN_END, Outcome, Position, Saved
+from steppe.control.wire import OPEN_END, Fired, Outcome, Position, Saved
 
 
 class Journal(Records):
@@ -85,9 +85,10 @@ class Journal(Records):
         due = str(order.when) if order.kind in ("set", "checkpoint") else "now"
         whose = (seq, branch.id, place, order.key, order.who, order.role)
         what = (order.kind, json.dumps(order.arguments), due, now, target, at_step, None, None, None)
-        self._base.execute(
-            f"INSERT INTO command({COMMAND}, request) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", (*whose, *what, order.request)
-        )
+        self._insert(*whose, *what, order.request)
+
+    def _insert(self, *values: Any) -> None:
+        self._base.execute(f"INSERT INTO command({COMMAND}, request) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values)
 
     def _check_version(self, order: Order, branch: Branch) -> None:
         version = self.version(branch.id)
@@ -111,6 +112,8 @@ class Journal(Records):
             if not 0 <= step <= branch.shown_step:
                 text = f"Step {step} is not done yet: {branch.name} is at step {branch.shown_step}."
                 raise Refused("out-of-range", text, value=step, allowed=[0, branch.shown_step])
+        if order.kind == "event" and order.arguments.get("step") is not None:
+            self._check_ahead(order.arguments["step"], branch, steps)
         if order.kind == "cancel":
             self._check_cancel(order.arguments["seq"], branch)
         if order.kind not in ("set", "checkpoint") or order.when == "now":
@@ -118,10 +121,13 @@ class Journal(Records):
         if order.when == "after":
             return None, branch.target
         step = int(order.when)
+        self._check_ahead(step, branch, steps)
+        return None, step if step >= branch.target else None
+
+    def _check_ahead(self, step: int, branch: Branch, steps: int) -> None:
         if not branch.shown_step <= step < steps:
             text = f"Step {step} is past or beyond the end: {branch.name} is at step {branch.shown_step} of {steps}."
             raise Refused("step-passed", text, value=step, allowed=[branch.shown_step, steps - 1])
-        return None, step if step >= branch.target else None
 
     def _target(self, arguments: dict[str, Any], branch: Branch, steps: int) -> int:
         waiting = self._one("SELECT seq FROM command WHERE branch = ? AND kind = 'pause' AND outcome IS NULL", (branch.id,))
@@ -139,7 +145,7 @@ class Journal(Records):
         row = self._one("SELECT kind, outcome FROM command WHERE seq = ? AND branch = ?", (seq, branch.id))
         if row is None:
             raise Refused("unknown-operation", f"{branch.name} has no command {seq}.", value=seq)
-        if row[1] is not None or row[0] not in ("set", "checkpoint"):
+        if row[1] is not None or row[0] not in (*CHANGES, "checkpoint"):
             raise Refused("already-finished", f"Command {seq} ({row[0]}) is over or cannot be taken back.", value=seq, state=row[1])
 
     def _fork(self, order: Order, parent: Branch, seq: int) -> None:
@@ -213,19 +219,48 @@ class Journal(Records):
                 return never
             pinned = Position(step, self._next_place())
             self._base.execute("UPDATE command SET at_step = ?, place = ? WHERE seq = ?", (*pinned, seq))
-            behind = "at_step = :step AND seq > :seq"
             if found.kind == "pause":
-                behind += " OR (due = 'after' AND at_step > :step)"
                 self._cut_short(found.branch, step)
                 self._end(seq, "done", step, {})
-            rows = self._base.execute(
-                f"SELECT seq FROM command WHERE branch = :branch AND outcome IS NULL AND digest IS NULL AND ({behind}) "
-                "ORDER BY at_step > :step, seq",
-                {"branch": found.branch, "step": step, "seq": seq},
-            )
-            for place, (moved,) in enumerate(rows.fetchall(), pinned.seq + 1):
-                self._base.execute("UPDATE command SET at_step = ?, place = ? WHERE seq = ?", (step, place, moved))
+            self._place_behind(found.branch, seq, pinned, found.kind == "pause")
             return pinned
+
+    def _place_behind(self, branch: int, seq: int, at: Position, draws: bool) -> None:
+        """Puts what is still to come and was ordered later behind an action. draws: also what waited for the end of steps cut short."""
+        behind = "at_step = :step AND seq > :seq" + (" OR (due = 'after' AND at_step > :step)" if draws else "")
+        rows = self._base.execute(
+            f"SELECT seq FROM command WHERE branch = :branch AND outcome IS NULL AND digest IS NULL AND ({behind}) "
+            "ORDER BY at_step > :step, seq",
+            {"branch": branch, "step": at.step, "seq": seq},
+        )
+        for place, (moved,) in enumerate(rows.fetchall(), at.seq + 1):
+            self._base.execute("UPDATE command SET at_step = ?, place = ? WHERE seq = ?", (at.step, place, moved))
+
+    def fired(self, fired: Fired, now: float) -> tuple[bool, bool]:
+        """Stores what a rule did, once, however often its step is computed, and the pause that a trigger makes with it.
+
+        Returns
+        -------
+        tuple
+            Whether it was news; whether the branch stops there.
+        """
+        with self._all_or_nothing():
+            owner, branch = self.owner(fired.branch, fired.step), self.branch(fired.branch)
+            if owner is None:
+                return False, False
+            self.seen(owner, fired.step)
+            news = self.emit(owner, fired.step, fired.source, fired.kind, fired.text) is not None
+            mine = (fired.source, f"b{owner}.{fired.step}")
+            if news and fired.kind == "pause" and owner == branch.id and branch.closed_step == OPEN_END and branch.shown_step <= fired.step:
+                seq, at = self.last + 1, Position(fired.step, self._next_place())
+                self._versions.pop(branch.id, None)
+                whose = (seq, branch.id, at.seq, mine[1], mine[0], "steer")
+                what = ("pause", "{}", "now", now, None, at.step, at.step, "done", "{}")
+                self._insert(*whose, *what, b"")
+                self._cut_short(branch.id, at.step)
+                self._place_behind(branch.id, seq, at, True)
+            paused = self._one("SELECT branch FROM command WHERE who = ? AND key = ?", mine)
+            return news, paused == (fired.branch,)
 
     def _cut_short(self, branch: int, step: int) -> None:
         self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (step, branch))

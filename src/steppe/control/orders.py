@@ -9,14 +9,18 @@ import msgspec
 
 FIRST_BRANCH, FIRST_NAME = 1, "main"
 FORKS = ("branch", "rewind", "restart")  # what makes a branch
-ACTIONS = ("set", "checkpoint", "pause")  # what an engine is told of; the rest is the server's own or becomes a target
+RULES = ("event", "trigger")  # what is to happen by itself from then on, until it is removed
+CHANGES = ("set", *RULES, "remove")  # of a state
+ACTIONS = (*CHANGES, "checkpoint", "pause")  # what an engine is told of; the rest is the server's own or becomes a target
 
 
 class Order(msgspec.Struct, frozen=True):
     """What somebody asks for.
 
-    kind: step {"steps" | "until" | "end"}, pause {}, set {...}, checkpoint {}, branch {"name", "step"}, rewind {"step"}, restart {},
-    cancel {"seq"}, skip {"seq"}; when: "after" all that was ordered, "now" at the next boundary, or at a step.
+    kind: step {"steps" | "until" | "end", "speed"}, pause {}, set {...}, event {...}, trigger {...}, remove {"rule"}, checkpoint {},
+    branch {"name", "step"}, rewind {"step"}, restart {}, cancel {"seq"}, skip {"seq"}.
+
+    when: "after" all that was ordered, "now" at the next boundary, or at a step.
     """
 
     kind: str
@@ -88,3 +92,8 @@ class Command:
     ended_step: int | None
     outcome: str | None
     detail: dict[str, Any]
+
+
+def numbered(kind: str, seq: int, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of an action as a state is told them: events and triggers have the number of their command."""
+    return arguments | {"id": seq} if kind in RULES else arguments

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
-from steppe.control.orders import ACTIONS, FIRST_BRANCH, FIRST_NAME, Branch, Command, Refused
+from steppe.control.orders import ACTIONS, CHANGES, FIRST_BRANCH, FIRST_NAME, RULES, Branch, Command, Refused
 from steppe.control.wire import OPEN_END, Leg, Position
 from steppe.errors import DamagedError, Mistake
 from steppe.failpoint import reach
@@ -191,7 +191,7 @@ class Records:
         """
         *ancestors, own = self._legs(branch)
         row = self._one(
-            "SELECT at_step, place - 1 FROM command WHERE branch = ? AND kind = 'set' AND at_step IS NOT NULL AND outcome IS NULL "
+            f"SELECT at_step, place - 1 FROM command WHERE branch = ? AND kind IN {CHANGES} AND at_step IS NOT NULL AND outcome IS NULL "
             "ORDER BY at_step, place LIMIT 1",
             (branch,),
         )
@@ -233,7 +233,7 @@ class Records:
         if found.closed_step < OPEN_END:
             return Position(found.closed_step, found.closed_place)
         row = self._one(
-            "SELECT at_step, place FROM command WHERE branch = ? AND digest IS NOT NULL AND kind = 'set' "
+            f"SELECT at_step, place FROM command WHERE branch = ? AND digest IS NOT NULL AND kind IN {CHANGES} "
             "ORDER BY at_step DESC, place DESC LIMIT 1",
             (branch,),
         )
@@ -266,13 +266,32 @@ class Records:
         for leg in self._legs(branch):
             rows = self._base.execute(
                 f"SELECT {COMMAND} FROM command WHERE branch = ? AND at_step IS NOT NULL AND outcome IS NOT 'cancelled' "
-                "AND (kind = 'set' OR (kind = 'checkpoint' AND outcome IS NULL AND branch = ?)) ORDER BY seq",
+                f"AND (kind IN {CHANGES} OR (kind = 'checkpoint' AND outcome IS NULL AND branch = ?)) ORDER BY seq",
                 (leg.branch, branch),
             )
             commands = (_command(row) for row in rows.fetchall())
             found += [each for each in commands if (each.at_step, each.place) <= (leg.step, leg.seq)]
         late = [each for each in found if each.kind == "checkpoint" or (each.at_step, each.place) > after]
         return sorted(late, key=lambda each: (each.at_step, each.place))
+
+    def owner(self, branch: int, step: int) -> int | None:
+        """The branch to which a step belongs, of those on the path of a branch; None: it lies behind its end, to which a rewind left it."""
+        return next((leg.branch for leg in self._legs(branch) if (step, 0) <= (leg.step, leg.seq)), None)
+
+    def rules(self, branch: int) -> list[Command]:
+        """The events and triggers that a branch has, or that wait for an engine; those with one date until it is over."""
+        path = self.placed(branch, Position(-1, -1))
+        gone = {each.arguments["rule"] for each in path if each.kind == "remove" and each.outcome == "done"}
+        waiting = [each for kind in RULES for each in self.waiting(kind, branch) if each.at_step is None]
+        there = [each for each in (*path, *waiting) if each.kind in RULES and each.outcome in (None, "done") and each.seq not in gone]
+        shown = self.branch(branch).shown_step
+        return [each for each in there if each.arguments.get("step") is None or each.arguments["step"] >= shown]
+
+    def told(self, branch: int, source: str) -> list[dict[str, Any]]:
+        """What a rule did on the path of a branch, the first one first: step, kind and text."""
+        rows = self._base.execute("SELECT branch, step, kind, text FROM emission WHERE source = ? ORDER BY step", (source,))
+        ends = {leg.branch: (leg.step, leg.seq) for leg in self._legs(branch)}
+        return [{"step": step, "kind": kind, "text": text} for on, step, kind, text in rows if (step, 0) <= ends.get(on, (-1, 0))]
 
     def first_unplaced(self, branch: int) -> Command | None:
         """The first action of a branch that has no step yet."""

@@ -27,6 +27,7 @@ from steppe.control.wire import (
     Data,
     Described,
     Failed,
+    Fired,
     Hello,
     Kept,
     Message,
@@ -37,7 +38,9 @@ from steppe.control.wire import (
     Withdrawn,
 )
 from steppe.control.wire import Refused as RefusedByEngine
+from steppe.failpoint import reach
 
+Rule = tuple[Command, list[dict[str, Any]]]  # what was ordered, and what it has done
 STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip")  # with a run that failed
 
 
@@ -111,6 +114,13 @@ class Supervisor:
                 self._settle_ended()
             case Applied():
                 self._applied(message)
+            case Fired():
+                news, stop = self.journal.fired(message, self._clock.wall())
+                assert reach("fired.written")
+                self.dispatch.fired(message, stop)
+                self._settle_ended()
+                if news:
+                    self.changed()
             case Data(id, position, head):
                 branch_of_it = self.questions.came(id, position, (head, body))
                 if branch_of_it is not None:
@@ -358,6 +368,17 @@ class Supervisor:
     def log(self, after: int = 0) -> Iterator[Command]:
         """The journal's commands."""
         return self.journal.commands(after)
+
+    def rules(self, scenario: str) -> list[Rule]:
+        """The events and triggers of a scenario, and what each did.
+
+        Raises
+        ------
+        Refused
+            There is no such scenario.
+        """
+        branch = self.journal.branch(scenario).id
+        return [(each, self.journal.told(branch, f"{each.kind}:{each.seq}")) for each in self.journal.rules(branch)]
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """Durable states that were made."""

@@ -82,10 +82,11 @@ class Load(Message, frozen=True):
 
 
 class Target(Message, frozen=True):
-    """Step a branch on until here; never less than what was said before."""
+    """Step a branch on until here; never less than what was said before. speed: steps a second at most, 0 for as fast as can be."""
 
     branch: int
     step: int
+    speed: float = 0.0
 
 
 class Action(Message, frozen=True):
@@ -99,7 +100,7 @@ class Action(Message, frozen=True):
     place: int
     at_step: int | None
     earliest: int
-    kind: str  # set, checkpoint or pause
+    kind: str  # one of `orders.ACTIONS`
     arguments: dict[str, Any]
 
 
@@ -124,6 +125,15 @@ class Noted(Message, frozen=True):
 
     seq: int
     branch: int
+
+
+class Heeded(Message, frozen=True):
+    """The journal holds what a rule did: forget it. stop: the branch goes no farther than this step."""
+
+    branch: int
+    step: int
+    source: str
+    stop: bool
 
 
 class Get(Message, frozen=True):
@@ -189,6 +199,19 @@ class Applied(Message, frozen=True):
     branch: int
     step: int
     outcome: Outcome
+
+
+class Fired(Message, frozen=True):
+    """An event or a trigger did something; said again on every connection until it is `Heeded`. After a pause a branch waits for that.
+
+    step: steps done when it can be seen; source: "trigger:7"; kind: pause, message, image, event or warning.
+    """
+
+    branch: int
+    step: int
+    source: str
+    kind: str
+    text: str
 
 
 class Withdrawn(Message, frozen=True):
@@ -258,8 +281,9 @@ class News(Message, frozen=True):
     text: str
 
 
-ToEngine = Greet | Welcome | Load | Target | Action | Pin | Withdraw | Noted | Get | Drop | Leave
-ToServer = Hello | Described | Ready | Boundary | Applied | Withdrawn | Kept | Failed | Data | Same | Refused | Busy | Beat | News | Leave
+ToEngine = Greet | Welcome | Load | Target | Action | Pin | Withdraw | Noted | Heeded | Get | Drop | Leave
+FromStage = Ready | Boundary | Applied | Fired | Withdrawn | Kept | Failed | Data | Same | Refused
+ToServer = Hello | Described | FromStage | Busy | Beat | News | Leave
 
 _encoder = msgspec.msgpack.Encoder()
 _decode_to_engine = msgspec.msgpack.Decoder(ToEngine).decode

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from steppe.control import Leg, Position, Saved
+from steppe.control.wire import Fired
 from steppe.engine.bad_cell import bad_cell
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
+from steppe.engine.rules import Rules
 from steppe.errors import BadCellError
 from steppe.failpoint import reach
 from steppe.io import Records, Spent
@@ -43,6 +46,8 @@ class Branch:
     first: Mapping[str, int] = field(default_factory=dict)
     saved: Saved | None = None
     unsynced: bool = False  # its folder is not durable yet
+    rules: Rules = field(default_factory=Rules)
+    unheeded: Sequence[Fired] = ()  # in the checkpoint that it was made from
     remembered: int = 0  # the step of its newest copy
     since: Position = BEGINNING
 
@@ -106,15 +111,24 @@ class Branch:
         increment = self.order("set", **arguments)
         return {"variable": increment.name, "cells": increment.cells, "before": increment.before, "after": increment.after}
 
-    def save(self) -> Saved:
-        """A checkpoint of where it stands, durable when this returns."""
+    @property
+    def digest(self) -> int:
+        """Of its state and its rules, as outcomes have it; the same for any number of ranks."""
+        return int(self.order("digest")) ^ self.rules.digest
+
+    def save(self, unheeded: Sequence[Fired] = ()) -> Saved:
+        """A checkpoint of where it stands, durable when this returns. unheeded: what its rules did that nobody has noted."""
         if self.saved is None:
             if self.unsynced:
                 os.sync()  # links live in many folders; all at once is quicker than each
                 self.unsynced = False
-            self.settled.keep(self.position.step, self.spent, self.position.seq)
+            self.settled.keep(self.position.step, self.spent, self.position.seq, self._more(unheeded))
             self.saved = saved(self.settled.finish(), self.position)
         return self.saved
+
+    def _more(self, unheeded: Sequence[Fired]) -> dict[str, Any]:
+        rules = {"rules": self.rules.plain()} if self.rules else {}
+        return rules | ({"unheeded": [astuple(each) for each in unheeded]} if unheeded else {})
 
     def flush(self) -> None:
         """Writes all records, so that others can read them; not a checkpoint."""

@@ -14,11 +14,13 @@ from functools import partial
 from pathlib import Path
 
 from steppe.control import Leg, Position
+from steppe.control.wire import Fired
 from steppe.engine.branch import Branch, saved
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.engine.ring import BEGINNING, Entry, Ring
+from steppe.engine.rules import Rules
 from steppe.errors import DamagedError, Failure
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
@@ -106,6 +108,8 @@ class Branches:
 
     def _from_checkpoint(self, number: int, path: Sequence[Leg], of: int, checkpoint: Checkpoint) -> Branch:
         branch = self._begun(number, path, _at(checkpoint), Spent(**checkpoint.manifest["spent"]))
+        branch.rules = Rules.of(checkpoint.manifest.get("rules", {}))
+        branch.unheeded = [Fired(*each) for each in checkpoint.manifest.get("unheeded", ())]
         if of == number:
             branch.keeper = Keeper(self._opened(number), branch.plan, self._crew, branch.part)
             self._or_close(branch, lambda: branch.settled.go_on_from(checkpoint))
@@ -117,6 +121,7 @@ class Branches:
 
     def _from_entry(self, number: int, path: Sequence[Leg], entry: Entry) -> Branch:
         branch = self._begun(number, path, entry.position, since=entry.since)
+        branch.rules = entry.rules
         output = ""
         if entry.branch == number and number in self._folders:
             output = str(self._folders[number].output)
@@ -140,6 +145,7 @@ class Branches:
     def aside(self, number: int, path: Sequence[Leg], entry: Entry) -> Branch:
         """A branch that stands at a copy and records nothing; whoever asks for it closes it."""
         branch = self._begun(number, path, entry.position, since=entry.since)
+        branch.rules = entry.rules
         self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output="", muted=True))
         return branch
 
@@ -165,7 +171,7 @@ class Branches:
         branch.remembered = branch.position.step
         number = branch.number if branch.position > (0, 0) else FIRST
         size = branch.order("remember", entry=self._entries)
-        self._forget(self.ring.add(Entry(self._entries, number, branch.position, branch.records, size, branch.since)))
+        self._forget(self.ring.add(Entry(self._entries, number, branch.position, branch.records, size, branch.since, branch.rules)))
 
     def _forget(self, entries: Sequence[int]) -> None:
         if entries:
@@ -218,11 +224,11 @@ class Branches:
         return run_id({**self._plan.identity, "parent": parent, "name": str(leg.branch)})
 
     # ---- out of memory --------------------------------------------------------------------------------------------------------------
-    def drop(self, number: int) -> None:
+    def drop(self, number: int, unheeded: Sequence[Fired] = ()) -> None:
         """Forgets a branch that nobody needs for now, after saving it if it is settled; another one is computed again when it is needed."""
         self._settle_those_from(number)
         if self.live[number].keeper:
-            self.live[number].save()
+            self.live[number].save(unheeded)
         self.lose(number)
 
     def lose(self, number: int) -> None:

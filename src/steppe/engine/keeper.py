@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from steppe.engine.crew import Crew
 from steppe.engine.part import Part
@@ -33,6 +34,7 @@ class _Keeping:
     complete: bool
     records: dict[str, int]
     spent: Spent
+    more: Mapping[str, Any]
     begin: float
 
 
@@ -100,11 +102,11 @@ class Keeper:
         self.progress.write(self.folder.path)
 
     # ---- checkpoints ----------------------------------------------------------------------------------------------------------------
-    def keep(self, step: int, spent: Spent, applied: int | None = None) -> None:
+    def keep(self, step: int, spent: Spent, applied: int | None = None, more: Mapping[str, Any] | None = None) -> None:
         """Begins a checkpoint of copies, so that the run can go on meanwhile.
 
         step: steps done. applied: the seq of the last action applied at this step, of a run that is steered; such a checkpoint has
-        the same name for the same position.
+        the same name for the same position. more: for the manifest.
         """
         if self._keeping:  # the last one is not written yet, and there is room for the copies of one
             self.finish()
@@ -114,7 +116,7 @@ class Keeper:
         complete = step >= self._plan.steps and outputs.complete
         aside = Checkpoint.begin(self.folder.checkpoints, step, applied)
         records = dict(outputs.writer.records)
-        self._keeping = _Keeping(self._begun, aside, step, applied or 0, self._date(step), complete, records, spent, begin)
+        self._keeping = _Keeping(self._begun, aside, step, applied or 0, self._date(step), complete, records, spent, more or {}, begin)
         self._order("keep", aside=str(aside))
 
     def seal_what_is_durable(self) -> None:
@@ -136,6 +138,7 @@ class Keeper:
                 "spent": asdict(spent),
                 "software": software(),
                 "applied": keeping.applied,
+                **keeping.more,
             }
             path = Checkpoint.seal(keeping.aside, contents, digests, manifest, self._plan.identity)
             progress = Progress("finished" if keeping.complete else "running", step, date, records, path.name, spent)

@@ -103,7 +103,7 @@ class Engine:
 
     def _wait(self, actor: Actor) -> None:
         with suppress(queue.Empty):
-            self._take(actor, self._orders.get(timeout=NAP))
+            self._take(actor, self._orders.get(timeout=min(NAP, actor.seconds_to_wait())))
 
     def _take(self, actor: Actor, message: Message | None) -> None:
         if message is None:

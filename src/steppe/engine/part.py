@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from steppe import timeline
 from steppe.comm import Whereabouts, World, agree_on
+from steppe.control.expression import names_of, parse
 from steppe.engine.digest import changed, digest
+from steppe.engine.evaluation import Evaluation, NoValueError
 from steppe.engine.holding import Holding
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
@@ -232,6 +234,24 @@ class Part:
             return lambda: cut.reduced(values, np.asarray(self.deal.mine), self.world)
         here, index = self._holding.positions(cut.cells)
         return lambda: cut.reduced(values[index], here, self.world)
+
+    def evaluate(self, expressions: list[str]) -> Together:
+        """On all ranks of each expression whether it is true at the last step, and why it has no value, "" if it has one."""
+        trees = [parse(text, self.model.variables) for text in expressions]
+        names = sorted(set().union(*map(names_of, trees)))
+        fields = {name: self._holding.packed(self.model.export(name)) for name in names}
+        area = self.plan.grid.cell_area[np.asarray(self.deal.mine)]
+
+        def together() -> list[tuple[bool, str]]:
+            evaluation, found = Evaluation(fields, area, self.world), []
+            for tree in trees:
+                try:
+                    found.append((evaluation.holds(tree), ""))
+                except NoValueError as error:
+                    found.append((False, str(error)))
+            return found
+
+        return together
 
     def set(self, name: str, value: float | Array, cells: Array | None, operation: str = "set") -> Together:
         """Sets, scales or adds to a state, a parameter or an event input, everywhere or in some packed cells.

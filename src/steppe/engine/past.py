@@ -6,6 +6,7 @@ entry ── steps, actions ──> the step that somebody asks for: looked at, 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from steppe.control import OPEN_END, Position
@@ -17,12 +18,15 @@ NOBODY = -1  # the number of a branch that is only looked at
 Do = Callable[[Branch, str, Mapping[str, Any]], object]
 """Does an action of some kind, with its arguments, to a branch."""
 
+Happen = Callable[[Branch], object]
+"""Makes the changes of the events before the next step of a branch."""
+
 
 class Past:
     """What was done to the branches of one run since this engine began."""
 
-    def __init__(self, branches: Branches, do: Do) -> None:
-        self._branches, self._do = branches, do
+    def __init__(self, branches: Branches, do: Do, happen: Happen) -> None:
+        self._branches, self._do, self._happen = branches, do, happen
         self._actions: dict[int, dict[Position, tuple[str, Mapping[str, Any]]]] = defaultdict(dict)  # of each branch
 
     def note(self, branch: Branch, kind: str, arguments: Mapping[str, Any]) -> None:
@@ -57,20 +61,21 @@ class Past:
         then = self._branches.aside(NOBODY, on.path, entry)
         try:
             for position in sorted(actions):
-                _go(then, position.step)
+                self._go(then, position.step)
                 self._do(then, *actions[position])
                 then.position = position
-            _go(then, step)
+            self._go(then, step)
             yield then
         finally:
             then.close()
 
-
-def _go(branch: Branch, step: int) -> None:
-    """Computes up to a step, in pieces that are computed as a whole or not at all."""
-    part = branch.crew.part(branch.part)
-    most = part.outputs.steps_between_exchanges if branch.crew.world.size > 1 else step
-    while branch.position.step < step:
-        start = branch.position.step
-        stop = min(step, start + most)
-        branch.step(part.reader.pieces(range(start, stop))[0].stop if part.reader else stop)
+    def _go(self, branch: Branch, stop: int) -> None:
+        """Computes up to a step, in pieces that are computed as a whole or not at all; triggers only look on, so they are left out."""
+        part, plan = branch.crew.part(branch.part), branch.plan
+        most = part.outputs.steps_between_exchanges if branch.crew.world.size > 1 else stop
+        while branch.position.step < stop:
+            start = branch.position.step
+            events = replace(branch.rules, triggers=())
+            until = min(stop, start + most, events.border(start, plan.clock, plan.steps) if events else stop)
+            self._happen(branch)
+            branch.step(part.reader.pieces(range(start, until))[0].stop if part.reader else until)

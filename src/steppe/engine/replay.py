@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from steppe.control import OPEN_END, Command, Journal, Leg, Position
 from steppe.control.launch import RUN_FILE
-from steppe.control.orders import Branch, ReplayDiffersError
+from steppe.control.orders import CHANGES, Branch, ReplayDiffersError, numbered
 from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import read_run_file
@@ -75,7 +75,7 @@ def replay(run: Path, journal: Journal, branch: Branch, output: Path, crew: Crew
     with replaying(run, output, crew) as stage:
         actions, differs = 0, ""
         for each in journal.placed(branch.id, Position(-1, -1)):
-            if each.kind != "set" or each.outcome is None or each.at_step is None:
+            if each.kind not in CHANGES or each.outcome is None or each.at_step is None:
                 continue  # not done when the journal ended
             differs = _repeat(stage, journal, each, each.at_step)
             if differs:
@@ -112,7 +112,7 @@ def replaying(run: Path, output: Path, crew: Crew | None = None) -> Iterator[Sta
 def _repeat(stage: Stage, journal: Journal, command: Command, step: int) -> str:
     """Does a command again; tells what is different."""
     _to(stage, step)
-    outcome = stage.apply(FIRST, command.place, command.kind, command.arguments)
+    outcome = stage.apply(FIRST, command.place, command.kind, numbered(command.kind, command.seq, command.arguments))
     if outcome.ok != (command.outcome == "done"):
         now = "is carried out" if outcome.ok else f"is refused ({outcome.detail.get('text', '')})"
         return f"{_named(command)} at step {step} {now} now; its outcome was {command.outcome}."
@@ -131,5 +131,7 @@ def _to(stage: Stage, step: int) -> None:
     while stage.position(FIRST).step < step:
         before = stage.position(FIRST)
         stage.advance([FIRST], step, False)
+        for each in stage.fired():
+            stage.heeded(each.branch, each.step, each.source)  # nobody is told again
         if stage.position(FIRST) == before:
             raise Failure(f"The run has {before.step} steps; its journal speaks of step {step}.")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from steppe.control import Leg, Position
+from steppe.engine.rules import NONE, Rules
 
 LIMIT = 256 << 20  # bytes of all copies
 SPACING = 8  # steps between entries of a branch, at least
@@ -17,7 +18,7 @@ BEGINNING = Position(-1, 0)  # before all
 
 @dataclass(frozen=True)
 class Entry:
-    """A copy of a state that every rank has under this number. records: how many there were then of each output.
+    """A copy of a state that every rank has under this number. records: how many there were then of each output; rules: those then.
 
     since: the position from which on all that was done on the way to it was done by this engine.
     """
@@ -28,6 +29,7 @@ class Entry:
     records: Mapping[str, int]
     bytes: int
     since: Position
+    rules: Rules = NONE
 
 
 class Ring:

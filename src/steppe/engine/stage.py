@@ -13,13 +13,17 @@ from typing import Any
 from numpy.typing import NDArray
 
 from steppe.control import Leg, Outcome, Position, Saved
+from steppe.control.expression import ExpressionError, parse
+from steppe.control.wire import Fired
 from steppe.engine.branch import Branch
 from steppe.engine.branches import Branches
 from steppe.engine.crew import Crew
 from steppe.engine.facts import facts_of
+from steppe.engine.happening import Happening
 from steppe.engine.looks import Answer, Looks
 from steppe.engine.past import Past
 from steppe.engine.plan import Plan
+from steppe.engine.rules import MOST, CalendarEvent, Trigger
 from steppe.engine.uploads import read_cells, read_values
 from steppe.engine.watch import Watch
 from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
@@ -69,6 +73,7 @@ class Stage:
         self.plan, self.crew, self._path, self._say = plan, crew or Crew(), folder, say
         self.watch = Watch(plan.run.engine.step_limit)
         self._looks = Looks(folder, plan, self.crew.world.size)
+        self._happening = Happening(folder, plan, self._change)
         self._pace = 0.0  # seconds that a step of one branch takes
         self._latest: deque[float] = deque(maxlen=2)  # the same of the last pieces; in the first a kernel is loaded
         self._steps = 0  # that the last piece was to have
@@ -78,7 +83,7 @@ class Stage:
         except BaseException:
             self.crew.order(self._root, "close")
             raise
-        self._past = Past(self._branches, self._do)
+        self._past = Past(self._branches, self._do, self._happening.make)
         for note in self.crew.part(self._root).notes:
             say("note", note)
 
@@ -107,6 +112,7 @@ class Stage:
             on = self._branches.load(branch, [Leg(*leg) for leg in path], int(PATIENCE / self._pace) if self._pace else 0)
             if on is not before:
                 self._past.forget(branch, end)
+                self._happening.again(on)
                 self._show(on)
         return on.position
 
@@ -128,7 +134,7 @@ class Stage:
         """Forgets a branch that nobody needs for now; `load` brings it back."""
         if branch in self._branches.live:
             self._looks.hide(branch)
-            self._branches.drop(branch)
+            self._branches.drop(branch, self._happening.unheeded(branch))
 
     def _branch(self, number: int) -> Branch:
         if number not in self._branches.live:
@@ -154,7 +160,8 @@ class Stage:
 
     def _advance(self, group: Sequence[Branch], until: int, looked: bool) -> None:
         start = group[0].position.step
-        stop = self._stop(start, min(until, self.plan.steps), len(group), looked)
+        border = min((each.rules.border(start, self.plan.clock, self.plan.steps) for each in group if each.rules), default=until)
+        stop = self._stop(start, min(until, self.plan.steps, border), len(group), looked)
         if stop <= start:
             return
         for each in group:
@@ -163,6 +170,8 @@ class Stage:
         assert reach("step.before")
         begin = time.perf_counter()
         try:
+            for each in group:
+                self._happening.events(each)
             group[0].step(stop, group[1:])
         except SteppeError:
             for each in group:
@@ -172,6 +181,7 @@ class Stage:
         bad = self._bad(group) if self.crew.said.bad else []
         for each in group:
             if each.number in self._branches.live:
+                self._happening.triggers(each)
                 if stop - each.remembered >= max(self._branches.ring.spacing, REMEMBER / self._pace):
                     self._branches.remember(each)
                 self._show(each)
@@ -225,7 +235,8 @@ class Stage:
         """Does an action where a branch stands. What it cannot do changes nothing but the position, and is told in the outcome.
 
         kind "set": variable, operation ("set", "scale", "add"), value or upload (digest of one number for each cell), cells (digest of a
-        list of packed ones). Other kinds do nothing to a state.
+        list of packed ones). "event": the same, with id and step or yearly (month-day). "trigger": id, expression, action, text, variable.
+        "remove": rule, the id of either. Other kinds do nothing to a state.
 
         Raises
         ------
@@ -241,18 +252,66 @@ class Stage:
         ok, detail = self._do(on, kind, arguments)
         on.position, on.saved = Position(on.position.step, seq), None
         self._past.note(on, kind, arguments)
-        outcome = Outcome(ok, detail, on.order("digest"))
+        outcome = Outcome(ok, detail, on.digest)
         self._show(on)
         return outcome
 
     def _do(self, on: Branch, kind: str, arguments: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
         """Whether an action could be done, and what it did."""
-        if kind != "set":
-            return True, {}
         try:
-            return True, on.change(self._change(arguments))
+            if kind == "set":
+                return True, on.change(self._change(arguments))
+            if kind in ("event", "trigger", "remove"):
+                return True, self._rule(on, kind, arguments)
         except Mistake as mistake:
             return False, {"code": mistake.code, "text": str(mistake)}
+        return True, {}
+
+    def _rule(self, on: Branch, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Adds or removes a rule."""
+        if kind == "remove":
+            if not on.rules.has(arguments["rule"]):
+                raise RequestError(f"There is no event or trigger {arguments['rule']} any more.")
+            on.rules = on.rules.without(arguments["rule"])
+            return {"rule": arguments["rule"]}
+        if len(on.rules.events) + len(on.rules.triggers) >= MOST:
+            raise RequestError(f"A scenario has {MOST} events and triggers at most. Remove one.")
+        if kind == "trigger":
+            self._check_image(arguments)
+            trigger = Trigger(**{name: arguments[name] for name in ("id", "expression", "action", "text", "variable")})
+            try:
+                parse(trigger.expression, self.plan.model.variables)
+            except ExpressionError as error:
+                raise RequestError(str(error)) from None
+            on.rules = on.rules.with_trigger(trigger)
+            return {"rule": trigger.id}
+        event = CalendarEvent(arguments["id"], arguments["change"], arguments.get("step"), arguments.get("yearly") or "")
+        self._change(event.change)
+        if event.step is not None and event.step < on.position.step:
+            raise NotComputedError(f"Step {event.step} was over; the run had got to step {on.position.step}.")
+        on.rules = on.rules.with_event(event)
+        return {"rule": event.id}
+
+    def _check_image(self, arguments: Mapping[str, Any]) -> None:
+        if arguments["action"] != "image":
+            return
+        if arguments["variable"] not in self.plan.model.variables:
+            known = self.plan.model.variables
+            raise UnknownNameError(f'There is no variable "{arguments["variable"]}".{nearest(arguments["variable"], known)}')
+        if self.plan.grid.active.ndim != 2:
+            raise RequestError("An image is of a raster; these are points.")
+
+    def fired(self) -> Sequence[Fired]:
+        """What events and triggers did since this was asked last, in their order; or had done when what was loaded was saved."""
+        return self._happening.taken()
+
+    def unheeded(self) -> Sequence[Fired]:
+        """What events and triggers did that is not heeded; it is saved with the states behind it."""
+        return self._happening.unheeded()
+
+    def heeded(self, branch: int, step: int, source: str) -> None:
+        """Somebody knows what a rule did."""
+        self._happening.heeded(branch, step, source)
 
     def _change(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         name = arguments["variable"]
@@ -268,7 +327,7 @@ class Stage:
 
     def digest(self, branch: int) -> int:
         """The digest of the state of a branch, as outcomes have it; the same for any number of ranks."""
-        return int(self._branch(branch).order("digest"))
+        return self._branch(branch).digest
 
     def save(self, branch: int, pin: bool = False) -> Saved:
         """A checkpoint of where a branch stands, durable when this returns; the same position has the same name. pin: it stays for ever.
@@ -281,7 +340,7 @@ class Stage:
         on = self._branch(branch)
         with self.watch.at(f"a checkpoint of branch {branch}"):
             self._branches.settle(on)
-            found = on.save()
+            found = on.save(self._happening.unheeded(branch))
             if pin:
                 Checkpoint.pin(on.settled.folder.checkpoints / found.name)
         return found

@@ -28,6 +28,8 @@ _IN_PATH: dict[str, tuple[dict[str, Any], str]] = {
     "sha256": ({**_TEXT, "pattern": "^[0-9a-f]{64}$"}, "SHA-256 of the body."),
     "operation": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the operation."),
     "event": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the event."),
+    "trigger": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the trigger."),
+    "image": ({**_TEXT, "pattern": "^[0-9]{1,18}-[0-9]{1,18}-[0-9]{1,18}$"}, "Name of the image."),
     "code": ({**_TEXT, "enum": list(KINDS)}, "Name of the kind of problem."),
 }
 _HEADERS: dict[str, tuple[dict[str, Any], str]] = {
@@ -153,8 +155,9 @@ def _links(route: Route) -> dict[str, Any]:
     """Where an order that was accepted is found, and how it is taken back."""
     run, number = "$request.path.run", "$response.body#/id"
     links: dict[str, Any] = {"operation": {"operationId": "operation", "parameters": {"run": run, "operation": number}}}
-    if route.name == "add_event":
-        links["remove_event"] = {"operationId": "remove_event", "parameters": {"run": run, "event": number}}
+    for kind in ("event", "trigger"):
+        if route.name == f"add_{kind}":
+            links[f"remove_{kind}"] = {"operationId": f"remove_{kind}", "parameters": {"run": run, kind: number}}
     return links
 
 

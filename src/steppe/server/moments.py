@@ -1,6 +1,7 @@
 """Dates of requests as steps of the run, and back."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
@@ -54,6 +55,26 @@ def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
         text = f"{date} lies outside the run, which goes from {span[0]} to {span[1]}."
         raise Wrong("date-outside-forcing", text, value=date, allowed=span, position=position)
     return step
+
+
+def check_yearly(day: str, facts: Mapping[str, Any], position: str) -> str:
+    """A month-day that the run has.
+
+    Raises
+    ------
+    Wrong
+        date-outside-forcing: no year of the run has it.
+    """
+    clock, steps = clock_of(facts), int(facts["steps"])
+    if clock.step is None:
+        raise Wrong("date-outside-forcing", "This model iterates without time. Name a step.", value=day, position=position)
+    for year in range(clock.date(0).year, clock.date(steps - 1).year + 1):
+        with suppress(SteppeError):
+            if 0 <= clock.index(f"{year:04d}-{day}") < steps:
+                return day
+    span = [clock.date(0).isoformat()[:10], clock.date(steps - 1).isoformat()[:10]]
+    text = f"No year of the run has a step that begins on {day}; it goes from {span[0]} to {span[1]}."
+    raise Wrong("date-outside-forcing", text, value=day, allowed=span, position=position)
 
 
 def date_of(step: int, facts: Mapping[str, Any]) -> str | None:

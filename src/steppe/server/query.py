@@ -273,6 +273,7 @@ IMAGE: Grammar = {
 }
 CELLS: Grammar = {"box": box, "polygon": polygon, "cells": cells}
 AFTER: Grammar = {"after": after}
+WHERE: Grammar = {"scenario": scenario._replace(default=None)}
 KEEP: Grammar = {"keep": keep}
 SERIES: Grammar = {"scenario": scenario, "time": time, "at": at, "format": series_format}
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from steppe.api import At, Origin, Region, members, missing_choice
+from steppe.api import Dates, Origin, Region, members, missing_choice
 from steppe.server.limits import Limits
 from steppe.server.polygon import check_polygon
 from steppe.server.problems import Wrong
@@ -104,7 +104,7 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Wrong:
     found = _WHERE.match(text)
     assert found is not None
     what, where = found[1], found[2] or "$"
-    names = [field.encode_name for each in (kind, At, Origin, Region) for field in members(each)]
+    names = [field.encode_name for each in (kind, Dates, Origin, Region) for field in members(each)]
     if unknown := re.match("Object contains unknown field `(.*)`", what, re.DOTALL):
         name = unknown[1][:64]
         return Wrong("bad-field", f'The request has no member "{name}".', value=name, allowed=names, position=where)

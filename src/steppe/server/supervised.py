@@ -63,6 +63,10 @@ class Supervisor(Protocol):
         """One of them; None when there is none of this name."""
         ...
 
+    def rules(self, scenario: str) -> list[tuple[Command, list[dict[str, Any]]]]:
+        """The events and triggers of a scenario, and what each did: step, kind, text; raises Refused."""
+        ...
+
     def checkpoints(self) -> list[dict[str, Any]]:
         """All durable checkpoints."""
         ...

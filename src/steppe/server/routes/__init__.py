@@ -26,13 +26,15 @@ from steppe.api import (
     Skip,
     Start,
     Step,
+    Trigger,
+    TriggerList,
     Uploaded,
     VariableInfo,
     VariableList,
     Whoami,
 )
-from steppe.server.query import AFTER, CELLS, DATA, FORMATS, IMAGE, KEEP, SERIES
-from steppe.server.routes import data, making, places, service, state, steering, streams
+from steppe.server.query import AFTER, CELLS, DATA, FORMATS, IMAGE, KEEP, SERIES, WHERE
+from steppe.server.routes import data, making, places, rules, service, state, steering, streams
 from steppe.server.routes.table import JSON, Route, Table
 
 BASE = "/api/v1"
@@ -65,9 +67,21 @@ TABLE = Table(
         Route(
             "PUT", f"{_RUN}/uploads/{{sha256}}", "steer", making.upload, "An array for a change.", (201, 200, 422, 507), Uploaded, "bytes"
         ),
-        Route("GET", f"{_RUN}/events", "view", state.events, "Changes that are still to come.", (200,), EventList),
-        Route("POST", f"{_RUN}/events", "steer", steering.add_event, "A change that is to come.", _ORDER, Ordered, Event, steering=True),
-        Route("DELETE", f"{_RUN}/events/{{event}}", "steer", steering.remove_event, "Take a change back.", _ORDER, Ordered, steering=True),
+        Route("GET", f"{_RUN}/events", "view", rules.events, "Changes that are still to come.", (200,), EventList),
+        Route("POST", f"{_RUN}/events", "steer", rules.add_event, "A change that is to come.", _ORDER, Ordered, Event, steering=True),
+        Route(
+            *("DELETE", f"{_RUN}/events/{{event}}", "steer", rules.remove_event, "Take a change back.", _ORDER, Ordered),
+            query=WHERE,
+            steering=True,
+        ),
+        Route("GET", f"{_RUN}/triggers", "view", rules.triggers, "What is watched for.", (200,), TriggerList),
+        Route("POST", f"{_RUN}/triggers", "steer", rules.add_trigger, "Watch for something.", _ORDER, Ordered, Trigger, steering=True),
+        Route(
+            *("DELETE", f"{_RUN}/triggers/{{trigger}}", "steer", rules.remove_trigger, "Watch no longer.", _ORDER, Ordered),
+            query=WHERE,
+            steering=True,
+        ),
+        Route("GET", f"{_RUN}/images/{{image}}.png", "view", rules.trigger_image, "A map that a trigger saved.", (200,), "image/png"),
         Route("GET", f"{_RUN}/checkpoints", "view", state.checkpoints, "Durable checkpoints.", (200,), CheckpointList),
         Route("POST", f"{_RUN}/checkpoints", "steer", steering.checkpoint, "Make one.", _ORDER, Ordered, Checkpoint, steering=True),
         Route("GET", f"{_RUN}/scenarios", "view", state.scenarios, "All scenarios.", (200,), ScenarioList),

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from steppe.server.asked import Asked, Reply
-from steppe.server.moments import date_of
 from steppe.server.problems import Wrong
 from steppe.server.query import AFTER, read_query
 from steppe.server.routes.steering import number_of, wait_of
@@ -70,25 +69,6 @@ async def scenarios(asked: Asked) -> Reply:
 async def checkpoints(asked: Asked) -> Reply:
     """GET checkpoints."""
     return Reply(200, msgspec.json.encode({"checkpoints": asked.run.checkpoints()}))
-
-
-async def events(asked: Asked) -> Reply:
-    """GET events: the changes that are still to come."""
-    run = asked.run
-    names = {each["branch"]: each["name"] for each in run.scenarios()}
-    found = [
-        {
-            "id": row.seq,
-            "scenario": names.get(row.branch, ""),
-            "at_step": row.at_step,
-            "date": date_of(row.at_step + 1, run.facts) if row.at_step is not None and run.facts else None,
-            "arguments": row.arguments,
-            "who": row.who,
-        }
-        for row in run.log(0)
-        if row.kind == "set" and row.outcome is None
-    ]
-    return Reply(200, msgspec.json.encode({"events": found}))
 
 
 async def log(asked: Asked) -> Reply:

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from steppe.api import Checkpoint as CheckpointRequest
-from steppe.api import Event, Operation, Pause, Restart, Rewind, Set, Skip, Step, canonical
-from steppe.control import Order, Refused
+from steppe.api import Operation, Pause, Restart, Rewind, Set, Skip, Step, canonical
+from steppe.control import Command, Order, Refused
 from steppe.failpoint import reach
 from steppe.server.asked import Asked, Reply
 from steppe.server.changes import arguments_of
@@ -63,16 +63,6 @@ async def pause(asked: Asked) -> Reply:
 async def set_(asked: Asked) -> Reply:
     """POST set."""
     request = await request_of(asked, Set)
-    return await _change(asked, request)
-
-
-async def add_event(asked: Asked) -> Reply:
-    """POST events: a change at a step that is to come."""
-    request = await request_of(asked, Event)
-    return await _change(asked, request)
-
-
-async def _change(asked: Asked, request: Set | Event) -> Reply:
     asked.house.scenario(asked.parameters["run"], request.scenario)
     arguments = await arguments_of(asked.house, asked.parameters["run"], request)
     when: str | int
@@ -83,22 +73,18 @@ async def _change(asked: Asked, request: Set | Event) -> Reply:
     return await order(asked, "set", request.scenario, arguments, request, when)
 
 
-async def remove_event(asked: Asked) -> Reply:
-    """DELETE events/{event}: the change does not happen."""
-    return await _cancel(asked, asked.parameters["event"], "unknown-event")
-
-
 async def cancel(asked: Asked) -> Reply:
     """DELETE operations/{operation}: what is not over yet does not happen."""
-    return await _cancel(asked, asked.parameters["operation"], "unknown-operation")
-
-
-async def _cancel(asked: Asked, number: str, unknown: str) -> Reply:
-    seq = number_of(number, unknown)
+    seq = number_of(asked.parameters["operation"], "unknown-operation")
     found = asked.run.operation(seq)
-    if found is None or (unknown == "unknown-event" and found["kind"] != "set"):
-        raise Wrong(unknown, f"There is no command {seq}.", value=seq)
-    if found["state"] in OVER and not _repeated(asked, seq):
+    if found is None:
+        raise Wrong("unknown-operation", f"There is no command {seq}.", value=seq)
+    return await cancel_of(asked, seq, found)
+
+
+async def cancel_of(asked: Asked, seq: int, found: Mapping[str, Any]) -> Reply:
+    """Takes an order back."""
+    if found["state"] in OVER and found_again(asked, seq) is None:
         raise Wrong("already-finished", f"Command {seq} ({found['kind']}) is {found['state']}.", value=seq)
     if found["kind"] == "step":  # what computes is stopped at the end of the present step
         return await order(asked, "pause", found["scenario"], {}, Skip(seq=seq), when="now")
@@ -184,11 +170,11 @@ def accept(
     )
 
 
-def _repeated(asked: Asked, after: int) -> bool:
-    """Whether this very order is in the journal already, behind the command that it is about: then it is answered as it was."""
+def found_again(asked: Asked, after: int = 0) -> Command | None:
+    """This very order, if it is in the journal already, behind the command that it is about: then it is answered as it was."""
     assert asked.principal is not None
     mine = (asked.principal.name, asked.key)
-    return any((command.who, command.key) == mine for command in asked.run.log(after))
+    return next((command for command in asked.run.log(after) if (command.who, command.key) == mine), None)
 
 
 def wait_of(asked: Asked) -> float:

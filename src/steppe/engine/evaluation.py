@@ -1,0 +1,99 @@
+"""What the expression of a trigger is worth, on all ranks at once; the same for any number of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.comm import World
+from steppe.control.expression import Node
+from steppe.kernels.sums import total
+
+Array = NDArray[Any]
+
+
+class NoValueError(Exception):
+    """The expression has no value: something is divided by 0, or is not finite. Raised on all ranks alike."""
+
+
+class Evaluation:
+    """Of expressions, at one step; every rank makes one and asks for the same.
+
+    Parameters
+    ----------
+    fields
+        Name -> values of this rank's cells, (cells,).
+    area
+        Of this rank's cells, (cells,) [m2]; a mean is one by area.
+    world
+        All ranks.
+    """
+
+    def __init__(self, fields: Mapping[str, Array], area: Array, world: World) -> None:
+        self._fields, self._area, self._world = fields, area, world
+
+    def holds(self, tree: Node) -> bool:
+        """Whether an expression is true.
+
+        Raises
+        ------
+        NoValueError
+            It has no value.
+        """
+        with np.errstate(all="ignore"):
+            return bool(self._of(tree))
+
+    def _of(self, node: Node) -> Any:
+        if node.what == "variable":
+            return self._fields[node.name].astype(np.float64)
+        if node.what == "number":
+            return node.value
+        parts = [self._of(part) for part in node.parts]
+        match node.what:
+            case "and":
+                return parts[0] and parts[1]
+            case "or":
+                return parts[0] or parts[1]
+            case "<":
+                return parts[0] < parts[1]
+            case ">":
+                return parts[0] > parts[1]
+            case "+":
+                found = parts[0] + parts[1]
+            case "-":
+                found = parts[0] - parts[1]
+            case "*":
+                found = parts[0] * parts[1]
+            case "/":
+                self._refuse(node.parts[1].kind == "cells", parts[1] == 0, "it divides by 0")
+                found = parts[0] / parts[1]
+            case "negative":
+                found = -parts[0]
+            case _:
+                return self._aggregate(node.what, parts[0])
+        if node.kind == "number":
+            self._refuse(False, not np.isfinite(found), "a number in it is not finite")
+        return found
+
+    def _aggregate(self, what: str, values: Array) -> float:
+        self._refuse(True, ~np.isfinite(values), f"{what}() met a value that is not finite")
+        reduce = self._world.reduce
+        if what == "sum":
+            found = total(values, reduce)
+        elif what == "mean":
+            found = total(values * self._area, reduce) / total(self._area, reduce)
+        elif what == "min":
+            found = float(reduce(np.array([values.min(initial=np.inf)]), "min")[0])
+        else:
+            found = float(reduce(np.array([values.max(initial=-np.inf)]), "max")[0])
+        self._refuse(False, not np.isfinite(found), f"{what}() is not finite")
+        return found
+
+    def _refuse(self, shared: bool, wrong: Any, why: str) -> None:
+        """Raises `NoValueError` on all ranks. shared: each rank knows of its own cells only."""
+        bad = bool(np.any(wrong))
+        if shared:
+            bad = bool(self._world.reduce(np.array([bad], np.int64), "max")[0])
+        if bad:
+            raise NoValueError(why)

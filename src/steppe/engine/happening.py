@@ -1,0 +1,135 @@
+"""What events and triggers do to a branch that is stepped, and what there is to tell of it."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from steppe.control.wire import Fired
+from steppe.engine.branch import Branch
+from steppe.engine.looks import image_of
+from steppe.engine.plan import Plan
+from steppe.engine.rules import CalendarEvent, Trigger
+from steppe.errors import Mistake, SteppeError
+
+IMAGES = "images"  # in the run folder
+
+
+class Happening:
+    """Does what the rules of branches say.
+
+    Parameters
+    ----------
+    folder
+        The run folder.
+    plan
+        The run.
+    change
+        Makes of the arguments of a change what `Branch.change` takes.
+    """
+
+    def __init__(self, folder: Path, plan: Plan, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
+        self._folder, self._plan, self._change = folder, plan, change
+        self._fired: list[Fired] = []
+        self._unheeded: dict[tuple[int, int, str], Fired] = {}  # by branch, step and source
+
+    def taken(self) -> list[Fired]:
+        """What was done since this was asked last."""
+        found, self._fired = self._fired, []
+        return found
+
+    def unheeded(self, branch: int | None = None) -> list[Fired]:
+        """What nobody has noted yet, of all branches or one."""
+        return [each for each in self._unheeded.values() if branch in (None, each.branch)]
+
+    def heeded(self, branch: int, step: int, source: str) -> None:
+        """Somebody has."""
+        self._unheeded.pop((branch, step, source), None)
+
+    def again(self, on: Branch) -> None:
+        """Tells what was not heeded when the checkpoint was saved of which a branch was made."""
+        for each in on.unheeded:
+            self._add(each)
+        on.unheeded = ()
+
+    def events(self, on: Branch) -> None:
+        """Makes the changes of the step that is computed next, and tells. One that cannot be made changes nothing.
+
+        Raises
+        ------
+        SteppeError
+            What was uploaded is damaged. The state is of no use any more.
+        """
+        for event, kind, text in self.make(on):
+            self._tell(on, on.position.step + 1, event, kind, text)
+
+    def make(self, on: Branch) -> list[tuple[CalendarEvent, str, str]]:
+        """The same, which tells nobody: of each event what there is to say."""
+        step, said = on.position.step, []
+        for event in on.rules.due(step, self._plan.clock, self._plan.steps) if on.rules.events else ():
+            name = f"Event {event.id}, {self._date(step)}" if self._plan.clock.step else f"Event {event.id}, step {step}"
+            try:
+                done = on.change(self._change(event.change))
+                said.append((event, "event", f"{name}: the sum of {done['variable']} was {done['before']:g}, is {done['after']:g}."))
+            except Mistake as mistake:
+                said.append((event, "warning", f"{name} could not happen: {mistake}"))
+            if event.step is not None:
+                on.rules = on.rules.without(event.id)
+        return said
+
+    def triggers(self, on: Branch) -> None:
+        """Looks, after a step, which triggers have become true, and does what they say.
+
+        Raises
+        ------
+        SteppeError
+            A variable of theirs cannot be had.
+        """
+        watched = on.rules.watched
+        if not watched:
+            return
+        found = on.order("evaluate", expressions=[each.expression for each in watched])
+        for trigger, (holds, why) in zip(watched, found, strict=True):
+            if why:
+                on.rules = on.rules.with_trigger(replace(trigger, off=why))
+                self._tell(on, on.position.step, trigger, "warning", f'Trigger {trigger.id} ("{trigger.expression}") is off: {why}.')
+                continue
+            if holds and not trigger.was:
+                self._fire(on, trigger)
+            if holds != trigger.was:
+                on.rules = on.rules.with_trigger(replace(trigger, was=holds))
+
+    def _fire(self, on: Branch, trigger: Trigger) -> None:
+        step = on.position.step
+        when = self._date(step - 1) if self._plan.clock.step else f"step {step}"
+        text = f"{trigger.text or f'{trigger.expression} has become true'} ({when})."
+        if trigger.action == "image":
+            try:
+                text = f"{text} {self._picture(on, trigger)}"
+            except (SteppeError, OSError) as error:
+                self._tell(on, step, trigger, "warning", f"{text} No image was saved: {error}")
+                return
+        self._tell(on, step, trigger, trigger.action, text)
+
+    def _picture(self, on: Branch, trigger: Trigger) -> str:
+        """Saves a map; gives its name in the folder of images. Made again it is the same file."""
+        name, folder = f"{on.number}-{on.position.step}-{trigger.id}.png", self._folder / IMAGES
+        values = self._plan.grid.unpack(on.order("export", name=trigger.variable))
+        content = image_of(values, self._plan.model.variables[trigger.variable])[0]
+        folder.mkdir(exist_ok=True)
+        aside = folder / f".{name}"
+        aside.write_bytes(content)
+        os.replace(aside, folder / name)
+        return name
+
+    def _tell(self, on: Branch, step: int, rule: CalendarEvent | Trigger, kind: str, text: str) -> None:
+        source = f"{'trigger' if isinstance(rule, Trigger) else 'event'}:{rule.id}"
+        self._add(Fired(on.number, step, source, kind, text))
+
+    def _add(self, fired: Fired) -> None:
+        self._fired.append(fired)
+        self._unheeded[fired.branch, fired.step, fired.source] = fired
+
+    def _date(self, step: int) -> str:
+        return f"{self._plan.clock.date(step):%Y-%m-%d}"

@@ -1,0 +1,122 @@
+"""What happens by itself in a branch: events on a calendar, and triggers. They are a part of its state, and in its checkpoints.
+
+    event     at a step, or every year ──> before that step is computed: a variable is set, scaled or added to
+    trigger   when its expression becomes true ──> after the step: a pause, a message or an image
+
+Whether a trigger was true after the step before is state, too, so that whoever computes the step again finds the same.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from typing import Any, Self
+
+from steppe.clock import Clock
+from steppe.errors import RunFileError
+
+MOST = 100  # rules of a branch
+AHEAD = 9  # years in which 29 February is looked for: 1900 had none
+
+
+@dataclass(frozen=True)
+class CalendarEvent:
+    """A change on a date. change: the arguments of a `set`; step: the one before which it happens, None: every year; yearly: month-day."""
+
+    id: int
+    change: Mapping[str, Any]
+    step: int | None = None
+    yearly: str = ""
+
+    def next(self, start: int, clock: Clock, steps: int) -> int | None:
+        """The first step from `start` on before which it happens; None when there is none."""
+        if self.step is not None:
+            return self.step if self.step >= start else None
+        first = clock.date(start).year
+        for year in range(first, first + AHEAD):
+            try:
+                step = clock.index(f"{year:04d}-{self.yearly}")
+            except RunFileError:  # no such day in this year, or between two steps
+                continue
+            if start <= step < steps:
+                return step
+        return None
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """Something that is watched for. action: "pause", "message" or "image", of `variable`; was: whether it was true; off: why it is not any
+    more.
+    """
+
+    id: int
+    expression: str
+    action: str
+    text: str = ""
+    variable: str = ""
+    was: bool = False
+    off: str = ""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All of a branch, in the order of their numbers."""
+
+    events: tuple[CalendarEvent, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.triggers)
+
+    def has(self, id: int) -> bool:
+        """Whether there is a rule of this number."""
+        return id in [each.id for each in self.events] + [each.id for each in self.triggers]
+
+    def without(self, id: int) -> Self:
+        """The others."""
+        events = tuple(each for each in self.events if each.id != id)
+        return replace(self, events=events, triggers=tuple(each for each in self.triggers if each.id != id))
+
+    def with_event(self, event: CalendarEvent) -> Self:
+        """With one more."""
+        return replace(self, events=(*self.events, event))
+
+    def with_trigger(self, trigger: Trigger) -> Self:
+        """With one more, or with another one of its number."""
+        others = (each for each in self.triggers if each.id != trigger.id)
+        return replace(self, triggers=tuple(sorted((*others, trigger), key=lambda each: each.id)))
+
+    @property
+    def watched(self) -> tuple[Trigger, ...]:
+        """The triggers that are not off."""
+        return tuple(each for each in self.triggers if not each.off)
+
+    def due(self, start: int, clock: Clock, steps: int) -> list[CalendarEvent]:
+        """The events that happen before step `start` is computed."""
+        return [each for each in self.events if each.next(start, clock, steps) == start]
+
+    def border(self, start: int, clock: Clock, steps: int) -> int:
+        """The step up to which nothing of this happens when one goes on from `start`: the next event, or the next step of triggers."""
+        if self.watched:
+            return start + 1
+        return min((step for each in self.events if (step := each.next(start + 1, clock, steps)) is not None), default=steps)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it; {} when there are none."""
+        return asdict(self) if self else {}
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Self:
+        """From `plain`."""
+        events = tuple(CalendarEvent(**each) for each in plain.get("events", ()))
+        return cls(events, tuple(Trigger(**each) for each in plain.get("triggers", ())))
+
+    @property
+    def digest(self) -> int:
+        """A number of 63 bits that says whether two are the same; 0 when there are none."""
+        if not self:
+            return 0
+        return int.from_bytes(sha256(json.dumps(self.plain(), sort_keys=True).encode()).digest()[:8], "little") >> 1
+
+
+NONE = Rules()
