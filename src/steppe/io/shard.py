@@ -19,6 +19,7 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -346,8 +347,13 @@ def _encoded(values: Array, layout: Layout) -> Iterator[tuple[tuple[int, int], b
     if len(places) == 1:
         yield places[0], _encode(next(blocks), layout)
         return
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        yield from zip(places, threads.map(lambda block: _encode(block, layout), blocks), strict=True)
+    yield from zip(places, _encoders().map(lambda block: _encode(block, layout), blocks), strict=True)
+
+
+@cache
+def _encoders() -> ThreadPoolExecutor:
+    """As many threads as there are processors, for all shards that are written at once."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="encode")
 
 
 def _encode(block: Array, layout: Layout) -> bytes:
