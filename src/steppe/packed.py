@@ -13,7 +13,8 @@ class Packed(NamedTuple):
 
     value of variable k at step j = rows[row_of[k, j]] * scale[k] + offset[k], computed in the model's precision;
     rows that are integers hold `MISSING` where there is no value, rows that are floats NaN.
-    rows (rows, cells): int16, float32 or float64, C-contiguous. row_of (variables, steps): int32. scale, offset (variables,): float64.
+    rows (rows, cells): int16, float32 or float64; cells lie side by side, rows may lie apart. row_of (variables, steps): int32.
+    scale, offset (variables,): float64.
     """
 
     rows: NDArray[Any]

@@ -193,7 +193,7 @@ def test_every_shard_is_written_once_and_every_commit_by_one_file(wide_scenario,
     written = {path for path in shards if "time" not in path.parts}
     assert {path for path in stored if path in written} == written
     assert set(shards.values()) == {1}
-    assert len(written) == 2 * 3 + 2 * 2  # of two monthly maps one row of shards in three tiles, of two daily series two in one
+    assert len(written) == 2 * 2 * 3 + 2 * 2  # of two monthly maps two rows of shards in three tiles, of two daily series two in one
     assert commits == {"": 1, "0000000420": 1}  # begun, and ended
 
 

@@ -41,7 +41,7 @@ def read_all(reader: ForcingReader, steps: range) -> NDArray[np.float64]:
     stream = reader.stream(range(cells))
     for piece in reader.pieces(steps):
         for tile, packed in stream.tiles(piece):
-            assert packed.rows.flags.c_contiguous
+            assert packed.rows.strides[1] == packed.rows.itemsize
             assert packed.rows.shape[1] == len(tile)
             for k in range(len(reader.names)):
                 part = packed.rows[packed.row_of[k]] * packed.scale[k] + packed.offset[k]

@@ -139,15 +139,16 @@ class Mpi:
     def call(self, array: Array) -> None:
         """Fills `array` with that of rank 0, asleep until it is sent."""
         check_target(array)
+        if self.rank and self._wake.works:
+            self._wake.sleep()
+        requests = [self._comm.Ibcast(part, 0) for part in self._parts(array)]
         if self._wake.works:
-            if self.rank == 0:
+            if self.rank == 0:  # after the message is under way: a rank that wakes on this processor would wait for it there
                 self._wake.rouse()
-            else:
-                self._wake.sleep()
-            self.broadcast(array)
+            self._mpi.Request.Waitall(requests)
             return
-        for part in self._parts(array):
-            self._await(self._comm.Ibcast(part, 0), NAP)
+        for request in requests:
+            self._await(request, NAP)
 
     def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array] | None:
         """The arrays of all ranks as parts of one new array, on `root`.

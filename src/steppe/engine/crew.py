@@ -4,7 +4,7 @@
              ^                                                                                              │
              └───────────────────────────────── result, or the error of the first rank that failed ─────────┘
 
-Ranks that have nothing to do sleep. A command is one message; an answer costs one reduction of four numbers.
+Ranks that have nothing to do sleep. An order is one message, a long one two; an answer costs one reduction of four numbers.
 """
 
 import json
@@ -26,6 +26,8 @@ from steppe.errors import SteppeError
 from steppe.timeline import span
 
 Array = NDArray[Any]
+
+HEAD = 512  # [bytes] of the message that an order is sent with: its length, and most orders whole
 
 
 class Said(NamedTuple):
@@ -126,9 +128,7 @@ class Crew:
 
     def _send(self, order: _Order) -> None:
         if self.world.size > 1:
-            body = _encoded(order)
-            self.world.call(np.array([len(body)], np.int64))
-            self.world.broadcast(body)
+            _send(self.world, order)
 
     def _do(self, part: Part | None, alone: Callable[[], Together]) -> Any:
         try:
@@ -149,11 +149,7 @@ def obey(world: World, stop: Callable[[], bool] = never, where: Whereabouts | No
     where = where or Whereabouts()
     parts: dict[int, Part] = {}
     while True:
-        length = np.zeros(1, np.int64)
-        world.call(length)
-        body = np.empty(int(length[0]), np.uint8)
-        world.broadcast(body)
-        order = _decoded(body)
+        order = _received(world)
         if order.name == "dismiss":
             return int(order.arguments["code"])
         part = parts.get(order.part)
@@ -204,6 +200,26 @@ def _settled(world: World, part: Part | None, alone: Callable[[], Together], sto
         if world.size > 1:
             world.abort(str(error), error.exit_code)  # the others wait for what this rank does not send
         raise
+
+
+def _send(world: World, order: _Order) -> None:
+    body = _encoded(order)
+    head, begin = np.zeros(HEAD, np.uint8), body[: HEAD - 8]
+    head[:8], head[8 : 8 + len(begin)] = np.array([len(body)], "<i8").view(np.uint8), begin
+    world.call(head)
+    if len(body) > len(begin):
+        world.broadcast(body[len(begin) :])
+
+
+def _received(world: World) -> _Order:
+    head = np.empty(HEAD, np.uint8)
+    world.call(head)
+    length = int(head[:8].view("<i8")[0])
+    body = np.empty(max(length, HEAD - 8), np.uint8)
+    body[: HEAD - 8] = head[8:]
+    if length > HEAD - 8:
+        world.broadcast(body[HEAD - 8 :])
+    return _decoded(body[:length])
 
 
 def _encoded(order: _Order) -> Array:

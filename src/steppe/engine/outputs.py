@@ -1,6 +1,7 @@
 """What a run keeps: from the run file to reductions in the recorder and records in the store."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,7 +132,7 @@ class Outputs:
         costs = [group.cost() for group in self.groups]
         return Cost(sum(cost.values for cost in costs), sum(cost.files for cost in costs), sum(cost.seconds for cost in costs))
 
-    @property
+    @cached_property
     def steps_between_exchanges(self) -> int:
         """How many steps may be made, at most, before `exchange` is called again."""
         rows = [(group, group.layout(output).shard[0]) for group in self.groups for output in group.outputs]

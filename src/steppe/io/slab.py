@@ -1,10 +1,11 @@
 """Slabs: what a store's chunks of some days hold for a share of the cells, laid out as a model reads it.
 
 days   |---- slab 0 ----|---- slab 1 ----|---- slab 2 ----|        a slab is as long as a chunk of the daily variables
-rows of one tile, one slab:   rain: one a day | tmin: one a day | pan: its weeks | ...          (rows, cells of the tile)
+rows of one tile, one slab:   rain: one a day | tmin: one a day | pan: its weeks | ...          (rows, columns of a chunk)
 
 A tile of a slab is read in two steps, so that one thread may read and another decode: `Slabs.read` fills a `Room` with the records of all
-its chunks, `Slabs.decode` makes rows of them. A record that holds plain integers is read to where its rows belong.
+its chunks, `Slabs.decode` makes rows of them. A record that holds plain integers is read to where its rows belong. A tile is decoded
+whole where a share begins or ends in it, too: the model is shown its columns of the share.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,42 +85,41 @@ class Memory:
 class Room:
     """Where one tile of one slab is read and decoded. rows (rows, cells of the tile): valid once it was decoded.
 
-    values: memory for the rows of all its cells; memory: for its records, also of others that are not read at the same time; some: which
-    of the variables that change in time are read here, where others do the rest.
+    whole (rows, columns): all columns of its chunks, of which `rows` shows some; memory: for its records, also of others that are not
+    read at the same time; some: which of the variables that change in time are read here, where others do the rest.
     """
 
-    def __init__(self, values: NDArray[Any], height: int, memory: Memory, some: slice = ALL) -> None:
-        self._values, self._height, self.some = values, height, some
-        self._address = int(values.ctypes.data)
-        self.rows: NDArray[Any] = values.reshape(height, -1)
-        self.memory = memory
+    def __init__(self, whole: NDArray[Any], memory: Memory, some: slice = ALL) -> None:
+        self.whole, self.memory, self.some = whole, memory, some
+        self._address = int(whole.ctypes.data)
+        self.rows = whole
         self.records: list[list[_Record]] = []  # of each variable
 
-    def turn_to(self, cells: int) -> None:
-        """Prepares for a tile of so many cells."""
-        self.rows = self._values[: self._height * cells].reshape(self._height, cells)
+    def turn_to(self, columns: slice) -> None:
+        """Prepares for a tile whose cells have these columns of its chunks."""
+        self.rows = self.whole[:, columns]
         self.records = []
         self.memory.clear()
 
     def address(self, row: int) -> int:
-        """Where a row of the tile lies."""
-        return self._address + row * int(self.rows.strides[0])
+        """Where a row of all columns lies."""
+        return self._address + row * int(self.whole.strides[0])
 
     def place(self, base: int, rows: int) -> Place:
         """Where a plain record is read to: some rows of the tile."""
-        return lambda length: self.rows[base : base + rows].reshape(-1).view(np.uint8)
+        return lambda length: self.whole[base : base + rows].reshape(-1).view(np.uint8)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all that it holds."""
-        return self._values.nbytes + self.memory.nbytes
+        return self.whole.nbytes + self.memory.nbytes
 
 
 class Slabs:
     """The slabs of some variables of a store for a share of its cells.
 
-    length: days of a slab. days: those that all variables hold. cells: packed cells of each tile of the share. height, dtype: of its rows.
-    changing: how many variables change in time.
+    length: days of a slab. days: those that all variables hold. cells: packed cells of each tile of the share. height, width, dtype: of
+    the rows of a tile, with all columns of a chunk. changing: how many variables change in time.
 
     Raises
     ------
@@ -140,7 +140,7 @@ class Slabs:
             raise ForcingError(f'"{store.path}" holds no day for all of {", ".join(names)}: their periods do not meet. Make it again.')
         self.origin = daily[0].axis.first if daily else first
         self.length = daily[0].layout.chunk[0] if daily else SLAB_DAYS
-        self._width = held[0].layout.chunk[1]
+        self.width = held[0].layout.chunk[1]
         self._sources: list[_Source] = []
         self._constants: list[tuple[int, Constant]] = []  # row of a tile, what it holds
         self.dtype = np.dtype(held[0].layout.dtype)
@@ -168,8 +168,8 @@ class Slabs:
 
     def recut(self, share: range) -> None:
         """Turns to another share of the cells; tiles of the one before must not be in use any more."""
-        cuts = range(share.start // self._width * self._width, share.stop, self._width) if share else range(0)
-        self.cells = [range(max(share.start, cut), min(share.stop, cut + self._width)) for cut in cuts]
+        cuts = range(share.start // self.width * self.width, share.stop, self.width) if share else range(0)
+        self.cells = [range(max(share.start, cut), min(share.stop, cut + self.width)) for cut in cuts]
         across = sum(-(-len(self.cells) // source.stored.layout.chunks[1]) + 1 for source in self._sources)
         self._most_files = min(2 * across, OPEN_FILES)
 
@@ -180,8 +180,7 @@ class Slabs:
 
     def new_room(self) -> Room:
         """Room for any one tile of a slab."""
-        width = max(len(cells) for cells in self.cells)
-        return Room(np.empty(self.height * width, self.dtype), self.height, Memory())
+        return Room(np.empty((self.height, self.width), self.dtype), Memory())
 
     def close(self) -> None:
         """Closes all files."""
@@ -220,15 +219,16 @@ class Slabs:
             They are not in memory at once.
         """
         cells = self.cells[tile]
-        room.turn_to(len(cells))
-        column, whole, total = cells.start // self._width, len(cells) == self._width, 0
+        column, first = divmod(cells.start, self.width)
+        room.turn_to(slice(first, first + len(cells)))
+        total = 0
         for source, (chunk_rows, _) in zip(self._sources[room.some], self._needs(slab)[room.some], strict=True):
             records = []
             for row in chunk_rows:
                 (shard_i, i), (shard_j, j) = divmod(row, source.chunks[0]), divmod(column, source.chunks[1])
                 try:
                     file = self._files.get((source.stored.name, shard_i, shard_j)) or self._open(source.stored, shard_i, shard_j)
-                    in_place = whole and source.daily and file.plain
+                    in_place = source.daily and file.plain
                     data = file.read(i, j, room.place(source.base, self.length) if in_place else room.memory, at_once)
                     total += len(data)
                     records.append(_Record(file, row, None if in_place else data, room.memory.last))
@@ -245,27 +245,24 @@ class Slabs:
         DamagedError
             A record is of another size than the description of the store says.
         """
-        cells = self.cells[tile]
-        first = cells.start % self._width
-        part, whole = slice(first, first + len(cells)), len(cells) == self._width
         in_bits: list[int] = []
         for source, records, (_, wanted) in zip(self._sources[room.some], room.records, self._needs(slab)[room.some], strict=True):
             rows, width = source.stored.layout.chunk
-            if whole and source.daily:  # a chunk lies in the rows as it does in the store
-                held = room.rows[source.base : source.base + rows]
-                in_bits += self._decode_plain(source, records, held, room.address(source.base))
+            if source.daily:  # a chunk lies in the rows as it does in the store
+                in_bits += self._decode_plain(source, records, room.whole[source.base : source.base + rows], room.address(source.base))
                 continue
             scratch = self._scratch()
             held = scratch(len(records) * rows * width * self.dtype.itemsize).view(self.dtype).reshape(-1, width)
             if coded := self._decode_plain(source, records, held, scratch.last):
                 unpack_at(coded, (rows, width))
             begin = records[0].row * rows
-            raw = held[wanted.start - begin : wanted.stop - begin, part]
+            raw = held[wanted.start - begin : wanted.stop - begin]
             if source.mean:
                 raw = _means(raw, source.axis, source.axis.rows_of(self._span(slab)), wanted.start + source.axis.first)
-            room.rows[source.base : source.base + len(raw)] = raw
+            room.whole[source.base : source.base + len(raw)] = raw
         if in_bits:
             unpack_at(in_bits, (self.length, self._width))  # many at once: a call takes as long as reading a record
+        cells = self.cells[tile]
         for row, constant in self._constants:
             room.rows[row] = constant.raw[cells.start : cells.stop]
 

@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from math import prod
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -208,10 +209,9 @@ class Halves:
         return found
 
     def _make(self) -> None:
-        me, dtype, height = self._world.rank, self._slabs.dtype, self._slabs.height
+        me, dtype, shape = self._world.rank, self._slabs.dtype, (self._slabs.height, self._slabs.width)
         numbers = self._numbers[me]
-        lengths = [height * len(self._slabs.cells[tile]) for tile in numbers]
-        length = sum(lengths)
+        length = len(numbers) * prod(shape)
         if self._node is None:
             first = np.empty(length, dtype)
             self._halves = [first, np.empty(length, dtype) if me == 0 else first]
@@ -221,11 +221,9 @@ class Halves:
             whole = shared(self._world, self._node, 2 * length * dtype.itemsize)[: 2 * length * dtype.itemsize].view(dtype)
             self._halves = [whole[:length], whole[length:]]
             deals = dealt(numbers, self._slabs.changing, len(ranks), ranks.index(me))
-        ends = np.cumsum([0, *lengths])
-        places = {tile: slice(low, high) for tile, low, high in zip(numbers, ends[:-1], ends[1:], strict=True)}
-        self._values = [{tile: half[place] for tile, place in places.items()} for half in self._halves]
+        self._whole = [dict(zip(numbers, half.reshape(-1, *shape), strict=True)) for half in self._halves]
         self._records = Memory()  # one tile after another is decoded
-        self._rooms = [{tile: Room(values[tile], height, self._records, some) for tile, some in deals.items()} for values in self._values]
+        self._rooms = [{tile: Room(whole[tile], self._records, some) for tile, some in deals.items()} for whole in self._whole]
 
     def prepare(self, slab: int, fetch: Fetch) -> None:
         """See `Way`."""
@@ -240,8 +238,8 @@ class Halves:
             sent = half.nbytes * (self._world.size - 1) if self._world.rank == 0 else 0
         share, cells = self._share, self._slabs.cells
         self.lying = [
-            Lying(range(cells[tile].start - share.start, cells[tile].stop - share.start), values.reshape(self._slabs.height, -1))
-            for tile, values in self._values[slab % 2].items()
+            Lying(range(cells[tile].start - share.start, cells[tile].stop - share.start), whole[:, : len(cells[tile])])
+            for tile, whole in self._whole[slab % 2].items()
             if cells[tile].start < share.stop and share.start < cells[tile].stop
         ]
         return sent

@@ -35,7 +35,8 @@ class Record(NamedTuple):
 class Window(NamedTuple):
     """The forcing of some cells and steps as the loop reads it: rows (rows, columns), row_of (variables, steps) int32.
 
-    names: the variables in the order of row_of, scale and offset; column 0 holds the cell `first_cell`.
+    Columns lie side by side, rows may lie apart. names: the variables in the order of row_of, scale and offset; column 0 holds the cell
+    `first_cell`.
     """
 
     names: tuple[str, ...]
@@ -146,7 +147,7 @@ class CellKernel:
             "integers": rows,
             "singles": rows,
             "doubles": rows,
-            "columns": rows.shape[1],
+            "columns": _apart(rows),
             "column_0": forcing.first_cell,
             "n_forcing": len(forcing.names),
             "row_of": row_of,
@@ -183,9 +184,9 @@ class Bound:
         self._linked, self._arguments, self._held = linked, arguments, held
 
     def __call__(self, cells: range, rows: Array, first_cell: int) -> None:
-        """Advances `cells`; rows (rows, columns), C-contiguous: their forcing, with the cell `first_cell` in column 0."""
+        """Advances `cells`; rows (rows, columns) as of a `Window`: their forcing, with the cell `first_cell` in column 0."""
         address = rows.ctypes.data
-        of_tile = (cells.start, cells.stop, address, address, address, rows.shape[1], first_cell)
+        of_tile = (cells.start, cells.stop, address, address, address, _apart(rows), first_cell)
         for place, value in zip(OF_TILE, of_tile, strict=True):
             self._arguments[place] = value
         self._linked(*self._arguments)
@@ -199,6 +200,11 @@ class Bound:
         for name, value in changed.items():
             arguments[PLACE[name]] = value if PARAMETERS[name] == "number" else value.ctypes.data
         return Bound(self._linked, arguments, {**self._held, **changed})
+
+
+def _apart(rows: Array) -> int:
+    """Numbers from one row to the next."""
+    return int(rows.strides[0]) // rows.itemsize
 
 
 def _columns(limits: Iterable[tuple[float, float]], real: Any) -> tuple[Array, Array]:

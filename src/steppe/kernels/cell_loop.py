@@ -267,7 +267,7 @@ PARAMETERS = {
     "integers": "int16",  # (rows, columns)
     "singles": "float32",
     "doubles": "float64",
-    "columns": "number",
+    "columns": "number",  # from one row to the next
     "column_0": "number",  # the cell in column 0
     "n_forcing": "number",
     "row_of": "int32",  # (n_forcing, steps)

@@ -29,7 +29,7 @@ class Windows:
         Raises
         ------
         ForcingError
-            The rows are of a type that no kernel reads.
+            The rows are of a type that no kernel reads, or their cells do not lie side by side.
         """
         window = row_of = None
         for tile, packed in self._stream.tiles(steps):
@@ -37,11 +37,13 @@ class Windows:
                 row_of = packed.row_of
                 window = self._window(packed)
             common = range(max(tile.start, self._cells.start), min(tile.stop, self._cells.stop))
-            yield common, window._replace(rows=np.ascontiguousarray(packed.rows), first_cell=tile.start)
+            yield common, window._replace(rows=packed.rows, first_cell=tile.start)
 
     def _window(self, packed: Packed) -> Window:
         if packed.rows.dtype not in (np.int16, np.float32, np.float64):
             raise ForcingError(f"Forcing rows are {packed.rows.dtype}; a kernel reads int16, float32 and float64. Convert the store.")
+        if packed.rows.strides[1] != packed.rows.itemsize:
+            raise ForcingError("The cells of forcing rows do not lie side by side. Hand over rows (rows, cells) in C order.")
         row_of = np.ascontiguousarray(packed.row_of[self._places], np.int32)
         scale, offset = (np.asarray(line, np.float64)[self._places].astype(self._real) for line in (packed.scale, packed.offset))
         return Window(self._wanted, packed.rows, row_of, scale, offset, 0)
