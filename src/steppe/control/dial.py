@@ -16,6 +16,7 @@ from steppe.control.wire import PROTOCOL, BadFrame, Buffer, FrameReader, Greet, 
 from steppe.failpoint import reach
 
 SHORTEST, LONGEST = 0.02, 1.0  # [s] between two calls
+ROOM = 4 << 20  # [byte] on the way, as far as the system lets: a map goes out at once, or its rest waits for both processes to have turns
 
 
 class Line:
@@ -74,6 +75,7 @@ class Line:
             raise BadFrame("Another run has this folder.")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
             line.settimeout(10)
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)
             line.connect(door.address)
             reader, mine = FrameReader(at_engine=True), nonce()
             greet = _receive(line, reader)

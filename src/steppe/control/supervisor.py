@@ -58,7 +58,7 @@ class Supervisor:
         self.name, self.folder, self.journal, self._clock = name, folder, journal, clock
         self.facts = journal.facts
         self.life = Life(journal, clock, spawner, self)
-        self.questions = Questions(self)
+        self.questions = Questions(self, clock.now)
         self.dispatch = Dispatch(journal, self.send, self._settle)
         self._settling: dict[int, list[Callable[[], None]]] = {}
         self._listening: list[Callable[[], None]] = []
