@@ -18,7 +18,7 @@ def blocks(kind: str) -> list[str]:
 
 
 def test_the_python_of_the_page_runs(server: Served) -> None:
-    (program,) = blocks("python")
+    program = "".join(blocks("python"))
     names = {"address": server.address, "token": TOKENS["steer"]}
     exec(compile(program, "docs/serve.md", "exec"), names)
     run: Run = names["run"]  # type: ignore[assignment]

@@ -3,7 +3,7 @@
 import sqlite3
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steppe.control import OPEN_END, Journal, Leg, Order, Outcome, Position, Refused, Saved
@@ -145,6 +145,40 @@ def test_the_way_to_a_state_ends_before_what_nobody_has_heard_of():
     assert base.path(1) == [Leg(1, OPEN_END, OPEN_END)]
 
 
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12))
+def test_the_way_to_a_state_is_the_branches_that_lead_there(forks):
+    """Whichever branch the next one leaves at whichever step, and whether ways are asked for on the way or only at the end."""
+    asked, late = journal(), journal()
+    for number, (which, step) in enumerate(forks):
+        for base in (asked, late):
+            from_branch = base.branch(which % (number + 1) + 1)
+            base.seen(from_branch.id, 9)
+            accept(base, "branch", f"b{number}", scenario=from_branch.name, name=f"s{number}", step=step)
+        asked.path(number + 2)
+    for number in range(1, len(forks) + 2):
+        expected, on, limit = [], asked.branch(number), OPEN_END
+        while True:
+            if on.parent is None or limit > on.fork_step or on.id in (number, asked.branch(number).parent):
+                expected.insert(0, (on.id, limit))
+            if on.parent is None:
+                break
+            on, limit = asked.branch(on.parent), min(limit, on.fork_step)
+        assert [(leg.branch, leg.step) for leg in asked.path(number)] == expected
+        assert late.path(number) == asked.path(number)
+
+
+def test_what_was_read_in_an_order_that_was_refused_is_read_again():
+    base = journal()
+    accept(base, "branch", "a", name="dry")
+    with pytest.raises(Refused, match="already"):
+        accept(base, "branch", "b", name="dry")
+    assert (base.last, base.command(2)) == (1, None)
+    assert [each.name for each in base.branches()] == ["main", "dry"]
+    with pytest.raises(Refused):
+        base.branch(3)
+
+
 def test_a_command_that_no_engine_survives_can_be_skipped_but_not_one_that_has_happened():
     base = journal()
     bad, good = accept(base, "set", "a"), accept(base, "set", "b")
@@ -156,6 +190,7 @@ def test_a_command_that_no_engine_survives_can_be_skipped_but_not_one_that_has_h
         accept(base, "skip", "d", seq=good)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["now", "after", "pause", "step"]), st.integers(0, 8)), max_size=30))
 def test_places_follow_the_order_in_which_actions_get_their_step(things):
     base, at = journal(), 0

@@ -13,6 +13,7 @@ from steppe.control.wire import Buffer, Get, Message, Position
 
 KEPT_BYTES = 256 << 20  # of answers that are kept
 AT_ONCE = 64  # questions that an engine may have before it
+FRESH = 0.02  # [s] that an answer is given again while the run goes on: as long as an engine steps before it shows where it is
 
 Answer = tuple[dict[str, Any], Buffer]
 Tell = Callable[[Answer | Refused], None]
@@ -37,35 +38,50 @@ class _Question:
     request: dict[str, Any]
     key: tuple[int, str]
     tell: list[Tell] = field(default_factory=list)
+    asked_at: Position | None = None  # where the branch stood when the engine was asked: the answer is not of before
 
     def answer(self, answer: Answer | Refused) -> None:
         for tell in self.tell:
             tell(answer)
 
 
-class Questions:
-    """Those of one run. What was asked before and has not changed moves no data."""
+@dataclass
+class _Kept:
+    """An answer, where the branch stood, and when the engine said that it is right."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    position: Position
+    answer: Answer
+    at: float
+
+
+class Questions:
+    """Those of one run. What was asked before and has not changed moves no data.
+
+    While a run goes on, an answer of a moment ago is right as long as nobody has heard of a later step; so all who look at it at once see
+    one thing, which comes from the engine once. now: seconds that only grow.
+    """
+
+    def __init__(self, desk: Desk, now: Callable[[], float]) -> None:
+        self._desk, self._now = desk, now
         self.moved_bytes = self.gathers = 0
         self._asked = 0
         self._before: dict[int, _Question] = {}  # the engine
         self._waiting: OrderedDict[tuple[int, str], _Question] = OrderedDict()
-        self._kept: OrderedDict[tuple[int, str], tuple[Position, Answer]] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, str], _Kept] = OrderedDict()
         self._kept_bytes = 0
 
     def ask(self, branch: int, request: dict[str, Any], tell: Tell) -> None:
         """Has `tell` called with the answer: at once, or when the engine has given it."""
-        key, rests = _key(branch, request), self._desk.rests(branch)
+        key, rests, position = _key(branch, request), self._desk.rests(branch), self._desk.position(branch)
         kept = self._kept.get(key)
-        if kept and ((rests and self._desk.position(branch) == kept[0]) or self._is_past(branch, request, kept[0])):
+        fresh = kept is not None and (rests or self._now() - kept.at < FRESH) and position == kept.position
+        if kept and (fresh or self._is_past(branch, request, kept.position)):
             self._kept.move_to_end(key)
-            tell(kept[1])
+            tell(kept.answer)
             return
         same = self._waiting.get(key)
-        if same is None and rests:
-            same = next((each for each in self._before.values() if each.key == key), None)
+        if same is None:
+            same = next((each for each in self._before.values() if each.key == key and (rests or each.asked_at == position)), None)
         if same:
             same.tell.append(tell)
             return
@@ -82,13 +98,15 @@ class Questions:
         for key, question in [*self._waiting.items()]:
             if len(self._before) >= AT_ONCE:
                 return
-            if self._desk.position(question.branch) is None:
+            position = self._desk.position(question.branch)
+            if position is None:
                 continue
             del self._waiting[key]
+            question.asked_at = position
             self._asked += 1
             self._before[self._asked] = question
             kept = self._kept.get(key)
-            self._desk.send(Get(self._asked, question.branch, question.request, kept[0] if kept else None))
+            self._desk.send(Get(self._asked, question.branch, question.request, kept.position if kept else None))
 
     def came(self, id: int, position: Position, answer: Answer) -> int | None:
         """Takes an answer; gives the branch that it is of."""
@@ -98,18 +116,20 @@ class Questions:
         self.gathers += 1
         self.moved_bytes += _size(answer)
         former = self._kept.pop(question.key, None)
-        self._kept_bytes += _size(answer) - (_size(former[1]) if former else 0)
-        self._kept[question.key] = (position, answer)
+        self._kept_bytes += _size(answer) - (_size(former.answer) if former else 0)
+        self._kept[question.key] = _Kept(position, answer, self._now())
         while self._kept_bytes > KEPT_BYTES:
-            _, (_, oldest) = self._kept.popitem(last=False)
-            self._kept_bytes -= _size(oldest)
+            _, oldest = self._kept.popitem(last=False)
+            self._kept_bytes -= _size(oldest.answer)
         question.answer(answer)
         return question.branch
 
     def same(self, id: int) -> None:
         """The engine says that what is kept is right."""
         if question := self._before.pop(id, None):
-            question.answer(self._kept[question.key][1])
+            kept = self._kept[question.key]
+            kept.at = self._now()
+            question.answer(kept.answer)
 
     def refused(self, id: int, why: Refused) -> None:
         """The engine says that it cannot be answered."""

@@ -67,7 +67,7 @@ class Supervisor:
         self.turned_away = 0
         """Callers at the engine's door who were not let in."""
         self.life = Life(journal, clock, spawner, self, starting)
-        self.questions = Questions(self)
+        self.questions = Questions(self, clock.now)
         self.dispatch = Dispatch(journal, self.send, self._settle)
         self._settling: dict[int, list[Callable[[], None]]] = {}
         self._listening: list[Callable[[], None]] = []

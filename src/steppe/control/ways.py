@@ -11,6 +11,7 @@ from steppe.control.seal import Sealed
 from steppe.errors import Mistake
 
 ALIVE = {"TCP_KEEPIDLE": 1, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 4000, "TCP_NODELAY": 1}  # [s], [s], 1, [ms], 1
+ROOM = 4 << 20  # [byte] on the way, as far as the system lets: a map goes out at once, or its rest waits for both processes to have turns
 PATIENCE = 10.0  # [s] for a server to take the line and to prove itself
 
 
@@ -86,6 +87,7 @@ def called(door: Door) -> socket.socket | Sealed:
     if door.address.startswith("/"):
         line = socket.socket(socket.AF_UNIX)
         line.settimeout(PATIENCE)
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)
         try:
             line.connect(door.address)
         except OSError:

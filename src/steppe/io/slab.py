@@ -261,7 +261,7 @@ class Slabs:
                 raw = _means(raw, source.axis, source.axis.rows_of(self._span(slab)), wanted.start + source.axis.first)
             room.whole[source.base : source.base + len(raw)] = raw
         if in_bits:
-            unpack_at(in_bits, (self.length, self._width))  # many at once: a call takes as long as reading a record
+            unpack_at(in_bits, (self.length, self.width))  # many at once: a call takes as long as reading a record
         cells = self.cells[tile]
         for row, constant in self._constants:
             room.rows[row] = constant.raw[cells.start : cells.stop]

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,6 +167,7 @@ async def _serve(
     where: dict[str, Any],
 ) -> None:
     loop, asked, folder = asyncio.get_running_loop(), asyncio.Event(), supervisor.folder
+    writer = ThreadPoolExecutor(1, "status")  # one after the other; a disk may take its time, and people are answered meanwhile
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, asked.set)
     await listener.open()
@@ -180,7 +182,7 @@ async def _serve(
     if not serving.done():
         address = _address_of(http, where)
         tell(_greeting(folder, address, tokens))
-        status = asyncio.create_task(_keep_status(folder, supervisor, address))
+        status = asyncio.create_task(_keep_status(folder, supervisor, address, writer))
         waiting = asyncio.create_task(asked.wait())
         await asyncio.wait((serving, waiting, status), return_when=asyncio.FIRST_COMPLETED)
         if status.done():
@@ -192,7 +194,7 @@ async def _serve(
         if keep_engine or not supervisor.life.has_process:
             break
         await asyncio.sleep(0.01)
-    _write_status(folder, supervisor, "")
+    await loop.run_in_executor(writer, _write_status, folder, "", supervisor.info())
     listener.close()
     http.should_exit = True
     with suppress(SystemExit):
@@ -216,19 +218,19 @@ def _greeting(folder: Path, address: str, tokens: Tokens) -> str:
     return "\n".join(lines)
 
 
-async def _keep_status(folder: Path, supervisor: Supervisor, address: str) -> None:
+async def _keep_status(folder: Path, supervisor: Supervisor, address: str, writer: Executor) -> None:
     """Keeps a file for batch jobs as things change; ends when the run turns out to be one that no engine can open."""
     async for _ in supervisor.happenings(1 << 60):
-        _write_status(folder, supervisor, address)
+        await asyncio.get_running_loop().run_in_executor(writer, _write_status, folder, address, supervisor.info())
         if (supervisor.life.problem or {}).get("exit_status") == MISTAKE:
             return
         await asyncio.sleep(1)
 
 
-def _write_status(folder: Path, supervisor: Supervisor, address: str) -> None:
+def _write_status(folder: Path, address: str, info: Mapping[str, Any]) -> None:
     aside = folder / f"{STATUS}.tmp"
     with suppress(OSError):  # the disk may be full
-        aside.write_text(json.dumps({"address": address, "pid": os.getpid(), **supervisor.info()}))
+        aside.write_text(json.dumps({"address": address, "pid": os.getpid(), **info}))
         aside.replace(folder / STATUS)
 
 

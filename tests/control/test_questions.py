@@ -1,0 +1,90 @@
+"""What an engine is asked once for all who look, and how long an answer is right."""
+
+from typing import Any
+
+from steppe.control.questions import FRESH, Answer, Questions
+from steppe.control.wire import Get, Message, Position
+
+MAP = {"name": "water"}
+
+
+class Desk:
+    """A branch that people have heard stands at `at`."""
+
+    def __init__(self, steps: bool = True) -> None:
+        self.at, self.time, self.steps = Position(5, 0), 0.0, steps
+        self.sent: list[Get] = []
+        self.told: list[Any] = []
+        self.questions = Questions(self, lambda: self.time)
+
+    def position(self, branch: int) -> Position:
+        return self.at
+
+    def rests(self, branch: int) -> bool:
+        return not self.steps
+
+    def send(self, message: Message) -> None:
+        assert isinstance(message, Get)
+        self.sent.append(message)
+
+    def ask(self) -> None:
+        self.questions.ask(1, MAP, self.told.append)
+
+    def answer(self, step: int) -> Answer:
+        """The engine answers what it was asked last, and people hear where it stands."""
+        given: Answer = ({"step": step}, bytes(8))
+        self.at = max(self.at, Position(step, 0))
+        self.questions.came(self.sent[-1].id, Position(step, 0), given)
+        return given
+
+
+def test_while_a_run_goes_on_an_answer_is_given_again_for_a_moment():
+    desk = Desk()
+    desk.ask()
+    given = desk.answer(7)
+    desk.time += 0.9 * FRESH
+    desk.ask()
+    assert (len(desk.sent), desk.told) == (1, [given, given])
+    desk.time += 0.2 * FRESH
+    desk.ask()
+    assert (len(desk.sent), len(desk.told)) == (2, 2)
+    assert desk.sent[-1].have == Position(7, 0)
+    desk.questions.same(desk.sent[-1].id)
+    desk.time += 0.9 * FRESH
+    desk.ask()
+    assert (len(desk.sent), desk.told) == (2, [given] * 4)
+
+
+def test_an_answer_is_never_of_before_what_was_heard():
+    desk = Desk()
+    desk.ask()
+    desk.answer(7)
+    desk.at = Position(7, 3)  # a change has been applied, and who ordered it was told
+    desk.ask()
+    assert len(desk.sent) == 2
+
+
+def test_many_who_ask_at_once_ask_the_engine_once():
+    desk = Desk()
+    for _ in range(20):
+        desk.ask()
+    assert len(desk.sent) == 1
+    given = desk.answer(7)
+    assert desk.told == [given] * 20
+
+
+def test_who_has_heard_of_a_later_step_does_not_join_a_question_of_before():
+    desk = Desk()
+    desk.ask()
+    desk.at = Position(6, 0)
+    desk.ask()
+    assert len(desk.sent) == 2
+
+
+def test_at_rest_an_answer_stays_right():
+    desk = Desk(steps=False)
+    desk.ask()
+    given = desk.answer(5)
+    desk.time += 1000.0
+    desk.ask()
+    assert (len(desk.sent), desk.told) == (1, [given, given])
