@@ -25,7 +25,7 @@ CHANGES = [  # variable, operation, from, to; the last two are refused, by the e
     ("water", "add", -500.0, -400.0),
     ("runoff", "set", 0.0, 1.0),
 ]
-PATIENCE = 60.0  # [s] for anything that has to happen
+PATIENCE = 60.0  # [s] for anything that has to happen, once nobody is killed any more
 
 
 class Served:
@@ -45,6 +45,7 @@ class Served:
         command = [sys.executable, "-m", "steppe", "serve", str(run_file), "--bind", f"127.0.0.1:{port}", "--token-file", str(tokens)]
         self._command, self._environment = [*command, *options], {**os.environ, **(environment or {})}
         self._ending, self.starts = False, 0
+        self.under_fire = False  # engines may be killed again and again before they have loaded the run
         self.clients: list[httpx.Client] = []
         self.process = self._start()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
@@ -116,6 +117,8 @@ class Client:
             except httpx.TransportError:
                 wait = 0.03
             self.retries += 1
+            if self._served.under_fire:
+                end = time.monotonic() + PATIENCE
             assert time.monotonic() < end, f"{method} {path} has no answer\n{self._served.log()[-4000:]}"
             time.sleep(wait)
 
