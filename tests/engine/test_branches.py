@@ -1,6 +1,7 @@
 """Branches of a run that is steered: the bits of a run that went that way from the start, in memory and on the disk."""
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import xarray
 
 import steppe
 from steppe.control import OPEN_END, Leg
+from steppe.control.actor import Actor
+from steppe.control.wire import Action, Applied, Boundary, Failed, Load, Pin, Target
 from steppe.engine import Stage
 from steppe.engine.part import Part
 from steppe.errors import BadCellError, NotComputedError
@@ -457,3 +460,57 @@ def test_a_past_that_takes_too_long_is_not_computed_again(scenario, monkeypatch)
             stage.get(1, {"name": "water", "step": 100})
 
     on_stage(scenario, work)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_branch_that_met_a_bad_cell_goes_on_with_all_that_was_done_before(
+    wide_scenario, made_wide_scenario, tmp_path, monkeypatch, ranks
+):
+    """Also with what was done since the copy from which it is brought back, which nobody will say again."""
+    cell, do_step, spoilt, stopped_at = 600, Part.step, [1], list[int]()
+
+    def spoil(part: Part, start: int, stop: int, looks: bool, beside: Any) -> Any:
+        if start <= 230 < stop and cell in part.deal.mine and spoilt:
+            part.model.state["water"][cell - part.deal.mine.start] = np.nan
+        return do_step(part, start, stop, looks, beside)
+
+    orders = [
+        Action(seq, 1, seq, at, at, "set", what) for seq, at, what in ((1, 203, setting("water", 3.0)), (2, 204, setting("leak", 0.5)))
+    ]
+
+    def order(stage: Stage, said: list[Any]) -> Actor:
+        actor = Actor(stage, lambda message, body: said.append(message), time.monotonic)
+        for message in (Load(1, OWN), *orders, Target(1, 420)):
+            actor.hear(message)
+        return actor
+
+    def through_a_bad_cell(stage: Stage) -> None:
+        said: list[Any] = []
+        actor = order(stage, said)
+        while not (failed := [each for each in said if isinstance(each, Failed)]):
+            actor.turn()
+        assert (204, 2) <= failed[0].position <= (230, 0)
+        assert len([each for each in said if isinstance(each, Applied)]) == 2
+        spoilt.clear()
+        actor.hear(Action(3, 1, 0, None, 0, "set", setting("capacity", 200.0)))  # a person has read why, and tries this
+        step = next(each.step for each in said if isinstance(each, Boundary))
+        assert step == failed[0].position.step, "nobody has seen a later one"
+        actor.hear(Pin(3, 1, step, 3))
+        stopped_at.append(step)
+        while stage.position(1).step < 420:
+            actor.turn()
+        stage.save(1)
+
+    def at_once(stage: Stage) -> None:
+        (step,) = stopped_at
+        orders.append(Action(3, 1, 3, step, step, "set", setting("capacity", 200.0)))
+        actor = order(stage, [])
+        while stage.position(1).step < 420:
+            actor.turn()
+        stage.save(1)
+
+    monkeypatch.setattr(Part, "step", spoil)
+    on_stage(wide_scenario, through_a_bad_cell, ranks)
+    other = copied(made_wide_scenario, tmp_path / "at-once")
+    on_stage(other, at_once)
+    assert same_results(wide_scenario.parent / "out", digest(other.parent / "out"))

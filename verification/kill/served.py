@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 TOKENS = {"view": "v" * 43, "steer": "s" * 43, "admin": "a" * 43}
-AGAIN = ("engine-recovering", "engine-failed", "draining", "too-many", "engine-busy-conflict")  # of orders that are sent once more
+AGAIN = ("engine-recovering", "engine-failed", "draining", "too-many", "too-costly", "engine-busy-conflict")  # sent once more
 CHANGES = [  # variable, operation, from, to; the last two are refused, by the engine and by the server
     ("capacity", "set", 60.0, 200.0),
     ("water", "scale", 0.5, 1.2),
@@ -26,7 +26,7 @@ CHANGES = [  # variable, operation, from, to; the last two are refused, by the e
     ("runoff", "set", 0.0, 1.0),
 ]
 EXPRESSIONS = ("max(runoff) > 20", "mean(water / capacity) < 0.3", "sum(rain) > 0 and min(water) < 10")
-PATIENCE = 60.0  # [s] for anything that has to happen
+PATIENCE = 60.0  # [s] for anything that has to happen, once nobody is killed any more
 
 
 class Served:
@@ -46,6 +46,7 @@ class Served:
         command = [sys.executable, "-m", "steppe", "serve", str(run_file), "--bind", f"127.0.0.1:{port}", "--token-file", str(tokens)]
         self._command, self._environment = [*command, *options], {**os.environ, **(environment or {})}
         self._ending, self.starts = False, 0
+        self.under_fire = False  # engines may be killed again and again before they have loaded the run
         self.clients: list[httpx.Client] = []
         self.process = self._start()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
@@ -117,6 +118,8 @@ class Client:
             except httpx.TransportError:
                 wait = 0.03
             self.retries += 1
+            if self._served.under_fire:
+                end = time.monotonic() + PATIENCE
             assert time.monotonic() < end, f"{method} {path} has no answer\n{self._served.log()[-4000:]}"
             time.sleep(wait)
 

@@ -61,17 +61,21 @@ def killings(served: Served, seed: int, engines: int, servers: int) -> None:
     chance, client = random.Random(seed), Client(served, "view")
     plan = ["engine"] * engines + ["server"] * servers
     chance.shuffle(plan)
-    for victim in plan:
-        time.sleep(chance.uniform(0.1, 1.0))
-        if victim == "server":
-            served.kill()
-            continue
-        info = client.until(lambda info: bool(info["engine"]) or info["state"] == "failed", "an engine")
-        if info["engine"]:
-            with suppress(ProcessLookupError):
-                os.kill(info["engine"]["pid"], signal.SIGKILL)
-        else:
-            Client(served, "admin").ask("POST", "/start", {}, "start", insist=False)
+    served.under_fire = True
+    try:
+        for victim in plan:
+            time.sleep(chance.uniform(0.1, 1.0))
+            if victim == "server":
+                served.kill()
+                continue
+            info = client.until(lambda info: bool(info["engine"]) or info["state"] == "failed", "an engine")
+            if info["engine"]:
+                with suppress(ProcessLookupError):
+                    os.kill(info["engine"]["pid"], signal.SIGKILL)
+            else:
+                Client(served, "admin").ask("POST", "/start", {}, "start", insist=False)
+    finally:
+        served.under_fire = False
 
 
 def steer(served: Served, seed: int, clients: int, commands: int, engines: int, servers: int) -> list[Steering]:

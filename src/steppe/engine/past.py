@@ -12,6 +12,7 @@ from typing import Any
 from steppe.control import OPEN_END, Position
 from steppe.engine.branch import Branch
 from steppe.engine.branches import Branches
+from steppe.errors import Failure
 
 NOBODY = -1  # the number of a branch that is only looked at
 
@@ -52,22 +53,43 @@ class Past:
         if entry is None or step - entry.position.step > most:
             yield None
             return
-        actions = {
-            position: action
-            for number, last in limits.items()
-            for position, action in self._actions[number].items()
-            if entry.position < position <= last
-        }
         then = self._branches.aside(NOBODY, on.path, entry)
         try:
-            for position in sorted(actions):
-                self._go(then, position.step)
-                self._do(then, *actions[position])
-                then.position = position
+            self._redo(then, limits, self._go)
             self._go(then, step)
             yield then
         finally:
             then.close()
+
+    def bring_back(self, on: Branch, to: Position, since: Position, go: Callable[[Branch, int], object]) -> None:
+        """Does once more what a branch had done when it was lost, up to a position.
+
+        since: from where on it is known what that was. go: computes a branch up to a step, as it is usually done.
+
+        Raises
+        ------
+        Failure
+            It is not known, or it fails again.
+        """
+        if on.position < since:
+            raise Failure(
+                f"Branch {on.number} cannot be brought back to step {to.step}: its last state on the disk is from before {since}."
+            )
+        self._redo(on, {leg.branch: min(to, Position(leg.step, leg.seq)) for leg in on.path} | {on.number: to}, go)
+        go(on, to.step)
+
+    def _redo(self, on: Branch, limits: Mapping[int, Position], go: Callable[[Branch, int], object]) -> None:
+        """The actions of some branches up to some positions, each at its step."""
+        actions = {
+            position: action
+            for number, last in limits.items()
+            for position, action in self._actions[number].items()
+            if on.position < position <= last
+        }
+        for position in sorted(actions):
+            go(on, position.step)
+            self._do(on, *actions[position])
+            on.position, on.saved = position, None
 
     def _go(self, branch: Branch, stop: int) -> None:
         """Computes up to a step, in pieces that are computed as a whole or not at all; triggers only look on, so they are left out."""

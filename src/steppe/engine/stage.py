@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -41,6 +41,13 @@ REMEMBER = 0.025  # [s] of steps, at least, between copies of a branch
 PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
 AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
 LONG = 0.2  # [s] a step that takes longer has all states shown
+
+
+class _Lost(NamedTuple):
+    """Where a branch stood before the step in which it was lost, and from where on it is known how it came there."""
+
+    position: Position
+    since: Position
 
 
 def silence(kind: str, text: str) -> None:
@@ -84,6 +91,7 @@ class Stage:
             self.crew.order(self._root, "close")
             raise
         self._past = Past(self._branches, self._do, self._happening.make)
+        self._lost: dict[int, _Lost] = {}
         for note in self.crew.part(self._root).notes:
             say("note", note)
 
@@ -100,12 +108,15 @@ class Stage:
     def load(self, branch: int, path: Sequence[Leg]) -> Position:
         """Makes a branch stand as near as possible before the end of its path; gives where.
 
-        One that is in memory stays where it is, if that is not beyond. What there is beyond the end of its path is forgotten.
+        One that is in memory stays where it is, if that is not beyond. What there is beyond the end of its path is forgotten. One that was
+        lost in a step stands where that began.
 
         Raises
         ------
         DamagedError
             There are checkpoints, and none is whole.
+        Failure
+            It cannot be brought back to where it was.
         """
         before, end = self._branches.live.get(branch), Position(path[-1][1], path[-1][2])
         with self.watch.at(f"loading branch {branch}"):
@@ -113,6 +124,8 @@ class Stage:
             if on is not before:
                 self._past.forget(branch, end)
                 self._happening.again(on)
+                if lost := self._lost.pop(branch, None):
+                    self._past.bring_back(on, min(lost.position, end), lost.since, self._go)
                 self._show(on)
         return on.position
 
@@ -159,6 +172,7 @@ class Stage:
             self._advance(group, until, looked)
 
     def _advance(self, group: Sequence[Branch], until: int, looked: bool) -> None:
+        begin_at = {each.number: each.position for each in group}
         start = group[0].position.step
         border = min((each.rules.border(start, self.plan.clock, self.plan.steps) for each in group if each.rules), default=until)
         stop = self._stop(start, min(until, self.plan.steps, border), len(group), looked)
@@ -175,10 +189,10 @@ class Stage:
             group[0].step(stop, group[1:])
         except SteppeError:
             for each in group:
-                self._lose(each)
+                self._lose(each, begin_at[each.number])
             raise
         self._learn((time.perf_counter() - begin) / len(group), stop - start)
-        bad = self._bad(group) if self.crew.said.bad else []
+        bad = self._bad(group, begin_at) if self.crew.said.bad else []
         for each in group:
             if each.number in self._branches.live:
                 self._happening.triggers(each)
@@ -191,16 +205,21 @@ class Stage:
     def _show(self, on: Branch) -> None:
         self._looks.show(on, len(self._latest) > 1 and min(self._latest) > LONG)
 
-    def _bad(self, group: Sequence[Branch]) -> list[BadCellError]:
+    def _go(self, on: Branch, step: int) -> None:
+        while on.position.step < step:
+            self._advance([on], step, False)
+
+    def _bad(self, group: Sequence[Branch], begin_at: Mapping[int, Position]) -> list[BadCellError]:
         """What is wrong with branches that have bad cells; they are given up."""
         found = []
         for each in group:
             if error := each.bad:
                 found.append(error)
-                self._lose(each)
+                self._lose(each, begin_at[each.number])
         return found
 
-    def _lose(self, branch: Branch) -> None:
+    def _lose(self, branch: Branch, position: Position) -> None:
+        self._lost[branch.number] = _Lost(position, branch.since)
         self._looks.hide(branch.number)
         self._branches.lose(branch.number)
 
