@@ -392,9 +392,17 @@ def test_events_of_the_calendar_happen_in_every_branch(wide_scenario, ranks):
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_what_was_can_be_looked_at_without_a_step_of_any_branch(wide_scenario, made_wide_scenario, tmp_path, ranks):
-    """Changes on the way, one of them refused, a fork; states, forcing and diagnostics; the head stays where it is."""
+    """Changes on the way, one of them refused, events and a trigger, a fork; states, forcing and diagnostics; the head stays where it is."""
     dates = (0, 1, 33, 60, 61, 75, 76, 90, 120)
-    orders = ((60, 7, setting("capacity", 90.0)), (75, 9, setting("water", 3.0)), (80, 10, setting("water", -3.0)))
+    orders = (
+        (33, 4, "event", {"id": 4, "change": setting("water", 6.0, operation="add"), "step": 50}),
+        (33, 5, "event", {"id": 5, "change": setting("water", 0.5, operation="scale"), "yearly": "03-01"}),
+        (33, 6, "trigger", {"id": 6, "expression": "mean(water) > 5", "action": "message", "text": "", "variable": ""}),
+        (60, 7, "set", setting("capacity", 90.0)),
+        (75, 9, "set", setting("water", 3.0)),
+        (80, 10, "set", setting("water", -3.0)),
+        (90, 11, "remove", {"rule": 5}),
+    )
 
     def looked_at(stage: Stage, step: int, branch: int = 1) -> dict[str, Any]:
         found = {}
@@ -409,13 +417,13 @@ def test_what_was_can_be_looked_at_without_a_step_of_any_branch(wide_scenario, m
         stage.load(1, OWN)
         if seen_at is not None:
             seen_at[0] = looked_at(stage, 0)
-        for stop in sorted({*dates[1:], *(step for step, _, _ in orders)}):
+        for stop in sorted({*dates[1:], *(step for step, *_ in orders)}):
             to(stage, stop)
             if seen_at is not None and stop in dates:
                 seen_at[stop] = looked_at(stage, stop)
-            for step, seq, order in orders:
+            for step, seq, kind, arguments in orders:
                 if step == stop:
-                    stage.apply(1, seq, "set", order)
+                    stage.apply(1, seq, kind, arguments)
 
     def expected(stage: Stage) -> Any:
         seen_at: dict[int, dict[str, Any]] = {}
