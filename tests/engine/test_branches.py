@@ -392,7 +392,7 @@ def test_events_of_the_calendar_happen_in_every_branch(wide_scenario, ranks):
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_what_was_can_be_looked_at_without_a_step_of_any_branch(wide_scenario, made_wide_scenario, tmp_path, ranks):
-    """Changes on the way, one of them refused, events and a trigger, a fork; states, forcing and diagnostics; the head stays where it is."""
+    """Changes on the way, one refused, events and a trigger, a fork; states, forcing and diagnostics; the head stays where it is."""
     dates = (0, 1, 33, 60, 61, 75, 76, 90, 120)
     orders = (
         (33, 4, "event", {"id": 4, "change": setting("water", 6.0, operation="add"), "step": 50}),
