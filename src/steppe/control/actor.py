@@ -7,6 +7,7 @@ that matters is said again after the next `Hello`.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -44,6 +45,7 @@ from steppe.errors import SteppeError
 from steppe.failpoint import reach
 
 KEEP = 10.0  # [s] between durable states of a run that is stepped, at least
+ANSWERING = 0.05  # [s] of answers at a turn, but for one that takes longer
 REST = 0.5  # [s] with nothing to do after which what has changed is made durable
 
 
@@ -116,7 +118,7 @@ class Actor:
         self._stage, self._send, self._clock = stage, tell, clock
         self._courses: dict[int, _Course] = {}
         self._outcomes: dict[tuple[int, int], Applied] = {}  # by branch and seq, until they are noted: a server may die, too
-        self._gets: list[Get] = []
+        self._gets: deque[Get] = deque()
         self._rested: float | None = None  # since when nothing is due
         self._looked = -OPEN_END * 1.0
         self._kept_at, self._keeping_took = clock(), 0.0
@@ -191,7 +193,10 @@ class Actor:
 
     # ---- work ---------------------------------------------------------------------------------------------------------------------------
     def turn(self) -> bool:
-        """Answers what was asked, does what is due, and one piece of stepping; False when there is nothing to do."""
+        """Answers what was asked, does what is due, and one piece of stepping; False when there is nothing to do.
+
+        Questions about the past may take long: the others wait for the next turn, so that the branches go on, too.
+        """
         self._answer_all()
         busy = self._act() or self._advance()
         if busy:
@@ -200,7 +205,7 @@ class Actor:
             busy = self._keep()
         if busy and self._clock() - self._kept_at > max(KEEP, 50 * self._keeping_took):
             self.save_all()
-        return busy
+        return busy or bool(self._gets)
 
     def _act(self) -> bool:
         """The actions of the steps at which branches stand."""
@@ -303,8 +308,9 @@ class Actor:
         self._tell(Beat(self.positions()))
 
     def _answer_all(self) -> None:
-        gets, self._gets = self._gets, []
-        for each in gets:
+        begin = self._clock()
+        while self._gets and self._clock() - begin < ANSWERING:
+            each = self._gets.popleft()
             self._looked = self._clock()
             if each.branch not in self._courses:
                 self._tell(Refused(each.id, "engine-recovering", f"Branch {each.branch} is not loaded yet.", {}))
