@@ -1,5 +1,6 @@
 """A second host: a network of its own, joined to this one by a cable. Where that needs rights that the tests lack, they are skipped."""
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ class AnotherHost:
 @contextmanager
 def another_host(name: str, net: str = "10.213.71") -> Iterator[AnotherHost]:
     """Makes it, and takes it away. net: the first three numbers of its addresses."""
+    if shutil.which("ip") is None:
+        pytest.skip("no network of another host can be made here: there is no program ip (iproute2)")
     made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
     if made.returncode:
         pytest.skip(f"no network of another host can be made here: {made.stderr.strip()}")

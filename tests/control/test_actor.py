@@ -3,7 +3,7 @@
 from typing import Any
 
 from steppe.control.actor import Actor
-from steppe.control.wire import OPEN_END, Action, Leg, Load, Position, Ready, Target
+from steppe.control.wire import OPEN_END, Action, Data, Get, Leg, Load, Position, Ready, Target
 from tests.control.simulation import Disk, ToyStage, World
 
 OWN = [Leg(1, OPEN_END, OPEN_END)]
@@ -28,3 +28,24 @@ def test_a_branch_that_is_taken_back_waits_for_what_happened_on_its_way():
     for _ in range(5):
         actor.turn()
     assert stage.position(1) == back, "it would overtake the first action, which is not said again yet"
+
+
+def test_questions_that_take_long_do_not_keep_the_branches_from_going_on(monkeypatch):
+    world, said = World(0), list[Any]()
+    stage, get = ToyStage(world, Disk()), ToyStage.get
+
+    def slow(stage: ToyStage, branch: int, request: dict[str, Any]) -> Any:
+        world.time += 1.0
+        return get(stage, branch, request)
+
+    monkeypatch.setattr(ToyStage, "get", slow)
+    actor = Actor(stage, lambda message, body: said.append(message), world.now)
+    actor.hear(Load(1, OWN))
+    actor.hear(Target(1, 400))
+    for number in range(5):
+        actor.hear(Get(number, 1, {}, None))
+    for number in range(5):
+        before = stage.position(1)
+        assert actor.turn()
+        assert stage.position(1) > before
+        assert [each.id for each in said if isinstance(each, Data)] == [*range(number + 1)]

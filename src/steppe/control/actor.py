@@ -7,6 +7,7 @@ that matters is said again after the next `Hello`.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -49,6 +50,7 @@ from steppe.failpoint import reach
 KEEP = 10.0  # [s] between durable states of a run that is stepped, at least
 UNHEARD = 1000  # things that rules did and nobody has noted, after which no step is made
 BEHIND = 0.1  # [s] that a branch with a speed may catch up at once
+ANSWERING = 0.05  # [s] of answers at a turn, but for one that takes longer
 REST = 0.5  # [s] with nothing to do after which what has changed is made durable
 
 
@@ -133,7 +135,7 @@ class Actor:
         self._stage, self._send, self._clock = stage, tell, clock
         self._courses: dict[int, _Course] = {}
         self._outcomes: dict[tuple[int, int], Applied] = {}  # by branch and seq, until they are noted: a server may die, too
-        self._gets: list[Get] = []
+        self._gets: deque[Get] = deque()
         self._rested: float | None = None  # since when nothing is due
         self._stepped = False  # since the last beat: where a branch stands was told by nothing else
         self._looked = -OPEN_END * 1.0
@@ -214,7 +216,10 @@ class Actor:
 
     # ---- work ---------------------------------------------------------------------------------------------------------------------------
     def turn(self) -> bool:
-        """Answers what was asked, does what is due, and one piece of stepping; False when there is nothing to do."""
+        """Answers what was asked, does what is due, and one piece of stepping; False when there is nothing to do.
+
+        Questions about the past may take long: the others wait for the next turn, so that the branches go on, too.
+        """
         self._answer_all()
         busy = self._act() or self._advance()
         if busy or self.seconds_to_wait() < OPEN_END:
@@ -223,7 +228,7 @@ class Actor:
             busy = self._keep()
         if busy and self._clock() - self._kept_at > max(KEEP, 50 * self._keeping_took):
             self.save_all()
-        return busy
+        return busy or bool(self._gets)
 
     def seconds_to_wait(self) -> float:
         """Seconds until a branch with a speed may go on; endless when none has one and waits."""
@@ -363,8 +368,9 @@ class Actor:
         self._tell(Beat(self.positions()))
 
     def _answer_all(self) -> None:
-        gets, self._gets = self._gets, []
-        for each in gets:
+        begin = self._clock()
+        while self._gets and self._clock() - begin < ANSWERING:
+            each = self._gets.popleft()
             self._looked = self._clock()
             if each.branch not in self._courses:
                 self._tell(Refused(each.id, "engine-recovering", f"Branch {each.branch} is not loaded yet.", {}))
