@@ -243,3 +243,10 @@ def test_the_sums_of_bins_are_rounded_once_like_any_sum(great: list[Any], small:
     exponent = fixed_sum(np.zeros(1), None, largest).exponent
     expected = [Limbs(*row, exponent).value() for row in limbs.tolist()]
     np.testing.assert_array_equal(values_of(limbs, largest), expected)
+
+
+@settings(deadline=None)
+@given(st.floats(1e-250, 1e250), st.sampled_from([-1.0, 1.0]), st.integers(1, 20_000))
+def test_the_total_of_one_number_is_the_product(number, sign, count):
+    """`engine.part` takes the product."""
+    assert total(np.full(count, sign * number), lambda values, _: values) == count * (sign * number)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
 
 from steppe.control.orders import Refused
 from steppe.control.wire import Buffer, Get, Message, Position
@@ -16,6 +17,7 @@ AT_ONCE = 64  # questions that an engine may have before it
 FRESH = 0.02  # [s] that an answer is given again while the run goes on: as long as an engine steps before it shows where it is
 
 Answer = tuple[dict[str, Any], Buffer]
+Key = tuple[int, bytes]  # branch and request
 Tell = Callable[[Answer | Refused], None]
 
 
@@ -36,7 +38,7 @@ class Desk(Protocol):
 class _Question:
     branch: int
     request: dict[str, Any]
-    key: tuple[int, str]
+    key: Key
     tell: list[Tell] = field(default_factory=list)
     asked_at: Position | None = None  # where the branch stood when the engine was asked: the answer is not of before
 
@@ -66,8 +68,8 @@ class Questions:
         self.moved_bytes = self.gathers = 0
         self._asked = 0
         self._before: dict[int, _Question] = {}  # the engine
-        self._waiting: OrderedDict[tuple[int, str], _Question] = OrderedDict()
-        self._kept: OrderedDict[tuple[int, str], _Kept] = OrderedDict()
+        self._waiting: OrderedDict[Key, _Question] = OrderedDict()
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._kept_bytes = 0
 
     def ask(self, branch: int, request: dict[str, Any], tell: Tell) -> None:
@@ -154,8 +156,8 @@ class Questions:
             question.answer(why)
 
 
-def _key(branch: int, request: dict[str, Any]) -> tuple[int, str]:
-    return branch, json.dumps(request, sort_keys=True)
+def _key(branch: int, request: dict[str, Any]) -> Key:
+    return branch, msgspec.json.encode(request, order="sorted")
 
 
 def _size(answer: Answer) -> int:

@@ -248,7 +248,7 @@ class Supervisor:
         Refused
             There is no such scenario.
         """
-        branch = self.journal.branch(scenario).id
+        branch = (self._named(scenario) or self.journal.branch(scenario)).id  # which says what there is
         if self.life.state in ("failed", "absent"):
             tell(self.life.refusal())
         else:
@@ -295,7 +295,12 @@ class Supervisor:
 
     def scenario(self, name: str) -> dict[str, Any] | None:
         """The branch that a name stands on; None when there is none."""
-        return next((self._scenario(branch) for branch in self.dispatch.branches.values() if branch.name == name), None)
+        found = self._named(name)
+        return self._scenario(found) if found else None
+
+    def _named(self, name: str) -> Branch | None:
+        """The newest are looked at first: after rewinds that is where names stand."""
+        return next((branch for branch in reversed(self.dispatch.branches.values()) if branch.name == name), None)
 
     def _scenario(self, branch: Branch) -> dict[str, Any]:
         """Where a branch stands; the same object as long as nothing has changed."""

@@ -277,7 +277,8 @@ class Part:
             self._undo = nothing
             cells = len(self.deal.mine) if index is None else len(index)
             count = self.world.reduce(np.array([cells], np.int64), "sum")
-            sums = (total(np.broadcast_to(values, cells), self.world.reduce) for values in (before, after))
+            # of one number for all cells `total` would give the same bits: the product, rounded once
+            sums = (total(each, self.world.reduce) if each.ndim else float(count[0] * each) for each in (before, after))
             return Increment(name, int(count[0]), *sums)
 
         return together
