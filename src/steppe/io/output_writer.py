@@ -18,7 +18,7 @@ before a commit: only that rank encodes and writes. Threads send no messages.
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ from steppe.io.output_array import Array, OutputArray
 from steppe.io.shard import layout_of, synchronise
 from steppe.timeline import span
 
+NAPS = (*(0.001 / 2**k for k in range(4, 0, -1)), *[0.001] * 50)  # [s]
+UNSAFE = 64  # files that a commit may have to wait for, about: each time that some are made durable costs as much as writing some
 Then = Callable[[Mapping[str, int]], None]  # what follows a commit in the thread; takes the records that can be read
 
 
@@ -179,6 +181,7 @@ class OutputWriter:
                         going.append(self._world.send(buffer.parts[held.tile][rows], held.writer, STORE_TAG))
         with span("exchange"):
             for request, part, values, columns in coming:
+                _doze(request)
                 request.wait()
                 values[:, columns] = part
             for request in going:
@@ -311,7 +314,8 @@ class OutputWriter:
 
     def _submit_row(self, array: OutputArray, row: int, records: int) -> None:
         def write() -> None:
-            self._make_durable()  # what was written before, so that a commit has little to wait for
+            if len(self._unsafe) >= UNSAFE:
+                self._make_durable()
             self._unsafe.update(dict.fromkeys(map(str, array.write(row, records))))
 
         array.buffer(row).reading = self._submit(write)
@@ -345,3 +349,11 @@ class OutputWriter:
             with span("wait"):
                 job.result()
             self.stall += perf_counter() - before
+
+
+def _doze(request: Request) -> None:
+    """Sleeps while a message does not come, but not for long: who sends it may have no processor as long as others wait for it awake."""
+    for nap in NAPS:
+        if request.test():
+            return
+        sleep(nap)
