@@ -149,7 +149,7 @@ def test_an_engine_that_has_read_the_door_is_heard(house):
     said: list[Any] = []
     line = Line(house.folder, 1, 1, said.append, lambda: None)
     threading.Thread(target=line.listen, daemon=True).start()
-    until(lambda: house.ask(lambda: house.supervisor.life.hello))
+    until(lambda: line.alone_since is None)  # before, what is said is lost; an engine says it once more
     line.say(Described(), json.dumps(FACTS).encode())
     until(lambda: any(isinstance(each, Load) for each in said))
     line.say(Ready(1, Position(0, 0)))
@@ -309,7 +309,7 @@ def test_threads_that_speak_at_once_do_not_disturb_each_other(house):
     said: list[Any] = []
     line = Line(house.folder, 1, 1, said.append, lambda: None)
     threading.Thread(target=line.listen, daemon=True).start()
-    until(lambda: house.ask(lambda: house.supervisor.life.hello))
+    until(lambda: line.alone_since is None)  # before, what is said is lost; an engine says it once more
     line.say(Described(), json.dumps(FACTS).encode())
     until(lambda: any(isinstance(each, Load) for each in said))
     line.say(Ready(1, Position(0, 0)))
