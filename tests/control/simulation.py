@@ -177,7 +177,7 @@ class ToyStage:
     def heeded(self, branch: int, step: int, source: str) -> None:
         self._unheeded.pop((branch, step, source), None)
 
-    def save(self, branch: int) -> Saved:
+    def save(self, branch: int, pin: bool = False) -> Saved:
         if self._disk.full:
             raise NoSpaceError("The disk is full.")
         state = self._states[branch]
@@ -353,6 +353,7 @@ class Play:
         self.refused: set[tuple[str, str]] = set()
         self.seen: dict[int, int] = {}
         self._left = [commands // clients] * clients
+        self._open: set[tuple[str, str]] = set()  # orders that have no answer yet
         self.serve()
         for number in range(clients):
             self.world.later(1.0 + self.world.chance.random(), lambda number=number: self._steer(number))
@@ -429,6 +430,7 @@ class Play:
     def _insist(self, number: int, order: Order) -> None:
         """A client asks until it has an answer, and now and then again."""
         name = (order.who, order.key)
+        self._open.add(name)
 
         def ask() -> None:
             if self.supervisor is None or self.world.chance.random() < 0.05:
@@ -443,6 +445,7 @@ class Play:
                 self.refused.add(name)
             else:
                 assert self.accepted.setdefault(name, accepted).seq == accepted.seq
+            self._open.discard(name)
             if name in self.accepted and self.world.chance.random() < 0.1:
                 self.world.soon(ask, 1.0)
             else:
@@ -464,7 +467,7 @@ class Play:
 
     def at_rest(self) -> bool:
         self.watch()
-        if any(self._left) or self.supervisor is None or self.disk.full or self.world.time < DISASTERS_END:
+        if any(self._left) or self._open or self.supervisor is None or self.disk.full or self.world.time < DISASTERS_END:
             return False
         targets = {branch.id: branch.target for branch in self.journal.branches()}
         if any(each.outcome is None and (each.at_step or 0) <= targets[each.branch] for each in self.journal.commands()):

@@ -169,7 +169,9 @@ class Dispatch:
     def fired(self, message: Fired, stop: bool) -> None:
         """The journal holds what a rule did. stop: and a pause at its step."""
         self.last = self._journal.last
-        self.branches[message.branch] = self._journal.branch(message.branch)
+        known = self.branches[message.branch] = self._journal.branch(message.branch)
+        for seq in self._journal.reached(message.branch, known.shown_step):  # an engine that dies now does not come there again
+            self._ended(seq)
         course = self.courses.get(message.branch)
         if stop and course:
             self._stop(course, message.branch, message.step)
