@@ -9,7 +9,7 @@ A variable has a value for each cell; only what mean, min, max or sum makes of i
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import Literal, NamedTuple
 
@@ -104,13 +104,12 @@ class _Reader:
     def _both(self) -> Node:
         return self._logical("and", self._test)
 
-    def _logical(self, word: str, part: object) -> Node:
-        assert callable(part)
+    def _logical(self, word: str, part: Callable[[], Node]) -> Node:
         column = self.column
-        found: Node = part()
+        found = part()
         while self._taken(word):
             behind = self.column
-            other: Node = part()
+            other = part()
             for each, where in ((found, column), (other, behind)):
                 if each.kind != "truth":
                     raise ExpressionError(f'"{word}" at column {behind} joins what is true or false.', where)
@@ -136,13 +135,12 @@ class _Reader:
     def _product(self) -> Node:
         return self._arithmetic(("*", "/"), self._factor)
 
-    def _arithmetic(self, signs: tuple[str, str], part: object) -> Node:
-        assert callable(part)
+    def _arithmetic(self, signs: tuple[str, str], part: Callable[[], Node]) -> Node:
         column = self.column
-        found: Node = part()
+        found = part()
         while sign := self._taken(*signs):
             behind = self.column
-            other: Node = part()
+            other = part()
             for each, where in ((found, column), (other, behind)):
                 if each.kind == "truth":
                     raise ExpressionError(f'"{sign}" takes numbers; at column {where} is what is true or false.', where)
