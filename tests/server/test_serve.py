@@ -81,3 +81,15 @@ def test_a_run_is_steered_ended_and_found_again(scenario: Path) -> None:
         assert values(client, "packed=1").tobytes() == state.tobytes()
         rows = [json.loads(line) for line in client.get(f"{RUN}/log").text.splitlines()]
         assert [row["kind"] for row in rows] == ["step", "set", "step", "rewind"]
+
+
+def test_a_checkpoint_that_is_pinned_stays_whatever_follows(scenario: Path) -> None:
+    with served(scenario) as client:
+        for number in range(1, 6):
+            ordered(client, "/step", f"s{number}", {"steps": 10})
+            ordered(client, "/checkpoints", f"c{number}", {"pin": number == 1})
+        answer = client.get(f"{RUN}/checkpoints")
+        documented("GET", f"/api/v1{RUN}/checkpoints", answer)
+        assert {each["step"]: each["pinned"] for each in answer.json()["checkpoints"]} == {step: step == 10 for step in range(10, 60, 10)}
+        kept = sorted(path.name for path in (scenario.parent / "out" / "checkpoints").iterdir())
+        assert [int(name[:10]) for name in kept] == [10, 40, 50]
