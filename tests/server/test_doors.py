@@ -193,6 +193,19 @@ def test_behind_a_prefix_every_address_and_the_cookie_has_it(toy: Toy, access: A
     assert "Path=/steppe;" in answer.headers["set-cookie"]
 
 
+def test_a_server_that_is_read_only_takes_no_orders_of_anybody(toy: Toy, access: Access) -> None:
+    client = Client(application({"toy": toy}, access, read_only=True), toy)
+    before = client.standing()
+    for route in TABLE.routes:
+        if route.role in ("steer", "admin"):
+            media = "application/octet-stream" if route.request == "bytes" else "application/json"
+            answer = client.ask(route.method, address_of(route), content=b"{}", headers={"Content-Type": media})
+            assert problem(answer)["code"] == "read-only"
+    assert client.standing() == before
+    assert client.get("").status_code == 200
+    assert client.get("/data/green").status_code == 200
+
+
 def test_health_and_metrics(client: Client, toy: Toy) -> None:
     assert client.ask("GET", "/healthz", role=None).json() == {"status": "ok"}
     assert client.ask("GET", "/readyz", role=None).status_code == 200

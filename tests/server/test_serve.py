@@ -40,6 +40,25 @@ def served(run_file: Path) -> Iterator[httpx.Client]:
             process.kill()
 
 
+def test_who_only_looks_is_given_a_token_for_that_and_no_other(scenario: Path) -> None:
+    command = [sys.executable, "-m", "steppe", "serve", str(scenario), "--bind", "127.0.0.1:0", "--read-only"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            printed = [line.split() for line in iter(process.stdout.readline, "Ctrl-C keeps the state and ends.\n")]
+            ((role, link),) = [words for words in printed if "#token=" in "".join(words) and len(words) == 2]
+            assert role == "view"
+            with httpx.Client(base_url=f"{address}api/v1", headers={"Authorization": f"Bearer {link.partition('=')[2]}"}) as client:
+                assert client.get(RUN).json()["scenarios"][0]["step"] == 0
+                answer = client.post(f"{RUN}/step", json={"steps": 1}, headers={"Idempotency-Key": "a"})
+                assert (answer.status_code, answer.json()["code"]) == (403, "read-only")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+
+
 def ordered(client: httpx.Client, path: str, key: str, content: dict[str, Any]) -> dict[str, Any]:
     """The reply to an order that is over; it may have to wait for the first engine."""
     for _ in range(100):
