@@ -219,7 +219,7 @@ def test_what_people_are_told_is_told_once():
 def test_checkpoints_and_engines_are_noted():
     base = journal()
     base.saved(1, Saved("0000000005", Position(5, 2), 77))
-    assert base.checkpoints() == [{"branch": 1, "name": "0000000005", "step": 5, "seq": 2, "bytes": 77}]
+    assert base.checkpoints() == [{"branch": 1, "name": "0000000005", "step": 5, "seq": 2, "bytes": 77, "pinned": False}]
     assert (base.begin_engine(1.0), base.begin_engine(2.0), base.epoch) == (1, 2, 2)
 
 

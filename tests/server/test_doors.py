@@ -33,8 +33,8 @@ def address_of(route: Route) -> str:
 @pytest.mark.parametrize("who", [None, "wrong", *ROLES])
 @pytest.mark.parametrize("route", TABLE.routes, ids=lambda route: route.name)
 def test_every_route_asks_for_its_role(client: Client, route: Route, who: str | None) -> None:
-    if route.name == "events_stream" and who in ROLES:
-        pytest.skip("It never ends; test_streams has it.")
+    if route.reply == "text/event-stream" and who in ROLES:
+        pytest.skip("It ends with what it tells of, if ever; test_sockets has it.")
     before = client.standing()
     headers = {"Authorization": "Bearer wrong"} if who == "wrong" else bearer(who) if who else {}
     if route.request is not None:
@@ -191,6 +191,19 @@ def test_behind_a_prefix_every_address_and_the_cookie_has_it(toy: Toy, access: A
     assert asyncio.run(ask("/healthz")).status_code == 404
     answer = asyncio.run(ask("/steppe/api/v1/login", method="POST", json={"token": TOKENS["view"]}))
     assert "Path=/steppe;" in answer.headers["set-cookie"]
+
+
+def test_a_server_that_is_read_only_takes_no_orders_of_anybody(toy: Toy, access: Access) -> None:
+    client = Client(application({"toy": toy}, access, read_only=True), toy)
+    before = client.standing()
+    for route in TABLE.routes:
+        if route.role in ("steer", "admin"):
+            media = "application/octet-stream" if route.request == "bytes" else "application/json"
+            answer = client.ask(route.method, address_of(route), content=b"{}", headers={"Content-Type": media})
+            assert problem(answer)["code"] == "read-only"
+    assert client.standing() == before
+    assert client.get("").status_code == 200
+    assert client.get("/data/green").status_code == 200
 
 
 def test_health_and_metrics(client: Client, toy: Toy) -> None:

@@ -40,6 +40,25 @@ def served(run_file: Path) -> Iterator[httpx.Client]:
             process.kill()
 
 
+def test_who_only_looks_is_given_a_token_for_that_and_no_other(scenario: Path) -> None:
+    command = [sys.executable, "-m", "steppe", "serve", str(scenario), "--bind", "127.0.0.1:0", "--read-only"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            printed = [line.split() for line in iter(process.stdout.readline, "Ctrl-C keeps the state and ends.\n")]
+            ((role, link),) = [words for words in printed if "#token=" in "".join(words) and len(words) == 2]
+            assert role == "view"
+            with httpx.Client(base_url=f"{address}api/v1", headers={"Authorization": f"Bearer {link.partition('=')[2]}"}) as client:
+                assert client.get(RUN).json()["scenarios"][0]["step"] == 0
+                answer = client.post(f"{RUN}/step", json={"steps": 1}, headers={"Idempotency-Key": "a"})
+                assert (answer.status_code, answer.json()["code"]) == (403, "read-only")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+
+
 def ordered(client: httpx.Client, path: str, key: str, content: dict[str, Any]) -> dict[str, Any]:
     """The reply to an order that is over; it may have to wait for the first engine."""
     for _ in range(100):
@@ -81,3 +100,15 @@ def test_a_run_is_steered_ended_and_found_again(scenario: Path) -> None:
         assert values(client, "packed=1").tobytes() == state.tobytes()
         rows = [json.loads(line) for line in client.get(f"{RUN}/log").text.splitlines()]
         assert [row["kind"] for row in rows] == ["step", "set", "step", "rewind"]
+
+
+def test_a_checkpoint_that_is_pinned_stays_whatever_follows(scenario: Path) -> None:
+    with served(scenario) as client:
+        for number in range(1, 6):
+            ordered(client, "/step", f"s{number}", {"steps": 10})
+            ordered(client, "/checkpoints", f"c{number}", {"pin": number == 1})
+        answer = client.get(f"{RUN}/checkpoints")
+        documented("GET", f"/api/v1{RUN}/checkpoints", answer)
+        assert {each["step"]: each["pinned"] for each in answer.json()["checkpoints"]} == {step: step == 10 for step in range(10, 60, 10)}
+        kept = sorted(path.name for path in (scenario.parent / "out" / "checkpoints").iterdir())
+        assert [int(name[:10]) for name in kept] == [10, 40, 50]

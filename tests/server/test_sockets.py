@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from steppe.control import Order
 from steppe.grid import Raster
 from steppe.server import Access, Limits, application
 from tests.server.asking import TOKENS, access_of_all
@@ -154,6 +155,40 @@ def test_news_come_as_they_happen_and_end_when_the_server_does(toy: Toy, access:
         found = talk(port, again, until=b"event: info")
         assert b"first" not in found
         assert b"id: 2\nevent: done\n" in found
+
+
+def test_an_operation_is_told_until_it_is_over(toy: Toy, access: Access) -> None:
+    def ordered(key: str) -> int:
+        return toy.accept(Order("step", "main", {"steps": 1}, key, "steer", "steer", key.encode())).seq
+
+    done = ordered("a")
+    toy.slow = True
+    waiting = ordered("b")
+    with listening(application({"toy": toy}, access, LIMITS)) as port:
+        ask = b"GET /api/v1/runs/toy/operations/%d/stream HTTP/1.1\r\n" + TOKEN + b"\r\n"
+        found = talk(port, ask % done, until=b"\r\n0\r\n\r\n")
+        assert found.endswith(b"\r\n0\r\n\r\n"), "it ends"
+        assert found.count(b"event: operation") == 1
+        assert b'"state":"done"' in found
+        with socket.create_connection(("127.0.0.1", port), 5.0) as line:
+            line.sendall(ask % waiting)
+            assert b'"state":"queued"' in _until(line, b"}\n\n")
+            toy.slow = False
+            body = b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+            pause = b"POST /api/v1/runs/toy/pause HTTP/1.1\r\nIdempotency-Key: c\r\n" + TOKEN + body
+            assert status(talk(port, pause)) in (200, 202)
+            found = _until(line, b"\r\n0\r\n\r\n")
+            assert (found.count(b"event: operation"), found.count(b'"state":"cancelled"')) == (1, 1), "a pause ends what was to be computed"
+        assert status(talk(port, ask % 99, seconds=2.0)) == 404
+
+
+def _until(line: socket.socket, end: bytes) -> bytes:
+    found = b""
+    while end not in found:
+        piece = line.recv(65536)
+        assert piece, found
+        found += piece
+    return found
 
 
 def test_limits_can_be_others(toy: Toy, access: Access) -> None:

@@ -21,6 +21,7 @@ def serve(
     keep_engine: bool = False,
     engine_bind: str = "",
     plain_engine_link: bool = False,
+    read_only: bool = False,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     host: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -56,6 +57,8 @@ def serve(
         ADDRESS or ADDRESS:PORT of this machine by which others find it, for an engine that the launcher starts on another one.
     plain_engine_link
         Leave the link to that engine unsealed, where nobody else can listen to the network; without it, it is sealed by TLS.
+    read_only
+        People may look, and order nothing.
     tls_cert
         File of a certificate, for HTTPS.
     tls_key
@@ -74,7 +77,7 @@ def serve(
         raise Mistake("--plain-engine-link is for an engine on another machine; give --engine-bind, too.")
     if engine_bind:
         listening_at(engine_bind).close()  # what is wrong with it is said before anything is written
-    tokens = Tokens.read(token_file) if token_file else Tokens.new()
+    tokens = Tokens.read(token_file) if token_file else Tokens.new(("view",)) if read_only else Tokens.new()
     address, port = _address(bind)
     folder = _prepared(run_file, changes_of(set))
     where = {"uds": str(uds)} if uds else {"host": address, "port": port}
@@ -88,6 +91,7 @@ def serve(
         keep_engine=keep_engine,
         engine_bind=engine_bind,
         plain_engine_link=plain_engine_link,
+        read_only=read_only,
         hosts=host or [],
         where=where,
     )

@@ -84,8 +84,8 @@ class Stage(Protocol):
     def apply(self, branch: int, place: int, kind: str, arguments: dict[str, Any]) -> Outcome:
         """Changes the state of a branch, which then stands at (step, place); what cannot be done changes nothing and is an outcome, too."""
 
-    def save(self, branch: int) -> Saved:
-        """Makes the state durable; at the same position the same checkpoint."""
+    def save(self, branch: int, pin: bool = False) -> Saved:
+        """Makes the state durable; at the same position the same checkpoint. pin: it stays for ever."""
 
     def dirty(self, branch: int) -> bool:
         """Whether something has changed since the last durable checkpoint."""
@@ -255,7 +255,7 @@ class Actor:
     def _happen(self, branch: int, action: Action, step: int) -> None:
         if action.kind == "checkpoint":
             try:
-                saved = self._stage.save(branch)
+                saved = self._stage.save(branch, bool(action.arguments.get("pin")))
             except SteppeError as error:
                 outcome = Outcome(False, {"code": error.code, "text": str(error)}, 0)
             else:

@@ -17,7 +17,7 @@ ACTIONS = (*CHANGES, "checkpoint", "pause")  # what an engine is told of; the re
 class Order(msgspec.Struct, frozen=True):
     """What somebody asks for.
 
-    kind: step {"steps" | "until" | "end", "speed"}, pause {}, set {...}, event {...}, trigger {...}, remove {"rule"}, checkpoint {},
+    kind: step {"steps" | "until" | "end", "speed"}, pause {}, set {...}, event {...}, trigger {...}, remove {"rule"}, checkpoint {"pin"},
     branch {"name", "step"}, rewind {"step"}, restart {}, cancel {"seq"}, skip {"seq"}.
 
     when: "after" all that was ordered, "now" at the next boundary, or at a step.

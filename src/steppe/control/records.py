@@ -323,8 +323,13 @@ class Records:
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """Those that were made, newest last."""
+        done = self._base.execute(f"SELECT {COMMAND} FROM command WHERE kind = 'checkpoint' AND outcome = 'done'").fetchall()
+        pinned = {(each.branch, each.detail.get("checkpoint")) for each in map(_command, done) if each.arguments.get("pin")}
         rows = self._base.execute("SELECT branch, name, step, place, bytes FROM checkpoint ORDER BY rowid")
-        return [{"branch": branch, "name": name, "step": step, "seq": place, "bytes": size} for branch, name, step, place, size in rows]
+        return [
+            {"branch": branch, "name": name, "step": step, "seq": place, "bytes": size, "pinned": (branch, name) in pinned}
+            for branch, name, step, place, size in rows
+        ]
 
     @property
     def epoch(self) -> int:

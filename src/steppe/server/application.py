@@ -117,7 +117,12 @@ class Server:
 
 
 def application(
-    runs: Mapping[str, Supervisor], access: Access, limits: Limits | None = None, hosts: Iterable[str] = LOCAL, prefix: str = ""
+    runs: Mapping[str, Supervisor],
+    access: Access,
+    limits: Limits | None = None,
+    hosts: Iterable[str] = LOCAL,
+    prefix: str = "",
+    read_only: bool = False,
 ) -> Server:
     """The server of some runs.
 
@@ -133,10 +138,13 @@ def application(
         Names by which the server may be called, without ports.
     prefix
         What stands before all addresses, such as "/steppe", where a proxy passes on a part of its own.
+    read_only
+        Whether people may look, and order nothing.
     """
     limits = limits or Limits()
     rates = Rates(limits)
-    return Server(House(runs, access, limits, rates.requests_left, prefix), Hosts(hosts), Prefix(prefix), rates, TABLE)
+    house = House(runs, access, limits, rates.requests_left, prefix, read_only)
+    return Server(house, Hosts(hosts), Prefix(prefix), rates, TABLE)
 
 
 def _check_once(asked: Asked) -> None:

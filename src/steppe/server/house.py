@@ -35,10 +35,17 @@ class House:
     """The parts of a server that its routes use."""
 
     def __init__(
-        self, runs: Mapping[str, Supervisor], access: Access, limits: Limits, requests_left: Callable[[str], int], prefix: str = ""
+        self,
+        runs: Mapping[str, Supervisor],
+        access: Access,
+        limits: Limits,
+        requests_left: Callable[[str], int],
+        prefix: str = "",
+        read_only: bool = False,
     ) -> None:
         self.runs = dict(runs)
         self.access, self.limits, self.requests_left, self.prefix = access, limits, requests_left, prefix
+        self.read_only = read_only  # whether nobody may order anything
         self.metrics = Metrics()
         self.draining = asyncio.Event()  # set: no more orders are taken, streams end
         self._known: dict[str, Known] = {}

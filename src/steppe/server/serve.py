@@ -40,9 +40,9 @@ class Tokens:
     texts: Mapping[str, str]
 
     @classmethod
-    def new(cls) -> "Tokens":
+    def new(cls, roles: Sequence[str] = ROLES) -> "Tokens":
         """One of each role, never used before."""
-        return cls({role: new_token() for role in ROLES})
+        return cls({role: new_token() for role in roles})
 
     @classmethod
     def read(cls, path: Path) -> "Tokens":
@@ -100,6 +100,7 @@ def serve_run(
     keep_engine: bool = False,
     engine_bind: str = "",
     plain_engine_link: bool = False,
+    read_only: bool = False,
     hosts: Sequence[str] = (),
     where: Mapping[str, Any],
 ) -> None:
@@ -123,6 +124,8 @@ def serve_run(
         Address of this machine at which an engine on another one finds the server; "": the engine is on this one.
     plain_engine_link
         Whether the link to it is not sealed.
+    read_only
+        Whether people may look, and order nothing.
     hosts
         Names of the server beside localhost.
     where
@@ -144,7 +147,7 @@ def serve_run(
                 starting = None if launcher else STARTING
                 supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, launcher), starting)
                 listener = Listener(folder, supervisor, engine_bind, sealed=not plain_engine_link)
-                runner.run(_serve(supervisor, listener, tokens, tell, keep_engine, hosts, dict(where)))
+                runner.run(_serve(supervisor, listener, tokens, tell, keep_engine, read_only, hosts, dict(where)))
         finally:
             journal.close()
 
@@ -163,6 +166,7 @@ async def _serve(
     tokens: Tokens,
     tell: Callable[[str], object],
     keep_engine: bool,
+    read_only: bool,
     hosts: Sequence[str],
     where: dict[str, Any],
 ) -> None:
@@ -172,7 +176,8 @@ async def _serve(
         loop.add_signal_handler(number, asked.set)
     await listener.open()
     near = "uds" in where or where["host"] in (*LOCAL, "::1")
-    server = application({folder.name: supervisor}, tokens.access(), Limits.near() if near else Limits(), (*LOCAL, *hosts))
+    limits = Limits.near() if near else Limits()
+    server = application({folder.name: supervisor}, tokens.access(), limits, (*LOCAL, *hosts), read_only=read_only)
     http = _Http(configuration(server, **where))
     serving = asyncio.create_task(http.serve())
     mistake: dict[str, Any] | None = None

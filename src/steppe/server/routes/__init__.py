@@ -98,6 +98,10 @@ TABLE = Table(
         Route("GET", f"{_RUN}/log", "view", state.log, "The journal, a JSON object a line.", (200,), "application/jsonl", query=AFTER),
         Route("GET", f"{_RUN}/operations/{{operation}}", "view", state.operation, "What became of an order.", (200,), Operation),
         Route("DELETE", f"{_RUN}/operations/{{operation}}", "steer", steering.cancel, "Take it back.", _ORDER, Ordered, steering=True),
+        Route(
+            *("GET", f"{_RUN}/operations/{{operation}}/stream", "view", streams.operation_stream, "What becomes of an order, as it does."),
+            *((200,), "text/event-stream"),
+        ),
         Route("GET", f"{_RUN}/events-stream", "view", streams.events_stream, "What happens, as it happens.", (200,), "text/event-stream"),
         Route("GET", f"{BASE}/whoami", "view", service.whoami, "Whose request this is.", (200,), Whoami),
         Route("POST", f"{BASE}/login", "-", service.login, "Change a token into a cookie.", (204, 401, 415, 422, 503), None, Login),

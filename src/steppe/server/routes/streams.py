@@ -10,6 +10,7 @@ import msgspec
 
 from steppe.server.asked import Asked, Reply
 from steppe.server.problems import Wrong
+from steppe.server.routes.steering import OVER, number_of
 
 QUIET = 15.0  # [s] without news until a comment says that the line is up
 
@@ -19,11 +20,37 @@ async def events_stream(asked: Asked) -> Reply:
     after = asked.headers.get(b"last-event-id", b"0")
     if not re.fullmatch(rb"[0-9]{1,18}", after):
         raise Wrong("bad-header", "Last-Event-ID must be the id of an event.", position="Last-Event-ID")
-    happenings = asked.run.happenings(int(after))
-    return Reply(200, media=b"text/event-stream", headers=((b"x-accel-buffering", b"no"),), stream=_lines(asked, happenings))
+    return _stream(_lines(asked, asked.run.happenings(int(after))))
 
 
-async def _lines(asked: Asked, happenings: AsyncIterator[tuple[int, dict[str, Any]]]) -> AsyncGenerator[bytes]:
+async def operation_stream(asked: Asked) -> Reply:
+    """GET operations/{operation}/stream: the operation each time that it changes, until it is over."""
+    seq = number_of(asked.parameters["operation"], "unknown-operation")
+    if asked.run.operation(seq) is None:
+        raise Wrong("unknown-operation", f"There is no command {seq}.", value=seq)
+    return _stream(_lines(asked, _changes(asked, seq), "operation"))
+
+
+def _stream(lines: AsyncGenerator[bytes]) -> Reply:
+    return Reply(200, media=b"text/event-stream", headers=((b"x-accel-buffering", b"no"),), stream=lines)
+
+
+async def _changes(asked: Asked, seq: int) -> AsyncGenerator[tuple[int, dict[str, Any]]]:
+    """The states of an operation; two of one content are told once."""
+    run = asked.run
+    last: dict[str, Any] = {}
+    happenings = run.happenings(1 << 60)
+    try:
+        async for _ in happenings:
+            if (found := dict(run.operation(seq) or last)) != last:
+                yield 0, (last := found)
+            if last["state"] in OVER:
+                return
+    finally:
+        await _end(happenings)
+
+
+async def _lines(asked: Asked, happenings: AsyncIterator[tuple[int, dict[str, Any]]], unnumbered: str = "info") -> AsyncGenerator[bytes]:
     yield b"retry: 1000\n\n"
     draining = asyncio.ensure_future(asked.house.draining.wait())
     following: asyncio.Future[tuple[int, dict[str, Any]]] = asyncio.ensure_future(anext(happenings))
@@ -35,8 +62,8 @@ async def _lines(asked: Asked, happenings: AsyncIterator[tuple[int, dict[str, An
                     number, what = following.result()
                 except StopAsyncIteration:
                     return
-                name = b"event: info\n" if number == 0 else f"id: {number}\nevent: {what.get('kind', 'message')}\n".encode()
-                yield name + b"data: " + msgspec.json.encode(what) + b"\n\n"
+                name = f"id: {number}\nevent: {what.get('kind', 'message')}\n" if number else f"event: {unnumbered}\n"
+                yield name.encode() + b"data: " + msgspec.json.encode(what) + b"\n\n"
                 following = asyncio.ensure_future(anext(happenings))
             elif draining.done():
                 return
@@ -47,6 +74,10 @@ async def _lines(asked: Asked, happenings: AsyncIterator[tuple[int, dict[str, An
         following.cancel()
         with suppress(asyncio.CancelledError, StopAsyncIteration):
             await following
-        close = getattr(happenings, "aclose", None)
-        if close is not None:
-            await close()
+        await _end(happenings)
+
+
+async def _end(happenings: AsyncIterator[Any]) -> None:
+    close = getattr(happenings, "aclose", None)
+    if close is not None:
+        await close()
