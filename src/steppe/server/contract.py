@@ -169,7 +169,8 @@ def _content(route: Route) -> dict[str, Any]:
         if isinstance(reply, type):
             found[JSON] = {"schema": _reference(reply)}
         else:
-            found.setdefault(reply.partition(";")[0], {"schema": {"type": "object"} if reply == JSON else {"type": "string"}})
+            kind = "object" if reply == JSON or reply.endswith("+json") else "string"
+            found.setdefault(reply.partition(";")[0], {"schema": {"type": kind}})
     return found
 
 

@@ -50,7 +50,7 @@ TABLE = Table(
         Route("GET", f"{_RUN}/image/{{variable}}.png", "view", data.image, "A map.", _READ, "image/png", query=IMAGE, by_bytes=True),
         Route(
             *("GET", f"{_RUN}/series/{{variable}}", "view", data.series, "Values at some places over time."),
-            *((200, 406, 410, 416, 422), (SeriesInfo, FORMATS["csv"])),
+            *((200, 406, 410, 416, 422), (SeriesInfo, FORMATS["csv"], FORMATS["coverage-json"])),
             query=SERIES,
             needed=("at",),
         ),
