@@ -22,6 +22,7 @@ NAMES = {
     "event": "1",
     "trigger": "1",
     "image": "1-2-3",
+    "checkpoint": "0000000001",
     "code": "method",
 }
 

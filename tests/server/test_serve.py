@@ -1,9 +1,11 @@
 """The whole house: `steppe serve`, its engine and its journal, asked over HTTP."""
 
+import io
 import json
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -112,3 +114,17 @@ def test_a_checkpoint_that_is_pinned_stays_whatever_follows(scenario: Path) -> N
         assert {each["step"]: each["pinned"] for each in answer.json()["checkpoints"]} == {step: step == 10 for step in range(10, 60, 10)}
         kept = sorted(path.name for path in (scenario.parent / "out" / "checkpoints").iterdir())
         assert [int(name[:10]) for name in kept] == [10, 40, 50]
+
+
+def test_a_checkpoint_is_downloaded_and_another_run_begins_with_it(scenario: Path) -> None:
+    with served(scenario) as client:
+        ordered(client, "/step", "a", {"steps": 10})
+        ordered(client, "/checkpoints", "b", {"pin": True})
+        state = values(client, "")
+        listed = client.get(f"{RUN}/checkpoints").json()["checkpoints"]
+        name = next(each["name"] for each in listed if each["step"] == 10)
+        with tarfile.open(fileobj=io.BytesIO(client.get(f"{RUN}/checkpoints/{name}").content)) as archive:
+            archive.extractall(scenario.parent / "taken", filter="data")
+    changes = {"output.path": "second", "initial.state": str(scenario.parent / "taken" / name)}
+    second = steppe.Simulation(steppe.read_run_file(scenario, changes))
+    assert np.asarray(second["water"]).tobytes() == state.tobytes()

@@ -167,6 +167,9 @@ class Toy:
         box = None
         if not request.get("packed"):
             values = self.grid.unpack(values)
+            if request.get("box"):
+                row, column = np.divmod(self.grid.order[self.grid.select({"box": request["box"]})], values.shape[1])
+                values = np.ascontiguousarray(values[row.min() : row.max() + 1, column.min() : column.max() + 1])
             if width := request.get("width"):
                 values = np.ascontiguousarray(values[:, :: max(1, values.shape[1] // width)][:, :width])
             box = [138.0, -30.0, 154.0, -10.0]

@@ -168,6 +168,8 @@ async def _send(asked: Asked, reply: Reply, send: Send) -> None:
     if reply.stream is not None and asked.scope["method"] != "HEAD":
         await _send_stream(asked, reply.stream, send)
         return
+    if reply.stream is not None:
+        await reply.stream.aclose()
     asked.sent = length
     last = pieces.pop() if pieces else b""
     for piece in pieces:

@@ -30,6 +30,7 @@ _IN_PATH: dict[str, tuple[dict[str, Any], str]] = {
     "event": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the event."),
     "trigger": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the trigger."),
     "image": ({**_TEXT, "pattern": "^[0-9]{1,18}-[0-9]{1,18}-[0-9]{1,18}$"}, "Name of the image."),
+    "checkpoint": ({**_TEXT, "pattern": "^[0-9]{10}(-[0-9]{1,18})?$"}, "Name of the checkpoint."),
     "code": ({**_TEXT, "enum": list(KINDS)}, "Name of the kind of problem."),
 }
 _HEADERS: dict[str, tuple[dict[str, Any], str]] = {
@@ -169,7 +170,8 @@ def _content(route: Route) -> dict[str, Any]:
         if isinstance(reply, type):
             found[JSON] = {"schema": _reference(reply)}
         else:
-            found.setdefault(reply.partition(";")[0], {"schema": {"type": "object"} if reply == JSON else {"type": "string"}})
+            kind = "object" if reply == JSON or reply.endswith("+json") else "string"
+            found.setdefault(reply.partition(";")[0], {"schema": {"type": kind}})
     return found
 
 

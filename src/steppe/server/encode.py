@@ -1,4 +1,4 @@
-"""Arrays in the formats that people's programs read: npy, CSV, JSON, NetCDF, and other number types."""
+"""Arrays in the formats that people's programs read: npy, CSV, JSON, CoverageJSON, NetCDF, and other number types."""
 
 import io
 import math
@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import encode_head
+from steppe.server import coverage
 from steppe.server.asked import Buffer, Headers
+from steppe.server.decimals import decimals
 from steppe.server.house import Known
 from steppe.server.limits import Limits
 from steppe.server.problems import Wrong
 
 MISSING = -32768  # of int16: no value
+TEXT = ("csv", "json", "coverage-json")  # formats
 LEVELS = 65534  # that int16 has beside it
 Array = NDArray[Any]
 _ONE_AT_A_TIME = Lock()  # the library of NetCDF may not be used by two threads at once
@@ -44,12 +47,14 @@ def encode(form: str, head: Mapping[str, Any], body: Buffer, dtype: str | None, 
     Raises
     ------
     Wrong
-        not-acceptable: it is too long for text.
+        not-acceptable: it is too long for text, or the format cannot say it.
     """
     values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).reshape(head["shape"])
-    if form in ("json", "csv") and values.size > limits.text_values:
+    if form in TEXT and values.size > limits.text_values:
         text = f"{values.size:,} values are more than {limits.text_values:,} in text. Ask for format=raw, or for less."
         raise Wrong("not-acceptable", text, value=values.size, allowed=["raw", "npy", "netcdf"])
+    if form == "coverage-json" and dtype == "int16":
+        raise Wrong("not-acceptable", "CoverageJSON has no levels. Ask for another dtype, or none.", value=dtype, position="dtype")
     if dtype is not None:
         values, head = _as(values, dtype, head)
     match form:
@@ -61,6 +66,8 @@ def encode(form: str, head: Mapping[str, Any], body: Buffer, dtype: str | None, 
             return Content(_json(values, head), b"")
         case "csv":
             return Content(_csv(values, head, known, places), b"")
+        case "coverage-json":
+            return Content(_coverage(values, head, known, places), b"")
     with _ONE_AT_A_TIME:
         return Content(b"", _netcdf(values, head, known, places))
 
@@ -97,13 +104,8 @@ def _header(value: Any) -> bytes:
 
 
 def _json(values: Array, head: Mapping[str, Any]) -> bytes:
-    """Numbers as the shortest decimals that give them back: float32 has its own, so it must not pass through float64."""
-    if values.dtype == np.float32:
-        texts = [text if text not in ("nan", "inf", "-inf") else "null" for text in map(str, values.ravel())]
-        flat: Any = [msgspec.Raw(text.encode()) for text in texts]
-    else:
-        flat = values.ravel().tolist()
-    nested = flat
+    flat = decimals(values)
+    nested: list[Any] = flat
     for length in reversed(values.shape[1:]):
         nested = [nested[at : at + length] for at in range(0, len(nested), length)] if length else [[] for _ in range(values.shape[0])]
     names = ("variable", "units", "dtype", "shape", "dims", "step", "date", "scenario", "box", "dates", "scale", "offset", "missing")
@@ -131,6 +133,16 @@ def csv_rows(dates: Sequence[Any], places: Sequence[tuple[float, float]], values
         for (longitude, latitude), number in zip(places, row, strict=True)
     ]
     return "\n".join(["time,longitude,latitude,value", *rows, ""]).encode()
+
+
+def _coverage(values: Array, head: Mapping[str, Any], known: Known, places: Places) -> bytes:
+    variable, steps = known.variables[str(head["variable"])], head.get("steps") or [head.get("step", 0)]
+    if places.cells is not None:
+        lat, lon = known.grid.cell_lat[places.cells], known.grid.cell_lon[places.cells]
+        return coverage.of_cells(values, variable, steps, lat, lon, known.facts)
+    assert places.lat is not None
+    assert places.lon is not None
+    return coverage.of_grid(values, variable, steps, places.lat, places.lon, known.facts)
 
 
 def _netcdf(values: Array, head: Mapping[str, Any], known: Known, places: Places) -> bytes:

@@ -16,6 +16,7 @@ FORMATS = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
     "netcdf": "application/x-netcdf",
+    "coverage-json": "application/vnd.cov+json",
     "png": "image/png",
 }
 _MAPS = [
@@ -231,7 +232,7 @@ reduce = Parameter(*one_of("mean", "min", "max", "first"), "What becomes of cell
 packed = Parameter(*one_of("0", "1"), "1: active cells only, in packed order; 0: rows and columns.", "0")
 dtype = Parameter(*one_of("float32", "float64", "int16"), "Type of the numbers; the variable's own when absent.")
 data_format = Parameter(*one_of(*FORMATS), "The format of the answer.", "raw")
-series_format = Parameter(*one_of("json", "csv"), "The format of the answer.", "json")
+series_format = Parameter(*one_of("json", "csv", "coverage-json"), "The format of the answer.", "json")
 style = Parameter(*one_of(*STYLES), "A colour map of Crameri (2018); one that suits the variable when absent.")
 low = Parameter(*number(1e11), "The value of the first colour; from the values when absent.")
 high = Parameter(*number(1e11), "The value of the last colour; from the values when absent.")
@@ -243,6 +244,7 @@ at = Parameter(
     200,
 )
 after = Parameter(*whole(0, 2**62), "Those behind this number.", 0)
+branch = Parameter(*whole(1, 2**31 - 1), "Number of the branch that it is of; of several the one made last when absent.")
 keep = Parameter(*one_of("data"), "data: what was written stays.")
 
 
@@ -274,6 +276,7 @@ IMAGE: Grammar = {
 CELLS: Grammar = {"box": box, "polygon": polygon, "cells": cells}
 AFTER: Grammar = {"after": after}
 WHERE: Grammar = {"scenario": scenario._replace(default=None)}
+BRANCH: Grammar = {"branch": branch}
 KEEP: Grammar = {"keep": keep}
 SERIES: Grammar = {"scenario": scenario, "time": time, "at": at, "format": series_format}
 

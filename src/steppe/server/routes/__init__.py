@@ -33,8 +33,8 @@ from steppe.api import (
     VariableList,
     Whoami,
 )
-from steppe.server.query import AFTER, CELLS, DATA, FORMATS, IMAGE, KEEP, SERIES, WHERE
-from steppe.server.routes import data, making, places, rules, service, state, steering, streams
+from steppe.server.query import AFTER, BRANCH, CELLS, DATA, FORMATS, IMAGE, KEEP, SERIES, WHERE
+from steppe.server.routes import checkpoints, data, making, places, rules, service, state, steering, streams
 from steppe.server.routes.table import JSON, Route, Table
 
 BASE = "/api/v1"
@@ -50,7 +50,7 @@ TABLE = Table(
         Route("GET", f"{_RUN}/image/{{variable}}.png", "view", data.image, "A map.", _READ, "image/png", query=IMAGE, by_bytes=True),
         Route(
             *("GET", f"{_RUN}/series/{{variable}}", "view", data.series, "Values at some places over time."),
-            *((200, 406, 410, 416, 422), (SeriesInfo, FORMATS["csv"])),
+            *((200, 406, 410, 416, 422), (SeriesInfo, FORMATS["csv"], FORMATS["coverage-json"])),
             query=SERIES,
             needed=("at",),
         ),
@@ -84,6 +84,12 @@ TABLE = Table(
         Route("GET", f"{_RUN}/images/{{image}}.png", "view", rules.trigger_image, "A map that a trigger saved.", (200,), "image/png"),
         Route("GET", f"{_RUN}/checkpoints", "view", state.checkpoints, "Durable checkpoints.", (200,), CheckpointList),
         Route("POST", f"{_RUN}/checkpoints", "steer", steering.checkpoint, "Make one.", _ORDER, Ordered, Checkpoint, steering=True),
+        Route(
+            *("GET", f"{_RUN}/checkpoints/{{checkpoint}}", "steer", checkpoints.download, "All of one, as a tar."),
+            *((200, 410), "application/x-tar"),
+            query=BRANCH,
+            by_bytes=True,
+        ),
         Route("GET", f"{_RUN}/scenarios", "view", state.scenarios, "All scenarios.", (200,), ScenarioList),
         Route(
             *("POST", f"{_RUN}/scenarios", "steer", making.add_scenario, "Branch off a scenario."),

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from steppe.grid import Grid, Points, Raster
-from steppe.server import encode, regions
+from steppe.server import coverage, encode, regions
 from steppe.server.asked import Asked, Buffer, Headers, Reply
 from steppe.server.house import Known
 from steppe.server.moments import date_of, step_behind
@@ -21,7 +21,8 @@ from steppe.server.query import DATA, FORMATS, IMAGE, SERIES, one_region, read_q
 from steppe.server.routes.state import ASK_AGAIN, has
 
 RAW = FORMATS["raw"].encode()
-TEXT, SHORT, FAST = ("csv", "json"), 1000, 1  # formats that are compressed, above so many bytes, at this level of gzip
+SHORT, FAST = 1000, 1  # text is compressed above so many bytes, at this level of gzip
+PLACED = ("csv", "netcdf", "coverage-json")  # formats that say where each value lies
 GRAMMARS = {"data": DATA, "image": IMAGE}
 
 
@@ -60,7 +61,7 @@ def plan(query: bytes, name: str, what: str, grid: type[Grid]) -> Plan:
     request: dict[str, Any] = {"name": name}
     request |= {key: asked[key] for key in ("box", "width", "height", "low", "high", "style") if asked.get(key) is not None}
     request |= {key: asked[key] for key, usual in (("stride", 1), ("reduce", "mean")) if asked.get(key, usual) != usual}
-    even = issubclass(grid, Raster) or not (form == "csv" or form == "netcdf")
+    even = issubclass(grid, Raster) or form not in PLACED
     whole = not request.keys() & {"width", "height"}
     if form == "png":
         request["format"] = "png"
@@ -129,10 +130,10 @@ async def _answer(asked: Asked, what: str) -> Reply:
         )
     if form == "raw" and (query["dtype"] is None or np.dtype(query["dtype"]) == np.dtype(head["dtype"])):
         return Reply(200, house.front(run, scenario_name, name, digest, head), RAW, headers, (body,), cache=ASK_AGAIN)
-    places = _placed(asked, known, request, head) if form in ("csv", "netcdf") else encode.Places()
+    places = _placed(asked, known, request, head) if form in PLACED else encode.Places()
     arguments = (form, {**head, "scenario": scenario_name}, body, query["dtype"], known, places, house.limits)
     content = await asyncio.to_thread(encode.encode, *arguments)
-    if form in TEXT:  # may come compressed or not, so that the tag is of the values, not of the bytes
+    if form in encode.TEXT:  # may come compressed or not, so that the tag is of the values, not of the bytes
         headers = ((b"etag", b"W/" + tag.encode()), *headers[1:], (b"vary", b"accept-encoding"))
         if len(content.head) > SHORT and b"gzip" in asked.headers.get(b"accept-encoding", b""):
             packed = await asyncio.to_thread(gzip.compress, content.head, FAST, mtime=0)
@@ -230,6 +231,9 @@ async def series(asked: Asked) -> Reply:
     values = np.frombuffer(piece.body, np.dtype(piece.head["dtype"]).newbyteorder("<")).reshape(len(steps), len(distinct))
     values = values[:, [distinct.index(cell) for cell in cells]]
     places = [(float(known.grid.cell_lon[cell]), float(known.grid.cell_lat[cell])) for cell in cells]
+    if query["format"] == "coverage-json":
+        document = coverage.of_series(values, known.variables[name], steps, places, known.facts)
+        return Reply(200, document, FORMATS["coverage-json"].encode())
     dates = [date_of(step, known.facts) for step in steps]
     if query["format"] == "csv":
         rows = encode.csv_rows([date or step for date, step in zip(dates, steps, strict=True)], places, values)

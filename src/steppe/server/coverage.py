@@ -1,0 +1,108 @@
+"""Arrays as CoverageJSON (OGC 21-069r2): what they are of, in degrees east and north, dates and units, in one document.
+
+Rows and columns are a Grid, cells a MultiPoint or, over time, a MultiPointSeries, series at places a collection of PointSeries.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.api import VariableInfo
+from steppe.server.decimals import decimals
+from steppe.server.moments import clock_of
+from steppe.server.problems import Wrong
+
+CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
+STANDARD_NAMES = "http://vocab.nerc.ac.uk/standard_name/"
+CALENDARS = "https://cfconventions.org/cf-conventions/cf-conventions.html#calendar-"
+GREGORIAN = ("standard", "proleptic_gregorian")
+Array = NDArray[Any]
+Json = dict[str, Any]
+
+
+def of_grid(values: Array, variable: VariableInfo, steps: Sequence[int], lat: Array, lon: Array, facts: Mapping[str, Any]) -> bytes:
+    """Rows and columns. values: (steps, rows, columns), or (rows, columns) of one step; lat, lon: their centres [degrees]."""
+    return _document(values, variable, steps, {"x": _axis(lon), "y": _axis(lat)}, ["y", "x"], "Grid", facts)
+
+
+def of_cells(values: Array, variable: VariableInfo, steps: Sequence[int], lat: Array, lon: Array, facts: Mapping[str, Any]) -> bytes:
+    """Cells one by one. values: (steps, cells), or (cells,) of one step; lat, lon: their centres [degrees]."""
+    points = [[x, y] for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+    composite = {"dataType": "tuple", "coordinates": ["x", "y"], "values": points}
+    kind = "MultiPoint" if len(steps) == 1 else "MultiPointSeries"
+    return _document(values, variable, steps, {"composite": composite}, ["composite"], kind, facts)
+
+
+def of_series(
+    values: Array, variable: VariableInfo, steps: Sequence[int], places: Sequence[tuple[float, float]], facts: Mapping[str, Any]
+) -> bytes:
+    """A collection of one series a place. values: (steps, places); places: longitude and latitude [degrees]."""
+    time = _time(steps, facts)
+    if not time:
+        raise _timeless()
+    coverages = [
+        {
+            "type": "Coverage",
+            "domain": {"type": "Domain", "axes": {"x": {"values": [x]}, "y": {"values": [y]}, **time}},
+            "ranges": {variable.name: _range(np.ascontiguousarray(values[:, number]), ["t"])},
+        }
+        for number, (x, y) in enumerate(places)
+    ]
+    shared = {"domainType": "PointSeries", "parameters": _parameters(variable), "referencing": _referencing(True, facts)}
+    return msgspec.json.encode({"type": "CoverageCollection", **shared, "coverages": coverages})
+
+
+def _document(
+    values: Array, variable: VariableInfo, steps: Sequence[int], axes: Json, names: list[str], kind: str, facts: Mapping[str, Any]
+) -> bytes:
+    time = _time(steps, facts)
+    if time:
+        values, names = values.reshape(len(steps), *values.shape[-len(names) :]), ["t", *names]
+    elif len(steps) > 1:
+        raise _timeless()
+    domain = {"type": "Domain", "domainType": kind, "axes": axes | time, "referencing": _referencing(bool(time), facts)}
+    coverage = {"type": "Coverage", "domain": domain, "parameters": _parameters(variable)}
+    return msgspec.json.encode(coverage | {"ranges": {variable.name: _range(values, names)}})
+
+
+def _timeless() -> Wrong:
+    return Wrong("not-acceptable", "This model iterates without time, and CoverageJSON knows no steps without dates. Ask for one step.")
+
+
+def _axis(degrees: Array) -> Json:
+    return {"values": degrees.tolist()}
+
+
+def _time(steps: Sequence[int], facts: Mapping[str, Any]) -> Json:
+    """The axis of the beginnings of what was done last, as in NetCDF; none for a model without time.
+
+    With hours and zone also where steps are days: readers want them, though the standard does not.
+    """
+    clock = clock_of(facts)
+    if clock.step is None:
+        return {}
+    return {"t": {"values": [f"{clock.date(max(step - 1, 0)).isoformat()}Z" for step in steps]}}
+
+
+def _referencing(timed: bool, facts: Mapping[str, Any]) -> list[Json]:
+    found: list[Json] = [{"coordinates": ["x", "y"], "system": {"type": "GeographicCRS", "id": CRS84}}]
+    if timed:
+        calendar = facts["clock"]["calendar"]
+        name = "Gregorian" if calendar in GREGORIAN else CALENDARS + calendar
+        found.append({"coordinates": ["t"], "system": {"type": "TemporalRS", "calendar": name}})
+    return found
+
+
+def _parameters(variable: VariableInfo) -> Json:
+    observed: Json = {"label": {"en": variable.long_name or variable.name}}
+    if variable.standard_name:
+        observed["id"] = STANDARD_NAMES + variable.standard_name
+    return {variable.name: {"type": "Parameter", "observedProperty": observed, "unit": {"symbol": variable.units}}}
+
+
+def _range(values: Array, names: Sequence[str]) -> Json:
+    kind = "float" if values.dtype.kind == "f" else "integer"
+    return {"type": "NdArray", "dataType": kind, "axisNames": names, "shape": values.shape, "values": decimals(values)}

@@ -1,0 +1,89 @@
+"""A durable checkpoint as one file: a tar of its folder, made while it is sent."""
+
+import asyncio
+import os
+import tarfile
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from steppe.server.asked import Asked, Reply
+from steppe.server.problems import Wrong
+from steppe.server.query import BRANCH, read_query
+
+FIRST = 1  # the branch whose checkpoints lie in the run folder itself
+PARTS = ("manifest.json", "arrays.bin")
+PIECE = 1 << 20  # [byte] read at once
+BLOCK, END = 512, bytes(1024)  # of a tar
+
+
+class Part(NamedTuple):
+    """A file of a checkpoint, open. head: what stands before it in a tar; size: its bytes."""
+
+    head: bytes
+    file: BinaryIO
+    size: int
+
+    @property
+    def padding(self) -> bytes:
+        """What stands behind it."""
+        return bytes(-self.size % BLOCK)
+
+
+async def download(asked: Asked) -> Reply:
+    """GET checkpoints/{checkpoint}."""
+    name, branch = asked.parameters["checkpoint"], read_query(asked.scope["query_string"], BRANCH)["branch"]
+    known = [each for each in asked.run.checkpoints() if each["name"] == name and branch in (None, each["branch"])]
+    if not known:
+        where = "" if branch is None else f" of the branch {branch}"
+        names = [each["name"] for each in asked.run.checkpoints()]
+        raise Wrong("unknown-checkpoint", f'There is no checkpoint "{name[:64]}"{where}.', value=name[:64], allowed=names)
+    found = known[-1]  # of several branches the one that was made last
+    above = asked.run.folder if found["branch"] == FIRST else asked.run.folder / "branches" / str(found["branch"])
+    try:
+        parts = await asyncio.to_thread(_opened, above / "checkpoints" / found["name"])
+    except FileNotFoundError:
+        text = f'The checkpoint "{name}" of step {found["step"]} was removed when newer ones were made.'
+        raise Wrong("expired-checkpoint", text, value=name) from None
+    length = sum(len(part.head) + part.size + len(part.padding) for part in parts) + len(END)
+    stream = _tar(parts)
+    await anext(stream)
+    headers = ((b"content-length", b"%d" % length), (b"content-disposition", f'attachment; filename="{name}.tar"'.encode()))
+    return Reply(200, media=b"application/x-tar", headers=headers, stream=stream)
+
+
+def _opened(folder: Path) -> list[Part]:
+    """The files of a checkpoint. Once they are open it may be removed: they are all of the same one, and stay until they are closed."""
+    parts = []
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with ExitStack() as files:
+            for name in PARTS:
+                file = files.enter_context(os.fdopen(os.open(name, os.O_RDONLY, dir_fd=place), "rb", buffering=0))
+                facts = tarfile.TarInfo(f"{folder.name}/{name}")
+                facts.size, facts.mode = os.fstat(file.fileno()).st_size, 0o644
+                parts.append(Part(facts.tobuf(tarfile.GNU_FORMAT), file, facts.size))
+            files.pop_all()
+    finally:
+        os.close(place)
+    return parts
+
+
+async def _tar(parts: Sequence[Part]) -> AsyncGenerator[bytes]:
+    try:
+        yield b""  # who begins here has the files closed, however early the client goes away
+        for part in parts:
+            yield part.head
+            left = part.size
+            while left:
+                piece = await asyncio.to_thread(part.file.read, min(left, PIECE))
+                if not piece:
+                    raise OSError(f'"{part.file.name}" has become shorter.')  # the connection ends, and the client sees that there is less
+                left -= len(piece)
+                yield piece
+            yield part.padding
+        yield END
+    finally:
+        for part in parts:
+            part.file.close()
