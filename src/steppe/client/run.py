@@ -1,218 +1,25 @@
-"""A run on a server, seen from one of its scenarios: the whole of the client; `steppe.client.sync` only waits for it."""
+"""Steering a run on a server. `steppe.client.sync` only waits for what is here and in `look`."""
 
-from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from typing import Any, Self
 
-import msgspec
 import numpy as np
 
-from steppe.api import (
-    CheckpointInfo,
-    CheckpointList,
-    EventInfo,
-    EventList,
-    Info,
-    Operation,
-    ScenarioInfo,
-    ScenarioList,
-    SeriesInfo,
-    TriggerInfo,
-    TriggerList,
-    VariableInfo,
-    decode,
-)
-from steppe.card import card
+from steppe.api import Operation
 from steppe.client import words
+from steppe.client.look import AsyncLook
 from steppe.client.operation import AsyncOperation
-from steppe.client.picture import Picture
 from steppe.client.problems import UnknownError
-from steppe.client.remote import Remote
-from steppe.errors import Mistake, nearest
-
-if TYPE_CHECKING:
-    import xarray
-
-FIRST = "main"
+from steppe.errors import Mistake
 
 
-class AsyncRun:
+class AsyncRun(AsyncLook):
     """A run on a server, seen from one of its scenarios. Every order happens once, whatever dies between it and its answer.
 
     Orders wait until they are carried out; `wait=False` gives the operation at once. They are made on what this client saw last of the
     scenario: when somebody else has steered in the meantime, StaleError says so, and `info()` looks at it.
     """
 
-    def __init__(self, remote: Remote, scenario: str = FIRST) -> None:
-        self._remote, self._scenario = remote, scenario
-
-    @property
-    def name(self) -> str:
-        """Of the run."""
-        return self._remote.name
-
-    @property
-    def scenario_name(self) -> str:
-        """Of the scenario that is seen and steered."""
-        return self._scenario
-
-    # ---- what it is ---------------------------------------------------------------------------------------------------------------------
-    async def info(self) -> Info:
-        """How the run stands now: state, engine, scenarios with their steps and dates, version."""
-        return await self._remote.info()
-
-    @property
-    async def variables(self) -> Mapping[str, VariableInfo]:
-        """All variables by name: units, limits, role, whether they may be set."""
-        return await self._remote.variables()
-
-    @property
-    async def scenarios(self) -> Mapping[str, ScenarioInfo]:
-        """All scenarios by name: where each stands."""
-        reply = await self._ask("scenarios")
-        return {each.name: each for each in msgspec.json.decode(reply, type=ScenarioList).scenarios}
-
-    @property
-    async def checkpoints(self) -> list[CheckpointInfo]:
-        """The durable checkpoints."""
-        return msgspec.json.decode(await self._ask("checkpoints"), type=CheckpointList).checkpoints
-
-    @property
-    async def events(self) -> list[EventInfo]:
-        """The changes that are still to come."""
-        return msgspec.json.decode(await self._ask("events"), type=EventList).events
-
-    @property
-    async def triggers(self) -> list[TriggerInfo]:
-        """What is watched for, in all scenarios, and the steps after which it became true."""
-        return msgspec.json.decode(await self._ask("triggers"), type=TriggerList).triggers
-
-    @property
-    async def operations(self) -> list[AsyncOperation]:
-        """All that was ordered, of all scenarios, the first one first."""
-        names = {each.branch: each.name for each in (await self.scenarios).values()}
-        return [
-            AsyncOperation(
-                self._remote,
-                Operation(
-                    id=row["seq"],
-                    run=self.name,
-                    kind=row["kind"],
-                    state=row["outcome"] or "queued",
-                    done=row["ended_step"],
-                    total=row["target"],
-                    result=row["detail"],
-                    problem=row["detail"] if row["outcome"] == "failed" else None,
-                ),
-                names.get(row["branch"], ""),
-            )
-            for row in await self.log()
-        ]
-
-    async def log(self, after: int = 0) -> list[dict[str, Any]]:
-        """The rows of the journal behind a number: who ordered what, and what became of it."""
-        lines = await self._ask("log", {"after": str(after)} if after else {})
-        return [msgspec.json.decode(line) for line in lines.splitlines()]
-
-    # ---- what is seen -------------------------------------------------------------------------------------------------------------------
-    def __getitem__(self, name: str) -> Coroutine[Any, Any, "xarray.DataArray"]:
-        return self.get(name)
-
-    async def get(
-        self,
-        name: str,
-        *,
-        box: words.Box | None = None,
-        polygon: Any = None,
-        cells: Any = None,
-        stride: int = 1,
-        width: int | None = None,
-        step: int | None = None,
-        date: words.Day | tuple[words.Day, words.Day] | slice | None = None,
-        scenario: str | None = None,
-    ) -> "xarray.DataArray":
-        """Values of a variable at the last finished step, with coordinates, units and attributes of CF.
-
-        Parameters
-        ----------
-        name
-            Of the variable.
-        box, polygon, cells
-            West, south, east, north; corners (longitude, latitude); packed numbers. Outside a polygon the map is NaN.
-        stride
-            Every n-th row and column only.
-        width
-            So many columns, in which cells are put together; the server makes the mean.
-        step, date
-            Of a past step or date, or from and to, as far as they are at hand.
-        scenario
-            Another than the one that is seen.
-
-        Returns
-        -------
-        DataArray
-            (lat, lon) of a raster, (y, x) of a projected grid, (cell,) of points and of `cells`; (time, ...) of several dates.
-
-        Raises
-        ------
-        UnknownError
-            There is no such variable or scenario.
-        NotAtHandError
-            The step is not computed yet, or no longer at hand.
-        RefusedError
-            The region holds no cell, or is none.
-        """
-        variable = await self._remote.variable(name)
-        region = words.region(box, polygon, cells)
-        if step is not None and date is not None:
-            raise Mistake("Give step or date, not both.")
-        packed = stride == 1 and width is None
-        rest: dict[str, Any] = {"stride": None if stride == 1 else stride, "width": width, "packed": 1 if packed else None}
-        rest |= {"time": words.time(date if step is None else step), "scenario": scenario or self._scenario}
-        reply = await self._remote.line.ask("GET", f"{self._remote.path}/data/{name}", words.query(region, **rest))
-        head, values = decode(reply.content)
-        calendar = self._remote.seen.calendar
-        return await self._remote.places.labelled(head, values, region, variable, calendar, stride)
-
-    async def image(
-        self,
-        name: str,
-        *,
-        box: words.Box | None = None,
-        width: int | None = None,
-        low: float | None = None,
-        high: float | None = None,
-        style: str | None = None,
-        scenario: str | None = None,
-    ) -> Picture:
-        """A map as a PNG, which a notebook shows. low, high: values of the first and last colour; style: name of a colour map."""
-        await self._remote.variable(name)
-        asked = words.query(words.region(box), width=width, low=low, high=high, style=style, scenario=scenario or self._scenario)
-        return Picture(await self._ask(f"image/{name}.png", asked))
-
-    async def series(
-        self,
-        name: str,
-        at: words.Corners,
-        *,
-        date: words.Day | tuple[words.Day, words.Day] | slice | None = None,
-        scenario: str | None = None,
-    ) -> "xarray.DataArray":
-        """Values of a variable at some places (longitude, latitude) over time; (time, place)."""
-        import xarray
-
-        variable = await self._remote.variable(name)
-        query: dict[str, Any] = {"at": [f"{longitude:.12g},{latitude:.12g}" for longitude, latitude in at]}
-        query |= words.query({}, time=words.time(date), scenario=scenario or self._scenario)
-        found = msgspec.json.decode(await self._ask(f"series/{name}", query), type=SeriesInfo)
-        values = np.array(found.values, float).T
-        lon, lat = np.array(found.places).T
-        coordinates: dict[str, Any] = {"lon": ("place", lon), "lat": ("place", lat), "step": ("time", found.steps)}
-        if all(found.dates):
-            coordinates["time"] = np.array(found.dates, "datetime64[ns]")
-        said = {"units": variable.units, "long_name": variable.long_name, "scenario": found.scenario}
-        return xarray.DataArray(values, coordinates, ("time", "place"), name, said)
-
-    # ---- what is ordered ----------------------------------------------------------------------------------------------------------------
     async def step(
         self,
         steps: int | None = None,
@@ -389,20 +196,6 @@ class AsyncRun:
         """Goes back to the initial state."""
         return await self._order("/restart", {}, wait)
 
-    async def scenario(self, name: str) -> Self:
-        """The run seen from another scenario.
-
-        Raises
-        ------
-        UnknownError
-            There is none of this name.
-        """
-        known = await self.scenarios
-        if name not in known:
-            facts = {"code": "unknown-scenario", "status": 404, "value": name, "allowed": list(known)}
-            raise UnknownError(f'There is no scenario "{name}" in "{self.name}".{nearest(name, known)}', facts)
-        return type(self)(self._remote, name)
-
     async def terminate(self) -> None:
         """Ends the run on the server, for a role that may; its engine makes its state durable, and what was written stays."""
         try:
@@ -411,20 +204,7 @@ class AsyncRun:
             if error.code != "unknown-run":  # it was ended by this request, sent before
                 raise
 
-    async def close(self) -> None:
-        """Ends the connections of this client; the run goes on."""
-        await self._remote.line.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
-
     # ---- parts --------------------------------------------------------------------------------------------------------------------------
-    async def _ask(self, path: str, query: Mapping[str, Any] | None = None) -> bytes:
-        return (await self._remote.line.ask("GET", f"{self._remote.path}/{path}", query)).content
-
     async def _order(
         self, path: str, what: Mapping[str, Any], wait: bool, progress: bool | None = None, named: bool = True
     ) -> AsyncOperation:
@@ -456,23 +236,3 @@ class AsyncRun:
             for row in rows:
                 told = Operation(id=row["seq"], run=self.name, kind="set", state="queued")
                 await (await AsyncOperation(self._remote, told, scenario).refresh()).wait()
-
-    def _stands(self) -> ScenarioInfo | None:
-        return next((each for each in self._remote.seen.scenarios if each.name == self._scenario), None)
-
-    def __repr__(self) -> str:
-        stands, name = self._stands(), type(self).__name__
-        where = f"step {stands.step:,} of {self._remote.seen.steps or 0:,}, {stands.date}, {stands.state}" if stands else "not seen yet"
-        return f"<{name} {self.name}, {self._scenario}: {where}; {self._remote.line.url}>"
-
-    def _repr_html_(self) -> str:
-        seen, stands = self._remote.seen, self._stands()
-        facts: dict[str, Any] = {"address": self._remote.line.url, "model": seen.model, "state": seen.state, "scenario": self._scenario}
-        part = None
-        if stands and seen.steps:
-            facts |= {"step": f"{stands.step:,} of {seen.steps:,}", "date": stands.date, "goes to": f"{stands.target:,}"}
-            part = stands.step / seen.steps
-        if seen.problem:
-            facts["problem"] = str(seen.problem.get("text", seen.problem))
-        rows = [(each.name, each.date or "", f"step {each.step:,}", each.state) for each in seen.scenarios]
-        return card(f"Run {self.name}", facts, part, tables={"scenarios": rows})
