@@ -19,6 +19,7 @@ from steppe.server.limits import Limits
 from steppe.server.problems import Wrong, problem
 from steppe.server.routes import TABLE, Table
 from steppe.server.supervised import Supervisor
+from steppe.server.tokens import TokenFile
 
 LOG = logging.getLogger("steppe.server")
 ONCE = (b"host", b"content-length", b"authorization", b"origin", b"cookie", b"idempotency-key", b"content-type", b"if-match", b"if-step")
@@ -126,7 +127,7 @@ def application(
     runs
         Name -> run; more may be put into `server.house.runs` later.
     access
-        Who may come in.
+        Who may come in; whose token was made for one of the runs may, too.
     limits
         How much may be asked.
     hosts
@@ -135,6 +136,7 @@ def application(
         What stands before all addresses, such as "/steppe", where a proxy passes on a part of its own.
     """
     limits = limits or Limits()
+    access.take_from(TokenFile(run.folder) for run in runs.values())
     rates = Rates(limits)
     return Server(House(runs, access, limits, rates.requests_left, prefix), Hosts(hosts), Prefix(prefix), rates, TABLE)
 
