@@ -22,7 +22,18 @@ from steppe.server.supervised import Supervisor
 from steppe.server.tokens import TokenFile
 
 LOG = logging.getLogger("steppe.server")
-ONCE = (b"host", b"content-length", b"authorization", b"origin", b"cookie", b"idempotency-key", b"content-type", b"if-match", b"if-step")
+ONCE = (
+    b"host",
+    b"content-length",
+    b"authorization",
+    b"origin",
+    b"cookie",
+    b"idempotency-key",
+    b"content-type",
+    b"if-match",
+    b"if-step",
+    b"x-forwarded-prefix",
+)
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
@@ -118,7 +129,12 @@ class Server:
 
 
 def application(
-    runs: Mapping[str, Supervisor], access: Access, limits: Limits | None = None, hosts: Iterable[str] = LOCAL, prefix: str = ""
+    runs: Mapping[str, Supervisor],
+    access: Access,
+    limits: Limits | None = None,
+    hosts: Iterable[str] = LOCAL,
+    prefix: str = "",
+    proxies: Iterable[str] = (),
 ) -> Server:
     """The server of some runs.
 
@@ -134,11 +150,13 @@ def application(
         Names by which the server may be called, without ports.
     prefix
         What stands before all addresses, such as "/steppe", where a proxy passes on a part of its own.
+    proxies
+        Addresses of proxies that say by X-Forwarded-Prefix what they took off an address.
     """
     limits = limits or Limits()
     access.take_from(TokenFile(run.folder) for run in runs.values())
     rates = Rates(limits)
-    return Server(House(runs, access, limits, rates.requests_left, prefix), Hosts(hosts), Prefix(prefix), rates, TABLE)
+    return Server(House(runs, access, limits, rates.requests_left), Hosts(hosts), Prefix(prefix, proxies), rates, TABLE)
 
 
 def _check_once(asked: Asked) -> None:
@@ -153,7 +171,9 @@ async def _send(asked: Asked, reply: Reply, send: Send) -> None:
     asked.status = reply.status
     pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)]
     length = sum(map(len, pieces))  # they are bytes, or views of bytes
-    headers = [*(SAFE_PAGE if reply.media.startswith(b"text/html") else SAFE), (b"cache-control", reply.cache), *reply.headers]
+    headers = [*(SAFE_PAGE if reply.media.startswith(b"text/html") else SAFE), (b"cache-control", reply.cache)]
+    before = asked.prefix.encode()
+    headers += [(name, before + value) if name == b"location" else (name, value) for name, value in reply.headers]
     if reply.status not in BARE:
         headers.append((b"content-type", reply.media))
         if reply.stream is None:

@@ -34,11 +34,9 @@ class Known:
 class House:
     """The parts of a server that its routes use."""
 
-    def __init__(
-        self, runs: Mapping[str, Supervisor], access: Access, limits: Limits, requests_left: Callable[[str], int], prefix: str = ""
-    ) -> None:
+    def __init__(self, runs: Mapping[str, Supervisor], access: Access, limits: Limits, requests_left: Callable[[str], int]) -> None:
         self.runs = dict(runs)
-        self.access, self.limits, self.requests_left, self.prefix = access, limits, requests_left, prefix
+        self.access, self.limits, self.requests_left = access, limits, requests_left
         self.metrics = Metrics()
         self.draining = asyncio.Event()  # set: no more orders are taken, streams end
         self._known: dict[str, Known] = {}

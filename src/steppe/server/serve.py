@@ -101,6 +101,8 @@ def serve_run(
     engine_bind: str = "",
     plain_engine_link: bool = False,
     hosts: Sequence[str] = (),
+    prefix: str = "",
+    proxies: Sequence[str] = (),
     where: Mapping[str, Any],
 ) -> None:
     """Serves a run folder until a signal asks for the end.
@@ -125,6 +127,10 @@ def serve_run(
         Whether the link to it is not sealed.
     hosts
         Names of the server beside localhost.
+    prefix
+        What stands before all addresses, such as "/steppe".
+    proxies
+        Addresses of proxies that say what they took off an address.
     where
         To listen, as `configuration` takes it.
 
@@ -144,7 +150,7 @@ def serve_run(
                 starting = None if launcher else STARTING
                 supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, launcher), starting)
                 listener = Listener(folder, supervisor, engine_bind, sealed=not plain_engine_link)
-                runner.run(_serve(supervisor, listener, tokens, tell, keep_engine, hosts, dict(where)))
+                runner.run(_serve(supervisor, listener, tokens, tell, keep_engine, hosts, prefix, proxies, dict(where)))
         finally:
             journal.close()
 
@@ -164,6 +170,8 @@ async def _serve(
     tell: Callable[[str], object],
     keep_engine: bool,
     hosts: Sequence[str],
+    prefix: str,
+    proxies: Sequence[str],
     where: dict[str, Any],
 ) -> None:
     loop, asked, folder = asyncio.get_running_loop(), asyncio.Event(), supervisor.folder
@@ -172,7 +180,8 @@ async def _serve(
         loop.add_signal_handler(number, asked.set)
     await listener.open()
     near = "uds" in where or where["host"] in (*LOCAL, "::1")
-    server = application({folder.name: supervisor}, tokens.access(), Limits.near() if near else Limits(), (*LOCAL, *hosts))
+    limits, names = Limits.near() if near else Limits(), (*LOCAL, *hosts)
+    server = application({folder.name: supervisor}, tokens.access(), limits, names, prefix, proxies)
     http = _Http(configuration(server, **where))
     serving = asyncio.create_task(http.serve())
     mistake: dict[str, Any] | None = None
@@ -180,7 +189,7 @@ async def _serve(
     while not http.started and not serving.done():
         await asyncio.sleep(0.01)
     if not serving.done():
-        address = _address_of(http, where)
+        address = _address_of(http, where) + ("" if "uds" in where else prefix)
         tell(_greeting(folder, address, tokens))
         status = asyncio.create_task(_keep_status(folder, supervisor, address, writer))
         waiting = asyncio.create_task(asked.wait())
