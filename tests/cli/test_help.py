@@ -11,7 +11,12 @@ from steppe.cli.app import app
 from steppe.cli.commands import COMMANDS
 from steppe.errors import Exit, RunFileError
 
-GROUPS = {"ingest": ("stations", "generate", "land"), "new": ("run", "model"), "forcing": ("check", "pack")}
+GROUPS = {
+    "ingest": ("stations", "generate", "land"),
+    "new": ("run", "model"),
+    "forcing": ("check", "pack"),
+    "token": ("new", "list", "revoke"),
+}
 ALONE = [name for name in COMMANDS if name not in GROUPS]
 EVERY = [*((name,) for name in ALONE), *((group, name) for group, names in GROUPS.items() for name in names)]
 
@@ -45,6 +50,7 @@ Commands (steppe COMMAND --help shows one, with examples):
   check       Read all that a run would read, find all that can be wrong, say what it costs.
   run         Run a run file, or go on with it.
   serve       Serve a run, to be steered and seen while it runs.
+  token       Let somebody in to a run that is served, for some days.
   ensemble    Run many scenarios of a run side by side; the weather is read once for all.
   engine      Compute a run for its server, which starts this by itself.
   replay      Repeat a steered run from its journal alone, and compare.

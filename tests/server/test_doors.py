@@ -181,17 +181,60 @@ def test_no_token_and_no_query_is_ever_logged(client: Client, caplog: pytest.Log
     assert "a\\r\\nINFO all is well" in text
 
 
-def test_behind_a_prefix_every_address_and_the_cookie_has_it(toy: Toy, access: Access) -> None:
-    client = Client(application({"toy": toy}, access, prefix="/steppe"), toy)
+def behind(
+    toy: Toy, access: Access, path: str, address: str = "127.0.0.1", prefix: str = "", proxies: Any = (), **more: Any
+) -> httpx.Response:
+    """The answer to somebody at an address, from a server behind a proxy."""
+    transport = httpx.ASGITransport(application({"toy": toy}, access, prefix=prefix, proxies=proxies), client=(address, 1))
 
-    async def ask(path: str, **more: Any) -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(client.server), base_url="http://localhost") as asking:
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as asking:
             return await asking.request(more.pop("method", "GET"), path, **more)
 
-    assert asyncio.run(ask("/steppe/healthz")).status_code == 200
-    assert asyncio.run(ask("/healthz")).status_code == 404
-    answer = asyncio.run(ask("/steppe/api/v1/login", method="POST", json={"token": TOKENS["view"]}))
+    return asyncio.run(ask())
+
+
+def test_behind_a_prefix_every_address_and_the_cookie_has_it(toy: Toy, access: Access) -> None:
+    assert behind(toy, access, "/steppe/healthz", prefix="/steppe").status_code == 200
+    assert behind(toy, access, "/healthz", prefix="/steppe").status_code == 404
+    assert behind(toy, access, "/steppehealthz", prefix="/steppe").status_code == 404
+    answer = behind(toy, access, "/steppe/api/v1/login", prefix="/steppe", method="POST", json={"token": TOKENS["view"]})
     assert "Path=/steppe;" in answer.headers["set-cookie"]
+    order = {"method": "POST", "json": {"steps": 1}, "headers": {**bearer("steer"), "Idempotency-Key": "k"}}
+    location = behind(toy, access, "/steppe/api/v1/runs/toy/step", prefix="/steppe", **order).headers["location"]
+    assert location == "/steppe/api/v1/runs/toy/operations/1"
+    assert behind(toy, access, location, prefix="/steppe", headers=bearer("view")).json()["id"] == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "proxies", "path"),
+    [
+        ("10.0.0.7", ["10.0.0.7"], "/gate/steppe"),
+        ("10.0.0.7", ["10.0.0.0/8", "::1"], "/gate/steppe"),
+        ("::ffff:10.0.0.7", ["10.0.0.7"], "/gate/steppe"),
+        ("", ["unix"], "/gate/steppe"),
+        ("", ["10.0.0.7"], "/"),
+        ("10.0.0.8", ["10.0.0.7", "unix"], "/"),
+        ("somebody", ["10.0.0.7"], "/"),
+        ("10.0.0.7", [], "/"),
+    ],
+)
+def test_only_a_proxy_is_believed_what_it_took_off(toy: Toy, access: Access, address: str, proxies: list[str], path: str) -> None:
+    more = {"method": "POST", "json": {"token": TOKENS["view"]}, "headers": {"X-Forwarded-Prefix": "/gate/steppe/"}}
+    answer = behind(toy, access, "/api/v1/login", address, "", proxies, **more)
+    assert f"Path={path};" in answer.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("told", ["steppe", "//evil.example", "/a b", "/a;Path=/", "/..", "/a/../b", "/é", "/" + "a" * 100])
+def test_what_is_no_prefix_is_refused_also_from_a_proxy(toy: Toy, access: Access, told: str) -> None:
+    answer = behind(toy, access, "/healthz", "10.0.0.7", "", ["10.0.0.7"], headers={"X-Forwarded-Prefix": told.encode("latin-1")})
+    assert problem(answer)["position"] == "X-Forwarded-Prefix"
+    assert behind(toy, access, "/healthz", "10.0.0.8", "", ["10.0.0.7"], headers={"X-Forwarded-Prefix": "//x"}).status_code == 200
+
+
+def test_a_prefix_that_comes_twice_is_refused(toy: Toy, access: Access) -> None:
+    twice = [("X-Forwarded-Prefix", "/a"), ("X-Forwarded-Prefix", "/b")]
+    assert problem(behind(toy, access, "/healthz", "10.0.0.7", "", ["10.0.0.7"], headers=twice))["code"] == "bad-header"
 
 
 def test_a_server_that_is_read_only_takes_no_orders_of_anybody(toy: Toy, access: Access) -> None:

@@ -25,11 +25,11 @@ WAIT = {"Prefer": "wait=5"}
 
 
 @contextmanager
-def served(run_file: Path) -> Iterator[httpx.Client]:
+def served(run_file: Path, *more: str) -> Iterator[httpx.Client]:
     """A client of a server in a process of its own, which is asked to end."""
     tokens = run_file.parent / "tokens"
     tokens.write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))
-    command = [sys.executable, "-m", "steppe", "serve", str(run_file), "--bind", "127.0.0.1:0", "--token-file", str(tokens)]
+    command = [sys.executable, "-m", "steppe", "serve", str(run_file), "--bind", "127.0.0.1:0", "--token-file", str(tokens), *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -94,8 +94,11 @@ def test_a_run_is_steered_ended_and_found_again(scenario: Path) -> None:
         state = values(client, "packed=1")
         schema = {"$ref": "#/components/schemas/VariableList", "components": CONTRACT["components"]}
         jsonschema.validate(client.get(f"{RUN}/variables").json(), schema)
-    with served(scenario) as client:
-        assert client.post(f"{RUN}/step", json={"steps": 10}, headers={"Idempotency-Key": "a"}).headers["idempotent-replayed"] == "true"
+    with served(scenario, "--root-path", "/steppe") as client:
+        assert client.base_url.path == "/steppe/api/v1/"
+        again = client.post(f"{RUN}/step", json={"steps": 10}, headers={"Idempotency-Key": "a"})
+        assert again.headers["idempotent-replayed"] == "true"
+        assert again.headers["location"].startswith("/steppe/api/v1/runs/out/operations/")
         assert ordered(client, "/step", "c", {"steps": 1})["target"] == 11
         assert client.get(RUN).json()["scenarios"][0]["step"] == 11
         ordered(client, "/scenarios/main/rewind", "d", {"step": 10})

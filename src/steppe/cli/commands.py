@@ -7,6 +7,7 @@ COMMANDS = {
     "check": "Read all that a run would read, find all that can be wrong, say what it costs.",
     "run": "Run a run file, or go on with it.",
     "serve": "Serve a run, to be steered and seen while it runs.",
+    "token": "Let somebody in to a run that is served, for some days.",
     "ensemble": "Run many scenarios of a run side by side; the weather is read once for all.",
     "engine": "Compute a run for its server, which starts this by itself.",
     "replay": "Repeat a steered run from its journal alone, and compare.",

@@ -25,6 +25,8 @@ def serve(
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     host: Annotated[list[str] | None, Parameter(negative=())] = None,
+    root_path: str = "",
+    proxy: Annotated[list[str] | None, Parameter(negative=())] = None,
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
 ) -> Exit:
     """Serve a run: start, step, look, change, branch and rewind it by HTTP, from a notebook or a page.
@@ -35,6 +37,7 @@ def serve(
 
         steppe serve run.toml
         steppe serve run.toml --bind 0.0.0.0:8090 --tls-cert cert.pem --tls-key key.pem --host steppe.example.org
+        steppe serve run.toml --root-path /steppe --host steppe.example.org
         steppe serve run.toml --launcher srun --engine-bind node1 --durable
 
     Parameters
@@ -65,10 +68,15 @@ def serve(
         File of its key.
     host
         A name by which the server may be called, beside localhost.
+    root_path
+        What stands before all addresses, such as /steppe, where a proxy passes on a part of its own.
+    proxy
+        Address or network of a proxy whose header X-Forwarded-Prefix is believed; "unix" for one that calls at --uds.
     set
         KEY=VALUE of the run file, for this run.
     """
     from steppe.control.ways import listening_at
+    from steppe.server.doors import Prefix
     from steppe.server.serve import Tokens, serve_run
 
     if (tls_cert is None) != (tls_key is None):
@@ -77,6 +85,10 @@ def serve(
         raise Mistake("--plain-engine-link is for an engine on another machine; give --engine-bind, too.")
     if engine_bind:
         listening_at(engine_bind).close()  # what is wrong with it is said before anything is written
+    try:
+        Prefix(root_path, proxy or [])
+    except ValueError as error:
+        raise Mistake(f"--root-path or --proxy: {error}") from None
     tokens = Tokens.read(token_file) if token_file else Tokens.new(("view",)) if read_only else Tokens.new()
     address, port = _address(bind)
     folder = _prepared(run_file, changes_of(set))
@@ -93,6 +105,8 @@ def serve(
         plain_engine_link=plain_engine_link,
         read_only=read_only,
         hosts=host or [],
+        prefix=root_path,
+        proxies=proxy or [],
         where=where,
     )
     return Exit.DONE

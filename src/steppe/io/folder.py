@@ -51,6 +51,7 @@ SERVED = (
     "server.",
     "uploads",
     "status.json",
+    "tokens.json",
     "run.toml",
 )  # beginnings of what a server may put there first
 

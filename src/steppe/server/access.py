@@ -1,16 +1,23 @@
 """Who may come in: tokens with a role, sessions of people who logged in, and how often an address may fail to."""
 
 import hmac
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from hashlib import sha256
 
 from steppe.api import ROLES
+from steppe.errors import DamagedError
+from steppe.server.tokens import Token as Token
+from steppe.server.tokens import TokenFile, digest_of
+from steppe.server.tokens import new_token as new_token
+
+LOG = logging.getLogger("steppe.server")
 
 SESSION = 12 * 3600.0  # [s] from the last request on
 MINUTE = 60.0  # [s]
+LOOK = 1.0  # [s] after which files of tokens are looked at again, or at once for a token that is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,30 +34,6 @@ class Principal:
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """What is kept of a token: never itself. digest: its SHA-256; expires: seconds since 1970."""
-
-    name: str
-    role: str
-    digest: bytes
-    expires: float | None = None
-
-    @classmethod
-    def of(cls, name: str, role: str, text: str, expires: float | None = None) -> "Token":
-        """What is kept of the token `text`."""
-        return cls(name, role, _digest(text), expires)
-
-
-def _digest(text: str | bytes) -> bytes:
-    return sha256(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")).digest()
-
-
-def new_token() -> str:
-    """A token: 256 random bits."""
-    return secrets.token_urlsafe(32)
-
-
 class Access:
     """The tokens and sessions of a server.
 
@@ -63,11 +46,36 @@ class Access:
     """
 
     def __init__(self, tokens: Iterable[Token], now: Callable[[], float] = time.time) -> None:
-        self._tokens = list(tokens)
-        self._principals = {token.digest: Principal(token.name, token.role, token.expires) for token in self._tokens}
+        self._given = list(tokens)
+        self._files: list[TokenFile] = []
+        self._revoked: set[bytes] = set()
+        self._looked = 0.0
         self._now = now
+        self._know(self._given)
         self._sessions: dict[bytes, tuple[Token, float]] = {}
         self._failures: dict[str, list[float]] = {}
+
+    def _know(self, tokens: Iterable[Token]) -> None:
+        self._tokens = [token for token in tokens if token.digest not in self._revoked]
+        self._principals = {token.digest: Principal(token.name, token.role, token.expires) for token in self._tokens}
+
+    def take_from(self, files: Iterable[TokenFile]) -> None:
+        """Takes the tokens of some files, too, as they are now and as they will be."""
+        self._files += files
+        self._look()
+
+    def _look(self) -> None:
+        self._looked = self._now()
+        new = [file.is_new() for file in self._files]  # each is asked, for it answers once
+        if not any(new):
+            return
+        found = list(self._given)
+        for file in self._files:
+            try:
+                found += file.read()
+            except DamagedError as error:
+                LOG.error("%s", error)
+        self._know(found)
 
     def by_token(self, text: str | bytes) -> Principal | None:
         """Whose token it is. It is compared with all, however early one fits."""
@@ -75,20 +83,33 @@ class Access:
         return self._principals[token.digest] if token else None
 
     def _find(self, text: str | bytes) -> Token | None:
-        given, found = _digest(text), None
+        given = digest_of(text)
+        if self._now() >= self._looked + LOOK:
+            self._look()
+        found = self._fitting(given)
+        if found is None:
+            self._look()  # it may have been made this moment
+            found = self._fitting(given)
+        return found if found is not None and not self._over(found) else None
+
+    def _fitting(self, given: bytes) -> Token | None:
+        found = None
         for token in self._tokens:
             if hmac.compare_digest(token.digest, given):
                 found = token
-        return found if found is not None and not self._over(found) else None
+        return found
 
     def revoke(self, text: str) -> None:
         """Takes a token no longer, and ends the sessions that were opened with it."""
-        digest = _digest(text)
-        self._tokens = [token for token in self._tokens if token.digest != digest]
+        digest = digest_of(text)
+        self._look()
+        if any(token.digest == digest for token in self._tokens):  # others are nobody's, and must not fill the memory
+            self._revoked.add(digest)
+        self._know(self._tokens)
         self._sessions = {key: session for key, session in self._sessions.items() if session[0].digest != digest}
 
     def _over(self, token: Token) -> bool:
-        return token.expires is not None and token.expires <= self._now()
+        return token.digest not in self._principals or token.is_over(self._now())
 
     # ---- sessions: the cookie holds a random text, this process what it means -----------------------------------------------------------
     def open_session(self, text: str) -> str | None:
@@ -99,12 +120,14 @@ class Access:
         now = self._now()
         self._sessions = {key: session for key, session in self._sessions.items() if session[1] > now}
         cookie = secrets.token_urlsafe(32)
-        self._sessions[_digest(cookie)] = (token, now + SESSION)
+        self._sessions[digest_of(cookie)] = (token, now + SESSION)
         return cookie
 
     def by_session(self, cookie: str) -> Principal | None:
         """Whose session it is; it is prolonged."""
-        key = _digest(cookie)
+        if self._now() >= self._looked + LOOK:
+            self._look()
+        key = digest_of(cookie)
         token, until = self._sessions.get(key, (None, 0.0))
         now = self._now()
         if token is None or until <= now or self._over(token):
@@ -116,7 +139,7 @@ class Access:
 
     def close_session(self, cookie: str) -> None:
         """Ends a session."""
-        self._sessions.pop(_digest(cookie), None)
+        self._sessions.pop(digest_of(cookie), None)
 
     # ---- failures to log in -------------------------------------------------------------------------------------------------------------
     def wait_to_login(self, address: str, free: int) -> float:

@@ -19,9 +19,21 @@ from steppe.server.limits import Limits
 from steppe.server.problems import Wrong, problem
 from steppe.server.routes import TABLE, Table
 from steppe.server.supervised import Supervisor
+from steppe.server.tokens import TokenFile
 
 LOG = logging.getLogger("steppe.server")
-ONCE = (b"host", b"content-length", b"authorization", b"origin", b"cookie", b"idempotency-key", b"content-type", b"if-match", b"if-step")
+ONCE = (
+    b"host",
+    b"content-length",
+    b"authorization",
+    b"origin",
+    b"cookie",
+    b"idempotency-key",
+    b"content-type",
+    b"if-match",
+    b"if-step",
+    b"x-forwarded-prefix",
+)
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
@@ -122,6 +134,7 @@ def application(
     limits: Limits | None = None,
     hosts: Iterable[str] = LOCAL,
     prefix: str = "",
+    proxies: Iterable[str] = (),
     read_only: bool = False,
 ) -> Server:
     """The server of some runs.
@@ -131,20 +144,23 @@ def application(
     runs
         Name -> run; more may be put into `server.house.runs` later.
     access
-        Who may come in.
+        Who may come in; whose token was made for one of the runs may, too.
     limits
         How much may be asked.
     hosts
         Names by which the server may be called, without ports.
     prefix
         What stands before all addresses, such as "/steppe", where a proxy passes on a part of its own.
+    proxies
+        Addresses of proxies that say by X-Forwarded-Prefix what they took off an address.
     read_only
         Whether people may look, and order nothing.
     """
     limits = limits or Limits()
+    access.take_from(TokenFile(run.folder) for run in runs.values())
     rates = Rates(limits)
-    house = House(runs, access, limits, rates.requests_left, prefix, read_only)
-    return Server(house, Hosts(hosts), Prefix(prefix), rates, TABLE)
+    house = House(runs, access, limits, rates.requests_left, read_only)
+    return Server(house, Hosts(hosts), Prefix(prefix, proxies), rates, TABLE)
 
 
 def _check_once(asked: Asked) -> None:
@@ -159,7 +175,9 @@ async def _send(asked: Asked, reply: Reply, send: Send) -> None:
     asked.status = reply.status
     pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)]
     length = sum(map(len, pieces))  # they are bytes, or views of bytes
-    headers = [*(SAFE_PAGE if reply.media.startswith(b"text/html") else SAFE), (b"cache-control", reply.cache), *reply.headers]
+    headers = [*(SAFE_PAGE if reply.media.startswith(b"text/html") else SAFE), (b"cache-control", reply.cache)]
+    before = asked.prefix.encode()
+    headers += [(name, before + value) if name == b"location" else (name, value) for name, value in reply.headers]
     if reply.status not in BARE:
         headers.append((b"content-type", reply.media))
         if reply.stream is None:

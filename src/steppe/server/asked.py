@@ -45,6 +45,7 @@ class Asked:
     headers: dict[bytes, bytes]
     route: Route | None = None
     path: str = ""
+    prefix: str = ""  # what stands before it, where the client is
     parameters: Mapping[str, str] = field(default_factory=dict)
     principal: Principal | None = None
     key: str = ""

@@ -40,11 +40,10 @@ class House:
         access: Access,
         limits: Limits,
         requests_left: Callable[[str], int],
-        prefix: str = "",
         read_only: bool = False,
     ) -> None:
         self.runs = dict(runs)
-        self.access, self.limits, self.requests_left, self.prefix = access, limits, requests_left, prefix
+        self.access, self.limits, self.requests_left = access, limits, requests_left
         self.read_only = read_only  # whether nobody may order anything
         self.metrics = Metrics()
         self.draining = asyncio.Event()  # set: no more orders are taken, streams end

@@ -102,6 +102,8 @@ def serve_run(
     plain_engine_link: bool = False,
     read_only: bool = False,
     hosts: Sequence[str] = (),
+    prefix: str = "",
+    proxies: Sequence[str] = (),
     where: Mapping[str, Any],
 ) -> None:
     """Serves a run folder until a signal asks for the end.
@@ -128,6 +130,10 @@ def serve_run(
         Whether people may look, and order nothing.
     hosts
         Names of the server beside localhost.
+    prefix
+        What stands before all addresses, such as "/steppe".
+    proxies
+        Addresses of proxies that say what they took off an address.
     where
         To listen, as `configuration` takes it.
 
@@ -147,7 +153,7 @@ def serve_run(
                 starting = None if launcher else STARTING
                 supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, launcher), starting)
                 listener = Listener(folder, supervisor, engine_bind, sealed=not plain_engine_link)
-                runner.run(_serve(supervisor, listener, tokens, tell, keep_engine, read_only, hosts, dict(where)))
+                runner.run(_serve(supervisor, listener, tokens, tell, keep_engine, read_only, hosts, prefix, proxies, dict(where)))
         finally:
             journal.close()
 
@@ -168,6 +174,8 @@ async def _serve(
     keep_engine: bool,
     read_only: bool,
     hosts: Sequence[str],
+    prefix: str,
+    proxies: Sequence[str],
     where: dict[str, Any],
 ) -> None:
     loop, asked, folder = asyncio.get_running_loop(), asyncio.Event(), supervisor.folder
@@ -176,8 +184,8 @@ async def _serve(
         loop.add_signal_handler(number, asked.set)
     await listener.open()
     near = "uds" in where or where["host"] in (*LOCAL, "::1")
-    limits = Limits.near() if near else Limits()
-    server = application({folder.name: supervisor}, tokens.access(), limits, (*LOCAL, *hosts), read_only=read_only)
+    limits, names = Limits.near() if near else Limits(), (*LOCAL, *hosts)
+    server = application({folder.name: supervisor}, tokens.access(), limits, names, prefix, proxies, read_only)
     http = _Http(configuration(server, **where))
     serving = asyncio.create_task(http.serve())
     mistake: dict[str, Any] | None = None
@@ -185,7 +193,7 @@ async def _serve(
     while not http.started and not serving.done():
         await asyncio.sleep(0.01)
     if not serving.done():
-        address = _address_of(http, where)
+        address = _address_of(http, where) + ("" if "uds" in where else prefix)
         tell(_greeting(folder, address, tokens))
         status = asyncio.create_task(_keep_status(folder, supervisor, address, writer))
         waiting = asyncio.create_task(asked.wait())

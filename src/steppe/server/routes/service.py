@@ -74,7 +74,7 @@ async def logout(asked: Asked) -> Reply:
 def _cookie(asked: Asked, value: str, seconds: int) -> bytes:
     secure = "; Secure" if asked.scope.get("scheme") == "https" else ""
     name = cookie_name(asked.scope)
-    path = asked.house.prefix or "/"
+    path = asked.prefix or "/"
     return f"{name}={value}; Max-Age={seconds}; Path={path}; HttpOnly; SameSite=Strict{secure}".encode()
 
 

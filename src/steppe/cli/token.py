@@ -1,0 +1,118 @@
+"""`steppe token`: who else may come in to a run that is served."""
+
+import json as json_format
+import re
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cyclopts import App
+
+from steppe.cli.commands import COMMANDS
+from steppe.errors import Exit, Mistake
+
+DAY = 86400.0  # [s]
+LONGEST = 3650  # [days]
+NAME = "[A-Za-z0-9._-]{1,64}"
+
+token = App(name="token", help=COMMANDS["token"], help_format="plaintext")
+
+
+@token.command
+def new(run: Path, /, *, role: str = "view", days: int = 7, name: str = "") -> Exit:
+    """Make a token and print it, this once. A server at work takes it at once.
+
+    Examples:
+
+        steppe token new runs/queensland --role view --days 7
+        steppe token new runs/queensland --role steer --days 1 --name anna
+
+    Parameters
+    ----------
+    run
+        The run folder.
+    role
+        What its holder may do: view looks, steer orders, admin also ends runs.
+    days
+        How long it is taken.
+    name
+        What the journal and the log call its holder; made up when absent.
+    """
+    from steppe.api import ROLES
+    from steppe.server.tokens import Token, TokenFile, new_token
+
+    if role not in ROLES:
+        raise Mistake(f'--role "{role}" must be one of {", ".join(ROLES)}.')
+    if not 1 <= days <= LONGEST:
+        raise Mistake(f"--days {days} must be 1 to {LONGEST}.")
+    text, expires = new_token(), time.time() + days * DAY
+    made = Token.of(name, role, text, expires)
+    name = name or f"{role}-{made.digest.hex()[:8]}"
+    if not re.fullmatch(NAME, name) or name in ROLES:
+        raise Mistake(f'--name "{name}" must be 1 to 64 of A-Z a-z 0-9 . _ -, and no role.')
+    TokenFile(run).add(Token(name, role, made.digest, expires))
+    sys.stdout.write(f"{name}, until {_date(expires)}:\n\n  {_address(run)}{text}\n\nIt is not kept, and cannot be shown again.\n")
+    return Exit.DONE
+
+
+@token.command
+def list(run: Path, /, *, json: bool = False) -> Exit:
+    """Show the tokens that were made for a run, with name, role and end.
+
+    Examples:
+
+        steppe token list runs/queensland
+        steppe token list runs/queensland --json
+
+    Parameters
+    ----------
+    run
+        The run folder.
+    json
+        What is found as JSON on standard output.
+    """
+    from steppe.server.tokens import TokenFile
+
+    now, there = time.time(), TokenFile(run).read()
+    rows = [{"name": each.name, "role": each.role, "end": _date(each.expires), "over": each.is_over(now)} for each in there]
+    if json:
+        sys.stdout.write(json_format.dumps({"tokens": rows}, indent=2) + "\n")
+        return Exit.DONE
+    for row in rows:
+        sys.stdout.write(f"{row['name']:<20}  {row['role']:<6}  {row['end']}{'  over' if row['over'] else ''}\n")
+    return Exit.DONE
+
+
+@token.command
+def revoke(run: Path, name: str, /) -> Exit:
+    """Take a token no longer. A server at work ends its sessions within a second.
+
+    Examples:
+
+        steppe token revoke runs/queensland anna
+
+    Parameters
+    ----------
+    run
+        The run folder.
+    name
+        Of the token, as `steppe token list` shows it.
+    """
+    from steppe.server.tokens import TokenFile
+
+    TokenFile(run).remove(name)
+    return Exit.DONE
+
+
+def _date(moment: float | None) -> str:
+    return "for ever" if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _address(run: Path) -> str:
+    """What stands before a token where a server is at work."""
+    try:
+        address = str(json_format.loads((run / "status.json").read_text())["address"])
+    except (OSError, ValueError, KeyError):
+        return ""
+    return f"{address}/#token=" if address else ""

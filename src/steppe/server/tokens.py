@@ -1,0 +1,135 @@
+"""Tokens: what is kept of them, and those that were made for a run beside the ones that its server prints.
+
+RUN_FOLDER/tokens.json      name, role, SHA-256 and end of each; replaced whole, and read again by a server at work
+"""
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from steppe.api import ROLES
+from steppe.errors import DamagedError, FolderError, Mistake, nearest
+
+FILE = "tokens.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What is kept of a token: never itself. digest: its SHA-256; expires: seconds since 1970."""
+
+    name: str
+    role: str
+    digest: bytes
+    expires: float | None = None
+
+    @classmethod
+    def of(cls, name: str, role: str, text: str, expires: float | None = None) -> "Token":
+        """What is kept of the token `text`."""
+        return cls(name, role, digest_of(text), expires)
+
+    def is_over(self, now: float) -> bool:
+        """Whether its end has come. now: seconds since 1970."""
+        return self.expires is not None and self.expires <= now
+
+
+def digest_of(text: str | bytes) -> bytes:
+    """The SHA-256 of a token."""
+    return sha256(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")).digest()
+
+
+def new_token() -> str:
+    """A token: 256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+def _token(name: str, role: str, digest: str, expires: float) -> Token:
+    if role not in ROLES:
+        raise ValueError(f'"{role}" is no role')
+    return Token(str(name), role, bytes.fromhex(digest), float(expires))
+
+
+class TokenFile:
+    """The tokens that were made for the run in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self._seen: tuple[int, ...] = ()
+
+    def is_new(self) -> bool:
+        """Whether the file is another one than when this was last asked; at first, whether there is one."""
+        try:
+            facts = os.stat(self._path)
+            seen: tuple[int, ...] = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
+        except OSError:
+            seen = ()
+        before, self._seen = self._seen, seen
+        return seen != before
+
+    def read(self) -> list[Token]:
+        """All of them, those that are over too.
+
+        Raises
+        ------
+        DamagedError
+            The file is not what was written, or somebody else's: who may write into a folder must not make himself its admin.
+        """
+        try:
+            with open(self._path, "rb") as file:
+                if os.fstat(file.fileno()).st_uid != os.geteuid():
+                    raise DamagedError(f'"{self._path}" belongs to another user. No token in it is taken.')
+                rows = json.loads(file.read())["tokens"]
+            return [_token(**row) for row in rows]
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DamagedError(f'"{self._path}" cannot be read ({error}). Remove it, and make new tokens.') from None
+
+    def add(self, token: Token) -> None:
+        """Keeps a token; raises Mistake when there is one of its name."""
+
+        def with_it(there: list[Token]) -> list[Token]:
+            if token.name in [each.name for each in there]:
+                raise Mistake(f'There is a token "{token.name}" already. Choose another name, or revoke that one.')
+            return [*there, token]
+
+        self._change(with_it)
+
+    def remove(self, name: str) -> None:
+        """Keeps a token no longer; raises Mistake when there is none of this name."""
+
+        def without(there: list[Token]) -> list[Token]:
+            names = [each.name for each in there]
+            if name not in names:
+                raise Mistake(f'There is no token "{name}" in "{self._path.parent}".{nearest(name, names)}')
+            return [each for each in there if each.name != name]
+
+        self._change(without)
+
+    def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
+        with self._alone():
+            rows = [asdict(each) | {"digest": each.digest.hex()} for each in change(self.read())]
+            aside = self._path.with_name(f"{FILE}.tmp")
+            aside.unlink(missing_ok=True)
+            with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                json.dump({"tokens": rows}, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(self._path)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        folder = self._path.parent
+        if not (folder / "journal.sqlite").is_file():
+            raise FolderError(f'"{folder}" is no folder of a run that is or was served. `steppe serve run.toml` makes one.')
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(place)
