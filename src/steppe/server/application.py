@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from time import perf_counter
 
 from steppe.control import Refused
@@ -18,7 +19,7 @@ from steppe.server.house import House
 from steppe.server.limits import Limits
 from steppe.server.problems import Wrong, problem
 from steppe.server.routes import TABLE, Table
-from steppe.server.supervised import Supervisor
+from steppe.server.supervised import Opener, Supervisor
 
 LOG = logging.getLogger("steppe.server")
 ONCE = (b"host", b"content-length", b"authorization", b"origin", b"cookie", b"idempotency-key", b"content-type", b"if-match", b"if-step")
@@ -123,6 +124,8 @@ def application(
     hosts: Iterable[str] = LOCAL,
     prefix: str = "",
     read_only: bool = False,
+    opener: Opener | None = None,
+    readable: Sequence[Path] = (),
 ) -> Server:
     """The server of some runs.
 
@@ -140,10 +143,15 @@ def application(
         What stands before all addresses, such as "/steppe", where a proxy passes on a part of its own.
     read_only
         Whether people may look, and order nothing.
+    opener
+        Begins and ends runs; None: there are only those that are handed in.
+    readable
+        Folders that new runs may name, beside that of the opener.
     """
     limits = limits or Limits()
     rates = Rates(limits)
     house = House(runs, access, limits, rates.requests_left, prefix, read_only)
+    house.opener, house.readable = opener, readable
     return Server(house, Hosts(hosts), Prefix(prefix), rates, TABLE)
 
 
