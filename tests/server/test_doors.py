@@ -17,6 +17,7 @@ NAMES = {
     "run": "toy",
     "variable": "green",
     "scenario": "main",
+    "model": "pasture",
     "sha256": "0" * 64,
     "operation": "1",
     "event": "1",

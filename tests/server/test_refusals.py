@@ -292,6 +292,14 @@ def test_while_no_engine_has_said_anything_the_client_is_told_to_wait(client: Cl
     assert client.get("").status_code == 200
 
 
+def test_an_engine_that_failed_before_it_said_anything_is_not_waited_for(client: Client, toy: Toy) -> None:
+    from steppe.control import Refused
+
+    toy.facts, toy.failure = None, Refused("engine-failed", "The run cannot be opened.")
+    assert problem(client.get("/variables"))["code"] == "engine-failed"
+    assert problem(client.post("/set", {"variable": "green", "value": 1}))["code"] == "engine-failed"
+
+
 def test_a_failed_engine_names_its_command_and_other_runs_go_on(client: Client, toy: Toy) -> None:
     from steppe.control import Refused
 

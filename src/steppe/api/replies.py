@@ -57,6 +57,29 @@ class RunList(Struct, kw_only=True):
     runs: list[Info]
 
 
+class ModelInfo(Struct, kw_only=True):
+    """A model that is installed."""
+
+    model: Annotated[str, Meta(description="The name that a run file gives it.")]
+    version: str | None = None
+    problem: Annotated[str | None, Meta(description="Why it cannot be loaded.")] = None
+
+
+class ModelList(Struct, kw_only=True):
+    """All models that are installed."""
+
+    models: list[ModelInfo]
+
+
+class ModelDeclared(ModelInfo, kw_only=True):
+    """What a model is made of."""
+
+    name: str = ""
+    variables: Annotated[list[dict[str, Any]], Meta(description="Name, role, units, limits and source of each.")] = []
+    options: dict[str, list[str]] = {}
+    sets: Annotated[dict[str, list[str]], Meta(description="Kind -> names of the sets of parameters.")] = {}
+
+
 class GridInfo(Struct, kw_only=True):
     """Where the cells of a run lie."""
 

@@ -107,6 +107,15 @@ class Step(_Request, kw_only=True):
     )
 
 
+class NewRun(_Request, kw_only=True):
+    """A new run: exactly one of run and toml. Where it writes is the server's to say."""
+
+    name: Name
+    run: Annotated[dict[str, Any], Meta(description="The run file as JSON; dates are texts.")] | None = None
+    toml: Annotated[str, Meta(max_length=200_000, description="The run file as it is.")] | None = None
+    launcher: Annotated[str, Meta(max_length=64, description="What starts its engine: a name that the server has.")] = ""
+
+
 class Start(_Request, kw_only=True):
     """Start the engine of a run that has none."""
 
@@ -218,6 +227,7 @@ EXACTLY_ONE: dict[type[Struct], tuple[str, ...]] = {
     Dates: ("step", "date", "yearly"),
     Region: ("box", "polygon", "cell", "cells"),
     Step: ("steps", "until", "end"),
+    NewRun: ("run", "toml"),
     Set: ("value", "upload"),
     Event: ("value", "upload"),
     Change: ("value", "upload"),

@@ -2,8 +2,6 @@
 
 import json as json_format
 import sys
-from dataclasses import asdict
-from typing import Any
 
 ORDER = ("state", "diagnostic", "forcing", "parameter", "derived")
 
@@ -24,16 +22,13 @@ def describe(model: str, /, *, json: bool = False) -> None:
         The same as JSON on standard output.
     """
     from steppe.engine import make_model
+    from steppe.engine.catalogue import entry_of
     from steppe.models import find_model
 
     module = find_model(model)
-    made = make_model(module)
-    options = {name: list(choice.words) for name, choice in getattr(made, "choices", {}).items()}
-    sets = {kind: list(names) for kind, names in module.sets().items()} if hasattr(module, "sets") else {}
+    made, entry = make_model(module), entry_of(model)
     if json:
-        variables = [{**asdict(variable), "role": variable.role.value} for variable in made.variables.values()]
-        content = {"name": made.name, "version": made.version, "variables": variables, "options": options, "sets": sets}
-        sys.stdout.write(json_format.dumps(_finite(content), indent=2) + "\n")
+        sys.stdout.write(json_format.dumps(entry, indent=2) + "\n")
         return
     from rich.console import Console
     from rich.table import Table
@@ -49,9 +44,9 @@ def describe(model: str, /, *, json: bool = False) -> None:
             limits = _limits(v.low, v.high)
             table.add_row(v.name, v.units, v.long_name, "" if v.initial is None else f"{v.initial:g}", limits, v.source)
         console.print(table, "")
-    for name, words in options.items():
+    for name, words in entry["options"].items():
         console.print(f"option {name}: {', '.join(words)}")
-    for kind, names in sets.items():
+    for kind, names in entry["sets"].items():
         console.print(f"{kind} sets: {', '.join(names)}")
 
 
@@ -60,12 +55,3 @@ def _limits(low: float, high: float) -> str:
     if low == -float("inf"):
         return "" if high == float("inf") else f"up to {high:g}"
     return f"{low:g} and more" if high == float("inf") else f"{low:g} to {high:g}"
-
-
-def _finite(value: Any) -> Any:
-    """The same without infinities, which JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and value in (float("inf"), -float("inf")) else value

@@ -11,7 +11,7 @@ from steppe.errors import Exit, Mistake
 
 
 def serve(
-    run_file: Path,
+    run_file: Path | None = None,
     *,
     bind: str = "127.0.0.1:8090",
     uds: Path | None = None,
@@ -27,6 +27,9 @@ def serve(
     host: Annotated[list[str] | None, Parameter(negative=())] = None,
     root_path: str = "",
     proxy: Annotated[list[str] | None, Parameter(negative=())] = None,
+    runs: Path | None = None,
+    data: Annotated[list[Path] | None, Parameter(negative=())] = None,
+    launchers: Annotated[list[str] | None, Parameter(negative=())] = None,
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
 ) -> Exit:
     """Serve a run: start, step, look, change, branch and rewind it by HTTP, from a notebook or a page.
@@ -39,6 +42,7 @@ def serve(
         steppe serve run.toml --bind 0.0.0.0:8090 --tls-cert cert.pem --tls-key key.pem --host steppe.example.org
         steppe serve run.toml --root-path /steppe --host steppe.example.org
         steppe serve run.toml --launcher srun --engine-bind node1 --durable
+        steppe serve --runs runs --data weather --launchers many=srun
 
     Parameters
     ----------
@@ -72,17 +76,31 @@ def serve(
         What stands before all addresses, such as /steppe, where a proxy passes on a part of its own.
     proxy
         Address or network of a proxy whose header X-Forwarded-Prefix is believed; "unix" for one that calls at --uds.
+    runs
+        A folder in which people may begin runs; those in it are served, too.
+    data
+        A folder that their run files may name, beside that. May be given several times.
+    launchers
+        NAME=WORDS: what may start their engines, such as four="mpiexec -n 4". May be given several times.
     set
         KEY=VALUE of the run file, for this run.
     """
     from steppe.control.ways import listening_at
     from steppe.server.doors import Prefix
-    from steppe.server.serve import Tokens, serve_run
+    from steppe.server.serve import Tokens, serve_runs
 
     if (tls_cert is None) != (tls_key is None):
         raise Mistake("--tls-cert and --tls-key belong together; give both.")
     if plain_engine_link and not engine_bind:
         raise Mistake("--plain-engine-link is for an engine on another machine; give --engine-bind, too.")
+    if run_file is None and runs is None:
+        raise Mistake("Give a run file, or --runs with a folder in which people may begin runs.")
+    named = _named(launchers or [])
+    if runs and runs.exists() and not runs.is_dir():
+        raise Mistake(f'--runs "{runs}" is a file, expected a folder.')
+    for folder_of_data in data or []:
+        if not folder_of_data.is_dir():
+            raise Mistake(f'--data "{folder_of_data}" is no folder. Name one that run files may read.')
     if engine_bind:
         listening_at(engine_bind).close()  # what is wrong with it is said before anything is written
     try:
@@ -91,10 +109,13 @@ def serve(
         raise Mistake(f"--root-path or --proxy: {error}") from None
     tokens = Tokens.read(token_file) if token_file else Tokens.new(("view",)) if read_only else Tokens.new()
     address, port = _address(bind)
-    folder = _prepared(run_file, changes_of(set))
+    folder = _prepared(run_file, changes_of(set)) if run_file else None
+    if runs:
+        runs = runs.absolute()
+        runs.mkdir(parents=True, exist_ok=True)
     where = {"uds": str(uds)} if uds else {"host": address, "port": port}
     where |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)} if tls_cert else {}
-    serve_run(
+    serve_runs(
         folder,
         tokens,
         _say,
@@ -107,6 +128,9 @@ def serve(
         hosts=host or [],
         prefix=root_path,
         proxies=proxy or [],
+        runs=runs,
+        data=data or [],
+        launchers=named,
         where=where,
     )
     return Exit.DONE
@@ -122,6 +146,14 @@ def _address(bind: str) -> tuple[str, int]:
     if not address or not port.isdecimal() or int(port) > 65535:
         raise Mistake(f'--bind "{bind}" must be ADDRESS:PORT, such as 127.0.0.1:8090.')
     return address.strip("[]"), int(port)
+
+
+def _named(texts: list[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    for text, (name, _, words) in zip(texts, pairs, strict=True):
+        if not name or not words:
+            raise Mistake(f'--launchers "{text}" must be NAME=WORDS, such as four="mpiexec -n 4".')
+    return {name: words for name, _, words in pairs}
 
 
 def _prepared(run_file: Path, changes: dict[str, str]) -> Path:

@@ -71,6 +71,7 @@ class Supervisor:
         self.dispatch = Dispatch(journal, self.send, self._settle)
         self._settling: dict[int, list[Callable[[], None]]] = {}
         self._listening: list[Callable[[], None]] = []
+        self._over = False
         self._told: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # by branch: what it was made of, what is told
 
     def start(self) -> None:
@@ -84,6 +85,14 @@ class Supervisor:
     def close(self, keep: bool = True) -> None:
         """Ends the supervision. keep: the engine makes its state durable and ends; else it goes on and waits for another server."""
         self.life.close(keep)
+
+    def dismiss(self) -> None:
+        """Has nobody wait for anything any more, nor look on: the run ends, and the server goes on."""
+        self._over = True
+        self.questions.end(Refused("unknown-run", f'The run "{self.name}" has been ended.'))
+        for seq in [*self._settling]:
+            self._settle(seq)
+        self.changed()
 
     # ---- what an engine says ------------------------------------------------------------------------------------------------------------
     def joined(self, link: Link, hello: Hello) -> None:
@@ -186,10 +195,10 @@ class Supervisor:
 
     def _refusal(self, order: Order) -> Refused | None:
         """Why nothing of the kind is taken now."""
-        if self.facts is None:
-            return Refused("engine-recovering", "The engine is being started for the first time; ask again in a second.")
         if self.life.state == "failed" and order.kind not in STILL_POSSIBLE:
             return self.life.refusal()
+        if self.facts is None:
+            return Refused("engine-recovering", "The engine is being started for the first time; ask again in a second.")
         if order.kind == "skip" and self.life.state != "failed":
             return Refused("engine-busy-conflict", "The engine lives: cancel the command instead.")
         return None
@@ -390,11 +399,11 @@ class Supervisor:
         return self.journal.checkpoints()
 
     async def happenings(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-        """What people are told, from a number on, as it comes; number 0: something of `info` has changed."""
+        """What people are told, from a number on, as it comes, until the run ends; number 0: something of `info` has changed."""
         changed = asyncio.Event()
         self._listening.append(changed.set)
         try:
-            while True:
+            while not self._over:
                 for number, what in self.journal.emissions(after):
                     after = number
                     yield number, what

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from time import perf_counter
 
 from steppe.control import Refused
@@ -18,7 +19,7 @@ from steppe.server.house import House
 from steppe.server.limits import Limits
 from steppe.server.problems import Wrong, problem
 from steppe.server.routes import TABLE, Table
-from steppe.server.supervised import Supervisor
+from steppe.server.supervised import Opener, Supervisor
 from steppe.server.tokens import TokenFile
 
 LOG = logging.getLogger("steppe.server")
@@ -136,6 +137,8 @@ def application(
     prefix: str = "",
     proxies: Iterable[str] = (),
     read_only: bool = False,
+    opener: Opener | None = None,
+    readable: Sequence[Path] = (),
 ) -> Server:
     """The server of some runs.
 
@@ -155,11 +158,16 @@ def application(
         Addresses of proxies that say by X-Forwarded-Prefix what they took off an address.
     read_only
         Whether people may look, and order nothing.
+    opener
+        Begins and ends runs; None: there are only those that are handed in.
+    readable
+        Folders that new runs may name, beside that of the opener.
     """
     limits = limits or Limits()
     access.take_from(TokenFile(run.folder) for run in runs.values())
     rates = Rates(limits)
     house = House(runs, access, limits, rates.requests_left, read_only)
+    house.opener, house.readable = opener, readable
     return Server(house, Hosts(hosts), Prefix(prefix, proxies), rates, TABLE)
 
 

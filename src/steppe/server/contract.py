@@ -24,6 +24,7 @@ _NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _IN_PATH: dict[str, tuple[dict[str, Any], str]] = {
     "run": ({**_TEXT, "pattern": f"^{_NAME}$"}, "Name of the run."),
     "variable": ({**_TEXT, "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"}, "Name of the variable."),
+    "model": ({**_TEXT, "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"}, "Name of the model."),
     "scenario": ({**_TEXT, "pattern": f"^{SCENARIO}$"}, "Name of the scenario."),
     "sha256": ({**_TEXT, "pattern": "^[0-9a-f]{64}$"}, "SHA-256 of the body."),
     "operation": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the operation."),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from steppe.server.limits import Limits
 from steppe.server.metrics import Metrics
 from steppe.server.moments import date_of
 from steppe.server.problems import Wrong
-from steppe.server.supervised import Supervisor
+from steppe.server.supervised import Opener, Supervisor
 
 FRONTS = 1000  # that are kept
 
@@ -45,6 +46,10 @@ class House:
         self.runs = dict(runs)
         self.access, self.limits, self.requests_left = access, limits, requests_left
         self.read_only = read_only  # whether nobody may order anything
+        self.opener: Opener | None = None  # begins and ends runs
+        self.readable: Sequence[Path] = ()  # folders that new runs may name
+        self.opening = asyncio.Lock()
+        self.catalogue: dict[str, Any] | None = None  # of models, once somebody has asked
         self.metrics = Metrics()
         self.draining = asyncio.Event()  # set: no more orders are taken, streams end
         self._known: dict[str, Known] = {}
@@ -85,6 +90,9 @@ class House:
         known = self._known.get(name)
         if known is None or known.facts is not facts:
             if facts is None:
+                info = self.run(name).info()
+                if info["state"] == "failed":
+                    raise Wrong("engine-failed", (info.get("problem") or {}).get("text", "The engine gave up."))
                 raise Wrong("engine-recovering", f'The engine of "{name}" is being started for the first time. Ask again in a second.')
             variables = {each["name"]: variable_info(each) for each in facts["variables"]}
             known = self._known[name] = Known(facts, variables, from_plain(facts["grid"]))

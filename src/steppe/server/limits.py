@@ -24,6 +24,7 @@ class Limits:
     work_seconds: float = 2.0  # of a thread for one request
     wait_seconds: float = 5.0  # the longest that a reply is held back for an operation
     connections: int = 2_000
+    runs: int = 20  # of a server
     requests: float = 50.0  # [1/s] of a token
     requests_burst: float = 100.0
     strangers: float = 10.0  # [1/s] of an address without a token

@@ -1,14 +1,11 @@
 """How the application is put on a socket, and how a server lives: it listens for engines, answers people, and ends without a loss."""
 
 import asyncio
-import fcntl
-import json
-import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +13,16 @@ import uvicorn
 import uvloop
 
 from steppe.api import ROLES
-from steppe.control import Journal
-from steppe.control.launch import Launcher
-from steppe.control.life import MISTAKE, STARTING
-from steppe.control.listen import Listener, LoopClock
-from steppe.control.supervisor import Supervisor
-from steppe.errors import FolderError, Mistake
+from steppe.errors import Mistake
 from steppe.server.access import Access, Token, new_token
 from steppe.server.application import Server, application
 from steppe.server.doors.host import LOCAL
 from steppe.server.limits import Limits
 from steppe.server.protocol import Protocol
+from steppe.server.runs import DRAIN, Runs, held
+from steppe.server.tokens import TokenFile
 
-DRAIN = 8  # [s] that answers under way, and the engine, have when the server ends
 IDLE = 75  # [s] that a connection may rest between two requests
-LOCK, STATUS = "server.lock", "status.json"  # in the run folder
 
 
 @dataclass(frozen=True)
@@ -90,8 +82,8 @@ def configuration(server: Server, **where: Any) -> uvicorn.Config:
     )
 
 
-def serve_run(
-    folder: Path,
+def serve_runs(
+    folder: Path | None,
     tokens: Tokens,
     tell: Callable[[str], object],
     *,
@@ -104,14 +96,17 @@ def serve_run(
     hosts: Sequence[str] = (),
     prefix: str = "",
     proxies: Sequence[str] = (),
+    runs: Path | None = None,
+    data: Sequence[Path] = (),
+    launchers: Mapping[str, str] | None = None,
     where: Mapping[str, Any],
 ) -> None:
-    """Serves a run folder until a signal asks for the end.
+    """Serves runs until a signal asks for the end.
 
     Parameters
     ----------
     folder
-        With the run file for engines in it.
+        Of a run, with the run file for engines in it; None: there are only those of `runs`.
     tokens
         Who may come in.
     tell
@@ -134,6 +129,12 @@ def serve_run(
         What stands before all addresses, such as "/steppe".
     proxies
         Addresses of proxies that say what they took off an address.
+    runs
+        A folder in which people may begin runs; those in it are served.
+    data
+        Folders that their run files may name, beside that.
+    launchers
+        Name -> words before the command of an engine, for them to choose from.
     where
         To listen, as `configuration` takes it.
 
@@ -146,16 +147,20 @@ def serve_run(
     DamagedError
         The journal is damaged.
     """
-    with _held(folder, where):
-        journal = Journal(folder / "journal.sqlite", durable)
+    at = str(where.get("uds") or "{host}:{port}".format(**where))
+    with held(runs, at) if runs else nullcontext():
+        served = Runs(at, durable, runs, {"": launcher, **(launchers or {})})
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                starting = None if launcher else STARTING
-                supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, launcher), starting)
-                listener = Listener(folder, supervisor, engine_bind, sealed=not plain_engine_link)
-                runner.run(_serve(supervisor, listener, tokens, tell, keep_engine, read_only, hosts, prefix, proxies, dict(where)))
+                near = "uds" in where or where["host"] in (*LOCAL, "::1")
+                limits, names = Limits.near() if near else Limits(), (*LOCAL, *hosts)
+                server = application({}, tokens.access(), limits, names, prefix, proxies, read_only, served, data)
+                name, link = " and ".join(each.name for each in (folder, runs) if each), (engine_bind, not plain_engine_link)
+                greet = partial(_greeting, name, tokens)
+                behind = "" if "uds" in where else prefix
+                runner.run(_serve(server, served, folder, link, lambda address: tell(greet(address)), keep_engine, behind, dict(where)))
         finally:
-            journal.close()
+            served.close()
 
 
 class _Http(uvicorn.Server):
@@ -167,53 +172,47 @@ class _Http(uvicorn.Server):
 
 
 async def _serve(
-    supervisor: Supervisor,
-    listener: Listener,
-    tokens: Tokens,
+    server: Server,
+    runs: Runs,
+    first: Path | None,
+    link: tuple[str, bool],
     tell: Callable[[str], object],
     keep_engine: bool,
-    read_only: bool,
-    hosts: Sequence[str],
     prefix: str,
-    proxies: Sequence[str],
     where: dict[str, Any],
 ) -> None:
-    loop, asked, folder = asyncio.get_running_loop(), asyncio.Event(), supervisor.folder
-    writer = ThreadPoolExecutor(1, "status")  # one after the other; a disk may take its time, and people are answered meanwhile
+    loop, asked = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, asked.set)
-    await listener.open()
-    near = "uds" in where or where["host"] in (*LOCAL, "::1")
-    limits, names = Limits.near() if near else Limits(), (*LOCAL, *hosts)
-    server = application({folder.name: supervisor}, tokens.access(), limits, names, prefix, proxies, read_only)
-    http = _Http(configuration(server, **where))
-    serving = asyncio.create_task(http.serve())
-    mistake: dict[str, Any] | None = None
-    supervisor.start()
-    while not http.started and not serving.done():
-        await asyncio.sleep(0.01)
-    if not serving.done():
-        address = _address_of(http, where) + ("" if "uds" in where else prefix)
-        tell(_greeting(folder, address, tokens))
-        status = asyncio.create_task(_keep_status(folder, supervisor, address, writer))
-        waiting = asyncio.create_task(asked.wait())
-        await asyncio.wait((serving, waiting, status), return_when=asyncio.FIRST_COMPLETED)
-        if status.done():
-            mistake = supervisor.life.problem
-        status.cancel()
-    server.drain()
-    supervisor.close(keep=not keep_engine)
-    for _ in range(100 * DRAIN):
-        if keep_engine or not supervisor.life.has_process:
-            break
-        await asyncio.sleep(0.01)
-    await loop.run_in_executor(writer, _write_status, folder, "", supervisor.info())
-    listener.close()
+    mistake = ""
+    try:
+        if first:
+            await runs.begin(first, "", *link)
+            server.house.access.take_from([TokenFile(first)])
+        await runs.begin_all()
+        server.house.runs |= runs.open
+        http = _Http(configuration(server, **where))
+        serving = asyncio.create_task(http.serve())
+        while not http.started and not serving.done():
+            await asyncio.sleep(0.01)
+        if not serving.done():
+            address = _address_of(http, where) + prefix
+            runs.listens(address)
+            tell(address)
+            waiting = asyncio.create_task(asked.wait())
+            impossible = asyncio.create_task(runs.impossible(first.name)) if first else waiting
+            await asyncio.wait((serving, waiting, impossible), return_when=asyncio.FIRST_COMPLETED)
+            if first and impossible.done():
+                mistake = str(impossible.result())
+            impossible.cancel()
+        server.drain()
+    finally:
+        await runs.end_all(keep_engine)
     http.should_exit = True
     with suppress(SystemExit):
         await serving
     if mistake:
-        raise Mistake(mistake["text"])
+        raise Mistake(mistake)
 
 
 def _address_of(http: uvicorn.Server, where: Mapping[str, Any]) -> str:
@@ -223,40 +222,9 @@ def _address_of(http: uvicorn.Server, where: Mapping[str, Any]) -> str:
     return f"http{'s' if 'ssl_certfile' in where else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def _greeting(folder: Path, address: str, tokens: Tokens) -> str:
-    lines = [f"{folder.name} is served at {address}/", ""]
+def _greeting(name: str, tokens: Tokens, address: str) -> str:
+    lines = [f"{name} is served at {address}/", ""]
     lines += [f"  {role:<6} {address}/#token={text}" for role, text in tokens.texts.items()]
     first = tokens.texts.get("steer") or next(iter(tokens.texts.values()))
     lines += ["", f'  steppe.connect("{address}", token="{first}")', "", "Ctrl-C keeps the state and ends.", ""]
     return "\n".join(lines)
-
-
-async def _keep_status(folder: Path, supervisor: Supervisor, address: str, writer: Executor) -> None:
-    """Keeps a file for batch jobs as things change; ends when the run turns out to be one that no engine can open."""
-    async for _ in supervisor.happenings(1 << 60):
-        await asyncio.get_running_loop().run_in_executor(writer, _write_status, folder, address, supervisor.info())
-        if (supervisor.life.problem or {}).get("exit_status") == MISTAKE:
-            return
-        await asyncio.sleep(1)
-
-
-def _write_status(folder: Path, address: str, info: Mapping[str, Any]) -> None:
-    aside = folder / f"{STATUS}.tmp"
-    with suppress(OSError):  # the disk may be full
-        aside.write_text(json.dumps({"address": address, "pid": os.getpid(), **info}))
-        aside.replace(folder / STATUS)
-
-
-@contextmanager
-def _held(folder: Path, where: Mapping[str, Any]) -> Iterator[None]:
-    """Two servers never have one run."""
-    with open(folder / LOCK, "a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            raise FolderError(f'"{folder}" is served already, by {lock.read().strip()}. Stop that server first.') from None
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()} at {where.get('uds') or '{host}:{port}'.format(**where)}")
-        lock.flush()
-        yield

@@ -78,3 +78,18 @@ class Supervisor(Protocol):
     def close(self, keep: bool = True) -> None:
         """Ends the supervision. keep: the engine makes its state durable and ends; else it goes on and waits for another server."""
         ...
+
+
+class Opener(Protocol):
+    """Who begins and ends runs. folder: where new ones are made, None for none; launchers: what may start their engines, by name."""
+
+    folder: Path | None
+    launchers: Mapping[str, str]
+
+    async def begin(self, folder: Path, launcher: str = "") -> Supervisor:
+        """Opens the run of a folder; raises SteppeError."""
+        ...
+
+    def archive(self, name: str) -> None:
+        """Ends a run; its engine has some seconds to make its state durable."""
+        ...

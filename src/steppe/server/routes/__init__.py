@@ -13,6 +13,9 @@ from steppe.api import (
     Health,
     Info,
     Login,
+    ModelDeclared,
+    ModelList,
+    NewRun,
     NewScenario,
     Operation,
     Ordered,
@@ -34,7 +37,7 @@ from steppe.api import (
     Whoami,
 )
 from steppe.server.query import AFTER, BRANCH, CELLS, DATA, FORMATS, IMAGE, KEEP, SERIES, WHERE
-from steppe.server.routes import checkpoints, data, making, places, rules, service, state, steering, streams
+from steppe.server.routes import checkpoints, data, initialise, making, places, rules, service, state, steering, streams
 from steppe.server.routes.table import JSON, Route, Table
 
 BASE = "/api/v1"
@@ -54,8 +57,11 @@ TABLE = Table(
             query=SERIES,
             needed=("at",),
         ),
+        Route("GET", f"{BASE}/models", "view", initialise.models, "All models.", (200, 304), ModelList),
+        Route("GET", f"{BASE}/models/{{model}}", "view", initialise.model, "A model.", (200, 304), ModelDeclared),
         Route("GET", f"{BASE}/runs", "view", state.runs, "All runs.", (200,), RunList),
-        Route("DELETE", _RUN, "admin", making.end_run, "End a run; what was written stays.", (202, 409), Ended, query=KEEP),
+        Route("POST", f"{BASE}/runs", "steer", initialise.begin_run, "Begin a run.", (201, 409, 422, 507), Info, NewRun),
+        Route("DELETE", _RUN, "admin", initialise.end_run, "End a run; what was written stays.", (202, 409), Ended, query=KEEP),
         Route("POST", f"{_RUN}/start", "steer", making.start, "Start the engine; of a run that failed, too.", (202, 422), Info, Start),
         Route("GET", f"{_RUN}/variables", "view", state.variables, "All variables.", (200, 304), VariableList),
         Route("GET", f"{_RUN}/variables/{{variable}}", "view", state.variable, "A variable.", (200, 304), VariableInfo),

@@ -13,7 +13,6 @@ from steppe.server.asked import Asked, Reply
 from steppe.server.changes import arguments_of
 from steppe.server.moments import step_behind
 from steppe.server.problems import Wrong
-from steppe.server.query import KEEP, read_query
 from steppe.server.regions import settle
 from steppe.server.routes.state import info_of
 from steppe.server.routes.steering import accept, order, request_of
@@ -71,12 +70,3 @@ async def start(asked: Asked) -> Reply:
     await request_of(asked, Start)
     asked.run.launch()
     return Reply(202, msgspec.json.encode(info_of(asked, asked.parameters["run"])))
-
-
-async def end_run(asked: Asked) -> Reply:
-    """DELETE run: its engine makes its state durable and ends; what was written stays."""
-    name = asked.parameters["run"]
-    read_query(asked.scope["query_string"], KEEP)
-    asked.run.close(True)
-    del asked.house.runs[name]
-    return Reply(202, msgspec.json.encode({"run": name, "state": "archived"}))

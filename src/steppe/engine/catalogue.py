@@ -1,0 +1,53 @@
+"""What the models that are installed are made of, as JSON: `python -m steppe.engine.catalogue`, for a server, which loads none itself."""
+
+import json
+import sys
+from dataclasses import asdict
+from importlib.metadata import entry_points
+from typing import Any
+
+from steppe.engine.plan import make_model
+from steppe.errors import SteppeError
+from steppe.models import find_model
+from steppe.models.registry import OWN
+
+
+def entry_of(name: str) -> dict[str, Any]:
+    """Name, version, declarations of all variables, options and named parameter sets of a model; without infinities.
+
+    Raises
+    ------
+    ModelError
+        There is no such model.
+    """
+    module = find_model(name)
+    made = make_model(module)
+    options = {option: list(choice.words) for option, choice in getattr(made, "choices", {}).items()}
+    sets = {kind: list(names) for kind, names in module.sets().items()} if hasattr(module, "sets") else {}
+    variables = [{**asdict(variable), "role": variable.role.value} for variable in made.variables.values()]
+    found: dict[str, Any] = _finite({"name": made.name, "version": made.version, "variables": variables, "options": options, "sets": sets})
+    return found
+
+
+def catalogue() -> dict[str, dict[str, Any]]:
+    """All models that are installed, by the name that a run file gives them; one that cannot be loaded has only a `problem`."""
+    found = {}
+    for name in sorted({*OWN, *(entry.name for entry in entry_points(group="steppe.models"))}):
+        try:
+            found[name] = entry_of(name)
+        except (SteppeError, ImportError) as error:
+            found[name] = {"name": name, "problem": str(error)}
+    return found
+
+
+def _finite(value: Any) -> Any:
+    """The same without infinities, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and value in (float("inf"), -float("inf")) else value
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(catalogue()))

@@ -1,0 +1,89 @@
+"""Models, and runs that begin and end."""
+
+import asyncio
+import json
+import shutil
+import sys
+from typing import Any
+
+import msgspec
+
+from steppe.api import NewRun
+from steppe.errors import SteppeError
+from steppe.server.admission import check_paths, prepare, table_of
+from steppe.server.asked import Asked, Reply
+from steppe.server.problems import Wrong
+from steppe.server.query import KEEP, read_query
+from steppe.server.routes.state import info_of, tagged
+from steppe.server.routes.steering import request_of
+
+
+async def models(asked: Asked) -> Reply:
+    """GET models: those that are installed."""
+    found = await _catalogue(asked)
+    listed = [{"model": name, "version": each.get("version"), "problem": each.get("problem")} for name, each in found.items()]
+    return tagged(asked, msgspec.json.encode({"models": listed}))
+
+
+async def model(asked: Asked) -> Reply:
+    """GET models/{model}: what it is made of."""
+    found, name = await _catalogue(asked), asked.parameters["model"]
+    if name not in found:
+        raise Wrong("unknown-model", f'There is no model "{name[:64]}".', value=name[:64], allowed=list(found))
+    return tagged(asked, msgspec.json.encode({"model": name, **found[name]}))
+
+
+async def _catalogue(asked: Asked) -> dict[str, Any]:
+    """What the models say of themselves, in a process that may load them."""
+    house = asked.house
+    if house.catalogue is None:
+        command = [sys.executable, "-m", "steppe.engine.catalogue"]
+        process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE)
+        said, _ = await process.communicate()
+        house.catalogue = json.loads(said)
+    return house.catalogue
+
+
+async def begin_run(asked: Asked) -> Reply:
+    """POST runs: a new run, of a run file."""
+    request = await request_of(asked, NewRun)
+    house = asked.house
+    opener = house.opener
+    if house.draining.is_set():
+        raise Wrong("draining", "The server is ending and takes no more runs.")
+    if opener is None or opener.folder is None:
+        raise Wrong("runs-closed", "This server makes no new runs. Start it with --runs DIR.")
+    if request.launcher not in opener.launchers:
+        names = [name for name in opener.launchers if name]
+        raise Wrong("unknown-launcher", f'There is no launcher "{request.launcher}".', value=request.launcher, allowed=names)
+    table = table_of(request)
+    check_paths(table, opener.folder, [opener.folder, *house.readable])
+    folder = opener.folder / request.name
+    async with house.opening:
+        if request.name in house.runs or folder.exists():
+            raise Wrong("name-taken", f'There is a run "{request.name}" already.', value=request.name)
+        if len(house.runs) >= house.limits.runs:
+            raise Wrong("too-many-runs", f"This server has {len(house.runs)} runs. End one.", allowed=house.limits.runs)
+        await prepare(table, folder)
+        try:
+            if house.draining.is_set():
+                raise Wrong("draining", "The server is ending and takes no more runs.")
+            house.runs[request.name] = await opener.begin(folder, request.launcher)
+        except (SteppeError, OSError, Wrong):
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    location = (b"location", f"/api/v1/runs/{request.name}".encode())
+    return Reply(201, msgspec.json.encode(info_of(asked, request.name)), headers=(location,))
+
+
+async def end_run(asked: Asked) -> Reply:
+    """DELETE run: its engine makes its state durable and ends; what was written stays."""
+    name, house = asked.parameters["run"], asked.house
+    read_query(asked.scope["query_string"], KEEP)
+    run = asked.run
+    del house.runs[name]
+    if house.opener is None:
+        run.close(True)
+    else:
+        house.opener.archive(name)
+    return Reply(202, msgspec.json.encode({"run": name, "state": "archived"}))

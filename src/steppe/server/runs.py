@@ -1,0 +1,175 @@
+"""The runs of a server: each has a folder, which no other server may have, a journal, and a door for its engine."""
+
+import asyncio
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from steppe.control import Journal
+from steppe.control.launch import RUN_FILE, Launcher
+from steppe.control.life import MISTAKE, STARTING
+from steppe.control.listen import Listener, LoopClock
+from steppe.control.supervisor import Supervisor
+from steppe.errors import FolderError
+
+LOCK, STATUS = "server.lock", "status.json"  # in the run folder
+LAUNCHER = "server.launcher"  # likewise: the name of what starts the engine of a run that was begun by a request
+ENDED = "server.ended"  # likewise, of a run that was ended
+DRAIN = 8  # [s] that an engine has to make its state durable when its run ends
+
+
+class Runs:
+    """Those that are served.
+
+    Parameters
+    ----------
+    where
+        The server listens, for people in whose way it is.
+    durable
+        Whether orders survive the loss of power.
+    folder
+        Where new runs are made; None: there are none.
+    launchers
+        What may stand before the command of an engine, by name; "" is that of runs that name none.
+    """
+
+    def __init__(self, where: str, durable: bool, folder: Path | None = None, launchers: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.launchers: Mapping[str, str] = {"": "", **(launchers or {})}
+        self.open: dict[str, Supervisor] = {}
+        self._where, self._durable = where, durable
+        self._address = ""  # by which people call the server, once it listens for them
+        self._closing: dict[str, ExitStack] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._listening: dict[str, Listener] = {}
+        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._writer = ThreadPoolExecutor(1, "status")  # one after the other; a disk may take its time, and people are answered meanwhile
+
+    async def begin(self, folder: Path, launcher: str = "", engine_bind: str = "", sealed: bool = True) -> Supervisor:
+        """Opens the run of a folder and starts its engine. engine_bind, sealed: of the link to it, as `Listener` takes them.
+
+        Raises
+        ------
+        FolderError
+            Another server has the run.
+        Mistake, DamagedError
+            The journal is of a newer Steppe, or damaged; nobody can listen for the engine.
+        """
+        with ExitStack() as opening:
+            opening.enter_context(held(folder, self._where))
+            journal = Journal(folder / "journal.sqlite", self._durable)
+            opening.callback(journal.close)
+            words = self.launchers[launcher]
+            supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, words), None if words else STARTING)
+            listener = Listener(folder, supervisor, engine_bind, sealed)
+            (folder / ENDED).unlink(missing_ok=True)
+            if launcher:
+                (folder / LAUNCHER).write_text(launcher)
+            await listener.open()
+            supervisor.start()
+            self.open[folder.name], self._listening[folder.name] = supervisor, listener
+            self._closing[folder.name] = opening.pop_all()
+        if self._address:
+            self._watch(supervisor)
+        return supervisor
+
+    async def begin_all(self) -> None:
+        """Opens those that were made before and not ended."""
+        for path in sorted(self.folder.glob(f"*/{RUN_FILE}") if self.folder else ()):
+            if path.parent.name not in self.open and not (path.parent / ENDED).exists():
+                launcher = path.with_name(LAUNCHER)
+                name = launcher.read_text() if launcher.exists() else ""
+                await self.begin(path.parent, name if name in self.launchers else "")
+
+    def listens(self, address: str) -> None:
+        """People can call the server now."""
+        self._address = address
+        for supervisor in self.open.values():
+            self._watch(supervisor)
+
+    def _watch(self, supervisor: Supervisor) -> None:
+        self._watching[supervisor.name] = asyncio.create_task(self._keep_status(supervisor))
+
+    async def _keep_status(self, supervisor: Supervisor) -> None:
+        """Keeps a file for batch jobs as things change."""
+        async for _ in supervisor.happenings(1 << 60):
+            await self._write_status(supervisor, self._address)
+            await asyncio.sleep(1)
+
+    async def _write_status(self, supervisor: Supervisor, address: str) -> None:
+        content = {"address": address, "pid": os.getpid(), **supervisor.info()}
+        await asyncio.get_running_loop().run_in_executor(self._writer, _write, supervisor.folder / STATUS, content)
+
+    async def impossible(self, name: str) -> str:
+        """Waits until a run turns out to be one that no engine can open; gives what is wrong with it."""
+        supervisor = self.open[name]
+        async for _ in supervisor.happenings(1 << 60):
+            problem = supervisor.life.problem or {}
+            if problem.get("exit_status") == MISTAKE:
+                return str(problem["text"])
+        await asyncio.Event().wait()  # it was ended; the others are served on
+        return ""
+
+    async def _end(self, supervisor: Supervisor, keep_engine: bool = False) -> None:
+        """Ends the supervision of a run, whose journal can still be read; its engine has some seconds to make its state durable."""
+        if watching := self._watching.pop(supervisor.name, None):
+            watching.cancel()
+        supervisor.close(keep=not keep_engine)
+        for _ in range(100 * DRAIN):
+            if keep_engine or not supervisor.life.has_process:
+                break
+            await asyncio.sleep(0.01)
+        await self._write_status(supervisor, "")
+        self._listening.pop(supervisor.name).close()
+
+    async def end_all(self, keep_engine: bool) -> None:
+        """Ends the supervision of all runs, whose journals can still be read. keep_engine: engines go on, and wait for the next server."""
+        ending = [self._end(each, keep_engine) for each in self.open.values()]
+        self.open.clear()
+        await asyncio.gather(*ending, *self._ending)
+
+    def archive(self, name: str) -> None:
+        """Ends a run for good, in a while: the next server does not open it by itself."""
+        self._ending.add(task := asyncio.create_task(self._archive(self.open.pop(name))))
+        task.add_done_callback(self._ending.discard)
+
+    async def _archive(self, supervisor: Supervisor) -> None:
+        supervisor.dismiss()
+        await self._end(supervisor)
+        with suppress(OSError):
+            (supervisor.folder / ENDED).touch()
+        self._closing.pop(supervisor.name).close()
+
+    def close(self) -> None:
+        """Gives all folders up, once nobody asks any more."""
+        for each in self._closing.values():
+            each.close()
+        self._closing.clear()
+        self._writer.shutdown()
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    aside = path.with_suffix(".json.tmp")
+    with suppress(OSError):  # the disk may be full
+        aside.write_text(json.dumps(content))
+        aside.replace(path)
+
+
+@contextmanager
+def held(folder: Path, where: str) -> Iterator[None]:
+    """Two servers never have one folder."""
+    with open(folder / LOCK, "a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise FolderError(f'"{folder}" is served already, by {lock.read().strip()}. Stop that server first.') from None
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} at {where}")
+        lock.flush()
+        yield

@@ -1,0 +1,165 @@
+"""Runs that people begin and end: what a request may name, and a server of several."""
+
+import json
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from steppe.api import NewRun
+from steppe.server.admission import check_paths, table_of
+from steppe.server.problems import Wrong
+from tests.errors.scenario import RUN
+from tests.server.asking import TOKENS, Client, bearer, documented, problem
+
+
+@pytest.mark.parametrize(
+    ("table", "good"),
+    [
+        ({"grid": {"file": "mask.zarr"}}, True),
+        ({"grid": {"file": "in/mask.zarr"}}, True),
+        ({"grid": {"file": "/etc/passwd"}}, False),
+        ({"grid": {"file": "../secret"}}, False),
+        ({"grid": {"file": "in/../../secret"}}, False),
+        ({"grid": {"points": "~/places.csv"}}, False),
+        ({"grid": {"points": "https://example.org/places.csv"}}, True),  # a name below the folder, where there is nothing
+        ({"grid": {"file": "link"}}, False),
+        ({"grid": {"file": "link/passwd"}}, False),
+        ({"forcing": {"store": "device"}}, False),
+        ({"parameters": {"capacity": {"store": "/etc/hostname", "variable": "x"}}}, False),
+        ({"initial": {"state": "../run"}}, False),
+        ({"event": [{"region": {"file": "/dev/zero"}}]}, False),
+        ({"output": {"path": "/anywhere", "variables": ["water"]}}, True),  # where it writes is not the request's to say
+        ({"output": {"path": "x", "series": [{"name": "../../x"}]}}, False),
+        ({"model": "pasture"}, True),
+        ({"model": "model.py"}, False),
+        ({"model": "in/model.py"}, False),
+        ({"model": "../model"}, False),
+        ({"grid": {"file": "a\0b"}}, False),
+    ],
+)
+def test_a_request_names_only_what_lies_in_the_folders_of_the_server(tmp_path: Path, table: dict[str, Any], good: bool) -> None:
+    base = tmp_path / "runs"
+    (base / "in").mkdir(parents=True)
+    (base / "link").symlink_to("/etc")
+    (base / "device").symlink_to("/dev/zero")
+    (tmp_path / "secret").touch()
+    if good:
+        check_paths(table, base, [base])
+        return
+    with pytest.raises(Wrong) as wrong:
+        check_paths(table, base, [base])
+    assert wrong.value.code == "path-foreign"
+
+
+def test_a_server_without_a_folder_for_runs_makes_none(client: Client) -> None:
+    answer = client.ask("POST", "/runs", json={"name": "new", "run": {"model": "pasture"}})
+    assert problem(answer)["code"] == "runs-closed"
+
+
+def test_models_are_listed_and_declared(client: Client) -> None:
+    listed = {each["model"]: each for each in client.ask("GET", "/models").json()["models"]}
+    assert listed["pasture"]["problem"] is None
+    found = client.ask("GET", "/models/pasture").json()
+    assert found["version"] == listed["pasture"]["version"]
+    assert {each["role"] for each in found["variables"]} >= {"state", "forcing", "parameter"}
+    assert problem(client.ask("GET", "/models/pastur"))["nearest"] == "pasture"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"toml": "x = ["},
+        {"toml": "x = " + 90_000 * "["},
+        {"toml": "x = " + 5_000 * "9"},
+        {"toml": "a" + 20 * ".a" + " = 1"},
+        {"run": {"model": None}},
+        {"run": {"a": [[[None]]]}},
+    ],
+)
+def test_what_no_run_file_can_hold_is_refused(said: dict[str, Any]) -> None:
+    with pytest.raises(Wrong) as wrong:
+        table_of(NewRun(name="a", **said))
+    assert wrong.value.code == "bad-field"
+
+
+def test_a_text_that_is_too_long_for_a_name_is_no_path(tmp_path: Path) -> None:
+    check_paths({"title": 5_000 * "a"}, tmp_path, [tmp_path])
+
+
+@contextmanager
+def serving(scenario: Path, tmp_path: Path) -> Iterator[httpx.Client]:
+    """A server of the runs of a folder. The data lie in another one, which requests may name."""
+    tokens = tmp_path / "tokens"
+    tokens.write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))
+    command = [sys.executable, "-m", "steppe", "serve", "--runs", str(tmp_path / "runs"), "--data", str(scenario.parent)]
+    command += ["--launchers", "nice=nice -n 5", "--bind", "127.0.0.1:0", "--token-file", str(tokens)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            with httpx.Client(base_url=f"{address}api/v1", headers=bearer("admin") | {"Prefer": "wait=5"}, timeout=60.0) as client:
+                yield client
+            process.terminate()
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+
+
+def begun(client: httpx.Client, **content: Any) -> httpx.Response:
+    answer = client.post("/runs", json=content)
+    documented("POST", str(answer.request.url), answer)
+    return answer
+
+
+def stepped(client: httpx.Client, run: str, steps: int) -> dict[str, Any]:
+    for _ in range(1200):  # the kernel may have to be compiled
+        answer = client.post(f"/runs/{run}/step", json={"steps": steps}, headers={"Idempotency-Key": f"k{steps}"})
+        assert answer.status_code in (200, 202) or answer.json()["code"] == "engine-recovering", answer.text
+        if answer.status_code == 200:
+            found: dict[str, Any] = answer.json()
+            return found
+        time.sleep(0.1)
+    raise AssertionError(answer.text)
+
+
+def test_people_begin_runs_and_end_them(scenario: Path, tmp_path: Path) -> None:
+    code, folder = scenario.read_text(), tmp_path / "runs"
+    assert "bucket.py" in code
+    pasture = RUN.replace('"mask.zarr"', f'"{scenario.parent}/mask.zarr"').replace('"weather.zarr"', f'"{scenario.parent}/weather.zarr"')
+    with serving(scenario, tmp_path) as client:
+        assert begun(client, name="a", toml=code).json()["code"] == "path-foreign"
+        for name, launcher in (("a", ""), ("b", "nice")):
+            said = {"toml": pasture} if name == "a" else {"run": json.loads(json.dumps(tomllib.loads(pasture), default=str))}
+            answer = begun(client, name=name, launcher=launcher, **said)
+            assert answer.status_code == 201, answer.text
+            assert answer.headers["location"] == f"/api/v1/runs/{name}"
+        assert begun(client, name="a", toml=pasture).json()["code"] == "name-taken"
+        assert begun(client, name="c", toml=pasture, launcher="rm").json()["allowed"] == ["nice"]
+        assert begun(client, name="c", toml=pasture.replace("1990-06-05", "2090-06-05")).json()["code"] == "bad-run"
+        assert begun(client, name="c", toml=pasture.replace("grid", "gird")).json()["code"] == "bad-run"
+        assert begun(client, name="c").json()["code"] == "bad-field"
+        assert begun(client, name="../c", toml=pasture).json()["code"] == "bad-field"
+        assert sorted(path.name for path in folder.iterdir() if path.name != "server.lock") == ["a", "b"]
+        assert [each["run"] for each in client.get("/runs").json()["runs"]] == ["a", "b"]
+        assert (stepped(client, "a", 3)["target"], stepped(client, "b", 5)["target"]) == (3, 5)
+        with client.stream("GET", "/runs/a/events-stream") as news:
+            assert client.delete("/runs/a?keep=data").json()["state"] == "archived"
+            assert "event: info" in news.read().decode(), "it ends with the run"
+        assert client.get("/runs/a").status_code == 404
+        assert client.get("/runs/b").json()["scenarios"][0]["step"] == 5
+        again = [sys.executable, "-m", "steppe", "serve", "--runs", str(folder)]
+        other = subprocess.run(again, capture_output=True, text=True, check=False)
+        assert (other.returncode, "is served already" in other.stderr) == (2, True), other.stderr
+    assert json.loads((folder / "a" / "status.json").read_text())["scenarios"][0]["step"] == 3
+    with serving(scenario, tmp_path) as client:
+        assert [each["run"] for each in client.get("/runs").json()["runs"]] == ["b"]
+        assert begun(client, name="a", toml=pasture).json()["code"] == "name-taken", "what it wrote is there"
+        assert stepped(client, "b", 1)["target"] == 6
