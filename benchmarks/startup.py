@@ -15,7 +15,7 @@ def figures(quick: bool) -> list[Figure]:
     """Help alone; the imports that a run is held to; a run of one day, with its results and its checkpoint."""
     first_day = [STEPPE, "run", str(run_file(2)), "--fresh", "--quiet", "--until", f"{FIRST_YEAR}-01-01"]
     drawn = FOLDER / "run-drawn"
-    output([STEPPE, "run", str(run_file(2)), "--output", str(drawn), "--quiet"])
+    output([STEPPE, "run", str(run_file(2)), "--output", str(drawn), "--fresh", "--quiet"])
     commands = {"steppe --help": [STEPPE, "--help"], IMPORTS: [sys.executable, "-c", IMPORTS], "steppe run, first day": first_day}
     commands["steppe plot, six maps"] = [STEPPE, "plot", str(drawn)]
     rounds = QUICK_ROUNDS if quick else ROUNDS
