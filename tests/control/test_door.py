@@ -145,7 +145,8 @@ def is_closed(line: socket.socket | Sealed) -> bool:
         return True
 
 
-def test_an_engine_that_has_read_the_door_is_heard(house):
+def engine_of(house: House) -> tuple[Line, list[Any]]:
+    """An engine that was let in and has loaded the run; and what it is told from then on, too."""
     said: list[Any] = []
     line = Line(house.folder, 1, 1, said.append, lambda: None)
     threading.Thread(target=line.listen, daemon=True).start()
@@ -153,6 +154,11 @@ def test_an_engine_that_has_read_the_door_is_heard(house):
     line.say(Described(), json.dumps(FACTS).encode())
     until(lambda: any(isinstance(each, Load) for each in said))
     line.say(Ready(1, Position(0, 0)))
+    return line, said
+
+
+def test_an_engine_that_has_read_the_door_is_heard(house):
+    line, said = engine_of(house)
     answers: list[Any] = []
     until(lambda: house.ask(lambda: house.supervisor.life.state) == "up")
     house.ask(lambda: house.supervisor.ask("main", {"name": "green"}, answers.append))
@@ -306,13 +312,7 @@ def test_an_engine_tells_nothing_to_who_shows_another_certificate(tmp_path):
 
 
 def test_threads_that_speak_at_once_do_not_disturb_each_other(house):
-    said: list[Any] = []
-    line = Line(house.folder, 1, 1, said.append, lambda: None)
-    threading.Thread(target=line.listen, daemon=True).start()
-    until(lambda: line.alone_since is None)  # before, what is said is lost; an engine says it once more
-    line.say(Described(), json.dumps(FACTS).encode())
-    until(lambda: any(isinstance(each, Load) for each in said))
-    line.say(Ready(1, Position(0, 0)))
+    line, said = engine_of(house)
     until(lambda: house.ask(lambda: house.supervisor.life.state) == "up")
     answers: dict[int, bytes] = {}
 

@@ -158,15 +158,12 @@ def _named(texts: list[str]) -> dict[str, str]:
 
 def _prepared(run_file: Path, changes: dict[str, str]) -> Path:
     """The run folder, with the run file in it as the engine will read it."""
-    from steppe.control.launch import RUN_FILE
+    from steppe.control.launch import put_run_file
     from steppe.engine.run_file import read_run_file
 
     run = read_run_file(run_file, changes)
     folder = Path(run.output.path).absolute()
     if folder.exists() and not folder.is_dir():
         raise Mistake(f'"{folder}" is a file, expected a folder. Choose another folder for the output.')
-    folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f"{RUN_FILE}.tmp"
-    aside.write_text(run.as_toml())
-    aside.replace(folder / RUN_FILE)
+    put_run_file(folder, run.as_toml())
     return folder

@@ -16,6 +16,14 @@ LOG, RUN_FILE = "engine.log", "engine.toml"  # in the run folder: what it says, 
 LINES = 20  # of the log that are told when an engine has ended
 
 
+def put_run_file(folder: Path, text: str) -> None:
+    """Makes a run folder, with the run in it as its engines are to read it: the text of a run file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    aside = folder / f"{RUN_FILE}.tmp"
+    aside.write_text(text)
+    aside.replace(folder / RUN_FILE)
+
+
 class Started:
     """An engine that was started here, with all that it started."""
 

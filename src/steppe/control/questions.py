@@ -77,7 +77,7 @@ class Questions:
         key, rests, position = _key(branch, request), self._desk.rests(branch), self._desk.position(branch)
         kept = self._kept.get(key)
         fresh = kept is not None and (rests or self._now() - kept.at < FRESH) and position == kept.position
-        if kept and (fresh or self._is_past(branch, request, kept.position)):
+        if kept and (fresh or _is_past(request, kept.position, position)):
             self._kept.move_to_end(key)
             tell(kept.answer)
             return
@@ -89,11 +89,6 @@ class Questions:
             return
         self._waiting[key] = _Question(branch, request, key, [tell])
         self.ask_on()
-
-    def _is_past(self, branch: int, request: dict[str, Any], of: Position) -> bool:
-        """Whether an answer is of a step that is over, before anything else happened at it: it stays right."""
-        at = self._desk.position(branch)
-        return at is not None and (of.step, of.seq) == (request.get("step"), 0) and of.step < at.step
 
     def ask_on(self) -> None:
         """Puts before the engine what waits."""
@@ -154,6 +149,11 @@ class Questions:
         self._waiting.clear()
         for question in questions:
             question.answer(why)
+
+
+def _is_past(request: dict[str, Any], of: Position, at: Position | None) -> bool:
+    """Whether an answer is of a step that is over, before anything else happened at it: it stays right. at: where the branch stands."""
+    return at is not None and (of.step, of.seq) == (request.get("step"), 0) and of.step < at.step
 
 
 def _key(branch: int, request: dict[str, Any]) -> Key:

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from steppe.control.launch import RUN_FILE
+from steppe.control.launch import put_run_file
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import read_run_file
 from steppe.errors import Exit, Mistake
@@ -25,10 +25,7 @@ def admit(run_file: Path, folder: Path) -> None:
     reader = Plan.of(run).reader()
     if reader:
         reader.close()
-    folder.mkdir(exist_ok=True)
-    aside = folder / f"{RUN_FILE}.tmp"
-    aside.write_text(run.as_toml())
-    aside.replace(folder / RUN_FILE)
+    put_run_file(folder, run.as_toml())
 
 
 if __name__ == "__main__":

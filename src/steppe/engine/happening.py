@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from steppe.control.expression import ExpressionError, parse
 from steppe.control.wire import Fired
 from steppe.engine.branch import Branch
 from steppe.engine.looks import image_of
 from steppe.engine.plan import Plan
-from steppe.engine.rules import CalendarEvent, Trigger
-from steppe.errors import Mistake, SteppeError
+from steppe.engine.rules import MOST, CalendarEvent, Trigger
+from steppe.errors import Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
 
 IMAGES = "images"  # in the run folder
 
@@ -33,6 +34,37 @@ class Happening:
         self._folder, self._plan, self._change = folder, plan, change
         self._fired: list[Fired] = []
         self._unheeded: dict[tuple[int, int, str], Fired] = {}  # by branch, step and source
+
+    def order(self, on: Branch, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Adds an event or a trigger, or removes one; gives its number. The arguments are those of `Stage.apply`.
+
+        Raises
+        ------
+        Mistake
+            It cannot be; nothing has changed.
+        """
+        if kind == "remove":
+            if not on.rules.has(arguments["rule"]):
+                raise RequestError(f"There is no event or trigger {arguments['rule']} any more.")
+            on.rules = on.rules.without(arguments["rule"])
+            return {"rule": arguments["rule"]}
+        if len(on.rules.events) + len(on.rules.triggers) >= MOST:
+            raise RequestError(f"A scenario has {MOST} events and triggers at most. Remove one.")
+        if kind == "trigger":
+            self._check_image(arguments)
+            trigger = Trigger(**{name: arguments[name] for name in ("id", "expression", "action", "text", "variable")})
+            try:
+                parse(trigger.expression, self._plan.model.variables)
+            except ExpressionError as error:
+                raise RequestError(str(error)) from None
+            on.rules = on.rules.with_trigger(trigger)
+            return {"rule": trigger.id}
+        event = CalendarEvent(arguments["id"], arguments["change"], arguments.get("step"), arguments.get("yearly") or "")
+        self._change(event.change)
+        if event.step is not None and event.step < on.position.step:
+            raise NotComputedError(f"Step {event.step} was over; the run had got to step {on.position.step}.")
+        on.rules = on.rules.with_event(event)
+        return {"rule": event.id}
 
     def taken(self) -> list[Fired]:
         """What was done since this was asked last."""
@@ -99,6 +131,15 @@ class Happening:
                 self._fire(on, trigger)
             if holds != trigger.was:
                 on.rules = on.rules.with_trigger(replace(trigger, was=holds))
+
+    def _check_image(self, arguments: Mapping[str, Any]) -> None:
+        if arguments["action"] != "image":
+            return
+        if arguments["variable"] not in self._plan.model.variables:
+            known = self._plan.model.variables
+            raise UnknownNameError(f'There is no variable "{arguments["variable"]}".{nearest(arguments["variable"], known)}')
+        if self._plan.grid.active.ndim != 2:
+            raise RequestError("An image is of a raster; these are points.")
 
     def _fire(self, on: Branch, trigger: Trigger) -> None:
         step = on.position.step

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from steppe.control import Leg, Outcome, Position, Saved
-from steppe.control.expression import ExpressionError, parse
+from steppe.control.orders import CHANGES
 from steppe.control.wire import Fired
 from steppe.engine.branch import Branch
 from steppe.engine.branches import Branches
@@ -23,7 +23,6 @@ from steppe.engine.happening import Happening
 from steppe.engine.looks import Answer, Looks
 from steppe.engine.past import Past
 from steppe.engine.plan import Plan
-from steppe.engine.rules import MOST, CalendarEvent, Trigger
 from steppe.engine.uploads import read_cells, read_values
 from steppe.engine.watch import Watch
 from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
@@ -280,45 +279,11 @@ class Stage:
         try:
             if kind == "set":
                 return True, on.change(self._change(arguments))
-            if kind in ("event", "trigger", "remove"):
-                return True, self._rule(on, kind, arguments)
+            if kind in CHANGES:
+                return True, self._happening.order(on, kind, arguments)
         except Mistake as mistake:
             return False, {"code": mistake.code, "text": str(mistake)}
         return True, {}
-
-    def _rule(self, on: Branch, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Adds or removes a rule."""
-        if kind == "remove":
-            if not on.rules.has(arguments["rule"]):
-                raise RequestError(f"There is no event or trigger {arguments['rule']} any more.")
-            on.rules = on.rules.without(arguments["rule"])
-            return {"rule": arguments["rule"]}
-        if len(on.rules.events) + len(on.rules.triggers) >= MOST:
-            raise RequestError(f"A scenario has {MOST} events and triggers at most. Remove one.")
-        if kind == "trigger":
-            self._check_image(arguments)
-            trigger = Trigger(**{name: arguments[name] for name in ("id", "expression", "action", "text", "variable")})
-            try:
-                parse(trigger.expression, self.plan.model.variables)
-            except ExpressionError as error:
-                raise RequestError(str(error)) from None
-            on.rules = on.rules.with_trigger(trigger)
-            return {"rule": trigger.id}
-        event = CalendarEvent(arguments["id"], arguments["change"], arguments.get("step"), arguments.get("yearly") or "")
-        self._change(event.change)
-        if event.step is not None and event.step < on.position.step:
-            raise NotComputedError(f"Step {event.step} was over; the run had got to step {on.position.step}.")
-        on.rules = on.rules.with_event(event)
-        return {"rule": event.id}
-
-    def _check_image(self, arguments: Mapping[str, Any]) -> None:
-        if arguments["action"] != "image":
-            return
-        if arguments["variable"] not in self.plan.model.variables:
-            known = self.plan.model.variables
-            raise UnknownNameError(f'There is no variable "{arguments["variable"]}".{nearest(arguments["variable"], known)}')
-        if self.plan.grid.active.ndim != 2:
-            raise RequestError("An image is of a raster; these are points.")
 
     def fired(self) -> Sequence[Fired]:
         """What events and triggers did since this was asked last, in their order; or had done when what was loaded was saved."""

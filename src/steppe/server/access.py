@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 from steppe.api import ROLES
 from steppe.errors import DamagedError
-from steppe.server.tokens import Token as Token
-from steppe.server.tokens import TokenFile, digest_of
-from steppe.server.tokens import new_token as new_token
+from steppe.server.tokens import Token, TokenFile, digest_of
 
 LOG = logging.getLogger("steppe.server")
 

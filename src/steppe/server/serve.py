@@ -14,13 +14,13 @@ import uvloop
 
 from steppe.api import ROLES
 from steppe.errors import Mistake
-from steppe.server.access import Access, Token, new_token
+from steppe.server.access import Access
 from steppe.server.application import Server, application
 from steppe.server.doors.host import LOCAL
 from steppe.server.limits import Limits
 from steppe.server.protocol import Protocol
 from steppe.server.runs import DRAIN, Runs, held
-from steppe.server.tokens import TokenFile
+from steppe.server.tokens import Token, TokenFile, new_token
 
 IDLE = 75  # [s] that a connection may rest between two requests
 
