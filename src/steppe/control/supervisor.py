@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -279,9 +280,9 @@ class Supervisor:
         return answer
 
     def info(self) -> dict[str, Any]:
-        """How things stand, from memory."""
-        scenarios = self.scenarios()
-        states = [each["state"] for each in scenarios]
+        """How things stand, from memory; of the scenarios that rewinds have left the newest: a calibration leaves thousands."""
+        left, open_ = ([self._scenario(branch) for branch in some.values()] for some in (self.dispatch.left, self.dispatch.open))
+        states = [each["state"] for each in open_]
         state = self.life.state
         if state == "up":
             rest = "finished" if set(states) == {"finished"} else "ready"
@@ -295,7 +296,7 @@ class Supervisor:
             "engine": {"epoch": self.life.epoch, "pid": hello.pid, "host": hello.host, "ranks": hello.ranks} if hello else None,
             "deaths": self.life.deaths,
             "steps": self.facts["steps"] if self.facts else None,
-            "scenarios": scenarios,
+            "scenarios": left + open_,
         }
 
     def scenarios(self) -> list[dict[str, Any]]:
@@ -308,8 +309,9 @@ class Supervisor:
         return self._scenario(found) if found else None
 
     def _named(self, name: str) -> Branch | None:
-        """The newest are looked at first: after rewinds that is where names stand."""
-        return next((branch for branch in reversed(self.dispatch.branches.values()) if branch.name == name), None)
+        """After rewinds names stand on what can go on."""
+        every = (self.dispatch.open, self.dispatch.branches)
+        return next((branch for some in every for branch in some.values() if branch.name == name), None)
 
     def _scenario(self, branch: Branch) -> dict[str, Any]:
         """Where a branch stands; the same object as long as nothing has changed."""
@@ -400,20 +402,26 @@ class Supervisor:
 
     async def happenings(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
         """What people are told, from a number on, as it comes, until the run ends; number 0: something of `info` has changed."""
-        changed = asyncio.Event()
-        self._listening.append(changed.set)
-        try:
-            while not self._over:
+        async with aclosing(self.changes()) as changes:
+            async for _ in changes:
                 for number, what in self.journal.emissions(after):
                     after = number
                     yield number, what
                 yield 0, self.info()
+
+    async def changes(self) -> AsyncGenerator[None, None]:
+        """Once now, and whenever something of `info` may have changed, until the run ends."""
+        changed = asyncio.Event()
+        self._listening.append(changed.set)
+        try:
+            while not self._over:
+                yield
                 await changed.wait()
                 changed.clear()
         finally:
             self._listening.remove(changed.set)
 
     def _emit(self, branch: int, kind: str, text: str, step: int | None = None) -> None:
-        at = max((each.shown_step for each in self.dispatch.branches.values()), default=0) if step is None else step
+        at = max((each.shown_step for each in self.dispatch.open.values()), default=0) if step is None else step
         self.journal.emit(branch, at, f"engine:{self.life.epoch}:{kind}:{self._clock.wall():.3f}", kind, text)
         self.changed()
