@@ -90,3 +90,9 @@ def test_a_file_without_fits_says_how_to_make_one(call, tmp_path):
 def test_points_are_made_as_the_tests_believe():
     points = points_of(lambda p: 40 * p, noise=0.0, outliers=0.0)
     np.testing.assert_allclose(points.t, 40e-6 * points.p)
+
+
+def test_one_rank_is_told_how_to_start_two(call):
+    code, said, wrong = call("measure", "messages")
+    assert (code, said) == (Exit.MISTAKE, "")
+    assert "Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages." in wrong

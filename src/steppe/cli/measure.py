@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from steppe.cli.commands import COMMANDS
-from steppe.errors import Mistake
+from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
     from steppe.measure import Fit
 
 measure = App(name="measure", help=COMMANDS["measure"], help_format="plaintext")
+SECOND = 1.0  # [s] that the other ranks give rank 0 to say what is wrong
 
 
 @measure.command
@@ -138,3 +139,72 @@ def predict(file: Path, /, *, ranks: float, bytes: float = 0.0) -> None:
     if not said:
         raise Mistake(" ".join(mistakes))
     sys.stdout.write(said + "".join(f"{mistake}\n" for mistake in mistakes))
+
+
+@measure.command
+def messages(
+    *,
+    quick: bool = False,
+    threads: Literal["single", "multiple"] = "single",
+    oversubscribe: bool = False,
+    json: Path | None = None,
+) -> Exit:
+    """Measure messages between ranks: point to point and collective, with the machine's clock, and fit them.
+
+    Each series goes on until the median is known to 2 %, or its time is over: then its interval stands in ().
+
+    Each of these after mpiexec -n 2, or as many ranks as there are cores:
+
+    Examples:
+
+        steppe measure messages --quick
+        steppe measure messages --json machine.json
+
+    Parameters
+    ----------
+    quick
+        Few sizes, 2 ranks and all: under a minute.
+    threads
+        The level that MPI is asked for: single, or multiple, which costs time in every call.
+    oversubscribe
+        Measure although there are more ranks than cores.
+    json
+        Writes all samples, the machine and the fits to this file.
+    """
+    import time
+
+    from steppe.comm import find_launch, keep_stops, kept_stops, prepare_rank
+
+    launch = find_launch()
+    if launch is None:
+        raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
+    prepare_rank(launch)
+    from steppe.cli.making import Bar
+    from steppe.comm.raw import open_raw
+    from steppe.measure import laws_of, lines_of, measure_messages, measured_text, weaknesses_text, write_document
+
+    raw = None
+    try:
+        raw = open_raw(launch, threads)
+        keep_stops()
+        with Bar("messages", quiet=raw.rank > 0) as tell:
+            document, fits = measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()))
+        if raw.rank == 0:
+            if json is not None:
+                write_document(document, json)
+            laws = "".join(f"\n{laws_of(one)}" for one in fits if one.pieces[0].t0 is not None)
+            sys.stdout.write(f"{measured_text(document)}\n{lines_of(fits)}{laws}{weaknesses_text(document.weaknesses)}")
+        raw.barrier()
+        raw.close()
+    except Mistake as mistake:  # of all alike; rank 0 says it
+        if raw is not None:
+            raw.close()
+        if launch.rank == 0:
+            raise
+        time.sleep(SECOND)  # some launchers end all when the first has ended
+        return mistake.exit_code
+    except BaseException as error:
+        if raw is not None:
+            raw.abort(f"{type(error).__name__}: {error}")
+        raise
+    return Exit.STOPPED if not document.complete else Exit.DONE

@@ -3,6 +3,8 @@
     points      medians and their errors         line      t0 + n / r_inf, in pieces         table     times out of CSV
     family      laws in p, all fitted at once    law       the one that the points support   operation all of it, for one operation
     prediction  beyond what was measured         weakness  what is slower than it need be    formula   published laws
+    sample      when blocks are enough, modes    clock     its step, its cost, who was away  loops     what is timed, compiled
+    messages    series of times, between ranks   session   all of them, with the machine     tables    as a terminal shows them
     rehearsal   known laws, found again          document  the JSON and its schema           text      what a terminal shows
 
 It knows no models and no files of runs. Parts are imported when they are used.
@@ -22,6 +24,8 @@ _HOME = {
     "fit_again": "document",
     "laws_of": "text",
     "lines_of": "text",
+    "measure_messages": "session",
+    "measured_text": "tables",
     "medians": "points",
     "of_fit": "weakness",
     "predict": "prediction",
@@ -56,7 +60,9 @@ if TYPE_CHECKING:
     from steppe.measure.prediction import Prediction as Prediction
     from steppe.measure.prediction import predict as predict
     from steppe.measure.rehearsal import rehearse as rehearse
+    from steppe.measure.session import measure_messages as measure_messages
     from steppe.measure.table import read_table as read_table
+    from steppe.measure.tables import measured_text as measured_text
     from steppe.measure.text import laws_of as laws_of
     from steppe.measure.text import lines_of as lines_of
     from steppe.measure.text import prediction_text as prediction_text

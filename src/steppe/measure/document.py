@@ -1,6 +1,6 @@
 """What is measured and fitted, as a file: JSON of schema "steppe.measure/1", whole or absent.
 
-`measure.schema.json` beside this file is the published schema. All times are in seconds, sizes in bytes, rates in bytes a second.
+`docs/measure.schema.json` is the published schema. All times are in seconds, sizes in bytes, rates in bytes a second.
 A reader refuses a newer version; older ones will be converted here.
 """
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from steppe.measure.document import Weakness
 from steppe.measure.law import Law
 from steppe.measure.operation import Fit, Piece, aggregate, plain
 from steppe.measure.prediction import Prediction
@@ -127,7 +128,7 @@ def rehearsals_text(found: Sequence[Rehearsal]) -> str:
     return columns(rows, left=3)
 
 
-def weaknesses_text(findings: Sequence[Finding]) -> str:
+def weaknesses_text(findings: Sequence[Finding | Weakness]) -> str:
     """The list, greatest first."""
     if not findings:
         return ""

@@ -1,0 +1,174 @@
+"""MPI's own functions by address: for loops that are timed, where an interpreter must not stand between two messages.
+
+    functions ──dlsym──> addresses (int64 array) ──> compiled loop: call(address, (handle, pointer, ...)) -> return code
+
+The library is the one that mpi4py has loaded, never another of the same name. Handles are 32-bit numbers or pointers, by library; all are
+passed as 64 bits, which registers and stack slots of x86-64 and AArch64 Linux take alike. Importing this imports Numba.
+"""
+
+# Numba declares types for some of its functions only.
+# mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg, var-annotated, unreachable"
+
+import ctypes
+import mmap
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from steppe.comm.launch import Launch, check_pair, check_size, find_library
+from steppe.errors import Failure, Mistake
+
+FUNCTIONS = (
+    "Wtime", "Barrier", "Send", "Recv", "Isend", "Irecv", "Waitall", "Bcast", "Scatter", "Gather", "Allgather", "Alltoall", "Reduce",
+    "Allreduce", "Reduce_scatter_block", "Scan",
+)  # fmt: skip
+ADDRESS = {name: number for number, name in enumerate(FUNCTIONS)}
+PAGE = 4096
+HUGE = 2 << 20
+Threads = Literal["single", "multiple"]
+
+
+@intrinsic
+def call(context: Any, address: Any, arguments: Any) -> Any:
+    """Calls the function at an address with 64-bit arguments, a tuple; gives its 32-bit result."""
+    if not (isinstance(address, types.Integer) and isinstance(arguments, types.UniTuple) and arguments.dtype == types.int64):
+        return None
+
+    def emit(_context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        long, count = ir.IntType(64), signature.args[1].count
+        kind = ir.FunctionType(ir.IntType(32), [long] * count)
+        function = builder.inttoptr(values[0], kind.as_pointer())
+        return builder.call(function, [builder.extract_value(values[1], i) for i in range(count)])
+
+    return types.int32(address, arguments), emit
+
+
+@intrinsic
+def seconds(context: Any, address: Any) -> Any:
+    """Calls the function without arguments at an address that gives a double: MPI_Wtime."""
+    if not isinstance(address, types.Integer):
+        return None
+
+    def emit(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        kind = ir.FunctionType(ir.DoubleType(), [])
+        return builder.call(builder.inttoptr(values[0], kind.as_pointer()), [])
+
+    return types.float64(address), emit
+
+
+class Raw:
+    """A communicator with what compiled loops need of it.
+
+    addresses (functions,) int64, by `ADDRESS`; comm, byte, double, sum: handles; thread_level: what MPI gave, as a word.
+    """
+
+    def __init__(self, comm: Any, mpi: Any, addresses: NDArray[np.int64]) -> None:
+        self._comm, self._mpi, self.addresses = comm, mpi, addresses
+        self.rank, self.size = int(comm.rank), int(comm.size)
+        self.comm, self.byte, self.double, self.sum = (_signed(mpi._handleof(one)) for one in (comm, mpi.BYTE, mpi.DOUBLE, mpi.SUM))
+        self.request_size, self.status_size = mpi._sizeof(mpi.Request), mpi._sizeof(mpi.Status)
+        levels = {mpi.THREAD_SINGLE: "single", mpi.THREAD_FUNNELED: "funneled", mpi.THREAD_SERIALIZED: "serialized"}
+        self.thread_level = levels.get(mpi.Query_thread(), "multiple")
+
+    def first(self, size: int) -> "Raw | None":
+        """The first `size` ranks, for each of them; None for the others. All ranks call it."""
+        part = self._comm.Split(0 if self.rank < size else self._mpi.UNDEFINED, self.rank)
+        return None if part == self._mpi.COMM_NULL else Raw(part, self._mpi, self.addresses)
+
+    def on_host(self) -> int:
+        """How many of the ranks are on the host of this one. All ranks call it."""
+        part = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED)
+        size = int(part.size)
+        part.Free()
+        return size
+
+    def together(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The arrays of all ranks (ranks, ...), on every rank."""
+        found = np.empty((self.size, *times.shape))
+        self._comm.Allgather(np.ascontiguousarray(times), found)
+        return found
+
+    def told(self, value: float) -> float:
+        """A number of rank 0, on every rank."""
+        return float(self._comm.bcast(value, 0))
+
+    def texts(self, text: str) -> list[str]:
+        """A text of every rank, on every rank."""
+        return list(self._comm.allgather(text))
+
+    def barrier(self) -> None:
+        """Waits for all."""
+        self._comm.Barrier()
+
+    def free(self) -> None:
+        """Gives a part of the ranks back."""
+        self._comm.Free()
+
+    def abort(self, text: str) -> None:
+        """Ends all ranks, which would wait for this one for ever."""
+        os.write(2, f"steppe: rank {self.rank}: {text}\n".encode())
+        self._comm.Abort(1)
+
+    def close(self) -> None:
+        """Ends MPI."""
+        self._mpi.Finalize()
+
+
+def open_raw(launch: Launch, threads: Threads = "single") -> Raw:
+    """Joins all ranks, with the thread level asked for, which decides what a message costs.
+
+    Raises
+    ------
+    Mistake
+        There is no MPI library, it is not the launcher's, or it was begun already, with whatever level.
+    Failure
+        Its functions are not found.
+    """
+    library = find_library()
+    check_pair(launch, library)
+    from mpi4py import MPI
+
+    if MPI.Is_initialized():
+        raise Mistake("MPI was begun before, with its own thread level. Measure in processes of their own: `steppe measure messages`.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        MPI.Init_thread(MPI.THREAD_SINGLE if threads == "single" else MPI.THREAD_MULTIPLE)
+    check_size(launch, library, MPI.COMM_WORLD.size)
+    if library.file is None:
+        raise Failure("The system does not tell which MPI library is loaded: its functions cannot be found.")
+    return Raw(MPI.COMM_WORLD.Dup(), MPI, _addresses(str(library.file)))
+
+
+def _addresses(path: str) -> NDArray[np.int64]:
+    held = ctypes.CDLL(path)
+    try:
+        return np.array([ctypes.cast(getattr(held, f"MPI_{name}"), ctypes.c_void_p).value for name in FUNCTIONS], np.int64)
+    except AttributeError as error:
+        raise Failure(f'"{path}" lacks a function of MPI: {error}.') from None
+
+
+def _signed(handle: int) -> np.int64:
+    """The 64 bits of a handle as a compiled loop takes them."""
+    return np.uint64(handle % 2**64).astype(np.int64)
+
+
+def page_buffer(size: int) -> NDArray[np.uint8]:
+    """Bytes on small pages of their own, written once: huge pages, which numpy asks for, carry messages half as fast again."""
+    memory = mmap.mmap(-1, max(size, 1))
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    found = np.frombuffer(memory, np.uint8)
+    found[:] = 1
+    return found
+
+
+def pointers(arrays: Sequence[NDArray[Any]]) -> tuple[int, ...]:
+    """Where arrays begin."""
+    return tuple(int(array.ctypes.data) for array in arrays)

@@ -1,0 +1,200 @@
+"""Messages measured: what is sent, how often, and what becomes of the times.
+
+Every block is timed on each rank by a compiled loop; the time of a collective operation is the longest over the ranks, that of a message
+rank 0's, who sends first. Between blocks, rank 0 decides whether the
+median is known well enough. What a rank was kept from running is looked at before each series, and told.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from steppe.comm.raw import ADDRESS, Raw, page_buffer, pointers
+from steppe.errors import Failure
+from steppe.measure.clock import StepWatch, Ticks, ranks_away, read_ticks
+from steppe.measure.document import Measured, Mode, Statistics, encode
+from steppe.measure.family import Floats
+from steppe.measure.loops import WINDOW, collective, empty, ping_pong, ticks, window
+from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough
+
+TICKS = 100_000
+WARM_UP = 10  # blocks that do not count
+LONG = 100.0  # a block lasts so many times what reading the clock costs
+KIB, MIB = 1 << 10, 1 << 20
+COLLECTIVES = {  # operation: function of MPI
+    "broadcast": "Bcast",
+    "scatter": "Scatter",
+    "gather": "Gather",
+    "allgather": "Allgather",
+    "total exchange": "Alltoall",
+    "reduction": "Reduce",
+    "allreduce": "Allreduce",
+    "reduce-scatter": "Reduce_scatter_block",
+    "scan": "Scan",
+    "barrier": "Barrier",
+}
+Int = np.int64
+
+
+@dataclass(frozen=True)
+class Task:
+    """One series: `bytes` of an operation on p ranks."""
+
+    group: str
+    operation: str
+    variant: str
+    p: int
+    bytes: int
+
+
+def plan(ranks: int, quick: bool) -> list[Task]:
+    """What is measured on so many ranks."""
+    sizes = [0, 8, KIB, 64 * KIB, MIB] if quick else [0, *(1 << i for i in range(25))]
+    tasks = [Task("point-to-point", "point-to-point", variant, 2, n) for variant in ("ping-pong", "acknowledged") for n in sizes]
+    tasks += [Task("point-to-point", "point-to-point", f"{WINDOW} under way", 2, n) for n in sizes if n > 0]
+    some = sorted({2, ranks}) if quick else range(2, ranks + 1)
+    lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
+    for p in some:
+        tasks += [Task("collective", name, "", p, n) for name in COLLECTIVES if name != "barrier" for n in lengths]
+        tasks.append(Task("collective", "barrier", "", p, 0))
+    return tasks
+
+
+class Messages:
+    """The ranks with buffers and a clock whose cost is known. All ranks make one, and call `measure` for the same tasks.
+
+    precision: of the median, at which a series ends; budget [s] of a series, at which it ends all the same.
+    """
+
+    def __init__(self, raw: Raw, precision: float, budget: float, largest: int) -> None:
+        self._raw, self._precision, self._budget = raw, precision, budget
+        self._buffers = [page_buffer(largest) for _ in range(2)]
+        self._pointers = np.array(pointers(self._buffers), Int)
+        self._statuses = np.zeros(WINDOW * raw.status_size, np.uint8)
+        self._held = np.zeros(WINDOW * raw.request_size, np.uint8)
+        self._requests = pointers([self._held])[0] + raw.request_size * np.arange(WINDOW, dtype=Int)
+        self._parts: dict[int, Raw | None] = {raw.size: raw}
+        self._ticks: list[Ticks] = []
+        self._watch = StepWatch(time.time, time.monotonic)
+        self.ticks = self._look()
+        times = np.empty(100)
+        empty(raw.addresses, times, 1_000, self.ticks.cost)
+        self.overhead = float(np.median(times)) - self.ticks.cost  # [s] of the loop itself
+
+    def _look(self) -> Ticks:
+        differences = np.empty(TICKS)
+        ticks(self._raw.addresses, differences)
+        found = read_ticks(differences)
+        self._ticks.append(found)
+        return found
+
+    def warnings(self) -> list[str]:
+        """What was noticed on the way; every rank calls it."""
+        away = self._raw.together(np.array([np.mean([found.away for found in self._ticks])]))[:, 0]
+        steps = self._raw.texts("\n".join(self._watch.words()))
+        return ranks_away(away.tolist()) + [f"Rank {rank}: {text}" for rank, text in enumerate(steps) if text]
+
+    def away(self) -> float:
+        """The share of the time in which this rank was not running."""
+        return float(np.mean([found.away for found in self._ticks]))
+
+    def measure(self, task: Task) -> Measured | None:
+        """One series, on every rank that took part; None on the others.
+
+        Raises
+        ------
+        Failure
+            MPI says that a call failed.
+        """
+        if task.p not in self._parts:
+            self._parts[task.p] = self._raw.first(task.p)
+        part = self._parts[task.p]
+        if part is None:
+            return None
+        self._look()
+        self._watch.look()
+        k = max(1, math.ceil(LONG * self.ticks.cost / max(1e-9, part.told(float(np.median(self._times(task, part, WARM_UP, 1)))))))
+        begin = time.monotonic()
+        end = begin + self._budget
+        times = self._times(task, part, FIRST_LOOK, k)
+        while not (done := part.told(self._is_done(times, end))):
+            # where ranks wait for their cores a block may take whole time slices: no more of them than there is time for
+            room = (end - time.monotonic()) * times.size / (time.monotonic() - begin)
+            blocks = int(part.told(float(np.clip(room, FIRST_LOOK, times.size))))
+            times = np.concatenate([times, self._times(task, part, blocks, k)])
+        return _measured(task, times, k, done < 2.0)
+
+    def _is_done(self, times: Floats, end: float) -> float:
+        """0: go on; 1: the median is known; 2: it is not, and will not be."""
+        if is_enough(times, self._precision):
+            return 1.0
+        return 2.0 if times.size >= MOST_BLOCKS or time.monotonic() > end else 0.0
+
+    def _times(self, task: Task, part: Raw, blocks: int, k: int) -> Floats:
+        times = np.empty(blocks)
+        bad = self._loop(task, part)(times, k)
+        each = part.together(np.append(times, bad))
+        if each[:, -1].any():
+            raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
+        return np.asarray(each[:, :-1].max(axis=0) if task.group == "collective" else each[0, :-1])
+
+    def _loop(self, task: Task, part: Raw) -> Callable[[Floats, int], int]:
+        f, comm, n, cost = self._raw.addresses, Int(part.comm), Int(task.bytes), self.ticks.cost
+        rank, status = Int(part.rank), Int(self._statuses.ctypes.data)
+        if task.group == "collective":
+            function, arguments = COLLECTIVES[task.operation], self._arguments(task, part)
+            return lambda times, k: int(collective(f, f[ADDRESS[function]], arguments, comm, times, k, cost))
+        if task.variant in ("ping-pong", "acknowledged"):
+            back, ways = (n, Int(2)) if task.variant == "ping-pong" else (Int(0), Int(1))
+            return lambda times, k: int(ping_pong(f, comm, part.byte, rank, n, back, self._pointers, status, ways, times, k, cost))
+        return lambda times, k: int(window(f, comm, part.byte, rank, n, self._pointers, self._requests, status, times, k, cost))
+
+    def _arguments(self, task: Task, part: Raw) -> tuple[np.int64, ...]:
+        send, receive = self._pointers
+        n, count, byte, root = Int(task.bytes), Int(task.bytes // 8), part.byte, Int(0)
+        numbers = (send, receive, count, part.double, part.sum)
+        found = {
+            "broadcast": (send, n, byte, root),
+            "scatter": (send, n, byte, receive, n, byte, root),
+            "gather": (send, n, byte, receive, n, byte, root),
+            "allgather": (send, n, byte, receive, n, byte),
+            "total exchange": (send, n, byte, receive, n, byte),
+            "reduction": (*numbers, root),
+            "barrier": (),
+        }.get(task.operation, numbers)
+        return tuple(Int(one) for one in (*found, part.comm))
+
+
+def _measured(task: Task, times: Floats, k: int, converged: bool) -> Measured:
+    found = figures(times)
+    statistics = Statistics(
+        n=found.n,
+        minimum=found.minimum,
+        p10=found.p10,
+        median=found.median,
+        p90=found.p90,
+        p99=found.p99,
+        maximum=found.maximum,
+        half_width=found.half_width,
+    )
+    said = [
+        f"In {share:.0%} of the blocks the time is {at * 1e6:.3g} us instead of {found.modes[0][1] * 1e6:.3g} us."
+        for share, at in found.modes[1:]
+    ]
+    return Measured(
+        group=task.group,
+        operation=task.operation,
+        variant=task.variant,
+        p=task.p,
+        bytes=task.bytes,
+        block=k,
+        samples=encode(times),
+        statistics=statistics,
+        converged=converged,
+        modes=[Mode(share=share, median=at) for share, at in found.modes],
+        outliers=found.outliers,
+        warnings=said,
+    )

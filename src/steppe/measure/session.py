@@ -1,0 +1,130 @@
+"""A whole measurement of messages: who takes part and where, all series, what was noticed, the fits: a `Document` on rank 0."""
+
+import os
+import platform
+import socket
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from steppe.comm.launch import find_library
+from steppe.comm.raw import Raw
+from steppe.errors import Mistake
+from steppe.measure.document import Document, Measured, record_fit, record_weaknesses
+from steppe.measure.messages import Messages, plan
+from steppe.measure.operation import Fit, fit
+from steppe.measure.points import FLOOR, Points
+from steppe.measure.weakness import find_weaknesses, of_fit
+
+PRECISION = 0.02
+BUDGET, QUICK_BUDGET = 2.0, 0.25  # [s] of a series
+CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+
+
+def measure_messages(
+    raw: Raw, quick: bool, oversubscribe: bool, tell: Callable[[float], None], stop: Callable[[], bool]
+) -> tuple[Document, list[Fit]]:
+    """Measures what `plan` has; every rank calls it. tell: gets the share that is done; stop: asked on rank 0 between series.
+
+    Raises
+    ------
+    Mistake
+        There is one rank, or more on a host than it has cores and nobody insists. On every rank.
+    """
+    if raw.size < 2:
+        raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
+    places = raw.texts(f"{socket.gethostname()}:{','.join(map(str, sorted(os.sched_getaffinity(0))))}")
+    warnings = _crowded(places, oversubscribe, find_library().name)
+    tasks = plan(raw.size, quick)
+    largest = max(task.bytes * (task.p if task.group == "collective" else 1) for task in tasks)
+    session = Messages(raw, PRECISION, QUICK_BUDGET if quick else BUDGET, largest)
+    series: list[Measured] = []
+    complete = True
+    for number, task in enumerate(tasks):
+        if raw.told(float(stop())):
+            complete = False
+            break
+        found = session.measure(task)
+        if found is not None:
+            series.append(found)
+        tell((number + 1) / len(tasks))
+    warnings += session.warnings()
+    fits = fit_series(series)
+    clock = {
+        "resolution": session.ticks.resolution,
+        "cost": session.ticks.cost,
+        "gaps_per_second": session.ticks.gaps,
+        "away": session.away(),
+        "loop": session.overhead,
+    }
+    document = Document(
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        complete=complete,
+        machine=_machine(raw, places),
+        clock=clock,
+        warnings=warnings,
+        series=series,
+        fits=[record_fit(one) for one in fits],
+        weaknesses=record_weaknesses(find_weaknesses([of_fit(one) for one in fits if one.pieces[0].t0 is not None])),
+    )
+    return document, fits
+
+
+def fit_series(series: Sequence[Measured]) -> list[Fit]:
+    """The fits of all operations that were measured with two sizes or on three numbers of ranks."""
+    groups: dict[tuple[str, str], list[Measured]] = {}
+    for one in series:
+        groups.setdefault((one.operation, one.variant), []).append(one)
+    found = []
+    for (operation, variant), group in groups.items():
+        ordered = sorted(group, key=lambda one: (one.p, one.bytes))
+        rows = [(one.bytes, one.p, one.statistics.median, one.statistics.half_width / 1.96, one.statistics.n) for one in ordered]
+        n, p, t, error, repeats = np.array(rows, float).T
+        points = Points(n, p, t, np.maximum(error, FLOOR * t), repeats, known=True)
+        if points.sizes.size > 1 or points.ranks.size > 2:
+            name = {"operation": operation, **({"variant": variant} if variant else {})}
+            found.append(fit(points, name, "ack" if variant == "acknowledged" else "oneway"))
+    return found
+
+
+def _crowded(places: list[str], oversubscribe: bool, library: str) -> list[str]:
+    """Warnings about ranks that share cores; an error unless somebody insists."""
+    hosts: dict[str, list[set[str]]] = {}
+    for place in places:
+        host, _, cores = place.partition(":")
+        hosts.setdefault(host, []).append(set(cores.split(",")))
+    for host, each in hosts.items():
+        count = len(set.union(*each))
+        if len(each) > count:
+            text = f"{len(each)} ranks on {count} core{'s' if count > 1 else ''} of {host} would measure the scheduler"
+            if not oversubscribe:
+                wait = "" if library == "Open MPI" else f", and {library} does not yield: an operation may take whole time slices"
+                raise Mistake(f"{text}{wait}. Start as many ranks as there are cores, or give --oversubscribe.")
+            return [f"{text}: no figure says what the machine can do."]
+    return []
+
+
+def _machine(raw: Raw, places: list[str]) -> dict[str, object]:
+    library = find_library()
+    cpu = next(
+        (line.partition(":")[2].strip() for line in _lines(Path("/proc/cpuinfo")) if line.startswith("model name")), platform.machine()
+    )
+    memory = next((int(line.split()[1]) * 1024 for line in _lines(Path("/proc/meminfo")) if line.startswith("MemTotal")), 0)
+    return {
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "memory": memory,
+        "kernel": platform.release(),
+        "clocksource": "".join(_lines(CLOCKSOURCE)),
+        "mpi": {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)},
+        "ranks": places,
+    }
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,47 @@
+"""Measured series as a terminal shows them."""
+
+from collections.abc import Sequence
+
+from steppe.measure.document import Document, Measured
+from steppe.measure.text import MB, US, columns
+
+
+def measured_text(document: Document) -> str:
+    """Machine, clock and warnings, then a table for each operation; an interval in () was not narrow enough in time."""
+    machine, clock = document.machine, document.clock
+    mpi = machine["mpi"]
+    said = "".join(f"WARNING: {text}\n" for text in document.warnings)
+    said += "" if document.complete else "Stopped before the end: what was measured until then.\n"
+    version = mpi["version"].split(":")[-1].strip()
+    said += f"{machine['cpu']}, {machine['cores']} cores; {mpi['name']} {version}, threads {mpi['thread_level']}\n"
+    said += (
+        f"clock: step {clock['resolution'] * 1e9:.0f} ns, a reading {clock['cost'] * 1e9:.0f} ns (taken off); the loop itself "
+        f"{clock['loop'] * 1e9:.1f} ns; this machine was taken away from rank 0 for {clock['away']:.2%} of the time\n"
+    )
+    groups: dict[tuple[str, str, int], list[Measured]] = {}
+    for one in document.series:
+        groups.setdefault((one.operation, one.variant, one.p), []).append(one)
+    for (operation, variant, p), series in groups.items():
+        said += f"\n{operation}{f', {variant}' if variant else ''}, {p} ranks\n" + _table(series)
+        said += "".join(f"{one.bytes} bytes: {text}\n" for one in series for text in one.warnings)
+    return said
+
+
+def _table(series: Sequence[Measured]) -> str:
+    rows = [["bytes", "min us", "median us", "+-", "p99 us", "MB/s", "blocks", "far off"]]
+    for one in series:
+        found = one.statistics
+        width = f"{found.half_width / US:.2g}"
+        rows.append(
+            [
+                str(one.bytes),
+                f"{found.minimum / US:.4g}",
+                f"{found.median / US:.4g}",
+                width if one.converged else f"({width})",
+                f"{found.p99 / US:.4g}",
+                f"{one.bytes / found.median / MB:.4g}" if one.bytes else "-",
+                str(found.n),
+                str(one.outliers),
+            ]
+        )
+    return columns(rows, left=0)

@@ -1,0 +1,73 @@
+"""MPI's functions by address do what mpi4py's do; compiled once, they serve every process and every library."""
+
+from tests.comm.mpis import each_mpi, run_ranks
+
+PAYLOADS = """
+import numpy as np
+from steppe.comm import find_launch
+from steppe.comm.raw import ADDRESS, call, open_raw, page_buffer, pointers
+from numba import njit
+
+@njit
+def send(f, arguments):
+    return call(f, arguments)
+
+raw = open_raw(find_launch())
+I, f = np.int64, raw.addresses
+mine, other = page_buffer(800).view(np.float64), page_buffer(800).view(np.float64)
+status = np.zeros(raw.status_size, np.uint8)
+mine[:] = np.arange(100) + 1000 * raw.rank
+a, b = map(I, pointers([mine, other]))
+comm, tag = I(raw.comm), I(3)
+if raw.rank == 0:
+    assert send(f[ADDRESS["Send"]], (a, I(800), raw.byte, I(1), tag, comm)) == 0
+else:
+    assert send(f[ADDRESS["Recv"]], (b, I(800), raw.byte, I(0), tag, comm, I(status.ctypes.data))) == 0
+    assert (other == np.arange(100)).all()
+assert send(f[ADDRESS["Allreduce"]], (a, b, I(100), raw.double, raw.sum, comm)) == 0
+assert (other == 2 * np.arange(100) + 1000).all()
+assert raw.together(np.array([float(raw.rank)]))[:, 0].tolist() == [0.0, 1.0]
+assert raw.told(7.0 + raw.rank) == 7.0
+assert raw.texts(str(raw.rank)) == ["0", "1"]
+part = raw.first(1)
+assert (part is None) == (raw.rank == 1)
+assert raw.thread_level == "single"
+raw.close()
+print("done")
+"""
+TIMED = """
+import numpy as np
+from steppe.comm import find_launch
+from steppe.comm.raw import open_raw
+raw = open_raw(find_launch(), "multiple")
+from steppe.measure import loops
+assert raw.thread_level == "multiple"
+found = np.empty(100)
+loops.ticks(raw.addresses, found)
+loops.empty(raw.addresses, found, 10, 0.0)
+if raw.rank == 0:
+    print(sum(sum(one.stats.cache_misses.values()) for one in (loops.ticks, loops.empty)))
+raw.close()
+"""
+
+
+@each_mpi
+def test_what_is_sent_by_address_arrives(mpi):
+    done = run_ranks(mpi, 2, "-c", PAYLOADS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["done", "done"]
+
+
+@each_mpi
+def test_a_second_job_compiles_nothing(mpi, tmp_path):
+    first, second = (run_ranks(mpi, 2, "-c", TIMED, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    assert int(first.stdout) > 0
+    assert int(second.stdout) == 0
+
+
+def test_mpi_that_was_begun_before_is_refused():
+    code = "from mpi4py import MPI; from steppe.comm import find_launch; from steppe.comm.raw import open_raw; open_raw(find_launch())"
+    done = run_ranks("installed", 2, "-c", code)
+    assert done.returncode != 0
+    assert "MPI was begun before, with its own thread level." in done.stderr

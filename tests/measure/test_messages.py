@@ -1,0 +1,68 @@
+"""Real ranks send real messages; nothing is said of how fast."""
+
+import json
+import os
+
+import jsonschema
+import numpy as np
+import pytest
+
+from steppe.errors import Mistake
+from steppe.measure import read_document
+from steppe.measure.messages import COLLECTIVES, plan
+from steppe.measure.session import _crowded
+from tests.comm.mpis import ROOT, each_mpi, run_ranks
+
+CORES = len(os.sched_getaffinity(0))
+SCHEMA = json.loads((ROOT / "docs" / "measure.schema.json").read_text())
+two_cores = pytest.mark.skipif(CORES < 2, reason="two ranks need two cores")
+
+
+@two_cores
+@each_mpi
+def test_a_quick_measurement_keeps_all_samples_and_fits_them(mpi, tmp_path):
+    path = tmp_path / "a.json"
+    done = run_ranks(mpi, 2, "-m", "steppe", "measure", "messages", "--quick", "--json", str(path))
+    assert done.returncode == 0, done.stderr
+    jsonschema.validate(json.loads(path.read_text()), SCHEMA)
+    document = read_document(path)
+    assert document.complete
+    assert document.machine["mpi"]["thread_level"] == "single"
+    assert [(one.operation, one.variant, one.p, one.bytes) for one in document.series] == [
+        (task.operation, task.variant, task.p, task.bytes) for task in plan(2, quick=True)
+    ]
+    for one in document.series:
+        times = one.times()
+        assert times.size == one.statistics.n >= 30
+        assert one.statistics.median == pytest.approx(np.median(times), rel=1e-6)
+        assert one.statistics.minimum > 0
+    assert 0 < document.clock["cost"] < 1e-5
+    assert document.clock["loop"] < document.clock["cost"]
+    lines = {tuple(one.name.values()): one.pieces[0].lines[0] for one in document.fits}
+    assert lines["point-to-point", "ping-pong"].r_inf > 1e6
+    assert "point-to-point, ping-pong, 2 ranks" in done.stdout
+    assert done.stdout.count("\n") > 60
+
+
+def test_more_ranks_than_cores_are_refused_with_the_reason():
+    done = run_ranks("installed", CORES + 1, "-m", "steppe", "measure", "messages", "--quick")
+    assert done.returncode == 2
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("steppe: ")]
+    assert f"{CORES + 1} ranks on {CORES} cores" in line
+    assert "would measure the scheduler" in line
+
+
+def test_ranks_that_share_cores_are_counted_by_host():
+    assert _crowded(["a:0,1", "a:0,1", "b:0,1"], False, "MPICH") == []
+    with pytest.raises(Mistake, match="2 ranks on 1 core of a would measure the scheduler, and MPICH does not yield"):
+        _crowded(["a:0", "a:0", "b:1"], False, "MPICH")
+    (warning,) = _crowded(["a:0", "a:0"], True, "Open MPI")
+    assert warning.startswith("2 ranks on 1 core of a would measure the scheduler")
+
+
+def test_the_full_plan_has_all_sizes_all_operations_and_every_number_of_ranks():
+    tasks = plan(5, quick=False)
+    assert {task.operation for task in tasks} == {*COLLECTIVES, "point-to-point"}
+    assert {task.bytes for task in tasks if task.variant == "ping-pong"} == {0, *(1 << i for i in range(25))}
+    assert {task.p for task in tasks if task.operation == "barrier"} == {2, 3, 4, 5}
+    assert len(set(tasks)) == len(tasks)
