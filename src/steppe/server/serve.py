@@ -4,7 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,13 @@ from steppe.server.access import Access
 from steppe.server.application import Server, application
 from steppe.server.doors.host import LOCAL
 from steppe.server.limits import Limits
+from steppe.server.live import SocketProtocol
 from steppe.server.protocol import Protocol
 from steppe.server.runs import DRAIN, Runs, held
 from steppe.server.tokens import Token, TokenFile, new_token
 
+MESSAGE = 4096  # [byte] of what a client may say on a socket
+PING = 30.0  # [s] between two that ask whether a client is there
 IDLE = 75  # [s] that a connection may rest between two requests
 
 
@@ -70,7 +73,11 @@ def configuration(server: Server, **where: Any) -> uvicorn.Config:
     return uvicorn.Config(
         server,
         http=type("LimitedProtocol", (Protocol,), {"limits": server.house.limits}),
-        ws="none",
+        ws=type("LimitedSocket", (SocketProtocol,), {"limits": server.house.limits}),
+        ws_max_size=MESSAGE,
+        ws_per_message_deflate=False,
+        ws_ping_interval=PING,
+        ws_ping_timeout=2 * PING,
         lifespan="off",
         log_config=None,
         access_log=False,  # it would write whole addresses; the server has a log of its own
@@ -93,6 +100,7 @@ def serve_runs(
     engine_bind: str = "",
     plain_engine_link: bool = False,
     read_only: bool = False,
+    many: bool = False,
     hosts: Sequence[str] = (),
     prefix: str = "",
     proxies: Sequence[str] = (),
@@ -123,6 +131,8 @@ def serve_runs(
         Whether the link to it is not sealed.
     read_only
         Whether people may look, and order nothing.
+    many
+        Whether one token may have all the sockets that there may be.
     hosts
         Names of the server beside localhost.
     prefix
@@ -154,6 +164,7 @@ def serve_runs(
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 near = "uds" in where or where["host"] in (*LOCAL, "::1")
                 limits, names = Limits.near() if near else Limits(), (*LOCAL, *hosts)
+                limits = replace(limits, sockets_of_token=limits.sockets) if many else limits
                 server = application({}, tokens.access(), limits, names, prefix, proxies, read_only, served, data)
                 name, link = " and ".join(each.name for each in (folder, runs) if each), (engine_bind, not plain_engine_link)
                 greet = partial(_greeting, name, tokens)
