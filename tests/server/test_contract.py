@@ -48,7 +48,7 @@ def test_a_route_without_a_role_does_not_start() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/api/v1", "/api/v1/runs/", "/api/v1/runs//data/green", "/api/v1/runs/toy/image/green", "/api/v1/runs/a/b/c/d"]
+    "path", ["", "/assets", "/api/v1", "/api/v1/runs/", "/api/v1/runs//data/green", "/api/v1/runs/toy/image/green", "/api/v1/runs/a/b/c/d"]
 )
 def test_what_is_no_address_is_not_found(path: str) -> None:
     with pytest.raises(Wrong):

@@ -37,7 +37,7 @@ from steppe.api import (
     Whoami,
 )
 from steppe.server.query import AFTER, BRANCH, CELLS, DATA, FORMATS, IMAGE, KEEP, SERIES, WHERE
-from steppe.server.routes import checkpoints, data, initialise, making, places, rules, service, state, steering, streams
+from steppe.server.routes import checkpoints, data, initialise, making, pages, places, rules, service, state, steering, streams
 from steppe.server.routes.table import JSON, Route, Table
 
 BASE = "/api/v1"
@@ -119,6 +119,8 @@ TABLE = Table(
         Route("POST", f"{BASE}/login", "-", service.login, "Change a token into a cookie.", (204, 401, 415, 422, 503), None, Login),
         Route("POST", f"{BASE}/logout", "view", service.logout, "End the session.", (204,), None),
         Route("GET", f"{BASE}/openapi.json", "-", service.contract, "This contract.", (200,), JSON),
+        Route("GET", "/", "-", pages.page, "The page.", (200, 304, 503), "text/html"),
+        Route("GET", "/assets/{asset}", "-", pages.asset, "A part of the page.", (200, 304, 404), "*/*", by_bytes=True),
         Route("GET", "/problems/{code}", "-", service.explain, "What a problem is and what to do about it.", (200, 404), "text/html"),
         Route("GET", "/healthz", "-", service.healthz, "The process is up.", (200,), Health),
         Route("GET", "/readyz", "-", service.readyz, "Orders are taken.", (200, 503), Health),
