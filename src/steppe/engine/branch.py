@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from steppe.control import Leg, Position, Saved
-from steppe.control.wire import Fired
+from steppe.control.wire import BEGINNING, Fired
 from steppe.engine.bad_cell import bad_cell
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
@@ -21,8 +21,6 @@ from steppe.engine.rules import Rules
 from steppe.errors import BadCellError
 from steppe.failpoint import reach
 from steppe.io import Records, Spent
-
-BEGINNING = Position(0, 0)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from steppe.control import Leg, Outcome, Position, Saved
 from steppe.control.orders import CHANGES
-from steppe.control.wire import Fired
+from steppe.control.wire import BEGINNING, Fired
 from steppe.engine.branch import Branch
 from steppe.engine.branches import Branches
 from steppe.engine.crew import Crew
@@ -104,8 +104,8 @@ class Stage:
         return self._branches.ring.bytes
 
     # ---- positions ------------------------------------------------------------------------------------------------------------------
-    def load(self, branch: int, path: Sequence[Leg]) -> Position:
-        """Makes a branch stand as near as possible before the end of its path; gives where.
+    def load(self, branch: int, path: Sequence[Leg], begin: Position = BEGINNING) -> Position:
+        """Makes a branch stand as near as possible before the end of its path, not before `begin`; gives where.
 
         One that is in memory stays where it is, if that is not beyond. What there is beyond the end of its path is forgotten. One that was
         lost in a step stands where that began.
@@ -113,13 +113,14 @@ class Stage:
         Raises
         ------
         DamagedError
-            There are checkpoints, and none is whole.
+            There are checkpoints, and none is whole, or none from `begin` on.
         Failure
             It cannot be brought back to where it was.
         """
         before, end = self._branches.live.get(branch), Position(path[-1][1], path[-1][2])
         with self.watch.at(f"loading branch {branch}"):
-            on = self._branches.load(branch, [Leg(*leg) for leg in path], int(PATIENCE / self._pace) if self._pace else 0)
+            patience = int(PATIENCE / self._pace) if self._pace else 0
+            on = self._branches.load(branch, [Leg(*leg) for leg in path], patience, Position(*begin))
             if on is not before:
                 self._past.forget(branch, end)
                 self._happening.again(on)
