@@ -9,18 +9,23 @@ from __future__ import annotations
 import heapq
 import multiprocessing
 import random
+import sqlite3
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from steppe.control import Leg, Outcome, Position, Saved
 from steppe.control.actor import Actor
+from steppe.control.channels import Channel, View
+from steppe.control.compaction import compact
 from steppe.control.journal import Journal
-from steppe.control.orders import CHANGES, Accepted, Branch, Order, Refused, numbered
+from steppe.control.orders import CHANGES, FIRST_BRANCH, FIRST_NAME, Accepted, Branch, Order, Refused, numbered
 from steppe.control.supervisor import Supervisor
-from steppe.control.wire import Beat, Buffer, Fired, FrameReader, Hello, Leave, Message, frame
+from steppe.control.wire import BEGINNING, OPEN_END, Beat, Buffer, Fired, FrameReader, Hello, Leave, Message, frame
 from steppe.errors import NoSpaceError
 
 STEPS = 400
@@ -124,7 +129,7 @@ class ToyStage:
     def describe(self) -> dict[str, Any]:
         return {"steps": STEPS, "model": "toy"}
 
-    def load(self, branch: int, path: Sequence[Leg]) -> Position:
+    def load(self, branch: int, path: Sequence[Leg], begin: Position = BEGINNING) -> Position:
         known = [State()]
         end = Position(path[-1].step, path[-1].seq)
         for kept in (self._ring, self._disk.saved):  # what lies beyond the end is of a past that may change
@@ -136,6 +141,7 @@ class ToyStage:
             kept += [self._states[leg.branch]] if leg.branch in self._states else []
             known += [state for state in kept if state.position <= limit]
         state = self._states[branch] = max(known, key=lambda state: state.position)
+        assert state.position >= begin, "the journal does not know how it goes on from here"
         for leg in path:
             self._tell(self._disk.unheeded.get((leg.branch, state), ()))
         return self.position(branch)
@@ -143,7 +149,7 @@ class ToyStage:
     def position(self, branch: int) -> Position:
         return self._states[branch].position
 
-    def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
+    def advance(self, branches: Sequence[int], until: int, looked: float) -> None:
         piece = self._world.chance.randint(1, 1 if looked else 12)
         for branch in branches:
             for _ in range(min(piece, until - self._states[branch].step)):
@@ -155,6 +161,9 @@ class ToyStage:
                 self._ring.setdefault(branch, []).append(self._states[branch])
             if self._world.chance.random() < 0.05 and not self._disk.full:
                 self.save(branch)
+
+    def kept(self, branch: int) -> int:
+        return min((state.step for state in self._ring.get(branch, [])), default=self._states[branch].step)
 
     def apply(self, branch: int, place: int, kind: str, arguments: dict[str, Any]) -> Outcome:
         state = self._states[branch]
@@ -197,6 +206,12 @@ class ToyStage:
     def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
         state = self._states[branch]
         return {"step": state.step, "seq": state.place}, state.value.to_bytes(8, "little")
+
+    def frames(
+        self, branches: Sequence[int], words: dict[str, Any], bits: int, span: Sequence[Any] | None
+    ) -> tuple[list[Any], Callable[[], Buffer]]:
+        content = b"".join(self._states[branch].value.to_bytes(8, "little") for branch in branches)
+        return [1.0], lambda: content
 
 
 class Pipe:
@@ -341,7 +356,13 @@ class Play:
     """A whole play: clients steer, engines and servers die, the disk fills and is emptied."""
 
     def __init__(
-        self, seed: int, commands: int = 60, clients: int = 5, disasters: int = 6, supervisor: type[Supervisor] = Supervisor
+        self,
+        seed: int,
+        commands: int = 60,
+        clients: int = 5,
+        disasters: int = 6,
+        compactions: int = 0,
+        supervisor: type[Supervisor] = Supervisor,
     ) -> None:
         self.world = World(seed)
         self.disk = Disk()
@@ -354,11 +375,19 @@ class Play:
         self.seen: dict[int, int] = {}
         self._left = [commands // clients] * clients
         self._open: set[tuple[str, str]] = set()  # orders that have no answer yet
+        self.frames: set[tuple[int, Position, int]] = set()  # what was shown: branch, where it stood, value
+        self._shown: dict[int, int] = {}  # by branch: the step of the last frame
+        self._viewers: list[tuple[Channel, Callable[[], None]]] = []
         self.serve()
+        self.world.later(1.0, self._look_elsewhere)
         for number in range(clients):
             self.world.later(1.0 + self.world.chance.random(), lambda number=number: self._steer(number))
         for _ in range(disasters):
             self.world.later(1.0 + (DISASTERS_END - 2) * self.world.chance.random(), self._disaster)
+        self.behind: dict[tuple[str, str], int] = {}  # orders that are in old journals alone
+        self.began = State()  # with which the journal begins
+        for _ in range(compactions):
+            self.world.later(2.0 + (DISASTERS_END - 3) * self.world.chance.random(), self._compact)
 
     # ---- processes ------------------------------------------------------------------------------------------------------------------
     def start(self, epoch: int, ended: Callable[[str, str], None]) -> Engine:
@@ -368,6 +397,9 @@ class Play:
     def serve(self) -> None:
         self.supervisor = self._make("run", Path(), self.journal, self.world, self)
         self.supervisor.start()
+        self._viewers = []
+        for _ in range(2):
+            self._look_at("main")
 
     def _disaster(self) -> None:
         living = [engine for engine in self.engines if engine.alive]
@@ -375,12 +407,7 @@ class Play:
             case "engine" if living:
                 living[-1].kill()
             case "server" if self.supervisor:
-                self.supervisor.life.close(keep=False)
-                self.supervisor = None
-                for engine in living:
-                    if engine.link:
-                        engine.link.cut()
-                self.world.later(0.2 + self.world.chance.random(), self.serve)
+                self._end_server()
             case "link" if living and living[-1].link:
                 living[-1].link.cut()
             case "hang" if living and self.world.chance.random() < 0.3:
@@ -388,6 +415,65 @@ class Play:
             case "disk":
                 self.disk.full = True
                 self.world.later(2.0, lambda: setattr(self.disk, "full", False))
+
+    def _end_server(self) -> None:
+        assert self.supervisor
+        self.supervisor.life.close(keep=False)
+        self.supervisor = None
+        for engine in self.engines:
+            if engine.alive and engine.link:
+                engine.link.cut()
+        self.world.later(0.2 + self.world.chance.random(), self.serve)
+
+    def _compact(self) -> None:
+        """Somebody ends the server and its engine, has the journal begin anew at one of the checkpoints of main, and serves it again."""
+        if self.supervisor:
+            self._end_server()
+        for engine in self.engines:
+            engine.kill()
+        main = self.journal.branch(FIRST_NAME).id
+        begin, legs = self.journal.begin(main), self.journal.path(main)
+        there = [(leg, state) for leg in legs for state in self.disk.saved.get(leg.branch, [])]
+        found = [(leg.branch, state) for leg, state in there if begin <= state.position <= (leg.step, leg.seq)]
+        found += [(FIRST_BRANCH, State())] if begin == BEGINNING else []
+        before = {(each.who, each.key): each.seq for each in self.journal.commands()}
+        self._check_shown()
+        self.frames.clear()
+        on, self.began = self.world.chance.choice(found)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "journal.sqlite"
+            with closing(sqlite3.connect(path)) as file:
+                self.journal._base.backup(file)
+            name = f"{self.began.step}-{self.began.place}" if self.began.position > BEGINNING else ""
+            compact(path, Saved(name, self.began.position, 8), on, self.world.wall())
+            self.journal = Journal.snapshot(path)
+        after = {(each.who, each.key) for each in self.journal.commands()}
+        self.behind |= {key: seq for key, seq in before.items() if key not in after}
+
+    # ---- viewers --------------------------------------------------------------------------------------------------------------------
+    def _look_at(self, *names: str) -> None:
+        """Somebody watches scenarios, and takes a frame when he has time."""
+        supervisor = self.supervisor
+        assert supervisor
+
+        def tell() -> None:
+            for number, position, content in zip(channel.asked.branches, channel.positions, channel.frames, strict=True):
+                assert position.step >= self._shown.get(number, 0), f"branch {number} was shown at {position} after {self._shown[number]}"
+                self._shown[number] = position.step
+                self.frames.add((number, Position(*position), int.from_bytes(content, "little")))
+            self.world.soon(lambda: supervisor.channels.taken(channel), 0.3)
+
+        channel = supervisor.channels.open(View(names, (), 8, None), tell, self.world.chance.choice((0.0, 0.05, 0.5)))
+        self._viewers.append((channel, tell))
+
+    def _look_elsewhere(self) -> None:
+        """One of those who watch goes away, another one looks at a pair."""
+        if self.supervisor:
+            if len(self._viewers) > 2:
+                self.supervisor.channels.close(*self._viewers.pop(2))
+            names = [branch.name for branch in self.journal.branches() if "@" not in branch.name]
+            self._look_at(*sorted({"main", self.world.chance.choice(names)}))
+        self.world.later(1.0, self._look_elsewhere)
 
     # ---- clients --------------------------------------------------------------------------------------------------------------------
     def _steer(self, number: int) -> None:
@@ -398,7 +484,7 @@ class Play:
     def _order(self, who: str, key: str) -> Order:
         chance = self.world.chance
         names = [branch.name for branch in self.journal.branches() if "@" not in branch.name]
-        rare = ["pause", "pause", "checkpoint", "branch", "rewind", "restart", "cancel", "trigger", "trigger", "remove"]
+        rare = ["pause", "pause", "checkpoint", "branch", "rewind", "restart", "cancel", "trigger", "trigger", "remove", "rename", "leave"]
         kind = chance.choice(["step"] * 6 + ["set"] * 8 + rare)
         shown = max(branch.shown_step for branch in self.journal.branches())
         when: str | int = chance.choice(["after", "now", "now", shown + chance.randint(0, 30)])
@@ -418,12 +504,14 @@ class Play:
                 arguments = {"rule": chance.choice(rules).seq if rules else 1}
             case "branch":
                 arguments = {"name": f"{who} {key}", "step": chance.choice([None, chance.randint(0, shown)])}
+            case "rename":
+                arguments = {"name": f"{who} {key}"}
             case "rewind":
                 arguments = {"step": chance.randint(0, shown)}
             case "cancel":
                 waiting = self.journal.waiting("set")
                 arguments = {"seq": chance.choice(waiting).seq if waiting else 1}
-                scenario = self.journal.branch(chance.choice(waiting).branch if waiting else 1).name
+                scenario = self.journal.branch(chance.choice(waiting).branch if waiting else FIRST_NAME).name
         match_ = chance.choice([None, None, self.journal.version(self.journal.branch(scenario).id)])
         return Order(kind, scenario, arguments, key, who, "steer", repr((kind, arguments)).encode(), when, match_, None)
 
@@ -474,9 +562,13 @@ class Play:
             return False  # what is ordered for later than anybody steps may wait
         return all(branch.shown_step >= branch.target for branch in self.journal.branches() if "@" not in branch.name)
 
-    def fold(self, branch: int, step: int) -> tuple[State, set[tuple[int, int, str, str]]]:
-        """The state that the journal says, undisturbed; and what triggers did on the way: branch, step, source, kind."""
-        state, fired = State(), set()
+    def fold(self, branch: int, step: int, place: int = OPEN_END) -> tuple[State, set[tuple[int, int, str, str]]]:
+        """The state that the journal says, undisturbed; and what triggers did on the way: branch, step, source, kind.
+
+        place: of the last action at that step.
+        """
+        begin = self.journal.begin(branch)
+        state, fired = self.began if begin > BEGINNING else State(), set()
 
         def to(end: int) -> None:
             nonlocal state
@@ -484,8 +576,8 @@ class Play:
                 state = state.stepped()
                 fired.update((self.journal.owner(branch, state.step), state.step, *said) for said in state.fires())
 
-        for each in self.journal.placed(branch, Position(-1, -1)):
-            if each.at_step > step:
+        for each in self.journal.placed(branch, begin if begin > BEGINNING else Position(-1, -1)):
+            if (each.at_step, each.place) > (step, place):
                 break
             to(each.at_step)
             done = state.done(each.place, each.kind, numbered(each.kind, each.seq, each.arguments))
@@ -500,10 +592,24 @@ class Play:
         assert self.world.run(lambda: bool(answers), 400), f'scenario "{scenario}" does not answer'
         return answers[0]
 
+    def _check_frames(self) -> None:
+        """What people were shown is what the journal says; who watches sees where things came to rest."""
+        self._check_shown()
+        assert self.supervisor
+        channel = self._viewers[0][0]
+        self.world.run(lambda: channel.positions == (self.supervisor.position(self.supervisor.named("main")),), 10)
+        assert channel.positions == (self.supervisor.position(self.supervisor.named("main")),), "main is not shown where it rests"
+
+    def _check_shown(self) -> None:
+        for branch, position, value in self.frames:
+            state, _ = self.fold(branch, *position)
+            assert (state.position, state.value) == (position, value), f"branch {branch} was shown otherwise than it was at {position}"
+
     def check(self) -> None:
         commands = [*self.journal.commands()]
-        people = [each for each in commands if not each.who.startswith("trigger:")]
-        assert {(each.who, each.key): each.seq for each in people} == {name: each.seq for name, each in self.accepted.items()}
+        people = [each for each in commands if each.who.startswith("client")]
+        behind = {name: seq for name, seq in self.behind.items() if name[0].startswith("client")}
+        assert behind | {(each.who, each.key): each.seq for each in people} == {name: each.seq for name, each in self.accepted.items()}
         assert not self.refused & set(self.accepted), "what was accepted was refused when it was said again"
         assert self.supervisor
         for branch in self.journal.branches():
@@ -512,9 +618,11 @@ class Play:
             self._check_fired(branch, fired)
             assert head["step"] >= branch.shown_step
             assert int.from_bytes(body, "little") == expected.value, f"the state of branch {branch.id} differs from the journal's"
-            for saved in self.disk.saved.get(branch.id, []):
+            begin = self.journal.begin(branch.id)
+            for saved in (each for each in self.disk.saved.get(branch.id, []) if each.position >= begin):
                 state, _ = self.fold(branch.id, saved.step)
                 assert state.place != saved.place or state.value == saved.value, "a checkpoint differs from the journal's"
+        self._check_frames()
         for each in commands:
             if each.kind in CHANGES and each.outcome in ("done", "failed") and each.at_step is not None:
                 assert each.at_step == each.ended_step, f"command {each.seq} was pinned at {each.at_step} and ended at {each.ended_step}"
@@ -534,13 +642,16 @@ class Play:
 
     def _check_fired(self, branch: Branch, expected: set[tuple[int, int, str, str]]) -> None:
         """People were told once what triggers did; each pause is in the journal, at its step."""
-        said = [what for _, what in self.journal.emissions(0) if what["source"].startswith("trigger:") and what["branch"] == branch.id]
+        begin = self.journal.begin(branch.id).step
+        all_ = [what for _, what in self.journal.emissions(0) if what["source"].startswith("trigger:") and what["step"] > begin]
+        said = [what for what in all_ if what["branch"] == branch.id]
         told = {(what["branch"], what["step"], what["source"], what["kind"]) for what in said}
-        own = {each for each in expected if each[0] == branch.id}
+        own = {each for each in expected if each[0] == branch.id and each[1] > begin}
         assert len(told) == len(said)
         assert told <= own, f"branch {branch.id} was said to do {told - own}"
         assert told == own or "@" in branch.name, f"nobody was told that branch {branch.id} did {own - told}"
-        rows = {(each.at_step, each.who) for each in self.journal.commands(branch=branch.id) if each.who.startswith("trigger:")}
+        pausing = [each for each in self.journal.commands(branch=branch.id) if each.who.startswith("trigger:")]
+        rows = {(each.at_step, each.who) for each in pausing if each.at_step is not None and each.at_step > begin}
         pauses = {(step, source) for _, step, source, kind in told if kind == "pause"}
         assert rows == pauses, f"branch {branch.id} has the pauses {rows}, its triggers made {pauses}"
 
@@ -557,6 +668,7 @@ def clean(seed: int) -> str:
     """What is wrong with a seed; nothing, if it is clean."""
     try:
         play(seed)
+        play(seed, compactions=2)
     except Exception as error:
         return f"seed {seed}: {error!r}"
     return ""

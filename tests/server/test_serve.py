@@ -2,12 +2,14 @@
 
 import io
 import json
+import os
 import signal
+import stat
 import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from tests.server.asking import CONTRACT, TOKENS, bearer, documented
 
 RUN = "/runs/out"
 WAIT = {"Prefer": "wait=5"}
+COMPACT = (sys.executable, "-m", "steppe", "compact")
 
 
 @contextmanager
@@ -59,6 +62,38 @@ def test_who_only_looks_is_given_a_token_for_that_and_no_other(scenario: Path) -
             assert process.wait(20) == 0
         finally:
             process.kill()
+
+
+def test_a_browser_is_led_to_the_page_and_no_list_of_processes_has_the_token(scenario: Path) -> None:
+    folder = scenario.parent
+    (folder / "browser").write_text(
+        f'#!/bin/sh\necho "$@" > {folder}/words\ncp "${{1#file://}}" {folder}/lead.tmp\nmv {folder}/lead.tmp {folder}/lead\n'
+    )
+    (folder / "browser").chmod(0o700)
+    command = [sys.executable, "-m", "steppe", "serve", str(scenario), "--bind", "127.0.0.1:0", "--open"]
+    surroundings = os.environ | {"BROWSER": f"{folder}/browser %s"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=surroundings) as process:
+        try:
+            assert process.stdout is not None
+            printed = [line.split() for line in iter(process.stdout.readline, "Ctrl-C keeps the state and ends.\n")]
+            (link,) = [words[1] for words in printed if words[:1] == ["steer"]]
+            wait_for((folder / "lead").exists)
+            assert f'url={link}"' in (folder / "lead").read_text()
+            (name,) = (folder / "words").read_text().split()
+            place = Path(name.removeprefix("file://"))
+            assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+            assert not place.parent.exists()
+        finally:
+            process.kill()
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def ordered(client: httpx.Client, path: str, key: str, content: dict[str, Any]) -> dict[str, Any]:
@@ -105,6 +140,31 @@ def test_a_run_is_steered_ended_and_found_again(scenario: Path) -> None:
         assert values(client, "packed=1").tobytes() == state.tobytes()
         rows = [json.loads(line) for line in client.get(f"{RUN}/log").text.splitlines()]
         assert [row["kind"] for row in rows] == ["step", "set", "step", "rewind"]
+
+
+def test_a_run_whose_journal_was_compacted_is_served_on(scenario: Path) -> None:
+    with served(scenario) as client:
+        ordered(client, "/step", "a", {"steps": 10})
+        ordered(client, "/set", "b", {"variable": "water", "value": 5.0})
+        ordered(client, "/step", "c", {"steps": 10})
+        state = values(client, "packed=1")
+        busy = subprocess.run([*COMPACT, str(scenario.parent / "out")], capture_output=True, text=True, check=False)
+        assert (busy.returncode, "is served already" in busy.stderr) == (2, True)
+    assert subprocess.run([*COMPACT, str(scenario.parent / "out")], check=False).returncode == 0
+    with served(scenario) as client:
+        for key, target in (("a", 10), ("c", 20)):
+            again = client.post(f"{RUN}/step", json={"steps": 10}, headers={"Idempotency-Key": key})
+            documented("POST", str(again.request.url), again)
+            assert (again.headers["idempotent-replayed"], again.json()["target"], again.json()["state"]) == ("true", target, "done")
+        assert ordered(client, "/step", "d", {"steps": 1})["target"] == 21
+        refused = client.post(f"{RUN}/scenarios/main/rewind", json={"step": 19}, headers={"Idempotency-Key": "e"})
+        assert (refused.status_code, refused.json()["code"], refused.json()["allowed"]) == (422, "out-of-range", [20, 21])
+        ordered(client, "/scenarios/main/rewind", "f", {"step": 20})
+        assert values(client, "packed=1").tobytes() == state.tobytes()
+        ordered(client, "/restart", "g", {})
+        assert client.get(RUN).json()["scenarios"][-1]["step"] == 0
+        for path in ("", "/log", "/checkpoints", "/operations/1"):
+            assert client.get(RUN + path).status_code == 200
 
 
 def test_a_checkpoint_that_is_pinned_stays_whatever_follows(scenario: Path) -> None:

@@ -31,6 +31,7 @@ class ScenarioInfo(Struct, kw_only=True):
     version: Annotated[str, Meta(description="Its steering version.")] = ""
     parent: Annotated[int | None, Meta(description="Number of the branch that it was made from.")] = None
     fork_step: Annotated[int, Meta(description="The step at which it was.")] = 0
+    kept: Annotated[int | None, Meta(description="The first step from which on it can be shown again within about a second.")] = None
     problem: Annotated[Any, Meta(description="Why it cannot go on.")] = None
 
 
@@ -155,6 +156,18 @@ class Ordered(Operation, kw_only=True):
     version: Annotated[str, Meta(description="Steering version after it.")] = ""
     target: Annotated[int | None, Meta(description="The step that the scenario now goes to.")] = None
     at_step: Annotated[int | None, Meta(description="The step at which it takes effect; null while the engine has not named one.")] = None
+
+
+class Preview(Struct, kw_only=True):
+    """What a change would do where the scenario stands now. Nothing was changed."""
+
+    variable: str
+    units: str
+    step: Annotated[int, Meta(description="The step of the values before.")]
+    cells: Annotated[int, Meta(description="Cells that it reaches.")]
+    before: Annotated[float | None, Meta(description="Their mean by area; null where there are no values.")]
+    after: float | None
+    outside: Annotated[int, Meta(description="Cells whose values would lie outside of what is allowed: then it would be refused.")]
 
 
 class EventInfo(Struct, kw_only=True):

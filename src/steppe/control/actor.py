@@ -10,10 +10,12 @@ import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from steppe.control.orders import CHANGES, numbered
+from steppe.control.showing import Behind, Showing, at_once
+from steppe.control.stage import Stage
 from steppe.control.wire import (
+    BEGINNING,
     OPEN_END,
     Action,
     Applied,
@@ -24,9 +26,9 @@ from steppe.control.wire import (
     Described,
     Drop,
     Failed,
-    Fired,
     Get,
     Heeded,
+    Hide,
     Kept,
     Leg,
     Load,
@@ -39,7 +41,8 @@ from steppe.control.wire import (
     Ready,
     Refused,
     Same,
-    Saved,
+    Show,
+    Taken,
     Target,
     Withdraw,
     Withdrawn,
@@ -50,54 +53,10 @@ from steppe.failpoint import reach
 KEEP = 10.0  # [s] between durable states of a run that is stepped, at least
 UNHEARD = 1000  # things that rules did and nobody has noted, after which no step is made
 BEHIND = 0.1  # [s] that a branch with a speed may catch up at once
+KEPT_TOLD = 1.0  # [s] between two times that people are told what is kept, at least
+LOOKED = 0.02  # [s] that a piece of steps takes while somebody asks for each
 ANSWERING = 0.05  # [s] of answers at a turn, but for one that takes longer
 REST = 0.5  # [s] with nothing to do after which what has changed is made durable
-
-
-class Stage(Protocol):
-    """What an engine steps: the branches of one run."""
-
-    def describe(self) -> dict[str, Any]:
-        """What the run is, as JSON would have it: declarations, grid, clock, `steps`, parameters."""
-
-    def load(self, branch: int, path: Sequence[Leg]) -> Position:
-        """Makes the branch stand at the best position that is known on its path; it may stand there already.
-
-        States of the branch beyond the end of its path, durable ones too, are forgotten: what led to them may change.
-        """
-
-    def position(self, branch: int) -> Position:
-        """Where a loaded branch stands."""
-
-    def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
-        """Computes a short piece of branches that stand at the same step, at most up to `until`."""
-
-    def fired(self) -> Sequence[Fired]:
-        """What rules did since this was asked last, or had done and nobody had heeded when what was loaded was saved."""
-
-    def unheeded(self) -> Sequence[Fired]:
-        """What rules did that is not heeded; it is saved with the states behind it."""
-
-    def heeded(self, branch: int, step: int, source: str) -> None:
-        """Somebody knows what a rule did."""
-
-    def apply(self, branch: int, place: int, kind: str, arguments: dict[str, Any]) -> Outcome:
-        """Changes the state of a branch, which then stands at (step, place); what cannot be done changes nothing and is an outcome, too."""
-
-    def save(self, branch: int, pin: bool = False) -> Saved:
-        """Makes the state durable; at the same position the same checkpoint. pin: it stays for ever."""
-
-    def dirty(self, branch: int) -> bool:
-        """Whether something has changed since the last durable checkpoint."""
-
-    def has(self, branch: int) -> bool:
-        """Whether a branch is loaded; one that has met a bad cell is not any more."""
-
-    def drop(self, branch: int) -> None:
-        """Forgets a branch; its folder stays."""
-
-    def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
-        """Values or an image, at the last step."""
 
 
 @dataclass
@@ -112,6 +71,7 @@ class _Course:
     held: dict[str, int] = field(default_factory=dict)  # trigger -> step at which it has stopped the branch
     failed: Failed | None = None
     path: list[Leg] = field(default_factory=list)
+    begin: Position = BEGINNING
 
 
 class LateError(Exception):
@@ -129,10 +89,20 @@ class Actor:
         Sends a message, if anybody listens.
     clock
         Seconds that only grow.
+    behind, spent
+        Does what need not keep the stepper; seconds of a processor that it has had. See `Showing`.
     """
 
-    def __init__(self, stage: Stage, tell: Callable[[Message, Buffer], None], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        tell: Callable[[Message, Buffer], None],
+        clock: Callable[[], float],
+        behind: Behind = at_once,
+        spent: Callable[[], float] | None = None,
+    ) -> None:
         self._stage, self._send, self._clock = stage, tell, clock
+        self._showing = Showing(stage, tell, clock, behind, spent)
         self._courses: dict[int, _Course] = {}
         self._outcomes: dict[tuple[int, int], Applied] = {}  # by branch and seq, until they are noted: a server may die, too
         self._gets: deque[Get] = deque()
@@ -140,6 +110,8 @@ class Actor:
         self._stepped = False  # since the last beat: where a branch stands was told by nothing else
         self._looked = -OPEN_END * 1.0
         self._kept_at, self._keeping_took = clock(), 0.0
+        self._kept_told: dict[int, int] = {}  # the first step of each branch that can be shown again soon
+        self._kept_told_at = -OPEN_END * 1.0
 
     def positions(self) -> dict[int, Position]:
         """Where each branch stands."""
@@ -147,6 +119,8 @@ class Actor:
 
     def greet(self) -> None:
         """Says all that a new server, or one that has missed something, must know."""
+        self._showing.clear()
+        self._kept_told = {}
         for outcome in self._outcomes.values():
             self._tell(outcome)
         for fired in self._stage.unheeded():
@@ -161,11 +135,11 @@ class Actor:
     def hear(self, message: Message) -> None:
         """Takes a message of the server. Said twice it does no harm."""
         match message:
-            case Load(branch, path):
+            case Load(branch, path, begin):
                 before = self._stage.position(branch) if branch in self._courses else None
-                position = self._stage.load(branch, path)
+                position = self._stage.load(branch, path, begin)
                 course, end = self._courses.setdefault(branch, _Course()), path[-1]
-                course.path = path
+                course.path, course.begin = path, begin
                 course.target = min(course.target, end.step)  # it may have been left by a rewind
                 if position != before:
                     course.target = position.step  # what happened on the way to the old one is to be said again before
@@ -187,6 +161,8 @@ class Actor:
                 self._heeded(message)
             case Get():
                 self._gets.append(message)
+            case Show() | Hide() | Taken():
+                self._showing.hear(message)
             case Drop(branch) if self._courses.pop(branch, None):
                 self._outcomes = {key: each for key, each in self._outcomes.items() if key[0] != branch}
                 self._stage.drop(branch)
@@ -222,6 +198,8 @@ class Actor:
         """
         self._answer_all()
         busy = self._act() or self._advance()
+        self._showing.turn(self._courses, busy)
+        self._tell_kept()
         if busy or self.seconds_to_wait() < OPEN_END:
             self._rested = None
         else:
@@ -298,7 +276,7 @@ class Actor:
         self._stepped = True
         begin = self._clock()
         try:
-            self._stage.advance(together, min(limits[branch] for branch in together), self._clock() - self._looked < 2)
+            self._stage.advance(together, min(limits[branch] for branch in together), self._looks())
         except SteppeError as error:
             self._failed(together, first, error)
         for course, branch in ((self._courses[branch], branch) for branch in together):
@@ -306,6 +284,10 @@ class Actor:
                 course.due = max(course.due, begin - BEHIND) + (self._stage.position(branch).step - first) / course.speed
         self._tell_fired()
         return True
+
+    def _looks(self) -> float:
+        """Seconds after which somebody wants to see the next steps, 0 for nobody."""
+        return LOOKED if self._clock() - self._looked < 2 else self._showing.looks
 
     def _tell_fired(self) -> None:
         for each in self._stage.fired():
@@ -325,9 +307,10 @@ class Actor:
         """Those whose state was of no use any more were given up and are brought back; else nobody could go on."""
         lost = [branch for branch in branches if not self._stage.has(branch)]
         for branch in lost or branches:
-            position = self._stage.load(branch, self._courses[branch].path) if branch in lost else self._stage.position(branch)
+            course = self._courses[branch]
+            position = self._stage.load(branch, course.path, course.begin) if branch in lost else self._stage.position(branch)
             failed = Failed(branch, position, error.code, str(error))
-            self._courses[branch].failed = failed
+            course.failed = failed
             self._tell(failed)
 
     def _keep(self) -> bool:
@@ -344,6 +327,15 @@ class Actor:
                 self._save(branch)
                 return True
         return False
+
+    def _tell_kept(self) -> None:
+        """Says now and then what of the past can be shown again soon."""
+        if self._clock() - self._kept_told_at > KEPT_TOLD:
+            self._kept_told_at = self._clock()
+            found = {branch: self._stage.kept(branch) for branch in self._courses}
+            if news := {branch: first for branch, first in found.items() if self._kept_told.get(branch) != first}:
+                self._tell(Beat(self.positions(), news))
+            self._kept_told = found
 
     def save_all(self) -> None:
         """Makes all branches durable: now and then, and before the end."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from steppe.control.orders import ACTIONS, CHANGES, FORKS, Accepted, Branch, Order, Refused, ReplayDiffersError
+from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, NAMINGS, Accepted, Branch, Order, Refused, ReplayDiffersError
 from steppe.control.records import BRANCH, COMMAND, Records
 from steppe.control.wire import OPEN_END, Fired, Outcome, Position, Saved
 
@@ -49,7 +49,7 @@ class Journal(Records):
                 return receipt
             branch = self.branch(order.scenario)
             if branch.closed_step < OPEN_END and order.kind != "branch":
-                text = f"{branch.name} was left by a rewind; make a scenario from it to go on."
+                text = f"{branch.name} was left; make a scenario from it to go on."
                 raise Refused("scenario-closed", text, value=branch.name)
             self._check_version(order, branch)
             seq = self.last + 1
@@ -60,6 +60,8 @@ class Journal(Records):
                 self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (target, branch.id))
             if order.kind in FORKS:
                 self._fork(order, branch, seq)
+            if order.kind in NAMINGS:
+                self._name(order, branch, seq)
             if order.kind == "skip":
                 self._skip(order.arguments["seq"], branch, seq)
             return Accepted(seq, False, self._version_after(seq, order.kind, branch.id), target, at_step)
@@ -72,7 +74,11 @@ class Journal(Records):
         Refused
             The key was used for another one.
         """
-        known = self._one("SELECT seq, branch, request, target, at_step FROM command WHERE who = ? AND key = ?", (order.who, order.key))
+        what = "SELECT seq, branch, request, target, at_step"
+        known = self._one(
+            f"{what} FROM command WHERE who = :who AND key = :key UNION ALL {what} FROM former WHERE who = :who AND key = :key",
+            {"who": order.who, "key": order.key},
+        )
         if known is None:
             return None
         seq, branch, request, target, at_step = known
@@ -108,10 +114,7 @@ class Journal(Records):
         if order.kind == "step":
             return self._target(order.arguments, branch, steps), None
         if order.kind in ("rewind", "branch") and order.arguments.get("step") is not None:
-            step = order.arguments["step"]
-            if not 0 <= step <= branch.shown_step:
-                text = f"Step {step} is not done yet: {branch.name} is at step {branch.shown_step}."
-                raise Refused("out-of-range", text, value=step, allowed=[0, branch.shown_step])
+            self._check_past(order.arguments["step"], branch)
         if order.kind == "event" and order.arguments.get("step") is not None:
             self._check_ahead(order.arguments["step"], branch, steps)
         if order.kind == "cancel":
@@ -123,6 +126,15 @@ class Journal(Records):
         step = int(order.when)
         self._check_ahead(step, branch, steps)
         return None, step if step >= branch.target else None
+
+    def _check_past(self, step: int, branch: Branch) -> None:
+        begin = self.begin(branch.id).step
+        if begin <= step <= branch.shown_step:
+            return
+        text = f"Step {step} is not done yet: {branch.name} is at step {branch.shown_step}."
+        if step < begin:
+            text = f"Step {step} is before the journal, which was compacted and begins at step {begin}; a restart is possible."
+        raise Refused("out-of-range", text, value=step, allowed=[begin, branch.shown_step])
 
     def _check_ahead(self, step: int, branch: Branch, steps: int) -> None:
         if not branch.shown_step <= step < steps:
@@ -153,20 +165,41 @@ class Journal(Records):
         step = 0 if order.kind == "restart" else order.arguments.get("step")
         if step is None:
             step = parent.shown_step
-        (number,) = self._one("SELECT max(id) + 1 FROM branch")
+        (number,) = self._one("SELECT 1 + max((SELECT max(id) FROM branch), coalesce((SELECT max(branches) FROM compacted), 0))")
         name = order.arguments["name"] if order.kind == "branch" else parent.name
-        if order.kind == "branch" and self._one("SELECT 1 FROM branch WHERE name = ?", (name,)):
-            raise Refused("name-taken", f'There is a scenario "{name}" already.', value=name)
-        if order.kind != "branch":
-            first, end = f"{parent.name}@0", f"{parent.name}@:"  # the sign behind 9
-            (former,) = self._one("SELECT count(*) FROM branch WHERE name >= ? AND name < ?", (first, end))
-            self._base.execute("UPDATE branch SET name = ? WHERE id = ?", (f"{parent.name}@{former + 1}", parent.id))
-            self._close(parent, seq)
+        if order.kind == "branch":
+            self._check_free(name)
+        else:
+            self._leave(parent, seq)
         limit = 0 if order.kind == "restart" else self._last_place(parent.id, step)
         self._base.execute(
             f"INSERT INTO branch({BRANCH}) VALUES (?,?,?,?,?,?,?,?,?,?)",
             (number, name, parent.id, step, limit, seq, step, step, OPEN_END, OPEN_END),
         )
+
+    def _name(self, order: Order, branch: Branch, seq: int) -> None:
+        """Another name for a scenario, or none but that of what was left."""
+        if branch.name == FIRST_NAME:
+            raise Refused("bad-field", f'"{FIRST_NAME}" keeps its name: it is where a run begins.', value=branch.name)
+        if order.kind == "rename":
+            self._check_free(order.arguments["name"])
+            self._base.execute("UPDATE branch SET name = ? WHERE id = ?", (order.arguments["name"], branch.id))
+        else:
+            self._leave(branch, seq)
+        self._end(seq, "done", branch.shown_step, {})
+
+    def _check_free(self, name: str) -> None:
+        if self._one("SELECT 1 FROM branch WHERE name = ?", (name,)):
+            raise Refused("name-taken", f'There is a scenario "{name}" already.', value=name)
+
+    def _leave(self, branch: Branch, seq: int) -> None:
+        """A branch that nobody goes on with, by name@n; it can still be looked at and forked."""
+        if branch.name not in self._left:  # counted once: a calibration leaves very many
+            names = f"{branch.name}@0", f"{branch.name}@:"  # the sign behind 9
+            (self._left[branch.name],) = self._one("SELECT count(*) FROM branch WHERE name >= ? AND name < ?", names)
+        self._left[branch.name] += 1
+        self._base.execute("UPDATE branch SET name = ? WHERE id = ?", (f"{branch.name}@{self._left[branch.name]}", branch.id))
+        self._close(branch, seq)
 
     def _skip(self, seq: int, branch: Branch, by: int) -> None:
         """A command that no engine survives never happens; only for who knows that there is no engine."""
@@ -179,7 +212,6 @@ class Journal(Records):
         self._end(by, "done", branch.shown_step, {})
 
     def _close(self, branch: Branch, seq: int) -> None:
-        """Nobody goes on with what a rewind leaves; it can still be looked at and forked."""
         end, limit = self.known(branch.id)
         self._base.execute(
             "UPDATE branch SET target = ?, shown_step = ?, closed_step = ?, closed_place = ? WHERE id = ?",
@@ -193,7 +225,8 @@ class Journal(Records):
     def _last_place(self, branch: int, step: int) -> int:
         """Of the actions that are known to have happened at a step; what is still due there is not for a fork."""
         found = (each for each in self.placed(branch, Position(step, -1)) if each.at_step == step and each.outcome is not None)
-        return max((each.place for each in found), default=0)
+        begin = self.begin(branch)
+        return max(begin.seq if step == begin.step else 0, *(each.place for each in found), 0)
 
     def _next_place(self) -> int:
         return int(self._one("SELECT coalesce(max(place), 0) + 1 FROM command")[0])
@@ -245,6 +278,8 @@ class Journal(Records):
             Whether it was news; whether the branch stops there.
         """
         with self._all_or_nothing():
+            if self._branch(fired.branch) is None:  # it led to a scenario before the journal was compacted
+                return self.emit(fired.branch, fired.step, fired.source, fired.kind, fired.text) is not None, False
             owner, branch = self.owner(fired.branch, fired.step), self.branch(fired.branch)
             if owner is None:
                 return False, False

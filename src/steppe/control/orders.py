@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from steppe.control.wire import Leg, Position
+
 FIRST_BRANCH, FIRST_NAME = 1, "main"
 FORKS = ("branch", "rewind", "restart")  # what makes a branch
+NAMINGS = ("rename", "leave")  # of a scenario; over as soon as they are in the journal
 RULES = ("event", "trigger")  # what is to happen by itself from then on, until it is removed
 CHANGES = ("set", *RULES, "remove")  # of a state
 ACTIONS = (*CHANGES, "checkpoint", "pause")  # what an engine is told of; the rest is the server's own or becomes a target
@@ -18,7 +22,7 @@ class Order(msgspec.Struct, frozen=True):
     """What somebody asks for.
 
     kind: step {"steps" | "until" | "end", "speed"}, pause {}, set {...}, event {...}, trigger {...}, remove {"rule"}, checkpoint {"pin"},
-    branch {"name", "step"}, rewind {"step"}, restart {}, cancel {"seq"}, skip {"seq"}.
+    branch {"name", "step"}, rewind {"step"}, restart {}, rename {"name"}, leave {}, cancel {"seq"}, skip {"seq"}.
 
     when: "after" all that was ordered, "now" at the next boundary, or at a step.
     """
@@ -92,6 +96,28 @@ class Command:
     ended_step: int | None
     outcome: str | None
     detail: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a journal begins that was compacted.
+
+    at: the position of the checkpoint; on: its branch; name: of its folder, "" for the initial state. path: the legs that led to the
+    scenario's branch, of which rows are not there any more. branches: the greatest number of a branch so far. journal: the file with all
+    that was before.
+    """
+
+    at: Position
+    on: int
+    name: str
+    path: list[Leg]
+    branches: int
+    journal: str
+
+
+def folder_of(run: Path, branch: int) -> Path:
+    """Where a branch lies; the first one is in the run folder itself."""
+    return run if branch == FIRST_BRANCH else run / "branches" / str(branch)
 
 
 def numbered(kind: str, seq: int, arguments: dict[str, Any]) -> dict[str, Any]:

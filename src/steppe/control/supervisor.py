@@ -13,10 +13,11 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
 from steppe.control.journal import Journal
 from steppe.control.life import STARTING, Clock, Life, Link, Spawner
-from steppe.control.orders import FORKS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
+from steppe.control.orders import FORKS, NAMINGS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
 from steppe.control.wire import (
     OPEN_END,
@@ -36,13 +37,14 @@ from steppe.control.wire import (
     Position,
     Ready,
     Same,
+    Shown,
     Withdrawn,
 )
 from steppe.control.wire import Refused as RefusedByEngine
 from steppe.failpoint import reach
 
 Rule = tuple[Command, list[dict[str, Any]]]  # what was ordered, and what it has done
-STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip")  # with a run that failed
+STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip", *NAMINGS)  # with a run that failed
 
 
 class Supervisor:
@@ -69,10 +71,12 @@ class Supervisor:
         """Callers at the engine's door who were not let in."""
         self.life = Life(journal, clock, spawner, self, starting)
         self.questions = Questions(self, clock.now)
+        self.channels = Channels(self)
         self.dispatch = Dispatch(journal, self.send, self._settle)
         self._settling: dict[int, list[Callable[[], None]]] = {}
         self._listening: list[Callable[[], None]] = []
         self._over = False
+        self._kept: dict[int, int] = {}  # by branch: the first step that can be shown again soon
         self._told: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # by branch: what it was made of, what is told
 
     def start(self) -> None:
@@ -101,6 +105,7 @@ class Supervisor:
         if self.life.joined(link, hello):
             self.dispatch.forget()
             self.questions.again()
+            self.channels.again()
 
     def lost(self, link: Link) -> None:
         """A connection has ended."""
@@ -112,8 +117,9 @@ class Supervisor:
             return
         self.life.heard()
         match message:
-            case Beat(positions):
+            case Beat(positions, kept):
                 self.life.is_busy()
+                self._kept |= kept
                 for branch, position in positions.items():
                     self._stands(branch, position)
             case Ready(branch, position) if branch in self.dispatch.courses:
@@ -135,12 +141,17 @@ class Supervisor:
                 branch_of_it = self.questions.came(id, position, (head, body))
                 if branch_of_it is not None:
                     self._stands(branch_of_it, position)
+            case Shown() if isinstance(body, bytearray):
+                for number, position in zip(message.branches, message.positions, strict=True):
+                    self._stands(number, position)  # what people see is never taken back
+                self.channels.came(message, body)
             case Same(id):
                 self.questions.same(id)
             case RefusedByEngine(id, code, text, facts):
                 self.questions.refused(id, Refused(code, text, **facts))
             case Kept(branch, saved):
                 self.journal.saved(branch, saved)
+                self.changed()
             case Withdrawn(seq, gone):
                 self.dispatch.withdrawn(seq, gone)
             case Failed(branch):
@@ -154,7 +165,9 @@ class Supervisor:
                 self.facts = json.loads(bytes(body))
                 self.journal.describe(self.facts or {})
                 self.dispatch.described()
+                self.changed()
         self.questions.ask_on()
+        self.channels.ask()
 
     def _stands(self, branch: int, position: Position) -> None:
         course = self.dispatch.courses.get(branch)
@@ -187,10 +200,11 @@ class Supervisor:
         if accepted.again:
             return accepted
         self.dispatch.accepted(accepted.seq)
-        if order.kind in (*FORKS, "skip"):
-            self._settle_ended()  # a rewind ends what it leaves
+        if order.kind in (*FORKS, *NAMINGS, "skip"):
+            self._settle_ended()  # what is left ends
         if self.life.state == "failed":
             self.life.launch()
+        self.channels.ask()  # a name may stand on another branch now
         self.changed()
         return accepted
 
@@ -218,6 +232,11 @@ class Supervisor:
             return None  # on its way back to what people have seen
         return course.position
 
+    def named(self, scenario: str) -> int | None:
+        """The branch that a name stands on."""
+        found = self._named(scenario)
+        return found.id if found else None
+
     def rests(self, branch: int) -> bool:
         """Whether nothing is under way or due where a branch stands."""
         return self.dispatch.rests(branch)
@@ -237,6 +256,8 @@ class Supervisor:
     def bereaved(self) -> None:
         """There is no engine any more."""
         self.dispatch.forget()
+        self.channels.again()
+        self._kept.clear()
 
     def told(self, kind: str, text: str) -> None:
         """The engine's life has news."""
@@ -317,7 +338,7 @@ class Supervisor:
         """Where a branch stands; the same object as long as nothing has changed."""
         course = self.dispatch.courses.get(branch.id)
         position, failed = (course.position, course.failed) if course else (None, None)
-        made_of = (branch, position, failed, self.journal.version(branch.id), self.facts is None)
+        made_of = (branch, position, failed, self.journal.version(branch.id), self.facts is None, self._kept.get(branch.id))
         kept = self._told.get(branch.id)
         if kept is None or kept[0] != made_of:
             kept = self._told[branch.id] = (made_of, self._scenario_of(branch, position, failed))
@@ -336,6 +357,7 @@ class Supervisor:
             "step": branch.shown_step,
             "seq": position.seq if position else 0,
             "target": branch.target,
+            "kept": min(self._kept.get(branch.id, branch.shown_step), branch.shown_step),
             "state": state,
             "version": self.journal.version(branch.id),
             "problem": {"code": failed.code, "text": failed.text} if failed else None,

@@ -32,6 +32,9 @@ class Position(NamedTuple):
     seq: int
 
 
+BEGINNING = Position(0, 0)  # of the initial state
+
+
 class Leg(NamedTuple):
     """A part of the way to a state: along `branch` up to and with the position (step, seq)."""
 
@@ -75,10 +78,14 @@ class Welcome(Message, frozen=True):
 
 
 class Load(Message, frozen=True):
-    """Make a branch stand as near as possible before the end of its path; answered by `Ready`."""
+    """Make a branch stand as near as possible before the end of its path; answered by `Ready`.
+
+    begin: states before it are of no use, since nobody knows any more what happened between.
+    """
 
     branch: int
     path: list[Leg]
+    begin: Position = BEGINNING
 
 
 class Target(Message, frozen=True):
@@ -143,6 +150,33 @@ class Get(Message, frozen=True):
     branch: int
     request: dict[str, Any]
     have: Position | None
+
+
+class Show(Message, frozen=True):
+    """People watch: make frames of some branches at ends of steps, each once the last was taken; replaces the former of the same channel.
+
+    words: which part of which variable, as in the request of a `Get`. span: of the frames before, or a fixed one; None: find one. interval:
+    seconds between two frames at least.
+    """
+
+    channel: int
+    branches: list[int]
+    words: dict[str, Any]
+    bits: int
+    span: list[Any] | None
+    interval: float
+
+
+class Hide(Message, frozen=True):
+    """Nobody watches a channel any more."""
+
+    channel: int
+
+
+class Taken(Message, frozen=True):
+    """Somebody was sent the last frame of a channel: make another one."""
+
+    channel: int
 
 
 class Drop(Message, frozen=True):
@@ -260,6 +294,15 @@ class Refused(Message, frozen=True):
     facts: dict[str, Any]
 
 
+class Shown(Message, frozen=True):
+    """Frames of a channel, one of each branch at its position; the body is all of them, one behind the other. span: theirs."""
+
+    channel: int
+    branches: list[int]
+    positions: list[Position]
+    span: list[Any]
+
+
 class Busy(Message, frozen=True):
     """No beat may come for some seconds, and all is well."""
 
@@ -268,9 +311,13 @@ class Busy(Message, frozen=True):
 
 
 class Beat(Message, frozen=True):
-    """Every 100 ms, and when an engine comes to rest: where each branch stands."""
+    """Every 100 ms, and when an engine comes to rest: where each branch stands.
+
+    kept: the first step from which on it can be shown again within about a second, of those for which that has changed.
+    """
 
     positions: dict[int, Position]
+    kept: dict[int, int] = {}
 
 
 class News(Message, frozen=True):
@@ -281,8 +328,8 @@ class News(Message, frozen=True):
     text: str
 
 
-ToEngine = Greet | Welcome | Load | Target | Action | Pin | Withdraw | Noted | Heeded | Get | Drop | Leave
-FromStage = Ready | Boundary | Applied | Fired | Withdrawn | Kept | Failed | Data | Same | Refused
+ToEngine = Greet | Welcome | Load | Target | Action | Pin | Withdraw | Noted | Heeded | Get | Show | Hide | Taken | Drop | Leave
+FromStage = Ready | Boundary | Applied | Fired | Withdrawn | Kept | Failed | Data | Same | Refused | Shown
 ToServer = Hello | Described | FromStage | Busy | Beat | News | Leave
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,0 +1,238 @@
+/**
+ * The maps on three canvases, each drawn only when what it shows has changed: land, the field, lines and marks. Each costs time with every
+ * picture of the browser, so there are no more.
+ */
+
+import type { Screen } from "../decode/screen";
+import type { Range } from "../decode/statistics";
+import type { Coast } from "../draw/coast";
+import { FieldMap, type Mode, placementOf } from "../draw/field";
+import { drawMarks, drawMask, drawOutline, drawOver, drawUnder, type Mark, type Scene } from "../draw/lines";
+import { DIFFERENCE, isPalette, type PaletteName } from "../draw/palette";
+import { drawPoints } from "../draw/points";
+import { cellAt } from "../state/grid";
+import type { State, Store } from "../state/store";
+import type { Place } from "../state/told";
+import { type Panel, panels, toPlace, type View, wholeView } from "../state/view";
+import type { Colouring } from "./colouring";
+import { h } from "./dom";
+import type { Theme } from "./theme";
+import { showTitles, titled, titlesOf } from "./titles";
+
+export interface Draft {
+  corners: Place[];
+}
+const TITLE = 60; // [CSS pixel] that a title covers
+
+export class MapView {
+  /** A region that is being drawn. */
+  draft: Draft | null = null;
+  private readonly layers: HTMLCanvasElement[];
+  private readonly titles: HTMLElement;
+  private readonly field: FieldMap;
+  /** Graticule, coast and scale, which change with the view alone; they are copied under the marks. */
+  private readonly lines = document.createElement("canvas");
+  coast: Coast = [];
+  private due = new Set<"still" | "field" | "marks">();
+  private asked = 0;
+  private size: [number, number] = [0, 0];
+
+  /** drawn: called after each drawing of frames that were not drawn before. Raises NoWebGL. */
+  constructor(
+    /** Where the canvases and titles go. */
+    readonly element: HTMLElement,
+    private readonly store: Store,
+    private readonly screen: Screen,
+    private readonly colouring: Colouring,
+    private readonly theme: Theme,
+    private readonly drawn: () => void,
+  ) {
+    const named = (id: string) => (element.id ? { id } : {}); // in a notebook there may be several
+    this.layers = ["under", "field", "over"].map((name) => h("canvas", { class: name, "aria-hidden": "true", ...named(name) }));
+    this.titles = h("div", named("titles"));
+    element.prepend(...this.layers, this.titles);
+    this.field = new FieldMap(this.layers[1] as HTMLCanvasElement, () => this.refresh("field"));
+    let empty = true;
+    screen.follow(() => {
+      this.refresh("field", ...(empty !== (screen.frames.length === 0) ? (["still"] as const) : []));
+      empty = screen.frames.length === 0;
+    });
+    colouring.follow(() => this.refresh("field"));
+    theme.follow(() => this.refresh("still", "field", "marks"));
+    const all = () => this.refresh("still", "field", "marks");
+    store.subscribe((state) => [state.view, state.grid, state.look.maps, state.look.scenarios], all);
+    store.subscribe(
+      (state) => [state.look.palette, state.look.smooth],
+      () => this.refresh("field"),
+    );
+    store.subscribe(
+      (state) => [state.cursor.cell, state.pins, state.selection],
+      () => this.refresh("marks"),
+    );
+    store.subscribe(titled, () => this.title());
+    new ResizeObserver(() => {
+      this.size = [Math.round(element.clientWidth * this.ratio), Math.round(element.clientHeight * this.ratio)];
+      all();
+      this.title();
+    }).observe(element);
+  }
+
+  get ratio(): number {
+    return window.devicePixelRatio || 1;
+  }
+  /** What each map shows. On a narrow page there are two at most. */
+  get modes(): Mode[] {
+    const { look } = this.store.now;
+    const [width, height] = this.size;
+    if (look.maps === 1 || look.scenarios.length < 2) return [0];
+    if (look.maps === 2) return [0, 1];
+    return height > width || width < 600 * this.ratio ? [0, 2] : [0, 1, 2];
+  }
+  get panels(): Panel[] {
+    return panels(this.modes.length, ...this.size);
+  }
+  /** The view, or the one that fits when nobody has chosen one. */
+  get view(): View | null {
+    const { view, grid } = this.store.now;
+    const [panel] = this.panels;
+    return view ?? (grid && panel ? wholeView(grid, panel) : null);
+  }
+  /** The map, pixel, place and cell under a point of the window. */
+  under(clientX: number, clientY: number): { panel: Panel; x: number; y: number; place: Place; cell: number | null } | null {
+    const box = this.element.getBoundingClientRect();
+    const [x, y] = [(clientX - box.x) * this.ratio, (clientY - box.y) * this.ratio];
+    const panel = this.panels.find((each) => x >= each.x && x < each.x + each.width && y >= each.y && y < each.y + each.height);
+    const { grid } = this.store.now;
+    if (!panel || !grid || !this.view) return null;
+    const place = toPlace(this.view, grid, panel, x, y);
+    return { panel, x, y, place, cell: cellAt(grid, ...place) };
+  }
+
+  putCoast(coast: Coast): void {
+    this.coast = coast;
+    this.refresh("still");
+  }
+
+  /** Draws again what has changed, with the browser's next picture. */
+  refresh(...what: ("still" | "field" | "marks")[]): void {
+    for (const each of what) this.due.add(each);
+    this.asked ||= requestAnimationFrame(() => {
+      this.asked = 0;
+      this.draw();
+    });
+  }
+
+  /** Draws the field alone and waits for it; milliseconds that it took. For measurements. */
+  timed(): number {
+    this.field.finish(); // what the browser is still putting together is not counted
+    const before = performance.now();
+    this.drawField();
+    this.field.finish();
+    return performance.now() - before;
+  }
+
+  scene(panel: Panel): Scene | null {
+    const { grid } = this.store.now;
+    return grid && this.view ? { view: this.view, grid, panel, ratio: this.ratio, colours: this.theme.colours } : null;
+  }
+
+  private draw(): void {
+    if (this.size[0] === 0) return;
+    const { due } = this;
+    this.due = new Set();
+    if (due.has("field")) {
+      this.drawField();
+      this.drawn();
+    }
+    if (due.has("still")) this.drawStill();
+    if (due.has("marks") || due.has("still") || (due.has("field") && this.store.now.grid?.kind === "points")) this.drawMarks();
+  }
+
+  /** An empty canvas of the map's size to draw on. */
+  private pen(canvas: HTMLCanvasElement, opaque: boolean): CanvasRenderingContext2D | null {
+    const [width, height] = this.size;
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const pen = canvas.getContext("2d", { alpha: !opaque });
+    pen?.clearRect(0, 0, width, height);
+    return pen;
+  }
+
+  private drawField(): void {
+    const { grid, look } = this.store.now;
+    const { view } = this;
+    this.field.clear(...this.size);
+    const [a, b] = this.screen.frames;
+    const { values } = this.colouring;
+    if (!grid || !view || !a || !values || grid.kind === "points") return;
+    this.field.put(0, a);
+    if (b) this.field.put(1, b);
+    this.panels.forEach((panel, index) => {
+      const mode = this.modes[index] ?? 0;
+      const frame = mode === 1 ? b : a;
+      const colours = this.coloursOf(mode);
+      if (!frame || !colours) return;
+      this.field.draw(mode, panel, placementOf(view, grid, panel, frame), {
+        ...colours,
+        smooth: look.smooth,
+        hatch: this.theme.hatch,
+        ratio: this.ratio,
+      });
+    });
+  }
+
+  /** The palette and range of a map; null while there is nothing to colour. */
+  coloursOf(mode: Mode): { palette: PaletteName; range: Range } | null {
+    const { palette } = this.store.now.look;
+    const { values, difference } = this.colouring;
+    if (mode === 2) return difference && { palette: DIFFERENCE, range: difference.range };
+    return values && { palette: isPalette(palette) ? palette : "batlow", range: values.range };
+  }
+
+  private drawStill(): void {
+    const [under, over] = [this.pen(this.layers[0] as HTMLCanvasElement, true), this.pen(this.lines, false)];
+    if (under) under.fillStyle = this.theme.colours.sea;
+    under?.fillRect(0, 0, ...this.size);
+    for (const panel of this.panels) {
+      const scene = this.scene(panel);
+      if (!scene || !under || !over) return;
+      const { active, kind } = scene.grid;
+      drawUnder(under, scene.grid.kind === "projected" ? [] : this.coast, scene);
+      if (active && kind !== "points" && this.screen.frames.length === 0) drawMask(under, active, scene);
+      drawOver(over, scene.grid.kind === "projected" ? [] : this.coast, scene, TITLE);
+    }
+  }
+
+  private drawMarks(): void {
+    const pen = this.pen(this.layers[2] as HTMLCanvasElement, false);
+    if (this.lines.width > 0) pen?.drawImage(this.lines, 0, 0);
+    const { pins, cursor, selection } = this.store.now;
+    const marks: Mark[] = pins.map((pin, index) => ({ cell: pin.cell, colour: this.theme.pin(pin.colour), number: index + 1 }));
+    if (cursor.cell !== null) marks.push({ cell: cursor.cell, colour: this.theme.colours.ink });
+    for (const [index, panel] of this.panels.entries()) {
+      const scene = this.scene(panel);
+      const mode = this.modes[index] ?? 0;
+      const colours = this.coloursOf(mode);
+      if (!pen || !scene) return;
+      if (scene.grid.kind === "points" && colours) drawPoints(pen, this.screen.frames, mode, colours, scene);
+      if (selection) drawOutline(pen, cornersOf(selection), false, scene);
+      if (this.draft) drawOutline(pen, this.draft.corners, true, scene);
+      drawMarks(pen, marks, scene);
+    }
+  }
+
+  private title(): void {
+    showTitles(this.titles, titlesOf(this.store.now, this.modes), this.panels, this.ratio);
+  }
+}
+
+/** The corners of a region. */
+export function cornersOf(selection: NonNullable<State["selection"]>): Place[] {
+  if ("polygon" in selection) return selection.polygon;
+  const [west, south, east, north] = selection.box;
+  return [
+    [west, north],
+    [east, north],
+    [east, south],
+    [west, south],
+  ];
+}
