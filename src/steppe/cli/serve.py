@@ -35,7 +35,7 @@ def serve(
 ) -> Exit:
     """Serve a run: start, step, look, change, branch and rewind it by HTTP, from a notebook or a page.
 
-    Prints addresses that open the page. Nothing is computed before somebody asks. Ctrl-C keeps the state and ends; the same command goes on.
+    Prints addresses of the page. Nothing is computed before somebody asks. Ctrl-C keeps the state and ends; the same command goes on.
 
     Examples:
 

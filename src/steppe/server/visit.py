@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 
-LEADS = '<!doctype html><meta charset=utf-8><title>Steppe</title><meta http-equiv="refresh" content="0; url={link}"><a href="{link}">Steppe</a>\n'
+LEADS = """\
+<!doctype html><meta charset=utf-8><title>Steppe</title>
+<meta http-equiv="refresh" content="0; url={link}"><a href="{link}">Steppe</a>
+"""
 
 
 @contextmanager
