@@ -20,6 +20,8 @@ from steppe.api import (
     Operation,
     Ordered,
     Pause,
+    Preview,
+    Rename,
     Restart,
     Rewind,
     RunList,
@@ -73,6 +75,7 @@ TABLE = Table(
         Route(
             "PUT", f"{_RUN}/uploads/{{sha256}}", "steer", making.upload, "An array for a change.", (201, 200, 422, 507), Uploaded, "bytes"
         ),
+        Route("POST", f"{_RUN}/preview", "steer", steering.preview, "What a change would do.", (200, 410, 422), Preview, Set),
         Route("GET", f"{_RUN}/events", "view", rules.events, "Changes that are still to come.", (200,), EventList),
         Route("POST", f"{_RUN}/events", "steer", rules.add_event, "A change that is to come.", _ORDER, Ordered, Event, steering=True),
         Route(
@@ -105,6 +108,10 @@ TABLE = Table(
         Route(
             "POST", f"{_RUN}/scenarios/{{scenario}}/rewind", "steer", steering.rewind, "Go back.", _ORDER, Ordered, Rewind, steering=True
         ),
+        Route(
+            "POST", f"{_RUN}/scenarios/{{scenario}}/rename", "steer", steering.rename, "Rename it.", _ORDER, Ordered, Rename, steering=True
+        ),
+        Route("DELETE", f"{_RUN}/scenarios/{{scenario}}", "steer", steering.leave, "Leave it for good.", _ORDER, Ordered, steering=True),
         Route("POST", f"{_RUN}/restart", "steer", steering.restart, "Go back to the beginning.", _ORDER, Ordered, Restart, steering=True),
         Route("POST", f"{_RUN}/skip", "admin", steering.skip, "Go on without a command.", _ORDER, Ordered, Skip, steering=True),
         Route("GET", f"{_RUN}/log", "view", state.log, "The journal, a JSON object a line.", (200,), "application/jsonl", query=AFTER),
