@@ -1,12 +1,118 @@
 /** Puts the page together. */
+import type { Topology } from "topojson-specification";
+import landAddress from "world-atlas/land-50m.json";
+import { parseMoment, stepOf } from "./decode/calendar";
+import { Screen } from "./decode/screen";
+import { coastOf, ringsOf } from "./draw/coast";
+import { suitable } from "./draw/palette";
 import { Api } from "./fetch/api";
-import { Store } from "./state/store";
+import { isFailure } from "./fetch/problem";
+import { exchangeToken } from "./fetch/token";
+import { Following } from "./session/following";
+import { Past } from "./session/past";
+import { Session } from "./session/session";
+import { cellAt, centreOf } from "./state/grid";
+import { fromFragment } from "./state/link";
+import { FIRST, Store } from "./state/store";
+import { Actions } from "./ui/actions";
+import { mount as mountChip } from "./ui/chip";
+import { Colouring } from "./ui/colouring";
 import { byId } from "./ui/dom";
+import { mount as mountHeader } from "./ui/header";
+import { hold, mount as mountLegend } from "./ui/legend";
+import { MapView } from "./ui/map";
+import { mount as mountPointer } from "./ui/pointer";
+import { mount as mountReadout, valueText } from "./ui/readout";
+import { mount as mountSeries } from "./ui/series";
+import { Steering } from "./ui/steering";
 import { mount as mountTabs } from "./ui/tabs";
+import { Theme } from "./ui/theme";
+import { mount as mountTimeline } from "./ui/timeline";
 
-const store = new Store();
-const words = new URLSearchParams(location.hash.slice(1));
-const api = new Api(new URL(".", document.baseURI), words.get("run") ?? "");
+const page = new URL(".", document.baseURI);
+const linked = fromFragment(location.hash);
+const store = new Store({ look: { ...FIRST.look, ...linked.look }, view: linked.view ?? null, selection: linked.selection ?? null });
+const actions = new Actions();
+const theme = new Theme(store);
+const screen = new Screen();
+const colouring = new Colouring(store, screen);
+const map = new MapView(byId("map"), store, screen, colouring, theme, firstMap());
+let api = new Api(page, linked.run ?? "");
+
 mountTabs(byId("tabs"), store);
+mountChip(store);
+mountHeader(store, actions);
+mountLegend(byId("legend"), byId("legend-difference"), store, colouring, theme);
+mountReadout(byId("readout"), store, screen);
+mountSeries(byId("series"), store, screen, theme);
+mountTimeline(byId("timeline"), store, new Steering(store, () => api, actions), actions);
+mountPointer(map, store, actions, (cell) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]));
+actions.on("range", () => hold(store, colouring));
+actions.listen(store);
+followLook();
+void begin();
 
-export { api };
+/** Signs in, finds the run and begins to watch it. */
+async function begin(): Promise<void> {
+  try {
+    await exchangeToken(api);
+    const runs = await api.runs();
+    store.change({ runs });
+    const run = runs.find((each) => each.run === linked.run) ?? runs[0];
+    if (!run) return;
+    api = api.of(run.run);
+    store.change({ info: run });
+    new Session(store, screen, api, () => map.element.clientWidth * map.ratio);
+    new Past(store, screen, api);
+    new Following(store, screen, api);
+  } catch (error) {
+    if (!isFailure(error)) throw error;
+    const refused = error.tag === "refused" && error.problem.status === 401;
+    const reason = refused ? "Not signed in: open the address that the server printed" : error.message;
+    store.change({ connection: { ...store.now.connection, link: refused ? "refused" : "lost", reason } });
+    if (!refused) setTimeout(() => void begin(), 2000);
+  }
+}
+
+/** What a link asks for and only the run can answer, and what goes with a variable that is chosen. */
+function followLook(): void {
+  store.subscribe(
+    (state) => state.grid !== null && state.run !== null,
+    (known) => {
+      const { grid, run } = store.now;
+      if (!known || !grid || !run) return;
+      const cells = (linked.pins ?? []).map(([x, y]) => cellAt(grid, x, y)).filter((cell) => cell !== null);
+      store.change({ pins: cells.map((cell, index) => ({ cell, place: centreOf(grid, cell), colour: index + 1 })) });
+      if (linked.date) {
+        const step = linked.date.startsWith("step:") ? Number(linked.date.slice(5)) : stepOf(run.clock, parseMoment(linked.date, run.clock.calendar));
+        store.change({ preview: step });
+      }
+    },
+  );
+  let before: string | null = linked.look.palette ? (linked.look.variable ?? null) : null;
+  store.subscribe(
+    (state) => [state.look.variable, state.run],
+    () => {
+      const variable = store.now.run?.variables.find((each) => each.name === store.now.look.variable);
+      if (!variable || variable.name === before) return;
+      before = variable.name;
+      store.look({ palette: suitable(variable) });
+    },
+  );
+}
+
+/** What is called when a map was drawn: with the first one, the coastline is fetched. */
+function firstMap(): () => void {
+  let fetched = false;
+  return () => {
+    if (fetched || screen.frames.length === 0) return;
+    fetched = true;
+    performance.mark("first-map");
+    fetch(new URL(landAddress, page))
+      .then((answer) => answer.json())
+      .then((atlas: Topology) => map.putCoast(coastOf(ringsOf(atlas))))
+      .catch(() => {
+        fetched = false; // the map does without it, and asks again with another frame
+      });
+  };
+}

@@ -77,6 +77,7 @@ KINDS: dict[str, Kind] = {
     "array-shape": Kind(422, "The array is of another length", "Send one value for each cell of the region."),
     "digest-wrong": Kind(422, "What arrived is not what was named", "The digest in the address is the SHA-256 of the body; send it again."),
     "unknown-upload": Kind(422, "The array was not uploaded", "PUT it to /uploads/{sha256} first."),
+    "upgrade-needed": Kind(426, "The address is a WebSocket", "Open it as a WebSocket with the subprotocol steppe.live.1."),
     "too-many": Kind(429, "Too many requests", "Wait as long as Retry-After says."),
     "headers-too-large": Kind(431, "The headers are too large", "All headers together may have 16 KB."),
     "defect": Kind(500, "The server has a defect", "Report it with the log of the server; the run is not harmed."),

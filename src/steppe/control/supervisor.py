@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
 from steppe.control.journal import Journal
 from steppe.control.life import STARTING, Clock, Life, Link, Spawner
@@ -35,6 +36,7 @@ from steppe.control.wire import (
     Position,
     Ready,
     Same,
+    Shown,
     Withdrawn,
 )
 from steppe.control.wire import Refused as RefusedByEngine
@@ -68,6 +70,7 @@ class Supervisor:
         """Callers at the engine's door who were not let in."""
         self.life = Life(journal, clock, spawner, self, starting)
         self.questions = Questions(self, clock.now)
+        self.channels = Channels(self)
         self.dispatch = Dispatch(journal, self.send, self._settle)
         self._settling: dict[int, list[Callable[[], None]]] = {}
         self._listening: list[Callable[[], None]] = []
@@ -100,6 +103,7 @@ class Supervisor:
         if self.life.joined(link, hello):
             self.dispatch.forget()
             self.questions.again()
+            self.channels.again()
 
     def lost(self, link: Link) -> None:
         """A connection has ended."""
@@ -134,12 +138,17 @@ class Supervisor:
                 branch_of_it = self.questions.came(id, position, (head, body))
                 if branch_of_it is not None:
                     self._stands(branch_of_it, position)
+            case Shown() if isinstance(body, bytearray):
+                for number, position in zip(message.branches, message.positions, strict=True):
+                    self._stands(number, position)  # what people see is never taken back
+                self.channels.came(message, body)
             case Same(id):
                 self.questions.same(id)
             case RefusedByEngine(id, code, text, facts):
                 self.questions.refused(id, Refused(code, text, **facts))
             case Kept(branch, saved):
                 self.journal.saved(branch, saved)
+                self.changed()
             case Withdrawn(seq, gone):
                 self.dispatch.withdrawn(seq, gone)
             case Failed(branch):
@@ -153,7 +162,9 @@ class Supervisor:
                 self.facts = json.loads(bytes(body))
                 self.journal.describe(self.facts or {})
                 self.dispatch.described()
+                self.changed()
         self.questions.ask_on()
+        self.channels.ask()
 
     def _stands(self, branch: int, position: Position) -> None:
         course = self.dispatch.courses.get(branch)
@@ -190,6 +201,7 @@ class Supervisor:
             self._settle_ended()  # what is left ends
         if self.life.state == "failed":
             self.life.launch()
+        self.channels.ask()  # a name may stand on another branch now
         self.changed()
         return accepted
 
@@ -217,6 +229,11 @@ class Supervisor:
             return None  # on its way back to what people have seen
         return course.position
 
+    def named(self, scenario: str) -> int | None:
+        """The branch that a name stands on."""
+        found = self._named(scenario)
+        return found.id if found else None
+
     def rests(self, branch: int) -> bool:
         """Whether nothing is under way or due where a branch stands."""
         return self.dispatch.rests(branch)
@@ -236,6 +253,7 @@ class Supervisor:
     def bereaved(self) -> None:
         """There is no engine any more."""
         self.dispatch.forget()
+        self.channels.again()
 
     def told(self, kind: str, text: str) -> None:
         """The engine's life has news."""

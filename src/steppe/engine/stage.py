@@ -19,6 +19,7 @@ from steppe.engine.branch import Branch
 from steppe.engine.branches import Branches
 from steppe.engine.crew import Crew
 from steppe.engine.facts import facts_of
+from steppe.engine.frames import Frames
 from steppe.engine.happening import Happening
 from steppe.engine.looks import Answer, Looks
 from steppe.engine.past import Past
@@ -79,6 +80,7 @@ class Stage:
         self.plan, self.crew, self._path, self._say = plan, crew or Crew(), folder, say
         self.watch = Watch(plan.run.engine.step_limit)
         self._looks = Looks(folder, plan, self.crew.world.size)
+        self._frames = Frames(plan)
         self._happening = Happening(folder, plan, self._change)
         self._pace = 0.0  # seconds that a step of one branch takes
         self._latest: deque[float] = deque(maxlen=2)  # the same of the last pieces; in the first a kernel is loaded
@@ -365,6 +367,13 @@ class Stage:
             What is asked for does not exist.
         """
         return self._looks.answer(branch, request)
+
+    def frames(
+        self, branches: Sequence[int], words: Mapping[str, Any], bits: int, span: Sequence[Any] | None
+    ) -> tuple[list[Any], Callable[[], memoryview]]:
+        """A frame of each branch where it stands: the span that they have, and what makes the bytes of all. See `Frames.make`."""
+        with self.watch.at("a frame"):
+            return self._frames.make([self._branch(number) for number in branches], words, bits, span)
 
     @property
     def moved(self) -> Mapping[str, int]:

@@ -131,7 +131,7 @@ def _parameter(where: str, name: str, schema: dict[str, Any], description: str, 
     return found if example is None else {**found, "example": [example] if schema.get("type") == "array" else example}
 
 
-_GOOD = {200: "Done.", 201: "Made.", 202: "Accepted.", 204: "Done.", 304: "Not changed.", 503: "Not now."}
+_GOOD = {101: "The socket is open.", 200: "Done.", 201: "Made.", 202: "Accepted.", 204: "Done.", 304: "Not changed.", 503: "Not now."}
 
 
 def statuses(route: Route) -> list[int]:
@@ -146,7 +146,7 @@ def _responses(route: Route) -> dict[str, Any]:
             found[str(status)] = {"$ref": f"#/components/responses/{status}"}
             continue
         found[str(status)] = {"description": _GOOD[status]}
-        content = {} if status in (204, 304) else _content(route)
+        content = {} if status in (101, 204, 304) else _content(route)
         if content:
             found[str(status)]["content"] = content
         if route.steering and status < 300:

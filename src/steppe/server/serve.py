@@ -18,11 +18,14 @@ from steppe.server.access import Access
 from steppe.server.application import Server, application
 from steppe.server.doors.host import LOCAL
 from steppe.server.limits import Limits
+from steppe.server.live import SocketProtocol
 from steppe.server.protocol import Protocol
 from steppe.server.runs import DRAIN, Runs, held
 from steppe.server.tokens import Token, TokenFile, new_token
 from steppe.server.visit import leading, open_page
 
+MESSAGE = 4096  # [byte] of what a client may say on a socket
+PING = 30.0  # [s] between two that ask whether a client is there
 IDLE = 75  # [s] that a connection may rest between two requests
 
 
@@ -76,7 +79,11 @@ def configuration(server: Server, **where: Any) -> uvicorn.Config:
     return uvicorn.Config(
         server,
         http=type("LimitedProtocol", (Protocol,), {"limits": server.house.limits}),
-        ws="none",
+        ws=type("LimitedSocket", (SocketProtocol,), {"limits": server.house.limits}),
+        ws_max_size=MESSAGE,
+        ws_per_message_deflate=False,
+        ws_ping_interval=PING,
+        ws_ping_timeout=2 * PING,
         lifespan="off",
         log_config=None,
         access_log=False,  # it would write whole addresses; the server has a log of its own

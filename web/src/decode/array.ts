@@ -25,7 +25,10 @@ export class ArrayError extends Error {
   readonly tag = "array";
 }
 
-const KINDS = { float32: Float32Array, float64: Float64Array, int16: Int16Array, int32: Int32Array, uint32: Uint32Array };
+const KINDS = {
+  ...{ "<f4": Float32Array, "<f8": Float64Array, "<i2": Int16Array, "<i4": Int32Array, "<u4": Uint32Array },
+  ...{ float32: Float32Array, float64: Float64Array, int16: Int16Array },
+};
 
 /** Raises ArrayError when the bytes are not what their head says. */
 export function decodeArray(buffer: ArrayBuffer): RawArray {

@@ -108,6 +108,11 @@ export class Api {
     const answer = await this.ask(this.path(`data/${variable}${query({ ...wordsOf(wanted), format: "raw" })}`));
     return decodeArray(await answer.arrayBuffer());
   };
+  /** Where the cells of a region lie: packed numbers, row-major numbers in the grid, longitudes, latitudes. */
+  cells = async (region: { box?: readonly number[]; polygon?: readonly told.Place[] }): Promise<RawArray> => {
+    const answer = await this.ask(this.path(`cells${query(wordsOf(region))}`));
+    return decodeArray(await answer.arrayBuffer());
+  };
   /** Values at places over time. */
   series = (variable: string, at: readonly told.Place[], wanted: { scenario?: string; time?: string } = {}) => {
     const places = at.map(([longitude, latitude]) => `at=${longitude},${latitude}`).join("&");

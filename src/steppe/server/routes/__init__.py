@@ -39,7 +39,7 @@ from steppe.api import (
     Whoami,
 )
 from steppe.server.query import AFTER, BRANCH, CELLS, DATA, FORMATS, IMAGE, KEEP, SERIES, WHERE
-from steppe.server.routes import checkpoints, data, initialise, making, pages, places, rules, service, state, steering, streams
+from steppe.server.routes import checkpoints, data, initialise, live, making, pages, places, rules, service, state, steering, streams
 from steppe.server.routes.table import JSON, Route, Table
 
 BASE = "/api/v1"
@@ -122,6 +122,7 @@ TABLE = Table(
             *((200,), "text/event-stream"),
         ),
         Route("GET", f"{_RUN}/events-stream", "view", streams.events_stream, "What happens, as it happens.", (200,), "text/event-stream"),
+        Route("GET", f"{_RUN}/live", "view", live.live, "A WebSocket: maps as the run goes, see docs/live.md.", (101, 426), None),
         Route("GET", f"{BASE}/whoami", "view", service.whoami, "Whose request this is.", (200,), Whoami),
         Route("POST", f"{BASE}/login", "-", service.login, "Change a token into a cookie.", (204, 401, 415, 422, 503), None, Login),
         Route("POST", f"{BASE}/logout", "view", service.logout, "End the session.", (204,), None),

@@ -73,7 +73,7 @@ async def begin_run(asked: Asked) -> Reply:
             shutil.rmtree(folder, ignore_errors=True)
             raise
     location = (b"location", f"/api/v1/runs/{request.name}".encode())
-    return Reply(201, msgspec.json.encode(info_of(asked, request.name)), headers=(location,))
+    return Reply(201, msgspec.json.encode(info_of(asked.house, request.name)), headers=(location,))
 
 
 async def end_run(asked: Asked) -> Reply:
