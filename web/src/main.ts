@@ -15,7 +15,6 @@ import { cellAt, centreOf } from "./state/grid";
 import { fromFragment } from "./state/link";
 import { FIRST, Store } from "./state/store";
 import { Actions } from "./ui/actions";
-import { mount as mountChip } from "./ui/chip";
 import { Colouring } from "./ui/colouring";
 import { byId } from "./ui/dom";
 import { mount as mountHeader } from "./ui/header";
@@ -40,7 +39,6 @@ const map = new MapView(byId("map"), store, screen, colouring, theme, firstMap()
 let api = new Api(page, linked.run ?? "");
 
 mountTabs(byId("tabs"), store);
-mountChip(store);
 mountHeader(store, actions);
 mountLegend(byId("legend"), byId("legend-difference"), store, colouring, theme);
 mountReadout(byId("readout"), store, screen);
