@@ -106,7 +106,7 @@ function firstMap(): () => void {
     if (fetched || screen.frames.length === 0) return;
     fetched = true;
     performance.mark("first-map");
-    fetch(new URL(landAddress, page))
+    fetch(new URL(landAddress, import.meta.url)) // the build puts it beside the script
       .then((answer) => answer.json())
       .then((atlas: Topology) => map.putCoast(coastOf(ringsOf(atlas))))
       .catch(() => {
