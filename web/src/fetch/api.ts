@@ -128,6 +128,8 @@ export class Api {
   step = (order: StepOrder, options?: OrderOptions) => this.order("POST", "step", order, options);
   pause = (scenario: string, options?: OrderOptions) => this.order("POST", "pause", { scenario }, options);
   set = (order: SetOrder, options?: OrderOptions) => this.order("POST", "set", order, options);
+  /** What a change would do; nothing is ordered. */
+  preview = (order: SetOrder) => this.send<told.Preview>("POST", this.path("preview"), order);
   addEvent = (order: EventOrder, options?: OrderOptions) => this.order("POST", "events", order, options);
   removeEvent = (id: number, options?: OrderOptions) => this.order("DELETE", `events/${id}`, undefined, options);
   addTrigger = (order: TriggerOrder, options?: OrderOptions) => this.order("POST", "triggers", order, options);
@@ -135,6 +137,10 @@ export class Api {
   branch = (order: BranchOrder, options?: OrderOptions) => this.order("POST", "scenarios", order, options);
   rewind = (scenario: string, to: told.Moment, options?: OrderOptions) =>
     this.order("POST", `scenarios/${encodeURIComponent(scenario)}/rewind`, to, options);
+  rename = (scenario: string, name: string, options?: OrderOptions) =>
+    this.order("POST", `scenarios/${encodeURIComponent(scenario)}/rename`, { name }, options);
+  /** Nobody goes on with a scenario; it can still be looked at, under another name. */
+  leave = (scenario: string, options?: OrderOptions) => this.order("DELETE", `scenarios/${encodeURIComponent(scenario)}`, undefined, options);
   restart = (scenario: string, options?: OrderOptions) => this.order("POST", "restart", { scenario }, options);
   checkpoint = (scenario: string, pin = false, options?: OrderOptions) => this.order("POST", "checkpoints", { scenario, pin }, options);
   skip = (seq: number, options?: OrderOptions) => this.order("POST", "skip", { seq }, options);

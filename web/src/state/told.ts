@@ -178,6 +178,16 @@ export interface CursorTold {
   value: number | null;
   text: string;
 }
+/** What a change would do to the cells that it reaches. before, after: means by area; outside: cells that would leave the limits. */
+export interface Preview {
+  variable: string;
+  units: string;
+  step: number;
+  cells: number;
+  before: number | null;
+  after: number | null;
+  outside: number;
+}
 export interface Problem {
   status: number;
   code: string;

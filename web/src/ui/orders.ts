@@ -1,5 +1,5 @@
 /** Sending an order: what the server refuses is told beside what caused it, or as a message when nothing is. */
-import { isFailure, Refused } from "../fetch/problem";
+import { type Failure, isFailure, Refused } from "../fetch/problem";
 import type { Store } from "../state/store";
 import type { Ordered, Scenario } from "../state/told";
 
@@ -18,6 +18,22 @@ export function barred(store: Store): string | null {
   return null;
 }
 
+/** Asks the server for something that is no order; what goes wrong becomes a message. Null when it failed. */
+export async function act<T>(store: Store, ask: () => Promise<T>): Promise<T | null> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!isFailure(error)) throw error;
+    tell(store, error);
+    return null;
+  }
+}
+
+function tell(store: Store, error: Failure): void {
+  const title = error instanceof Refused ? error.problem.title : "The server did not answer";
+  store.notify({ weight: "bad", text: title, detail: error.message, lasts: 20_000 });
+}
+
 /** Sends an order. What goes wrong becomes a message, unless `wrong` takes it and returns true. Null when it failed. */
 export async function send(store: Store, act: () => Promise<Ordered>, wrong?: (error: Refused) => boolean): Promise<Ordered | null> {
   const reason = barred(store);
@@ -30,8 +46,7 @@ export async function send(store: Store, act: () => Promise<Ordered>, wrong?: (e
   } catch (error) {
     if (!isFailure(error)) throw error;
     if (error instanceof Refused && wrong?.(error)) return null;
-    const title = error instanceof Refused ? error.problem.title : "The server did not answer";
-    store.notify({ weight: "bad", text: title, detail: error.message, lasts: 20_000 });
+    tell(store, error);
     return null;
   }
 }

@@ -1,0 +1,48 @@
+/** Keeps what is only told by HTTP as new as the rest: the journal, events and triggers. */
+import type { Api } from "../fetch/api";
+import { isFailure } from "../fetch/problem";
+import type { Store } from "../state/store";
+import type { LogRow } from "../state/told";
+import { paced } from "./dom";
+
+const RATE = 2; // [1/s] at most
+
+export function follow(store: Store, api: () => Api): void {
+  let asking = false;
+  let again = false;
+  const ask = async () => {
+    if (asking || store.now.connection.link !== "live" || !store.now.run) {
+      again = asking;
+      return;
+    }
+    asking = true;
+    try {
+      const known = store.now.log;
+      const open = known.find((row) => row.state === "queued");
+      const after = open ? open.seq - 1 : (known.at(-1)?.seq ?? 0);
+      const [rows, events, triggers] = await Promise.all([api().log(after), api().events(), api().triggers()]);
+      store.change({ log: [...known.filter((row) => row.seq <= after), ...rows.map(plain)], events, triggers });
+    } catch (error) {
+      if (!isFailure(error)) throw error; // the connection tells of it
+    } finally {
+      asking = false;
+      if (again) soon();
+      again = false;
+    }
+  };
+  const soon = paced(RATE, () => void ask());
+  store.subscribe(
+    ({ info, connection, happenings, run }) =>
+      `${run?.name} ${connection.link} ${happenings.length} ${info?.scenarios.map((each) => `${each.name} ${each.version} ${each.state}`).join()}`,
+    soon,
+  );
+  store.subscribe(
+    ({ run }) => run?.name,
+    () => store.change({ log: [], events: [], triggers: [] }),
+  );
+}
+
+/** A row as the journal writes it, under the names of the page. */
+function plain(row: LogRow): LogRow {
+  return { ...row, at: Number(row.accepted_at ?? row.at), state: String(row.outcome ?? "queued"), scenario: "" };
+}
