@@ -9,7 +9,7 @@ await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
 const { metafile } = await build({
   absWorkingDir: here,
-  entryPoints: ["src/main.ts", "style.css"],
+  entryPoints: ["src/main.ts", "style.css", "icon.svg"],
   outdir: out,
   entryNames: "assets/[name]-[hash]",
   chunkNames: "assets/[name]-[hash]",
@@ -20,7 +20,7 @@ const { metafile } = await build({
   splitting: true,
   target: "es2022",
   legalComments: "none",
-  loader: { ".json": "file" }, // the coastline is fetched after the first map
+  loader: { ".json": "file", ".svg": "copy" }, // the coastline is fetched after the first map
   metafile: true,
 });
 let page = await readFile(join(here, "index.html"), "utf8");

@@ -15,25 +15,15 @@ import { cellAt, centreOf } from "./state/grid";
 import { fromFragment } from "./state/link";
 import { FIRST, Store } from "./state/store";
 import { Actions } from "./ui/actions";
-import { mount as mountChip } from "./ui/chip";
 import { Colouring } from "./ui/colouring";
 import { byId } from "./ui/dom";
-import { follow } from "./ui/follow";
 import { mount as mountHeader } from "./ui/header";
-import { mount as mountHelp } from "./ui/help";
 import { hold, mount as mountLegend } from "./ui/legend";
-import { mount as mountLog } from "./ui/log";
 import { MapView } from "./ui/map";
-import { mount as mountNotices } from "./ui/notice";
-import { mount as mountPanes } from "./ui/panes";
-import { mount as mountParameters } from "./ui/parameters";
+import { mountPanels } from "./ui/panels";
 import { mount as mountPointer } from "./ui/pointer";
 import { mount as mountReadout, valueText } from "./ui/readout";
-import { mount as mountRules } from "./ui/rules";
-import { mount as mountRuns } from "./ui/runs";
-import { mount as mountScenarios } from "./ui/scenarios";
 import { mount as mountSeries } from "./ui/series";
-import { mount as mountShare } from "./ui/share";
 import { Steering } from "./ui/steering";
 import { mount as mountTabs } from "./ui/tabs";
 import { Theme } from "./ui/theme";
@@ -50,8 +40,6 @@ const map = new MapView(byId("map"), store, screen, colouring, theme, firstMap()
 let api = new Api(page, linked.run ?? "");
 
 mountTabs(byId("tabs"), store);
-mountChip(store, () => api, { chip: byId("chip"), over: byId("map-notice"), map: byId("map") });
-mountNotices(byId("notices"), store);
 mountHeader(store, actions);
 mountLegend(byId("legend"), byId("legend-difference"), store, colouring, theme);
 mountReadout(byId("readout"), store, screen);
@@ -59,15 +47,7 @@ mountSeries(byId("series"), store, screen, theme);
 mountTimeline(byId("timeline"), store, new Steering(store, () => api, actions), actions);
 mountPointer(map, store, actions, (cell) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]));
 actions.on("range", () => hold(store, colouring));
-mountParameters(byId("parameters"), store, () => api);
-mountRules(byId("rules"), store, () => api);
-mountScenarios(byId("pane-scenarios"), store, () => api);
-mountLog(byId("pane-log"), store, () => api);
-mountHelp(byId("dialogs"), store, actions);
-mountShare(byId("dialogs"), store, () => api, actions, null);
-mountRuns(byId("dialogs"), store, () => api);
-mountPanes(store, actions);
-follow(store, () => api);
+mountPanels(store, () => api, actions, null);
 actions.listen(store);
 followLook();
 void begin();
@@ -104,9 +84,7 @@ function followLook(): void {
       const cells = (linked.pins ?? []).map(([x, y]) => cellAt(grid, x, y)).filter((cell) => cell !== null);
       store.change({ pins: cells.map((cell, index) => ({ cell, place: centreOf(grid, cell), colour: index + 1 })) });
       if (linked.date) {
-        const step = linked.date.startsWith("step:")
-          ? Number(linked.date.slice(5))
-          : stepOf(run.clock, parseMoment(linked.date, run.clock.calendar));
+        const step = linked.date.startsWith("step:") ? Number(linked.date.slice(5)) : stepOf(run.clock, parseMoment(linked.date, run.clock.calendar));
         store.change({ preview: step });
       }
     },
@@ -130,7 +108,7 @@ function firstMap(): () => void {
     if (fetched || screen.frames.length === 0) return;
     fetched = true;
     performance.mark("first-map");
-    fetch(new URL(landAddress, page))
+    fetch(new URL(landAddress, import.meta.url)) // the build puts it beside the script
       .then((answer) => answer.json())
       .then((atlas: Topology) => map.putCoast(coastOf(ringsOf(atlas))))
       .catch(() => {

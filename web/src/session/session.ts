@@ -135,7 +135,7 @@ export class Session {
       connection: { link: "live", retry_at: null, skipped: 0, rate: 0, reason: "" },
       viewer: { name: hello.name, role: hello.role, may_steer: hello.role !== "view" && !hello.read_only },
       run: { name: hello.run, title, model, steps, clock, forcing, variables, parameters },
-      ...{ steers: hello.steers, info, grid, kept: hello.kept, checkpoints: hello.checkpoints },
+      ...{ steers: hello.steers, info, grid, kept: hello.kept ?? {}, checkpoints: hello.checkpoints ?? [] },
       look: { ...look, variable, scenarios, maps: scenarios.length > 1 ? look.maps : 1 },
     });
     if (!same) {

@@ -46,7 +46,9 @@ export function mount(store: Store, actions: Actions): void {
   fill(byId("tools"), share, save, theme, help);
 
   function variables() {
-    return (store.now.run?.variables ?? []).map((each) => ({
+    const roles = ["state", "diagnostic", "forcing", "parameter", "derived"];
+    const known = [...(store.now.run?.variables ?? [])].sort((one, other) => roles.indexOf(one.role) - roles.indexOf(other.role));
+    return known.map((each) => ({
       value: each.name,
       label: each.long_name || each.name,
       detail: [prettyUnit(each.units), each.role].filter(Boolean).join(", "),
