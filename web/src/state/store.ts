@@ -185,7 +185,7 @@ export const FIRST: State = {
   region_means: [],
   series: [],
   preview: null,
-  speed: null,
+  speed: 10,
   frame_rate: 30,
   pane: "look",
   dialog: null,
