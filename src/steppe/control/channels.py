@@ -38,14 +38,15 @@ class View(NamedTuple):
 class Channel:
     """What all see who watch the same.
 
-    frames: the newest, of each scenario one; count: of those that there were. viewers: what is called when there are others, and how many
-    seconds each wants between two.
+    frames: the newest, of each scenario one, and of which branches at which positions; count: of those that there were. viewers: what is
+    called when there are others, and how many seconds each wants between two.
     """
 
     number: int
     view: View
     count: int = 0
     frames: tuple[memoryview, ...] = ()
+    branches: list[int] = field(default_factory=list)
     positions: tuple[Position, ...] = ()
     span: list[Any] | None = None
     viewers: dict[Callable[[], None], float] = field(default_factory=dict)
@@ -90,15 +91,14 @@ class Channels:
         """Tells the engine what is watched, where that is news and the branches stand where people have seen them."""
         for channel in self._numbers.values():
             branches = [self._desk.named(scenario) for scenario in channel.view.scenarios]
+            if channel.asked and channel.asked.branches != branches:  # a name stands on another branch, the old one may be over
+                self._desk.send(Hide(channel.number))
+                channel.asked, channel.owed = None, False
             there = [branch for branch in branches if branch is not None and self._desk.position(branch) is not None]
-            if len(there) < len(branches):
-                continue
-            words, bits, interval = dict(channel.view.words), channel.view.bits, min(channel.viewers.values())
-            show = Show(channel.number, there, words, bits, channel.span, interval)
-            asked = channel.asked
-            if asked is None or (asked.branches, asked.interval) != (there, interval):
-                channel.asked, channel.owed = show, channel.owed and asked is not None and asked.branches == there
-                self._desk.send(show)
+            interval = min(channel.viewers.values())
+            if len(there) == len(branches) and (channel.asked is None or channel.asked.interval != interval):
+                channel.asked = Show(channel.number, there, dict(channel.view.words), channel.view.bits, channel.span, interval)
+                self._desk.send(channel.asked)
 
     def came(self, message: Shown, body: bytearray) -> None:
         """Takes frames; who watches is told. Those that were shown before are not shown again."""
@@ -107,12 +107,12 @@ class Channels:
             return
         positions = tuple(message.positions)
         channel.span = message.span
-        if positions == channel.positions and channel.frames:
+        if (message.branches, positions) == (channel.branches, channel.positions):
             self._desk.send(Taken(channel.number))
             return
         size = len(body) // len(positions)
         channel.frames = tuple(memoryview(body)[i * size : (i + 1) * size] for i in range(len(positions)))
-        channel.positions, channel.made, channel.owed = positions, {}, True
+        channel.branches, channel.positions, channel.made, channel.owed = message.branches, positions, {}, True
         channel.count += 1
         for tell in [*channel.viewers]:
             tell()

@@ -79,10 +79,9 @@ def _most(bits: int) -> int:
 def extremes(values: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, float, float]:
     """Which values are there (None: all), the least and the greatest of them; infinities the wrong way round when there are none."""
     known = np.isfinite(values) if values.dtype.kind == "f" else values != np.iinfo(values.dtype).min
-    if known.all():
-        return None, float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
-    there = values[known]
-    return known, float(there.min(initial=np.inf)), float(there.max(initial=-np.inf))
+    whole = bool(known.all())
+    there = values if whole else values[known]
+    return None if whole else known, *((float(there.min()), float(there.max())) if there.size else (np.inf, -np.inf))
 
 
 def levels_of(values: NDArray[Any], known: NDArray[np.bool_] | None, span: Span, bits: int) -> NDArray[Any]:

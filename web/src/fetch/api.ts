@@ -121,6 +121,9 @@ export class Api {
   /** Addresses of files to save, absolute. */
   dataAddress = (variable: string, wanted: DataQuery, format: "csv" | "netcdf" | "npy" | "coverage-json") =>
     this.address(this.path(`data/${variable}${query({ ...wordsOf(wanted), format })}`)).href;
+  /** A variable as a file. */
+  file = async (variable: string, wanted: DataQuery, format: "csv" | "netcdf") =>
+    (await this.ask(this.path(`data/${variable}${query({ ...wordsOf(wanted), format })}`))).blob();
   imageAddress = (name: string) => this.address(this.path(`images/${encodeURIComponent(name)}.png`)).href;
   liveAddress = () => this.address(this.path("live")).href.replace(/^http/, "ws");
 
@@ -140,7 +143,8 @@ export class Api {
   rename = (scenario: string, name: string, options?: OrderOptions) =>
     this.order("POST", `scenarios/${encodeURIComponent(scenario)}/rename`, { name }, options);
   /** Nobody goes on with a scenario; it can still be looked at, under another name. */
-  leave = (scenario: string, options?: OrderOptions) => this.order("DELETE", `scenarios/${encodeURIComponent(scenario)}`, undefined, options);
+  leave = (scenario: string, options?: OrderOptions) =>
+    this.order("DELETE", `scenarios/${encodeURIComponent(scenario)}`, undefined, options);
   restart = (scenario: string, options?: OrderOptions) => this.order("POST", "restart", { scenario }, options);
   checkpoint = (scenario: string, pin = false, options?: OrderOptions) => this.order("POST", "checkpoints", { scenario, pin }, options);
   skip = (seq: number, options?: OrderOptions) => this.order("POST", "skip", { seq }, options);

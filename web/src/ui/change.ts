@@ -46,13 +46,30 @@ export class ChangeForm {
     const select = (part: string, choices: Record<string, string>) =>
       h("select", { id: id(part) }, ...Object.entries(choices).map(([value, text]) => h("option", { value }, text)));
     this.wrong.id = id("wrong");
-    this.value = h("input", { id: id("value"), inputmode: "decimal", autocomplete: "off", "aria-describedby": this.wrong.id, required: true });
+    this.value = h("input", {
+      id: id("value"),
+      inputmode: "decimal",
+      autocomplete: "off",
+      "aria-describedby": this.wrong.id,
+      required: true,
+    });
     this.units = h("input", { id: id("units"), value: variable.units, "aria-label": "Unit of the value", autocomplete: "off" });
     this.operation = select("operation", { set: "Set to", scale: "Times", add: "Plus" });
     this.operation.setAttribute("aria-label", "What is done");
     this.where = select("where", { all: "Everywhere", selection: "The selection on the map", name: "A region by name" });
-    this.region = h("input", { id: id("region"), "aria-label": "Name of the region", placeholder: "west", autocomplete: "off", hidden: true });
-    this.when = select("when", { now: "The next step", after: "Behind all that was ordered", date: "A date", yearly: "A day of every year" });
+    this.region = h("input", {
+      id: id("region"),
+      "aria-label": "Name of the region",
+      placeholder: "west",
+      autocomplete: "off",
+      hidden: true,
+    });
+    this.when = select("when", {
+      now: "The next step",
+      after: "Behind all that was ordered",
+      date: "A date",
+      yearly: "A day of every year",
+    });
     this.date = h("input", { id: id("date"), "aria-label": "Date", placeholder: "2003-02-21", autocomplete: "off", hidden: true });
     const label = (part: string, text: string) => h("label", { for: id(part) }, text);
     this.element = h(
@@ -130,7 +147,8 @@ export class ChangeForm {
     const scenario = ordered(this.store);
     const { selection } = this.store.now;
     if (value === null) return this.blame("value", "Give a number.");
-    if (this.where.value === "selection" && !selection) return this.blame("where", "Nothing is selected: draw a box or polygon on the map.");
+    if (this.where.value === "selection" && !selection)
+      return this.blame("where", "Nothing is selected: draw a box or polygon on the map.");
     if (this.where.value === "name" && !this.region.value.trim()) return this.blame("where", "Give the name of a region, such as west.");
     if (!scenario) return null;
     const region = { all: "all", selection: selection ?? "all", name: this.region.value.trim() }[this.where.value] ?? "all";

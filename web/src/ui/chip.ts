@@ -59,7 +59,11 @@ export function standingOf(state: State, now: number): Standing {
     case "loading":
     case "compiling": {
       const doing = { starting: "starting the engine", loading: "reading inputs", compiling: "compiling the model" }[info.state];
-      return { weight: "warn", text: info.deaths > 0 ? `Engine died, coming back: ${doing}` : `Starting: ${doing}`, stale: info.deaths > 0 };
+      return {
+        weight: "warn",
+        text: info.deaths > 0 ? `Engine died, coming back: ${doing}` : `Starting: ${doing}`,
+        stale: info.deaths > 0,
+      };
     }
     case "absent":
       return { weight: "none", text: "No engine", stale: false };
@@ -73,7 +77,11 @@ export function standingOf(state: State, now: number): Standing {
   if (at && info.steps !== null && at.step >= info.steps) {
     return { weight: "none", text: `${state.run?.forcing ? "Forcing ends" : "Ended"} ${stepWords(state, at.step)}`, stale: false };
   }
-  return { weight: "none", text: `Paused ${at && at.step > 0 ? "at" : ""} ${stepWords(state, at?.step)}`.replace(/ +/g, " "), stale: false };
+  return {
+    weight: "none",
+    text: `Paused ${at && at.step > 0 ? "at" : ""} ${stepWords(state, at?.step)}`.replace(/ +/g, " "),
+    stale: false,
+  };
 }
 
 /** Steps a second over the last seconds, from what was told of them. */
@@ -106,9 +114,11 @@ function failure({ info }: State): { text: string; log: string[] } | null {
   return { text: problem.text, log: log.filter(Boolean) };
 }
 
-/** chip: in the header, a dot and words; steers: who does; over: a notice on the map; map: what is greyed while it is not live. */
-export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; steers: HTMLElement; over: HTMLElement; map: HTMLElement }): void {
-  const { chip, steers, over, map } = parts;
+/** chip: in the header, a dot and words; over: a notice on the map; map: what is greyed while it is not live. */
+export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; over: HTMLElement; map: HTMLElement }): void {
+  const { chip, over, map } = parts;
+  const skipped = h("small", { class: "skipped" });
+  chip.after(skipped);
   const words = chip.querySelector("b") ?? chip.appendChild(h("b"));
   const draw = () => {
     const state = store.now;
@@ -116,9 +126,9 @@ export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; 
     chip.dataset.weight = weight;
     say(words, text);
     map.classList.toggle("stale", stale && state.shown.length > 0);
-    say(steers, steersText(state));
+    say(skipped, state.connection.skipped > 0 ? `${grouped(String(state.connection.skipped))} frames skipped` : "");
   };
-  store.subscribe((state) => [state.connection, state.info, state.look, state.run, state.runs, state.steers, state.viewer], draw);
+  store.subscribe((state) => [state.connection, state.info, state.look, state.run, state.runs], draw);
   setInterval(() => {
     if (store.now.connection.link === "lost") draw();
   }, 500);
@@ -126,14 +136,6 @@ export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; 
     (state) => JSON.stringify([failure(state), standingOf(state, 0).stale, state.shown[0]?.step, state.info?.state]),
     () => tell(over, store, api),
   );
-}
-
-function steersText({ viewer, steers, connection }: State): string {
-  const parts: string[] = [];
-  if (viewer && !viewer.may_steer) parts.push("Viewing");
-  if (steers && steers.who !== viewer?.name) parts.push(`${steers.who} steers`);
-  if (connection.skipped > 0) parts.push(`${grouped(String(connection.skipped))} frames skipped`);
-  return parts.join("; ");
 }
 
 function tell(over: HTMLElement, store: Store, api: () => Api): void {

@@ -1,4 +1,4 @@
-/** Keeps what is only told by HTTP as new as the rest: the journal, events and triggers. */
+/** Keeps the journal as new as the rest: it is only told by HTTP. */
 import type { Api } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
 import type { Store } from "../state/store";
@@ -16,12 +16,13 @@ export function follow(store: Store, api: () => Api): void {
       return;
     }
     asking = true;
+    const { name } = store.now.run;
     try {
       const known = store.now.log;
       const open = known.find((row) => row.state === "queued");
       const after = open ? open.seq - 1 : (known.at(-1)?.seq ?? 0);
-      const [rows, events, triggers] = await Promise.all([api().log(after), api().events(), api().triggers()]);
-      store.change({ log: [...known.filter((row) => row.seq <= after), ...rows.map(plain)], events, triggers });
+      const rows = await api().log(after);
+      if (store.now.run?.name === name) store.change({ log: [...known.filter((row) => row.seq <= after), ...rows.map(plain)] });
     } catch (error) {
       if (!isFailure(error)) throw error; // the connection tells of it
     } finally {
@@ -32,13 +33,13 @@ export function follow(store: Store, api: () => Api): void {
   };
   const soon = paced(RATE, () => void ask());
   store.subscribe(
-    ({ info, connection, happenings, run }) =>
-      `${run?.name} ${connection.link} ${happenings.length} ${info?.scenarios.map((each) => `${each.name} ${each.version} ${each.state}`).join()}`,
-    soon,
+    ({ run }) => run?.name,
+    () => store.change({ log: [] }),
   );
   store.subscribe(
-    ({ run }) => run?.name,
-    () => store.change({ log: [], events: [], triggers: [] }),
+    ({ info, connection, happenings, run }) =>
+      `${run?.name} ${connection.link} ${happenings.length} ${info?.scenarios.map((each) => `${each.name} ${each.version} ${each.step >= each.target}`).join()}`,
+    soon,
   );
 }
 

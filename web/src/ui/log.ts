@@ -42,7 +42,8 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       "div",
       { class: "acts" },
       here && row.kind !== "step" && row.at_step !== null && goes,
-      request && h("button", { type: "button", class: "small", onclick: () => void copy(asCurl(request, address), "curl") }, "Copy as curl"),
+      request &&
+        h("button", { type: "button", class: "small", onclick: () => void copy(asCurl(request, address), "curl") }, "Copy as curl"),
       python && h("button", { type: "button", class: "small", onclick: () => void copy(python, "Python") }, "Copy as Python"),
     );
   };
@@ -62,9 +63,19 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       h(
         "button",
         { type: "button", class: "row-head", "aria-expanded": String(expanded), "data-seq": row.seq, onclick: toggle },
-        h("time", { datetime: time.toISOString(), title: time.toLocaleString() }, time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })),
+        h(
+          "time",
+          { datetime: time.toISOString(), title: time.toLocaleString() },
+          time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }),
+        ),
         h("span", { class: "name" }, rowText(row, now)),
-        h("small", {}, [row.who, scenario && scenario.name !== "main" ? scenario.name : "", rowDate(row, now), outcomeText(row)].filter(Boolean).join(", ")),
+        h(
+          "small",
+          {},
+          [row.who, scenario && scenario.name !== "main" ? scenario.name : "", rowDate(row, now), outcomeText(row)]
+            .filter(Boolean)
+            .join(", "),
+        ),
       ),
       expanded && actsOf(row),
     );
@@ -80,7 +91,8 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const seq = list.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.seq : undefined;
     fill(list, ...rows.slice(0, MOST).map(rowOf));
     if (seq) list.querySelector<HTMLElement>(`[data-seq="${seq}"]`)?.focus();
-    more.textContent = rows.length > MOST ? `${rows.length - MOST} older ones: filter to find them.` : rows.length ? "" : "Nothing was ordered yet.";
+    more.textContent =
+      rows.length > MOST ? `${rows.length - MOST} older ones: filter to find them.` : rows.length ? "" : "Nothing was ordered yet.";
   };
   filter.addEventListener("input", draw);
   const soon = paced(4, () => {

@@ -6,7 +6,11 @@ export function mount(element: HTMLElement, store: Store): void {
   const shown = new Map<number, HTMLElement>();
   const clocks = new Map<number, ReturnType<typeof setTimeout>>();
   const start = ({ id, lasts }: Notice) => {
-    if (lasts !== undefined) clocks.set(id, setTimeout(() => store.dismiss(id), lasts));
+    if (lasts !== undefined)
+      clocks.set(
+        id,
+        setTimeout(() => store.dismiss(id), lasts),
+      );
   };
   store.subscribe(
     (state) => state.notices,

@@ -36,7 +36,8 @@ export function changesOf(state: State, name: string): LogRow[] {
 function valueText(state: State, variable: Variable, changes: readonly LogRow[]): string {
   if (variable.role !== "parameter") return "";
   const [last] = changes;
-  const everywhere = last && last.arguments.operation === "set" && last.arguments.region === "all" && typeof last.arguments.value === "number";
+  const everywhere =
+    last && last.arguments.operation === "set" && last.arguments.region === "all" && typeof last.arguments.value === "number";
   if (everywhere) return rounded(Number(last.arguments.value), 6);
   const first = state.run?.parameters[variable.name] ?? variable.initial;
   if (last) return "differs";
@@ -64,7 +65,13 @@ function lock(): SVGElement {
 }
 
 export function mount(element: HTMLElement, store: Store, api: () => Api): void {
-  const filter = h("input", { type: "search", class: "filter", placeholder: "Filter", "aria-label": "Filter variables", id: "parameter-filter" });
+  const filter = h("input", {
+    type: "search",
+    class: "filter",
+    placeholder: "Filter",
+    "aria-label": "Filter variables",
+    id: "parameter-filter",
+  });
   const list = h("div", { class: "variables" });
   let open: string | null = null;
   let form: ChangeForm | null = null;
@@ -86,7 +93,11 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     ];
     if (!variable.settable) {
       const names = variable.settable_by.map((name) => nameOf(store.now.run?.variables ?? [], name));
-      return h("p", { class: "instead" }, names.length ? `It is computed. Set ${names.join(", ")} instead.` : "It is computed and cannot be set.");
+      return h(
+        "p",
+        { class: "instead" },
+        names.length ? `It is computed. Set ${names.join(", ")} instead.` : "It is computed and cannot be set.",
+      );
     }
     form ??= new ChangeForm(store, api, variable);
     return h(
@@ -102,7 +113,13 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const expanded = open === variable.name;
     const head = h(
       "button",
-      { type: "button", class: "row-head", "aria-expanded": String(expanded), "data-variable": variable.name, onclick: () => toggle(variable.name) },
+      {
+        type: "button",
+        class: "row-head",
+        "aria-expanded": String(expanded),
+        "data-variable": variable.name,
+        onclick: () => toggle(variable.name),
+      },
       !variable.settable && lock(),
       h("span", { class: "name" }, variable.long_name || variable.name),
       h("span", { class: "value" }, valueText(now, variable, changes)),
@@ -128,10 +145,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
           : these.filter((each) => each.name === open);
       if (!these.length) continue;
       if (title === "Computed" && !shown.length) continue;
-      parts.push(
-        h("h3", {}, title, " ", h("small", {}, grouped(String(these.length)))),
-        h("ul", {}, ...shown.map(rowOf)),
-      );
+      parts.push(h("h3", {}, title, " ", h("small", {}, grouped(String(these.length)))), h("ul", {}, ...shown.map(rowOf)));
       if (shown.length < these.length) {
         const more = () => {
           all = true;

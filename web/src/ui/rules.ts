@@ -1,6 +1,6 @@
 /** What is to happen by itself: changes on dates, and triggers, which are looked at after each step. */
 import type { Api } from "../fetch/api";
-import { isFailure, Refused } from "../fetch/problem";
+import { isFailure, type Refused } from "../fetch/problem";
 import type { State, Store } from "../state/store";
 import type { EventInfo, TriggerInfo } from "../state/told";
 import { bar, fill, h, say } from "./dom";
@@ -16,7 +16,16 @@ function here<T extends { scenario: string }>(all: readonly T[], store: Store): 
 
 /** A change that is to come, in words. */
 export function eventText(event: EventInfo, state: State): string {
-  const row = { seq: event.id, at: 0, who: event.who, kind: "set", scenario: event.scenario, arguments: event.arguments, state: "queued", at_step: null };
+  const row = {
+    seq: event.id,
+    at: 0,
+    who: event.who,
+    kind: "set",
+    scenario: event.scenario,
+    arguments: event.arguments,
+    state: "queued",
+    at_step: null,
+  };
   const when = event.yearly ? `every year on ${event.yearly}` : event.at_step === null ? "next" : stepWords(state, event.at_step + 1);
   return `${rowText(row, state)}, ${when}`;
 }
@@ -24,15 +33,31 @@ export function eventText(event: EventInfo, state: State): string {
 export function mount(element: HTMLElement, store: Store, api: () => Api): void {
   const events = h("ul", { class: "rules" });
   const triggers = h("ul", { class: "rules" });
-  fill(element, h("h2", {}, "To come ", h("small", {}, "changes on dates")), events, h("h2", {}, "Triggers ", h("small", {}, "looked at after each step")), triggers, triggerForm(store, api));
+  fill(
+    element,
+    h("h2", {}, "To come ", h("small", {}, "changes on dates")),
+    events,
+    h("h2", {}, "Triggers ", h("small", {}, "looked at after each step")),
+    triggers,
+    triggerForm(store, api),
+  );
   const take = (label: string, act: () => Promise<unknown>) => {
-    const button = h("button", { type: "button", class: "small quiet", "aria-label": `Take back: ${label}`, onclick: () => void act() }, "Take back");
+    const button = h(
+      "button",
+      { type: "button", class: "small quiet", "aria-label": `Take back: ${label}`, onclick: () => void act() },
+      "Take back",
+    );
     bar(button, barred(store));
     return button;
   };
   const eventOf = (event: EventInfo) => {
     const text = eventText(event, store.now);
-    return h("li", {}, h("span", {}, text, " ", h("small", {}, event.who)), take(text, () => send(store, () => api().removeEvent(event.id, { wait: 2 }))));
+    return h(
+      "li",
+      {},
+      h("span", {}, text, " ", h("small", {}, event.who)),
+      take(text, () => send(store, () => api().removeEvent(event.id, { wait: 2 }))),
+    );
   };
   const triggerOf = (trigger: TriggerInfo) => {
     const { expression, action, off, fired, text, variable, id } = trigger;
@@ -40,7 +65,13 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     return h(
       "li",
       {},
-      h("span", {}, h("code", {}, expression), ` ${ACTIONS[action]}${variable ? ` of ${variable}` : ""}${text ? `: ${text}` : ""} `, h("small", {}, done)),
+      h(
+        "span",
+        {},
+        h("code", {}, expression),
+        ` ${ACTIONS[action]}${variable ? ` of ${variable}` : ""}${text ? `: ${text}` : ""} `,
+        h("small", {}, done),
+      ),
       take(expression, () => send(store, () => api().removeTrigger(id, { wait: 2 }))),
     );
   };
@@ -55,7 +86,14 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
 }
 
 function triggerForm(store: Store, api: () => Api): HTMLElement {
-  const expression = h("input", { id: "trigger-expression", placeholder: "mean(green_leaf) < 100", autocomplete: "off", required: true, "aria-describedby": "trigger-wrong", spellcheck: "false" });
+  const expression = h("input", {
+    id: "trigger-expression",
+    placeholder: "mean(green_leaf) < 100",
+    autocomplete: "off",
+    required: true,
+    "aria-describedby": "trigger-wrong",
+    spellcheck: "false",
+  });
   const action = h("select", { id: "trigger-action" }, ...Object.entries(ACTIONS).map(([value, text]) => h("option", { value }, text)));
   const text = h("input", { id: "trigger-text", maxlength: 200, autocomplete: "off" });
   const variable = h("select", { id: "trigger-variable", "aria-label": "Variable of the map", hidden: true });

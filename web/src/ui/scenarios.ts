@@ -1,6 +1,6 @@
 /** The tree of scenarios: what each differs in and where it stands; two that are ticked are compared. */
 import type { Api } from "../fetch/api";
-import { isFailure, Refused } from "../fetch/problem";
+import { isFailure, type Refused } from "../fetch/problem";
 import type { State, Store } from "../state/store";
 import type { Scenario } from "../state/told";
 import { bar, fill, h, paced } from "./dom";
@@ -26,7 +26,9 @@ export function treeOf(scenarios: readonly Scenario[], left: boolean): { scenari
 
 /** What made a scenario differ: the first change on it. */
 export function differenceOf(scenario: Scenario, state: State): string {
-  const row = state.log.find((each) => each.branch === scenario.branch && (each.kind === "set" || each.kind === "event") && each.state !== "cancelled");
+  const row = state.log.find(
+    (each) => each.branch === scenario.branch && (each.kind === "set" || each.kind === "event") && each.state !== "cancelled",
+  );
   return row ? rowText(row, state) : "";
 }
 
@@ -47,7 +49,17 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   const branch = h("button", { type: "button", class: "small", onclick: () => askBranch() }, "Branch…");
   branch.title = "Branch from where the shown scenario stands (R)";
   const form = h("div", { class: "ask" });
-  fill(element, h("section", { class: "card" }, h("h2", {}, "Scenarios ", h("small", {}, "tick two to compare"), branch), form, tree, h("label", { class: "switch" }, left, "Show those that were left")));
+  fill(
+    element,
+    h(
+      "section",
+      { class: "card" },
+      h("h2", {}, "Scenarios ", h("small", {}, "tick two to compare"), branch),
+      form,
+      tree,
+      h("label", { class: "switch" }, left, "Show those that were left"),
+    ),
+  );
   left.addEventListener("change", () => draw());
 
   const show = (scenario: Scenario) => store.look({ scenarios: [scenario.name], maps: 1 });
@@ -96,8 +108,20 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       fill(form);
       tree.querySelector<HTMLElement>("[tabindex='0']")?.focus();
     };
-    const sure = h("button", { type: "button", class: "main", onclick: () => (close(), leave(scenario)) }, "Delete");
-    fill(form, h("div", { class: "stale-note", role: "alertdialog", "aria-label": "Delete" }, h("b", {}, `Delete ${scenario.name}?`), h("div", { class: "acts" }, sure, h("button", { type: "button", onclick: close }, "Keep"))));
+    const goOn = () => {
+      close();
+      leave(scenario);
+    };
+    const sure = h("button", { type: "button", class: "main", onclick: goOn }, "Delete");
+    fill(
+      form,
+      h(
+        "div",
+        { class: "stale-note", role: "alertdialog", "aria-label": "Delete" },
+        h("b", {}, `Delete ${scenario.name}?`),
+        h("div", { class: "acts" }, sure, h("button", { type: "button", onclick: close }, "Keep")),
+      ),
+    );
     sure.focus();
   };
   const askBranch = (): void => {
@@ -105,7 +129,14 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const from = info?.scenarios.find((each) => each.name === look.scenarios[0]) ?? info?.scenarios[0];
     if (!from || !run) return;
     const step = preview ?? from.step;
-    const name = h("input", { id: "branch-name", autocomplete: "off", required: true, maxlength: 64, "aria-describedby": "branch-wrong", placeholder: "dry" });
+    const name = h("input", {
+      id: "branch-name",
+      autocomplete: "off",
+      required: true,
+      maxlength: 64,
+      "aria-describedby": "branch-wrong",
+      placeholder: "dry",
+    });
     const wrong = h("p", { class: "wrong", role: "alert", id: "branch-wrong" });
     const refused = (error: Refused) => {
       wrong.textContent = error.problem.detail || error.problem.title;
@@ -131,6 +162,10 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       store.look({ scenarios: [from.name, wanted], maps: 3 });
       branch.focus();
     };
+    const cancel = () => {
+      fill(form);
+      branch.focus();
+    };
     const button = h("button", { type: "submit", class: "main" }, "Branch");
     bar(button, barred(store));
     fill(
@@ -143,7 +178,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
         h("span", {}, "From"),
         h("span", {}, `${from.name}, ${stepWords(store.now, step)}`),
         wrong,
-        h("div", { class: "acts" }, button, h("button", { type: "button", onclick: () => (fill(form), branch.focus()) }, "Cancel")),
+        h("div", { class: "acts" }, button, h("button", { type: "button", onclick: cancel }, "Cancel")),
       ),
     );
     name.focus();
@@ -154,7 +189,12 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const at = now.look.scenarios.indexOf(scenario.name);
     const compared = now.look.maps > 1 && at >= 0;
     const difference = differenceOf(scenario, now);
-    const box = h("input", { type: "checkbox", tabindex: -1, "aria-label": `Compare ${scenario.name}`, onclick: (event) => (event.preventDefault(), setTimeout(() => tick(scenario))) });
+    const ticks = (event: Event) => {
+      event.preventDefault(); // the tree is drawn anew with what is compared
+      event.stopPropagation();
+      setTimeout(() => tick(scenario));
+    };
+    const box = h("input", { type: "checkbox", tabindex: -1, "aria-label": `Compare ${scenario.name}`, onclick: ticks });
     box.checked = compared;
     const label = renaming === scenario.branch ? renameField(scenario) : h("b", {}, scenario.name);
     return h(
@@ -177,20 +217,33 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       h(
         "span",
         { class: "acts" },
-        scenario.name !== "main" && !LEFT.test(scenario.name) && action("Rename", `Rename ${scenario.name} (F2)`, () => startRenaming(scenario)),
+        scenario.name !== "main" &&
+          !LEFT.test(scenario.name) &&
+          action("Rename", `Rename ${scenario.name} (F2)`, () => startRenaming(scenario)),
         scenario.name !== "main" && !LEFT.test(scenario.name) && action("Delete", `Delete ${scenario.name}`, () => ask(scenario)),
       ),
     );
   };
-  const action = (text: string, title: string, act: () => void) =>
-    h("button", { type: "button", class: "small quiet", title, tabindex: -1, onclick: (event) => (event.stopPropagation(), act()) }, text);
+  const action = (text: string, title: string, act: () => void) => {
+    const onclick = (event: Event) => {
+      event.stopPropagation();
+      act();
+    };
+    return h("button", { type: "button", class: "small quiet", title, tabindex: -1, onclick }, text);
+  };
   const startRenaming = (scenario: Scenario) => {
     renaming = scenario.branch;
     draw();
     tree.querySelector<HTMLInputElement>(".rename")?.select();
   };
   const renameField = (scenario: Scenario): HTMLElement => {
-    const field = h("input", { class: "rename", value: scenario.name, "aria-label": `New name of ${scenario.name}`, maxlength: 64, onclick: (event) => event.stopPropagation() });
+    const field = h("input", {
+      class: "rename",
+      value: scenario.name,
+      "aria-label": `New name of ${scenario.name}`,
+      maxlength: 64,
+      onclick: (event) => event.stopPropagation(),
+    });
     field.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key === "Enter") void rename(scenario, field.value.trim());
