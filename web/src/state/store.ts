@@ -101,9 +101,11 @@ export interface RegionMean {
   high: number;
   cells: number;
 }
-/** One line of the figure: a pinned cell (pin: its colour) or the region (pin 0) in one scenario. values: null where there is none. */
+/** One line of the figure: a pinned cell (pin: its colour) or the region (pin 0, cell -1) in one scenario. values: null where there is none. */
 export interface Line {
   pin: number;
+  cell: number;
+  place: Place | null;
   scenario: string;
   steps: number[];
   values: (number | null)[];
