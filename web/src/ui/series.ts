@@ -54,10 +54,11 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
       const dash = each.scenario === store.now.look.scenarios[0] ? [] : [5, 4];
       const thin = { stroke: "transparent", width: 0, points: { show: false } };
       return [
-        { label: each.scenario, stroke: colour, width: 1.6, dash, points: { show: each.steps.length === 1 } },
+        { label: each.scenario, stroke: colour, width: 1.6, dash, points: { show: (_: uPlot, index: number) => alone(index) } },
         ...(each.low ? [thin, thin] : []),
       ];
     });
+    const alone = (index: number) => (plot?.data[index] ?? []).filter((value) => value !== null).length === 1;
     const bands: uPlot.Band[] = [];
     let at = 1;
     for (const each of series) {
