@@ -22,7 +22,9 @@ export function follow(store: Store, api: () => Api): void {
       const open = known.find((row) => row.state === "queued");
       const after = open ? open.seq - 1 : (known.at(-1)?.seq ?? 0);
       const rows = await api().log(after);
-      if (store.now.run?.name === name) store.change({ log: [...known.filter((row) => row.seq <= after), ...rows.map(plain)] });
+      const log = [...known.filter((row) => row.seq <= after), ...rows.map(plain)];
+      if (store.now.run?.name === name) store.change({ log });
+      again ||= log.some((row) => row.state === "queued" && row.kind !== "step" && row.at_step === null); // over within a moment
     } catch (error) {
       if (!isFailure(error)) throw error; // the connection tells of it
     } finally {

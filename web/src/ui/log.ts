@@ -66,7 +66,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
         h(
           "time",
           { datetime: time.toISOString(), title: time.toLocaleString() },
-          time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }),
+          time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false }),
         ),
         h("span", { class: "name" }, rowText(row, now)),
         h(

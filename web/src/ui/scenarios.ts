@@ -26,6 +26,7 @@ export function treeOf(scenarios: readonly Scenario[], left: boolean): { scenari
 
 /** What made a scenario differ: the first change on it. */
 export function differenceOf(scenario: Scenario, state: State): string {
+  if (scenario.parent === null) return "";
   const row = state.log.find(
     (each) => each.branch === scenario.branch && (each.kind === "set" || each.kind === "event") && each.state !== "cancelled",
   );
