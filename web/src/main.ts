@@ -51,6 +51,7 @@ mountPanels(store, () => api, actions, null);
 actions.listen(store);
 followLook();
 void begin();
+Object.assign(globalThis, { steppe: { store, map, screen } }); // for the console, and for tests of the page
 
 /** Signs in, finds the run and begins to watch it. */
 async function begin(): Promise<void> {
@@ -84,7 +85,9 @@ function followLook(): void {
       const cells = (linked.pins ?? []).map(([x, y]) => cellAt(grid, x, y)).filter((cell) => cell !== null);
       store.change({ pins: cells.map((cell, index) => ({ cell, place: centreOf(grid, cell), colour: index + 1 })) });
       if (linked.date) {
-        const step = linked.date.startsWith("step:") ? Number(linked.date.slice(5)) : stepOf(run.clock, parseMoment(linked.date, run.clock.calendar));
+        const step = linked.date.startsWith("step:")
+          ? Number(linked.date.slice(5))
+          : stepOf(run.clock, parseMoment(linked.date, run.clock.calendar));
         store.change({ preview: step });
       }
     },

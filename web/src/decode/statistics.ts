@@ -17,8 +17,11 @@ export function percentiles(frame: Frame, counts: Uint32Array, shares: readonly 
   if (total === 0) return null;
   return shares.map((share) => {
     let sum = 0;
-    const level = counts.findIndex((count) => (sum += count) >= share * total && count > 0);
-    return frame.offset + frame.scale * Math.max(level, 0);
+    const level = counts.findIndex((count) => {
+      sum += count;
+      return count > 0 && sum >= share * total;
+    });
+    return frame.offset + frame.scale * level;
   });
 }
 

@@ -56,7 +56,7 @@ export class FieldMap {
     private readonly canvas: HTMLCanvasElement,
     restored: () => void,
   ) {
-    const gl = canvas.getContext("webgl2", { antialias: false, depth: false, preserveDrawingBuffer: true });
+    const gl = canvas.getContext("webgl2", { antialias: false, depth: false });
     if (!gl) throw new NoWebGL("This browser has no WebGL 2. Open the page in a current Firefox, Chromium or Safari.");
     this.gl = gl;
     this.prepare();
@@ -110,7 +110,13 @@ export class FieldMap {
     }
     const bottom = this.canvas.height - panel.y - panel.height;
     gl.viewport(panel.x, bottom, panel.width, panel.height);
-    gl.scissor(panel.x, bottom, panel.width, panel.height);
+    const [left, right] = [-start[0], shown.columns - start[0]].map((cells) =>
+      Math.min(Math.max(Math.round(cells / stride[0]), 0), panel.width),
+    ) as [number, number];
+    const [up, down] = [-start[1], shown.rows - start[1]].map((cells) =>
+      Math.min(Math.max(Math.round(cells / stride[1]), 0), panel.height),
+    ) as [number, number];
+    gl.scissor(panel.x + left, bottom + panel.height - down, right - left, down - up); // nothing is looked up beside the grid
     gl.uniform2i(places.shape, shown.columns, shown.rows);
     gl.uniform2f(places.start, ...start);
     gl.uniform2f(places.stride, ...stride);

@@ -4,7 +4,7 @@ import { centreOf, type Grid } from "../state/grid";
 import type { Place } from "../state/told";
 import { type Panel, scale, toPixel, toPlace, type View } from "../state/view";
 import type { Coast } from "./coast";
-import { roundDown } from "./ticks";
+import { roundDown, tickStep } from "./ticks";
 
 export type Colours = Record<
   "sea" | "land" | "coast" | "graticule" | "ink" | "muted" | "halo" | "line" | "card" | "accent" | "hatch",
@@ -105,7 +105,7 @@ function graticule(pen: Pen, scene: Scene, margin: number): void {
   if (grid.kind === "points") return;
   const [west, north] = toPlace(view, grid, panel, panel.x, panel.y);
   const [east, south] = toPlace(view, grid, panel, panel.x + panel.width, panel.y + panel.height);
-  const step = roundDown((150 * ratio) / view.zoom);
+  const step = tickStep(0, (90 * ratio) / view.zoom, 1);
   const bottom = panel.y + panel.height;
   for (let k = Math.ceil(west / step); k * step < east; k++) {
     const [x] = toPixel(view, grid, panel, k * step, 0);

@@ -46,7 +46,20 @@ export class Past {
       });
       const shown = frames.map(({ stream, number, time, scale, offset, missing }, index): Shown => {
         const { variable, units } = arrays[index]?.head ?? { variable: look.variable, units: "" };
-        return { stream, scenario: names[index] ?? "", variable, units, number, step, time, scale, offset, missing, live: false, replaying: false };
+        return {
+          stream,
+          scenario: names[index] ?? "",
+          variable,
+          units,
+          number,
+          step,
+          time,
+          scale,
+          offset,
+          missing,
+          live: false,
+          replaying: false,
+        };
       });
       this.store.change({ shown });
       this.screen.show(frames);

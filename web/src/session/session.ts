@@ -31,7 +31,8 @@ export class Session {
       frame: (frame) => this.take(frame),
       drops: ({ dropped }) => this.connection({ skipped: dropped }),
       link: (link, retry, code) => this.linked(link, retry, code),
-      unreadable: (error) => store.notify({ weight: "bad", text: "A message of the server cannot be read", detail: error.message, lasts: 10_000 }),
+      unreadable: (error) =>
+        store.notify({ weight: "bad", text: "A message of the server cannot be read", detail: error.message, lasts: 10_000 }),
     });
     store.subscribe(
       ({ look, run, frame_rate }) => [look.variable, look.scenarios, look.maps > 1, run, frame_rate],
@@ -92,7 +93,11 @@ export class Session {
       }
       case "event":
         store.change({ happenings: [...store.now.happenings, message].slice(-KEPT_HAPPENINGS) });
-        store.notify({ weight: message.kind === "failed" || message.kind === "warning" ? "warn" : "good", text: message.text || message.kind, lasts: 12_000 });
+        store.notify({
+          weight: message.kind === "failed" || message.kind === "warning" ? "warn" : "good",
+          text: message.text || message.kind,
+          lasts: 12_000,
+        });
         return;
       case "ordered":
         store.change({ steers: { who: message.who, kind: message.kind, id: message.id, at: Date.now() / 1000 } });

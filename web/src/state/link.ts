@@ -61,7 +61,10 @@ export function fromFragment(fragment: string): Partial<Omit<Linked, "look">> & 
   if (date && /^(\d{4}-\d{2}-\d{2}|step:\d+)$/.test(date)) found.date = date;
   const view = list(has("view"));
   if (view?.length === 3 && (view[2] as number) > 0) found.view = { y: view[0] as number, x: view[1] as number, zoom: view[2] as number };
-  const pins = has("pins")?.split(",").map(placeOf).filter((place) => place !== null);
+  const pins = has("pins")
+    ?.split(",")
+    .map(placeOf)
+    .filter((place) => place !== null);
   if (pins?.length) found.pins = pins.slice(0, 6);
   const selection = selectionOf(has("region"));
   if (selection) found.selection = selection;

@@ -101,9 +101,11 @@ export interface RegionMean {
   high: number;
   cells: number;
 }
-/** One line of the figure: a pinned cell (pin: its colour) or the region (pin 0) in one scenario. values: null where there is none. */
+/** One line of the figure: a pinned cell (pin: its colour) or the region (pin 0, cell -1) in one scenario. values: null where there is none. */
 export interface Line {
   pin: number;
+  cell: number;
+  place: Place | null;
   scenario: string;
   steps: number[];
   values: (number | null)[];
@@ -185,7 +187,7 @@ export const FIRST: State = {
   region_means: [],
   series: [],
   preview: null,
-  speed: null,
+  speed: 10,
   frame_rate: 30,
   pane: "look",
   dialog: null,

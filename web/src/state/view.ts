@@ -30,7 +30,7 @@ export function toPlace(view: View, grid: Grid, panel: Panel, x: number, y: numb
 }
 
 /** The view that shows the whole grid with a margin. */
-export function fit(grid: Grid, panel: Panel): View {
+export function wholeView(grid: Grid, panel: Panel): View {
   const wide = grid.columns * grid.dx * grid.narrowing;
   const zoom = 0.93 * Math.min(panel.width / wide, panel.height / (grid.rows * grid.dy));
   return { x: grid.west + (grid.columns * grid.dx) / 2, y: grid.north - (grid.rows * grid.dy) / 2, zoom };

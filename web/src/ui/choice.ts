@@ -31,7 +31,9 @@ export function choice(id: string, label: string, options: () => readonly Option
   const labelOf = (value: string) => options().find((option) => option.value === value)?.label ?? value;
   function filter(text: string): void {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    found = options().filter((option) => words.every((word) => `${option.label} ${option.words} ${option.value}`.toLowerCase().includes(word)));
+    found = options().filter((option) =>
+      words.every((word) => `${option.label} ${option.words} ${option.value}`.toLowerCase().includes(word)),
+    );
     fill(
       list,
       ...found.map((option, index) => {
@@ -48,7 +50,7 @@ export function choice(id: string, label: string, options: () => readonly Option
   }
   function move(to: number): void {
     at = found.length ? (to + found.length) % found.length : 0;
-    [...list.children].forEach((row, index) => row.setAttribute("aria-selected", String(index === at)));
+    for (const [index, row] of [...list.children].entries()) row.setAttribute("aria-selected", String(index === at));
     if (found.length) input.setAttribute("aria-activedescendant", `${id}-${at}`);
     if (!list.hidden) list.children[at]?.scrollIntoView({ block: "nearest" });
   }

@@ -29,9 +29,16 @@ export function mount(store: Store, actions: Actions): void {
     buttons[store.now.look.maps - 1]?.focus();
   });
   const scenarios = [0, 1].map((which) =>
-    h("select", { "aria-label": which ? "Scenario B" : "Scenario A", onchange: (event) => compare(which, (event.target as HTMLSelectElement).value) }),
+    h("select", {
+      "aria-label": which ? "Scenario B" : "Scenario A",
+      onchange: (event) => compare(which, (event.target as HTMLSelectElement).value),
+    }),
   );
-  const smooth = h("button", { type: "button", title: "Smooth between cells (E)", role: "switch", onclick: () => actions.do("smooth") }, "Smooth");
+  const smooth = h(
+    "button",
+    { type: "button", title: "Smooth between cells (E)", role: "switch", onclick: () => actions.do("smooth") },
+    "Smooth",
+  );
   fill(byId("choices"), variable.element, maps, ...scenarios, palette.element, smooth);
 
   const theme = h("button", { type: "button", title: "Light or dark (D)", onclick: () => actions.do("theme") });

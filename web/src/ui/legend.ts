@@ -20,7 +20,12 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
   const otherUnit = h("small");
   const otherCanvas = h("canvas", { class: "legend", role: "img" });
   const resolution = h("p", { class: "note" });
-  fill(other, h("h2", {}, h("span", { id: "legend-difference-name" }, "Difference"), otherUnit, h("em", {}, "centred on 0")), otherCanvas, resolution);
+  fill(
+    other,
+    h("h2", {}, h("span", { id: "legend-difference-name" }, "Difference"), otherUnit, h("em", {}, "centred on 0")),
+    otherCanvas,
+    resolution,
+  );
 
   function field(label: string): HTMLInputElement {
     return h("input", { "aria-label": `${label} value of the colours`, inputmode: "decimal", size: 7, class: "small" });

@@ -1,6 +1,7 @@
 /** The maps: land, field, lines and marks on four canvases, each drawn only when what it shows has changed; titles above them. */
-import type { Screen } from "../decode/screen";
+
 import { stepText } from "../decode/calendar";
+import type { Screen } from "../decode/screen";
 import { prettyUnit } from "../decode/units";
 import type { Coast } from "../draw/coast";
 import { FieldMap, type Mode } from "../draw/field";
@@ -9,7 +10,7 @@ import { DIFFERENCE, isPalette } from "../draw/palette";
 import { cellAt } from "../state/grid";
 import type { State, Store } from "../state/store";
 import type { Place } from "../state/told";
-import { fit, type Panel, panels, toPlace, type View } from "../state/view";
+import { type Panel, panels, toPlace, type View, wholeView } from "../state/view";
 import type { Colouring } from "./colouring";
 import { byId, fill, h } from "./dom";
 import type { Theme } from "./theme";
@@ -44,8 +45,14 @@ export class MapView {
     theme.follow(() => this.refresh("still", "field", "marks"));
     const all = () => this.refresh("still", "field", "marks");
     store.subscribe((state) => [state.view, state.grid, state.look.maps, state.look.scenarios], all);
-    store.subscribe((state) => [state.look.palette, state.look.smooth], () => this.refresh("field"));
-    store.subscribe((state) => [state.cursor.cell, state.pins, state.selection], () => this.refresh("marks"));
+    store.subscribe(
+      (state) => [state.look.palette, state.look.smooth],
+      () => this.refresh("field"),
+    );
+    store.subscribe(
+      (state) => [state.cursor.cell, state.pins, state.selection],
+      () => this.refresh("marks"),
+    );
     store.subscribe(titled, () => this.title());
     new ResizeObserver(() => {
       this.size = [Math.round(element.clientWidth * this.ratio), Math.round(element.clientHeight * this.ratio)];
@@ -72,7 +79,7 @@ export class MapView {
   get view(): View | null {
     const { view, grid } = this.store.now;
     const [panel] = this.panels;
-    return view ?? (grid && panel ? fit(grid, panel) : null);
+    return view ?? (grid && panel ? wholeView(grid, panel) : null);
   }
   /** The map, pixel, place and cell under a point of the window. */
   under(clientX: number, clientY: number): { panel: Panel; x: number; y: number; place: Place; cell: number | null } | null {

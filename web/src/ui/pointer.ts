@@ -113,7 +113,12 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     const apart = (one: PointerEvent) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) || 1;
     const at = map.under((event.clientX + other.clientX) / 2, (event.clientY + other.clientY) / 2);
     if (!at) return;
-    const shifted = moved(view, grid, ((event.clientX - before.clientX) / 2) * map.ratio, ((event.clientY - before.clientY) / 2) * map.ratio);
+    const shifted = moved(
+      view,
+      grid,
+      ((event.clientX - before.clientX) / 2) * map.ratio,
+      ((event.clientY - before.clientY) / 2) * map.ratio,
+    );
     store.change({ view: zoomed(shifted, grid, at.panel, at.x, at.y, apart(event) / apart(before)) });
   }
   const lift = (event: PointerEvent) => {
@@ -154,7 +159,9 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
 
   // ---- by keyboard: a cross goes from cell to cell, the map follows it ----
   element.addEventListener("keydown", (event) => {
-    const step = ({ ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] } as Record<string, [number, number]>)[event.key];
+    const step = ({ ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] } as Record<string, [number, number]>)[
+      event.key
+    ];
     if (step) {
       event.preventDefault();
       cross(step[0] * (event.shiftKey ? 10 : 1), step[1] * (event.shiftKey ? 10 : 1));

@@ -7,20 +7,22 @@ import { areaOf, centreOf, rowOf } from "../state/grid";
 import type { Reading, Store } from "../state/store";
 import { fill, h, paced } from "./dom";
 
-/** The value of a cell in words: the server's exact one of this step, or the decoded one with its step until that has come. */
+/** The value of a cell in words: the server's exact one, or the decoded one with its step until that has come, and of past dates. */
 export function valueText(store: Store, screen: Screen, index: number, cell: number, reading: Reading | undefined): string {
   const { grid, shown } = store.now;
   const [frame, facts] = [screen.frames[index], shown[index]];
   if (!frame || !facts || !grid) return "";
   const unit = prettyUnit(facts.units);
   if (grid.active && !grid.active[cell]) return "outside the model";
-  if (reading && reading.cell === cell && reading.step === facts.step) {
+  if (reading && reading.cell === cell && facts.live) {
     return reading.value === null ? "missing" : `${grouped(reading.text)} ${unit}`.trim();
   }
   if (frame.rows !== grid.rows || frame.columns !== grid.columns) return "…";
   const value = valueAt(frame, cell);
   if (value === undefined) return "outside the model";
-  return Number.isNaN(value) ? "missing" : `${toStep(value, frame.scale / 2)} ± ${toStep(frame.scale / 2, frame.scale / 20)} ${unit}`.trim();
+  return Number.isNaN(value)
+    ? "missing"
+    : `${toStep(value, frame.scale / 2)} ± ${toStep(frame.scale / 2, frame.scale / 20)} ${unit}`.trim();
 }
 
 export function mount(element: HTMLElement, store: Store, screen: Screen): void {
@@ -47,7 +49,8 @@ export function mount(element: HTMLElement, store: Store, screen: Screen): void 
     }
     const area = areaOf(grid, cell);
     if (area !== null) rows.push(["Area", areaText(area)]);
-    if (shown[0]) rows.push(["Date", stepText(run.clock, shown[0].step)]);
+    const reading = shown[0]?.live && a?.cell === cell ? a : null;
+    if (shown[0]) rows.push(["Date", stepText(run.clock, reading?.step ?? shown[0].step)]);
     fill(list, ...rows.flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]));
   }
   function centreText(): string {
@@ -56,7 +59,7 @@ export function mount(element: HTMLElement, store: Store, screen: Screen): void 
     const [row, column] = rowOf(grid, cursor.cell);
     const [x, y] = centreOf(grid, cursor.cell);
     const place = grid.kind === "projected" ? `${grouped(String(x))}, ${grouped(String(y))} m` : placeText([x, y]);
-    return `${place}  (row ${row}, column ${column})`;
+    return `${place}\nrow ${row}, column ${column}`;
   }
   const soon = paced(10, show);
   store.subscribe((state) => [state.cursor, state.shown, state.grid, state.look.maps], soon);

@@ -35,7 +35,10 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
       plot?.destroy();
       plot = new uPlot(options(series, { muted, line, ink }), [steps, ...columns], host);
     } else plot?.setData([steps, ...columns]);
-    host.setAttribute("aria-label", `Series of ${series.length} lines, from ${stepText(run.clock, steps[0] ?? 0)} to ${stepText(run.clock, steps.at(-1) ?? 0)}`);
+    host.setAttribute(
+      "aria-label",
+      `Series of ${series.length} lines, from ${stepText(run.clock, steps[0] ?? 0)} to ${stepText(run.clock, steps.at(-1) ?? 0)}`,
+    );
   }
   function options(series: readonly Line[], { muted, line, ink }: { muted: string; line: string; ink: string }): uPlot.Options {
     const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "11px Inter, system-ui, sans-serif" };
@@ -50,12 +53,17 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
       const colour = each.pin ? theme.pin(each.pin) : ink;
       const dash = each.scenario === store.now.look.scenarios[0] ? [] : [5, 4];
       const thin = { stroke: "transparent", width: 0, points: { show: false } };
-      return [{ label: each.scenario, stroke: colour, width: 1.6, dash, points: { show: each.steps.length === 1 } }, ...(each.low ? [thin, thin] : [])];
+      return [
+        { label: each.scenario, stroke: colour, width: 1.6, dash, points: { show: (_: uPlot, index: number) => alone(index) } },
+        ...(each.low ? [thin, thin] : []),
+      ];
     });
+    const alone = (index: number) => (plot?.data[index] ?? []).filter((value) => value !== null).length === 1;
     const bands: uPlot.Band[] = [];
     let at = 1;
     for (const each of series) {
-      if (each.low) bands.push({ series: [at + 2, at + 1], fill: `color-mix(in srgb, ${each.pin ? theme.pin(each.pin) : ink} 14%, transparent)` });
+      if (each.low)
+        bands.push({ series: [at + 2, at + 1], fill: `color-mix(in srgb, ${each.pin ? theme.pin(each.pin) : ink} 14%, transparent)` });
       at += each.low ? 3 : 1;
     }
     return {
@@ -64,7 +72,12 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
       cursor: { points: { size: 6 }, y: false },
       axes: [
         { ...axis, space: 70, incrs: [1, 2, 5, 10, 20, 30, 61, 91, 182, 365, 730, 1826, 3652], values: (_, steps) => dated(steps) },
-        { ...axis, size: 52, space: 26, values: (_, values) => values.map((value) => toStep(value, Math.abs((values[1] ?? 1) - (values[0] ?? 0)) || 1)) },
+        {
+          ...axis,
+          size: 52,
+          space: 26,
+          values: (_, values) => values.map((value) => toStep(value, Math.abs((values[1] ?? 1) - (values[0] ?? 0)) || 1)),
+        },
       ],
     };
   }
@@ -77,10 +90,16 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
       ...pins.map((pin, index) => {
         const square = h("i", { "aria-hidden": "true" }, String(index + 1));
         square.style.borderColor = square.style.color = theme.pin(pin.colour);
-        const values = shown.map((frame, which) => valueText(store, screen, which, pin.cell, cursor.readings[frame.stream]).replace(/ ± \S+/, ""));
+        const values = shown.map((frame, which) =>
+          valueText(store, screen, which, pin.cell, cursor.readings[frame.stream]).replace(/ ± \S+/, ""),
+        );
         const where = grid?.kind === "projected" ? pin.place.join(", ") : placeText(pin.place);
         const gone = () => store.change({ pins: store.now.pins.filter((each) => each !== pin) });
-        const remove = h("button", { type: "button", class: "quiet small", "aria-label": `Take pin ${index + 1} away`, onclick: gone }, "×");
+        const remove = h(
+          "button",
+          { type: "button", class: "quiet small", "aria-label": `Take pin ${index + 1} away`, onclick: gone },
+          "×",
+        );
         return h("li", {}, square, h("span", {}, where), h("b", {}, values.slice(0, look.maps > 1 ? 2 : 1).join(" | ")), remove);
       }),
       pins.length === 0 && h("li", { class: "faint" }, "Click a cell to follow it."),

@@ -67,7 +67,10 @@ export class Steering {
   rewind(to: number): void {
     if (to < 0) return;
     this.store.change({ preview: null });
-    this.all((each) => this.api().rewind(each.name, { step: to }), (each) => each.fork_step <= to && each.step > to);
+    this.all(
+      (each) => this.api().rewind(each.name, { step: to }),
+      (each) => each.fork_step <= to && each.step > to,
+    );
   }
 
   private backToCheckpoint(): void {
@@ -95,7 +98,10 @@ export class Steering {
     return speed === null ? {} : { speed };
   }
 
-  private async all(order: (scenario: Scenario) => ReturnType<Api["pause"]>, whose: (scenario: Scenario) => boolean = () => true): Promise<void> {
+  private async all(
+    order: (scenario: Scenario) => ReturnType<Api["pause"]>,
+    whose: (scenario: Scenario) => boolean = () => true,
+  ): Promise<void> {
     for (const scenario of this.scenarios.filter(whose)) {
       if (!(await send(this.store, () => order(scenario)))) return;
     }

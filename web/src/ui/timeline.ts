@@ -14,13 +14,29 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   const number = h("button", { type: "button", title: "So many steps, or until a date (N)", popovertarget: "until" }, "…");
   const steps = h("input", { type: "number", min: 1, step: 1, value: 10, "aria-label": "Steps" });
   const date = h("input", { type: "text", placeholder: "1990-12-31", "aria-label": "Date", size: 10, pattern: "\\d{4}-\\d{2}-\\d{2}" });
-  const speed = h("select", { "aria-label": "Speed of the run", onchange: () => steering.setSpeed(speed.value ? Number(speed.value) : null) });
-  const frames = h("select", { "aria-label": "Frames of the picture a second", onchange: () => store.change({ frame_rate: Number(frames.value) }) });
-  fill(speed, ...[0.5, 1, 2, 4, 10, 30, 100].map((each) => h("option", { value: each }, `${each} a second`)), h("option", { value: "" }, "as fast as can be"));
+  const speed = h("select", {
+    "aria-label": "Speed of the run",
+    onchange: () => steering.setSpeed(speed.value ? Number(speed.value) : null),
+  });
+  const frames = h("select", {
+    "aria-label": "Frames of the picture a second",
+    onchange: () => store.change({ frame_rate: Number(frames.value) }),
+  });
+  fill(
+    speed,
+    ...[0.5, 1, 2, 4, 10, 30, 100].map((each) => h("option", { value: each }, `${each} a second`)),
+    h("option", { value: "" }, "as fast as can be"),
+  );
   fill(frames, ...[1, 2, 5, 10, 20, 30].map((each) => h("option", { value: each }, `${each} a second`)));
   const until = h(
     ...(["div", { id: "until", popover: "auto", class: "popover", "aria-label": "Steps and speed" }] as const),
-    h("form", { onsubmit: (event) => go(event, () => steering.step(Math.max(1, Math.round(Number(steps.value))))) }, "So many steps", steps, h("button", {}, "Go")),
+    h(
+      "form",
+      { onsubmit: (event) => go(event, () => steering.step(Math.max(1, Math.round(Number(steps.value))))) },
+      "So many steps",
+      steps,
+      h("button", {}, "Go"),
+    ),
     h("form", { onsubmit: (event) => go(event, () => steering.until(date.value)) }, "Until", date, h("button", {}, "Go")),
     h("label", {}, "Steps of the run", speed),
     h("label", {}, "Frames of the picture", frames),
@@ -29,8 +45,18 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   const layers = ["future", "played", "kept"].map((name) => h("i", { class: name }));
   const marks = h("span", { class: "marks" });
   const head = h("i", { class: "now" });
-  const line = h("div", { class: "line", role: "slider", tabindex: 0, "aria-label": "Date", "aria-orientation": "horizontal" }, ...layers, marks, head);
-  const back = h("button", { type: "button", class: "small back", hidden: true, onclick: () => store.change({ preview: null }) }, "Back to now");
+  const line = h(
+    "div",
+    { class: "line", role: "slider", tabindex: 0, "aria-label": "Date", "aria-orientation": "horizontal" },
+    ...layers,
+    marks,
+    head,
+  );
+  const back = h(
+    "button",
+    { type: "button", class: "small back", hidden: true, onclick: () => store.change({ preview: null }) },
+    "Back to now",
+  );
   fill(element, play, day, month, number, until, now, back, line);
 
   function button(text: string, title: string, action: Parameters<Actions["do"]>[0]): HTMLButtonElement {
@@ -91,14 +117,35 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
       mark.style.left = `${share(step) * 100}%`;
       return mark;
     };
-    const ticks = checkpoints.filter((each) => each.branch === branch).map((each) => at(each.step, "i", "checkpoint", `Checkpoint, ${stepText(run.clock, each.step)}`));
+    const ticks = checkpoints
+      .filter((each) => each.branch === branch)
+      .map((each) => at(each.step, "i", "checkpoint", `Checkpoint, ${stepText(run.clock, each.step)}`));
     const diamonds = events
       .filter((each) => each.at_step !== null)
-      .map((each) => at(each.at_step ?? 0, "i", "event", `${each.arguments.variable ?? "Change"}, ${stepText(run.clock, each.at_step ?? 0)}`));
-    fill(marks, ...ticks, ...diamonds, ...labels(run.clock, total(), line.clientWidth).map(([step, text]) => at(step, "span", "label", "", text)));
+      .map((each) =>
+        at(each.at_step ?? 0, "i", "event", `${each.arguments.variable ?? "Change"}, ${stepText(run.clock, each.at_step ?? 0)}`),
+      );
+    fill(
+      marks,
+      ...ticks,
+      ...diamonds,
+      ...labels(run.clock, total(), line.clientWidth).map(([step, text]) => at(step, "span", "label", "", text)),
+    );
   }
   store.subscribe(
-    (state) => [state.run, state.info, state.kept, state.look.scenarios, state.look.maps, state.preview, state.connection.link, state.viewer, state.shown[0]?.step, state.speed, state.frame_rate],
+    (state) => [
+      state.run,
+      state.info,
+      state.kept,
+      state.look.scenarios,
+      state.look.maps,
+      state.preview,
+      state.connection.link,
+      state.viewer,
+      state.shown[0]?.step,
+      state.speed,
+      state.frame_rate,
+    ],
     show,
   );
   store.subscribe((state) => [state.run, state.checkpoints, state.events, state.look.scenarios], markAll);
@@ -174,6 +221,7 @@ export function labels(clock: Clock, total: number, width: number): [number, str
     const step = stepOf(clock, moment);
     if (step > total) return found;
     const share = step / total;
-    if (step >= 1 && share * width > 24 && (1 - share) * width > 24) found.push([step, apart >= 12 ? String(moment.year) : monthText(moment)]);
+    if (step >= 1 && share * width > 24 && (1 - share) * width > 24)
+      found.push([step, apart >= 12 ? String(moment.year) : monthText(moment)]);
   }
 }
