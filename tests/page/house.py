@@ -1,5 +1,6 @@
 """A server of a small run in a process of its own, and its page in a browser."""
 
+import json
 import re
 import signal
 import subprocess
@@ -49,13 +50,15 @@ class House:
 
     def stop(self, how: int = signal.SIGTERM) -> None:
         """Ends the server."""
-        if self.process:
-            self.process.send_signal(how)
+        if self.process is None:
+            return
+        with self.process as process:  # closes its pipe
+            self.process = None
+            process.send_signal(how)
             try:
-                self.process.wait(20)
+                process.wait(20)
             finally:
-                self.process.kill()
-                self.process = None
+                process.kill()
 
     # ---- what others do to the run while somebody looks at the page
     def _ask(self, method: str, path: str, **more: Any) -> httpx.Response:
@@ -81,13 +84,11 @@ class House:
 
     def main(self) -> dict[str, Any]:
         """Where main stands."""
-        found: dict[str, Any] = self.info()["scenarios"][-1]
-        return next(each for each in self.info()["scenarios"] if each["name"] == "main") if found["name"] != "main" else found
+        found: list[dict[str, Any]] = self.info()["scenarios"]
+        return next(each for each in found if each["name"] == "main")
 
     def log(self) -> list[dict[str, Any]]:
         """The journal."""
-        import json
-
         return [json.loads(line) for line in self.get("/log").text.splitlines()]
 
     def value(self, variable: str, row: int, column: int, scenario: str = "main") -> float:
@@ -122,10 +123,15 @@ class Opened:
         self.page, self.house = page, house
         self.complaints: list[str] = []
         self.asked: list[str] = []
+        self.frames = 0  # maps that came
         self.expected: list[str] = []  # parts of complaints that a test provokes
         page.on("pageerror", lambda error: self._complain(f"{error}"))
         page.on("console", self._heard)
         page.on("request", lambda request: self.asked.append(request.url))
+        page.on("websocket", lambda socket: socket.on("framereceived", self._received))
+
+    def _received(self, content: str | bytes) -> None:
+        self.frames += isinstance(content, bytes)
 
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type == "error":
@@ -143,7 +149,7 @@ class Opened:
 
     def wait(self, expression: str, seconds: float = PATIENCE) -> None:
         """Waits until an expression of JavaScript is true."""
-        self.page.wait_for_function(expression, timeout=1000 * seconds)
+        wait_for(lambda: self.page.evaluate(f"() => {expression}"), seconds)  # the page lets nobody else compile a text
 
     @property
     def chip(self) -> Locator:
@@ -178,6 +184,7 @@ class Opened:
         side = 2 * spread + 1
         found = self.page.evaluate(
             """([x, y, side, height]) => {
+                steppe.map.timed(); // what is drawn is gone with the next picture of the browser
                 const gl = document.querySelector("#field").getContext("webgl2");
                 const bytes = new Uint8Array(4 * side * side);
                 gl.readPixels(x, height - 1 - y - side + 1, side, side, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
