@@ -4,7 +4,8 @@ import landAddress from "world-atlas/land-50m.json";
 import { parseMoment, stepOf } from "./decode/calendar";
 import { Screen } from "./decode/screen";
 import { coastOf, ringsOf } from "./draw/coast";
-import { suitable } from "./draw/palette";
+import { CREDIT, suitable } from "./draw/palette";
+import { picture } from "./draw/picture";
 import { Api } from "./fetch/api";
 import { isFailure } from "./fetch/problem";
 import { exchangeToken } from "./fetch/token";
@@ -15,8 +16,9 @@ import { cellAt, centreOf } from "./state/grid";
 import { fromFragment } from "./state/link";
 import { FIRST, Store } from "./state/store";
 import { Actions } from "./ui/actions";
+import { mount as mountBubble } from "./ui/bubble";
 import { Colouring } from "./ui/colouring";
-import { byId } from "./ui/dom";
+import { byId, paced } from "./ui/dom";
 import { mount as mountHeader } from "./ui/header";
 import { hold, mount as mountLegend } from "./ui/legend";
 import { MapView } from "./ui/map";
@@ -24,6 +26,7 @@ import { mountPanels } from "./ui/panels";
 import { mount as mountPointer } from "./ui/pointer";
 import { mount as mountReadout, valueText } from "./ui/readout";
 import { mount as mountSeries } from "./ui/series";
+import { linkTo } from "./ui/share";
 import { Steering } from "./ui/steering";
 import { mount as mountTabs } from "./ui/tabs";
 import { Theme } from "./ui/theme";
@@ -45,11 +48,14 @@ mountLegend(byId("legend"), byId("legend-difference"), store, colouring, theme);
 mountReadout(byId("readout"), store, screen);
 mountSeries(byId("series"), store, screen, theme);
 mountTimeline(byId("timeline"), store, new Steering(store, () => api, actions), actions);
-mountPointer(map, store, actions, (cell) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]));
+const spoken = (cell: number) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]);
+mountPointer(map, store, actions, spoken);
+mountBubble(map.element, store, spoken);
 actions.on("range", () => hold(store, colouring));
-mountPanels(store, () => api, actions, null);
+mountPanels(store, () => api, actions, draw);
 actions.listen(store);
 followLook();
+rememberLook();
 void begin();
 Object.assign(globalThis, { steppe: { store, map, screen } }); // for the console, and for tests of the page
 
@@ -73,6 +79,26 @@ async function begin(): Promise<void> {
     store.change({ connection: { ...store.now.connection, link: refused ? "refused" : "lost", reason } });
     if (!refused) setTimeout(() => void begin(), 2000);
   }
+}
+
+/** Keeps the address as a link to what is seen, so that loading the page again shows it again. */
+function rememberLook(): void {
+  const write = paced(2, () => history.replaceState(null, "", linkTo(store.now, page.href)));
+  store.subscribe(
+    ({ run, look, view, pins, selection, preview }) => [run, look, view, pins, selection, preview],
+    (_, { run }) => run && write(),
+  );
+}
+
+/** A picture of what is seen, with where it comes from. */
+async function draw(how: "screen" | "double" | "print"): Promise<Blob> {
+  const plate = map.plate({ screen: 1, double: 2, print: 4 }[how], how === "print");
+  const { run, info, grid } = store.now;
+  if (!plate || !run || !grid) throw new Error("There is no map yet.");
+  const models = await api.models().catch(() => []);
+  const version = models.find((each) => each.model === run.model)?.version;
+  const source = `${run.title || run.name}: run ${run.name}, version ${info?.version}, grid ${grid.digest.slice(0, 16)}, model ${run.model} ${version ?? ""}`;
+  return picture({ ...plate, notes: [source.trim(), `${CREDIT}. Coastline: Natural Earth. Drawn by Steppe.`] });
 }
 
 /** What a link asks for and only the run can answer, and what goes with a variable that is chosen. */

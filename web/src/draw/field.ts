@@ -1,7 +1,8 @@
 /** Draws quantised fields cell by cell, in one canvas for all maps. A new range, palette or view uploads no field. */
 import type { Frame } from "../decode/frame";
 import type { Range } from "../decode/statistics";
-import type { Panel } from "../state/view";
+import type { Grid } from "../state/grid";
+import { type Panel, scale, toPlace, type View } from "../state/view";
 import { COLOURING, CORNERS } from "./field.frag";
 import { type PaletteName, paletteOf } from "./palette";
 
@@ -11,6 +12,13 @@ export type Mode = 0 | 1 | 2;
 export interface Placement {
   start: readonly [number, number];
   stride: readonly [number, number];
+}
+/** Where a frame of the whole grid, in however many pixels, lies in a panel. */
+export function placementOf(view: View, grid: Grid, panel: Panel, { rows, columns }: Pick<Frame, "rows" | "columns">): Placement {
+  const [west, north] = toPlace(view, grid, panel, panel.x, panel.y);
+  const [sx, sy] = scale(view, grid);
+  const [dx, dy] = [(grid.dx * grid.columns) / columns, (grid.dy * grid.rows) / rows];
+  return { start: [(west - grid.west) / dx, (grid.north - north) / dy], stride: [1 / (sx * dx), 1 / (sy * dy)] };
 }
 export interface Style {
   palette: PaletteName;

@@ -51,6 +51,12 @@ export function mount(store: Store, actions: Actions): void {
     h("button", { type: "button", title, "aria-label": title, onclick: () => actions.do(action) }, text),
   );
   fill(byId("tools"), share, save, theme, help);
+  const menu = byId("menu"); // on a narrow page it unfolds what is seldom wanted
+  menu.addEventListener("click", () => {
+    const open = menu.getAttribute("aria-expanded") !== "true";
+    menu.setAttribute("aria-expanded", String(open));
+    byId("header").classList.toggle("open", open);
+  });
 
   function variables() {
     const roles = ["state", "diagnostic", "forcing", "parameter", "derived"];

@@ -1,19 +1,20 @@
 /** The maps: land, field, lines and marks on four canvases, each drawn only when what it shows has changed; titles above them. */
 
-import { stepText } from "../decode/calendar";
 import type { Screen } from "../decode/screen";
 import { prettyUnit } from "../decode/units";
 import type { Coast } from "../draw/coast";
-import { FieldMap, type Mode } from "../draw/field";
+import { FieldMap, type Mode, placementOf } from "../draw/field";
 import { drawMarks, drawOutline, drawOver, drawUnder, type Mark, type Scene } from "../draw/lines";
 import { DIFFERENCE, isPalette } from "../draw/palette";
+import type { Plate } from "../draw/picture";
 import { cellAt } from "../state/grid";
 import type { State, Store } from "../state/store";
 import type { Place } from "../state/told";
 import { type Panel, panels, toPlace, type View, wholeView } from "../state/view";
 import type { Colouring } from "./colouring";
-import { byId, fill, h } from "./dom";
+import { byId } from "./dom";
 import type { Theme } from "./theme";
+import { showTitles, type Title, titled, titlesOf } from "./titles";
 
 export interface Draft {
   corners: Place[];
@@ -114,11 +115,6 @@ export class MapView {
     return performance.now() - before;
   }
 
-  /** The four canvases, for a picture that is saved. */
-  get canvases(): readonly HTMLCanvasElement[] {
-    return this.layers;
-  }
-
   scene(panel: Panel): Scene | null {
     const { grid } = this.store.now;
     return grid && this.view ? { view: this.view, grid, panel, ratio: this.ratio, colours: this.theme.colours } : null;
@@ -159,13 +155,13 @@ export class MapView {
       const mode = this.modes[index] ?? 0;
       const frame = mode === 1 ? b : a;
       if (!frame || (mode === 2 && !difference)) return;
-      const [west, north] = toPlace(view, grid, panel, panel.x, panel.y);
-      const dx = (grid.dx * grid.columns) / frame.columns;
-      const dy = (grid.dy * grid.rows) / frame.rows;
-      const start = [(west - grid.west) / dx, (grid.north - north) / dy] as const;
-      const stride = [1 / (view.zoom * grid.narrowing * dx), 1 / (view.zoom * dy)] as const;
       const colours = mode === 2 && difference ? { palette: DIFFERENCE, range: difference.range } : { palette, range: values.range };
-      this.field.draw(mode, panel, { start, stride }, { ...colours, smooth: look.smooth, hatch: this.theme.hatch, ratio: this.ratio });
+      this.field.draw(mode, panel, placementOf(view, grid, panel, frame), {
+        ...colours,
+        smooth: look.smooth,
+        hatch: this.theme.hatch,
+        ratio: this.ratio,
+      });
     });
   }
 
@@ -194,37 +190,48 @@ export class MapView {
   }
 
   private title(): void {
-    const { run, shown, look, preview, connection } = this.store.now;
-    if (!run) return;
-    const names = look.scenarios;
-    const dated = (index: number) => {
-      const frame = shown[index];
-      if (!frame) return "";
-      const words = [prettyUnit(frame.units), stepText(run.clock, frame.step)];
-      if (look.smooth) words.push("smoothed");
-      if (preview !== null && !frame.live) words.push("past");
-      if (connection.link !== "live") words.push("not live");
-      return words.filter(Boolean).join(", ");
-    };
-    const titles = this.modes.map((mode, index) => {
-      const panel = this.panels[index] as Panel;
-      const unequal = mode === 2 && shown.length > 1 && shown[0]?.step !== shown[1]?.step;
-      const name = mode === 2 ? `${names[1]} − ${names[0]}` : (names[mode] ?? "");
-      const text = unequal ? "no difference: the dates differ" : dated(mode === 1 ? 1 : 0);
-      const box = h("div", { class: "title" }, h("b", {}, name), h("small", {}, text));
-      box.style.left = `${panel.x / this.ratio + 12}px`;
-      box.style.top = `${panel.y / this.ratio + 12}px`;
-      const split = index > 0 ? h("div", { class: panel.x > 0 ? "split" : "split flat" }) : null;
-      if (split) split.style[panel.x > 0 ? "left" : "top"] = `${(panel.x || panel.y) / this.ratio}px`;
-      return [split, box];
-    });
-    fill(byId("titles"), ...titles.flat());
+    showTitles(titlesOf(this.store.now, this.modes), this.panels, this.ratio);
   }
-}
 
-function titled(state: State): unknown[] {
-  const { look, run, preview, connection, shown } = state;
-  return [run, look.scenarios, look.maps, look.smooth, preview, connection.link, ...shown.flatMap((each) => [each.step, each.units])];
+  /** What is seen, for a picture of so many pixels a CSS pixel; for paper it is light. Null before the first map. */
+  plate(ratio: number, paper: boolean): Omit<Plate, "notes"> | null {
+    const { grid, look, pins, selection, run } = this.store.now;
+    const { view } = this;
+    const { values, difference } = this.colouring;
+    if (!grid || !view || !values || !run) return null;
+    const { colours, hatch } = paper ? this.theme.light() : this.theme;
+    const palette = isPalette(look.palette) ? look.palette : "batlow";
+    const modes = this.modes.filter((mode) => mode !== 2 || difference);
+    const titles = titlesOf(this.store.now, modes);
+    const other = { palette: DIFFERENCE, range: difference?.range ?? values.range };
+    const maps = modes.map((mode, index) => ({
+      mode,
+      ...(mode === 2 ? other : { palette, range: values.range }),
+      ...(titles[index] as Title),
+    }));
+    const variable = run.variables.find((each) => each.name === look.variable);
+    const unit = prettyUnit(variable?.units ?? "");
+    const legends = [{ title: variable?.long_name || look.variable, unit, legend: { ...values, palette, signed: false } }];
+    if (difference && modes.includes(2)) {
+      const [first, second] = look.scenarios;
+      legends.push({
+        title: "Difference",
+        unit: `${unit}, ${second} − ${first}`,
+        legend: { ...difference, palette: DIFFERENCE, signed: true },
+      });
+    }
+    const marks = pins.map((pin, index) => ({ cell: pin.cell, colour: this.theme.pin(pin.colour), number: index + 1 }));
+    return {
+      ...{
+        size: [this.element.clientWidth, this.element.clientHeight],
+        ratio,
+        view: { ...view, zoom: (view.zoom * ratio) / this.ratio },
+        grid,
+      },
+      ...{ coast: this.coast, colours, hatch, smooth: look.smooth, frames: this.screen.frames, maps, legends, marks },
+      outline: selection && cornersOf(selection),
+    };
+  }
 }
 
 /** The corners of a region. */

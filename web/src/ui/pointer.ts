@@ -22,9 +22,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   function point(cell: number | null): void {
-    const active = store.now.grid?.active;
-    const seen = cell !== null && active && !active[cell] && !store.now.pins.some((pin) => pin.cell === cell) ? cell : cell;
-    if (seen !== store.now.cursor.cell) store.change({ cursor: { cell: seen, readings: {} } });
+    if (cell !== store.now.cursor.cell) store.change({ cursor: { cell, readings: {} } });
   }
   function pin(cell: number): void {
     const { pins, grid } = store.now;
@@ -74,8 +72,8 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     if (event.pointerType === "touch" && !tool && fingers.size === 1) {
       timer = setTimeout(() => {
         holding = travelled < STILL;
-        if (holding) point(map.under(event.clientX, event.clientY)?.cell ?? null);
         element.dataset.holding = String(holding);
+        if (holding) point(map.under(event.clientX, event.clientY)?.cell ?? null);
       }, HOLD);
     }
   });

@@ -1,11 +1,11 @@
 /** Series of pinned cells and of the region: colour and number tell the cell, the dash tells the scenario. */
 import uPlot from "uplot";
 import { momentOf, monthText, stepText } from "../decode/calendar";
+import { valueAt } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import { placeText, prettyUnit, rounded, toStep } from "../decode/units";
 import type { Line, Store } from "../state/store";
 import { fill, h, paced, say } from "./dom";
-import { valueText } from "./readout";
 import type { Theme } from "./theme";
 
 export function mount(element: HTMLElement, store: Store, screen: Screen, theme: Theme): void {
@@ -82,7 +82,7 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
     };
   }
   function write(): void {
-    const { pins, look, shown, region_means, cursor, grid } = store.now;
+    const { pins, look, shown, region_means, grid } = store.now;
     const units = prettyUnit(shown[0]?.units ?? "");
     say(unit, units);
     fill(
@@ -90,9 +90,7 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
       ...pins.map((pin, index) => {
         const square = h("i", { "aria-hidden": "true" }, String(index + 1));
         square.style.borderColor = square.style.color = theme.pin(pin.colour);
-        const values = shown.map((frame, which) =>
-          valueText(store, screen, which, pin.cell, cursor.readings[frame.stream]).replace(/ ± \S+/, ""),
-        );
+        const values = shown.slice(0, look.maps > 1 ? 2 : 1).map((_, which) => pinText(store, screen, which, pin.cell));
         const where = grid?.kind === "projected" ? pin.place.join(", ") : placeText(pin.place);
         const gone = () => store.change({ pins: store.now.pins.filter((each) => each !== pin) });
         const remove = h(
@@ -100,7 +98,7 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
           { type: "button", class: "quiet small", "aria-label": `Take pin ${index + 1} away`, onclick: gone },
           "×",
         );
-        return h("li", {}, square, h("span", {}, where), h("b", {}, values.slice(0, look.maps > 1 ? 2 : 1).join(" | ")), remove);
+        return h("li", {}, square, h("span", {}, where), h("b", {}, values.join(" | ")), remove);
       }),
       pins.length === 0 && h("li", { class: "faint" }, "Click a cell to follow it."),
     );
@@ -118,6 +116,16 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
   store.subscribe((state) => [state.series, state.pins, state.shown, state.look, state.region_means, state.pane], soon);
   theme.follow(soon);
   new ResizeObserver(() => plot?.setSize(size())).observe(host);
+}
+
+/** The value of a cell in as many digits as its frame tells apart; the unit stands above. */
+function pinText(store: Store, screen: Screen, which: number, cell: number): string {
+  const { grid } = store.now;
+  const frame = screen.frames[which];
+  if (!frame || !grid || frame.columns !== grid.columns) return "";
+  const value = valueAt(frame, cell);
+  if (value === undefined) return "outside";
+  return Number.isNaN(value) ? "missing" : toStep(value, Math.max(frame.scale, Math.abs(value) * 1e-4));
 }
 
 /** All lines on one axis of steps; where a line has no value there is null. A line with a band has two more columns. */

@@ -19,23 +19,34 @@ export class Theme {
 
   /** The colour of a pin. */
   pin(colour: number): string {
-    return this.read(`pin-${colour}`);
+    return getComputedStyle(document.documentElement).getPropertyValue(`--pin-${colour}`).trim();
   }
 
   follow(heard: () => void): void {
     this.followers.add(heard);
   }
 
+  /** The colours of the light page, whatever it is now. */
+  light(): { colours: Colours; hatch: [number, number, number] } {
+    const light = document.createElement("i");
+    light.dataset.theme = "light";
+    document.body.append(light);
+    const found = coloursOf(light);
+    light.remove();
+    return found;
+  }
+
   private apply(dark: boolean): void {
     const { theme } = this.store.now.look;
     document.documentElement.dataset.theme = theme === "auto" ? (dark ? "dark" : "light") : theme;
-    this.colours = Object.fromEntries(NAMES.map((name) => [name, this.read(name)])) as Colours;
-    const hatch = this.colours.hatch;
-    this.hatch = [1, 3, 5].map((at) => Number.parseInt(hatch.slice(at, at + 2), 16) / 255) as [number, number, number];
+    Object.assign(this, coloursOf(document.documentElement));
     for (const follower of this.followers) follower();
   }
+}
 
-  private read(name: string): string {
-    return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  }
+function coloursOf(element: Element): { colours: Colours; hatch: [number, number, number] } {
+  const style = getComputedStyle(element);
+  const colours = Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()])) as Colours;
+  const hatch = [1, 3, 5].map((at) => Number.parseInt(colours.hatch.slice(at, at + 2), 16) / 255) as [number, number, number];
+  return { colours, hatch };
 }
