@@ -48,7 +48,7 @@ mountTabs(byId("tabs"), store);
 mountHeader(store, actions);
 mountLegend(byId("legend"), byId("legend-difference"), store, colouring, theme);
 mountReadout(byId("readout"), store, screen);
-mountSeries(byId("series"), store, screen, theme);
+mountSeries(byId("series"), store, screen, theme, actions);
 mountTimeline(byId("timeline"), store, new Steering(store, () => api, actions), actions);
 const spoken = (cell: number) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]);
 mountPointer(map, store, actions, spoken);

@@ -67,10 +67,11 @@ export class Colouring {
     const held = this.values?.range ?? null;
     const range = this.store.now.look.range ?? (found.length ? automaticRange(held, least(1), most(2)) : (held ?? [0, 1]));
     const [first] = counted;
+    const step = Math.max(...frames.map((frame) => frame.scale));
     return {
       range,
       counts: first ? histogram(first.frame, first.counts, range, BINS) : [],
-      beyond: found.length ? [least(0) < range[0], most(3) > range[1]] : [false, false],
+      beyond: found.length ? [least(0) < range[0] - step, most(3) > range[1] + step] : [false, false],
       missing: frames[0]?.missing ?? 0,
     };
   }
