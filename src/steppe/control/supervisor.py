@@ -17,7 +17,7 @@ from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
 from steppe.control.journal import Journal
 from steppe.control.life import STARTING, Clock, Life, Link, Spawner
-from steppe.control.orders import FORKS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
+from steppe.control.orders import FORKS, NAMINGS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
 from steppe.control.wire import (
     OPEN_END,
@@ -44,7 +44,7 @@ from steppe.control.wire import Refused as RefusedByEngine
 from steppe.failpoint import reach
 
 Rule = tuple[Command, list[dict[str, Any]]]  # what was ordered, and what it has done
-STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip")  # with a run that failed
+STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip", *NAMINGS)  # with a run that failed
 
 
 class Supervisor:
@@ -198,8 +198,8 @@ class Supervisor:
         if accepted.again:
             return accepted
         self.dispatch.accepted(accepted.seq)
-        if order.kind in (*FORKS, "skip"):
-            self._settle_ended()  # a rewind ends what it leaves
+        if order.kind in (*FORKS, *NAMINGS, "skip"):
+            self._settle_ended()  # what is left ends
         if self.life.state == "failed":
             self.life.launch()
         self.channels.ask()  # a name may stand on another branch now
