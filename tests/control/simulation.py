@@ -440,7 +440,7 @@ class Play:
     def _order(self, who: str, key: str) -> Order:
         chance = self.world.chance
         names = [branch.name for branch in self.journal.branches() if "@" not in branch.name]
-        rare = ["pause", "pause", "checkpoint", "branch", "rewind", "restart", "cancel", "trigger", "trigger", "remove"]
+        rare = ["pause", "pause", "checkpoint", "branch", "rewind", "restart", "cancel", "trigger", "trigger", "remove", "rename", "leave"]
         kind = chance.choice(["step"] * 6 + ["set"] * 8 + rare)
         shown = max(branch.shown_step for branch in self.journal.branches())
         when: str | int = chance.choice(["after", "now", "now", shown + chance.randint(0, 30)])
@@ -460,6 +460,8 @@ class Play:
                 arguments = {"rule": chance.choice(rules).seq if rules else 1}
             case "branch":
                 arguments = {"name": f"{who} {key}", "step": chance.choice([None, chance.randint(0, shown)])}
+            case "rename":
+                arguments = {"name": f"{who} {key}"}
             case "rewind":
                 arguments = {"step": chance.randint(0, shown)}
             case "cancel":

@@ -53,7 +53,7 @@ KINDS: dict[str, Kind] = {
     "already-finished": Kind(409, "The operation is over", "What is done is undone by a rewind."),
     "name-taken": Kind(409, "The name is taken", "Choose another one."),
     "engine-busy-conflict": Kind(409, "The run cannot do this now", "Wait for the state that the problem names."),
-    "scenario-closed": Kind(409, "The scenario was left by a rewind", "Branch off it: its past is still there."),
+    "scenario-closed": Kind(409, "The scenario was left", "Branch off it: its past is still there."),
     "expired-checkpoint": Kind(410, "The checkpoint is no longer kept", "Rewind to the date; it is computed again."),
     "version-stale": Kind(412, "Somebody steered in the meantime", "Look at what changed, and send the order with the new version."),
     "step-passed": Kind(412, "The scenario does not stand at this step", "Look where it stands now, and decide again."),

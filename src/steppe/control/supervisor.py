@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
 from steppe.control.journal import Journal
 from steppe.control.life import STARTING, Clock, Life, Link, Spawner
-from steppe.control.orders import FORKS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
+from steppe.control.orders import FORKS, NAMINGS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
 from steppe.control.wire import (
     OPEN_END,
@@ -43,7 +44,7 @@ from steppe.control.wire import Refused as RefusedByEngine
 from steppe.failpoint import reach
 
 Rule = tuple[Command, list[dict[str, Any]]]  # what was ordered, and what it has done
-STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip")  # with a run that failed
+STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip", *NAMINGS)  # with a run that failed
 
 
 class Supervisor:
@@ -199,8 +200,8 @@ class Supervisor:
         if accepted.again:
             return accepted
         self.dispatch.accepted(accepted.seq)
-        if order.kind in (*FORKS, "skip"):
-            self._settle_ended()  # a rewind ends what it leaves
+        if order.kind in (*FORKS, *NAMINGS, "skip"):
+            self._settle_ended()  # what is left ends
         if self.life.state == "failed":
             self.life.launch()
         self.channels.ask()  # a name may stand on another branch now
@@ -300,9 +301,9 @@ class Supervisor:
         return answer
 
     def info(self) -> dict[str, Any]:
-        """How things stand, from memory."""
-        scenarios = self.scenarios()
-        states = [each["state"] for each in scenarios]
+        """How things stand, from memory; of the scenarios that rewinds have left the newest: a calibration leaves thousands."""
+        left, open_ = ([self._scenario(branch) for branch in some.values()] for some in (self.dispatch.left, self.dispatch.open))
+        states = [each["state"] for each in open_]
         state = self.life.state
         if state == "up":
             rest = "finished" if set(states) == {"finished"} else "ready"
@@ -316,7 +317,7 @@ class Supervisor:
             "engine": {"epoch": self.life.epoch, "pid": hello.pid, "host": hello.host, "ranks": hello.ranks} if hello else None,
             "deaths": self.life.deaths,
             "steps": self.facts["steps"] if self.facts else None,
-            "scenarios": scenarios,
+            "scenarios": left + open_,
         }
 
     def scenarios(self) -> list[dict[str, Any]]:
@@ -329,8 +330,9 @@ class Supervisor:
         return self._scenario(found) if found else None
 
     def _named(self, name: str) -> Branch | None:
-        """The newest are looked at first: after rewinds that is where names stand."""
-        return next((branch for branch in reversed(self.dispatch.branches.values()) if branch.name == name), None)
+        """After rewinds names stand on what can go on."""
+        every = (self.dispatch.open, self.dispatch.branches)
+        return next((branch for some in every for branch in some.values() if branch.name == name), None)
 
     def _scenario(self, branch: Branch) -> dict[str, Any]:
         """Where a branch stands; the same object as long as nothing has changed."""
@@ -422,20 +424,26 @@ class Supervisor:
 
     async def happenings(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
         """What people are told, from a number on, as it comes, until the run ends; number 0: something of `info` has changed."""
-        changed = asyncio.Event()
-        self._listening.append(changed.set)
-        try:
-            while not self._over:
+        async with aclosing(self.changes()) as changes:
+            async for _ in changes:
                 for number, what in self.journal.emissions(after):
                     after = number
                     yield number, what
                 yield 0, self.info()
+
+    async def changes(self) -> AsyncGenerator[None, None]:
+        """Once now, and whenever something of `info` may have changed, until the run ends."""
+        changed = asyncio.Event()
+        self._listening.append(changed.set)
+        try:
+            while not self._over:
+                yield
                 await changed.wait()
                 changed.clear()
         finally:
             self._listening.remove(changed.set)
 
     def _emit(self, branch: int, kind: str, text: str, step: int | None = None) -> None:
-        at = max((each.shown_step for each in self.dispatch.branches.values()), default=0) if step is None else step
+        at = max((each.shown_step for each in self.dispatch.open.values()), default=0) if step is None else step
         self.journal.emit(branch, at, f"engine:{self.life.epoch}:{kind}:{self._clock.wall():.3f}", kind, text)
         self.changed()

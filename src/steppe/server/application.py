@@ -13,7 +13,7 @@ from steppe.control import Refused
 from steppe.errors import NoSpaceError
 from steppe.server.access import Access
 from steppe.server.asked import Asked, Gone, Headers, Receive, Reply, Scope, Send
-from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_key, check_origin, check_role, check_size, check_type
+from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_key, check_origin, check_role, check_size, check_type, payer
 from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
 from steppe.server.limits import Limits
@@ -143,8 +143,8 @@ class Server:
     def _note(self, asked: Asked, seconds: float) -> None:
         route = asked.route
         self.house.metrics.count(asked.scope["method"], route.path if route else "-", asked.status, asked.sent, seconds)
-        if route is not None and route.by_bytes and asked.principal is not None:
-            self._rates.spend(asked.principal.name, asked.sent)
+        if route is not None and route.by_bytes:
+            self._rates.spend(payer(asked), asked.sent)
         if LOG.isEnabledFor(logging.INFO):
             who = asked.principal.name if asked.principal else "-"
             path = asked.scope["path"][:200]

@@ -32,6 +32,7 @@ _IN_PATH: dict[str, tuple[dict[str, Any], str]] = {
     "trigger": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the trigger."),
     "image": ({**_TEXT, "pattern": "^[0-9]{1,18}-[0-9]{1,18}-[0-9]{1,18}$"}, "Name of the image."),
     "checkpoint": ({**_TEXT, "pattern": "^[0-9]{10}(-[0-9]{1,18})?$"}, "Name of the checkpoint."),
+    "asset": ({**_TEXT, "pattern": "^[A-Za-z0-9._-]{1,128}$"}, "Name of the file."),
     "code": ({**_TEXT, "enum": list(KINDS)}, "Name of the kind of problem."),
 }
 _HEADERS: dict[str, tuple[dict[str, Any], str]] = {
@@ -141,7 +142,7 @@ def statuses(route: Route) -> list[int]:
 def _responses(route: Route) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for status in statuses(route):
-        if status >= 400 and not (status == 503 and route.name == "readyz"):
+        if status >= 400 and not (status == 503 and route.name in ("readyz", "page")):
             found[str(status)] = {"$ref": f"#/components/responses/{status}"}
             continue
         found[str(status)] = {"description": _GOOD[status]}
