@@ -29,8 +29,8 @@ ENGINE, SERVER = 1, 0  # processors
 ROWS, COLUMNS = 186, 156
 CROWDS = ((1000, 5), (50, 60))  # viewers, frames a second
 PIECE, QUICK_PIECE = 1400, 350  # steps of a round
-ROUNDS, QUICK_ROUNDS = 7, 2
-SECONDS = 3.0  # of a round of frames
+ROUNDS, QUICK_ROUNDS = 5, 2
+SECONDS = 1.5  # of a round of frames
 MOMENTS = f"""\
 model = "{ROOT / "benchmarks" / "live_model.py"}"
 time = {{ start = 1000-01-01, end = 2999-12-31 }}

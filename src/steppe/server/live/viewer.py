@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 UNACKNOWLEDGED = 2  # frames of a stream that who acknowledges may have
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Watching:
     """A channel as one viewer sees it. streams: the number of each of its scenarios' streams."""
 
