@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 
 from steppe.control import Leg, Outcome, Position, Saved
 from steppe.control.actor import Actor
+from steppe.control.channels import Channel, View
 from steppe.control.compaction import compact
 from steppe.control.journal import Journal
 from steppe.control.orders import CHANGES, FIRST_BRANCH, FIRST_NAME, Accepted, Branch, Order, Refused, numbered
 from steppe.control.supervisor import Supervisor
-from steppe.control.wire import BEGINNING, Beat, Buffer, Fired, FrameReader, Hello, Leave, Message, frame
+from steppe.control.wire import BEGINNING, OPEN_END, Beat, Buffer, Fired, FrameReader, Hello, Leave, Message, frame
 from steppe.errors import NoSpaceError
 
 STEPS = 400
@@ -148,7 +149,7 @@ class ToyStage:
     def position(self, branch: int) -> Position:
         return self._states[branch].position
 
-    def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
+    def advance(self, branches: Sequence[int], until: int, looked: float) -> None:
         piece = self._world.chance.randint(1, 1 if looked else 12)
         for branch in branches:
             for _ in range(min(piece, until - self._states[branch].step)):
@@ -202,6 +203,12 @@ class ToyStage:
     def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
         state = self._states[branch]
         return {"step": state.step, "seq": state.place}, state.value.to_bytes(8, "little")
+
+    def frames(
+        self, branches: Sequence[int], words: dict[str, Any], bits: int, span: Sequence[Any] | None
+    ) -> tuple[list[Any], Callable[[], Buffer]]:
+        content = b"".join(self._states[branch].value.to_bytes(8, "little") for branch in branches)
+        return [1.0], lambda: content
 
 
 class Pipe:
@@ -365,7 +372,11 @@ class Play:
         self.seen: dict[int, int] = {}
         self._left = [commands // clients] * clients
         self._open: set[tuple[str, str]] = set()  # orders that have no answer yet
+        self.frames: set[tuple[int, Position, int]] = set()  # what was shown: branch, where it stood, value
+        self._shown: dict[int, int] = {}  # by branch: the step of the last frame
+        self._viewers: list[tuple[Channel, Callable[[], None]]] = []
         self.serve()
+        self.world.later(1.0, self._look_elsewhere)
         for number in range(clients):
             self.world.later(1.0 + self.world.chance.random(), lambda number=number: self._steer(number))
         for _ in range(disasters):
@@ -383,6 +394,9 @@ class Play:
     def serve(self) -> None:
         self.supervisor = self._make("run", Path(), self.journal, self.world, self)
         self.supervisor.start()
+        self._viewers = []
+        for _ in range(2):
+            self._look_at("main")
 
     def _disaster(self) -> None:
         living = [engine for engine in self.engines if engine.alive]
@@ -419,8 +433,10 @@ class Play:
         there = [(leg, state) for leg in legs for state in self.disk.saved.get(leg.branch, [])]
         found = [(leg.branch, state) for leg, state in there if begin <= state.position <= (leg.step, leg.seq)]
         found += [(FIRST_BRANCH, State())] if begin == BEGINNING else []
-        on, self.began = self.world.chance.choice(found)
         before = {(each.who, each.key): each.seq for each in self.journal.commands()}
+        self._check_shown()
+        self.frames.clear()
+        on, self.began = self.world.chance.choice(found)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "journal.sqlite"
             with closing(sqlite3.connect(path)) as file:
@@ -431,6 +447,31 @@ class Play:
         after = {(each.who, each.key) for each in self.journal.commands()}
         self.behind |= {key: seq for key, seq in before.items() if key not in after}
 
+    # ---- viewers --------------------------------------------------------------------------------------------------------------------
+    def _look_at(self, *names: str) -> None:
+        """Somebody watches scenarios, and takes a frame when he has time."""
+        supervisor = self.supervisor
+        assert supervisor
+
+        def tell() -> None:
+            for number, position, content in zip(channel.asked.branches, channel.positions, channel.frames, strict=True):
+                assert position.step >= self._shown.get(number, 0), f"branch {number} was shown at {position} after {self._shown[number]}"
+                self._shown[number] = position.step
+                self.frames.add((number, Position(*position), int.from_bytes(content, "little")))
+            self.world.soon(lambda: supervisor.channels.taken(channel), 0.3)
+
+        channel = supervisor.channels.open(View(names, (), 8, None), tell, self.world.chance.choice((0.0, 0.05, 0.5)))
+        self._viewers.append((channel, tell))
+
+    def _look_elsewhere(self) -> None:
+        """One of those who watch goes away, another one looks at a pair."""
+        if self.supervisor:
+            if len(self._viewers) > 2:
+                self.supervisor.channels.close(*self._viewers.pop(2))
+            names = [branch.name for branch in self.journal.branches() if "@" not in branch.name]
+            self._look_at(*sorted({"main", self.world.chance.choice(names)}))
+        self.world.later(1.0, self._look_elsewhere)
+
     # ---- clients --------------------------------------------------------------------------------------------------------------------
     def _steer(self, number: int) -> None:
         if self._left[number] == 0:
@@ -440,7 +481,7 @@ class Play:
     def _order(self, who: str, key: str) -> Order:
         chance = self.world.chance
         names = [branch.name for branch in self.journal.branches() if "@" not in branch.name]
-        rare = ["pause", "pause", "checkpoint", "branch", "rewind", "restart", "cancel", "trigger", "trigger", "remove"]
+        rare = ["pause", "pause", "checkpoint", "branch", "rewind", "restart", "cancel", "trigger", "trigger", "remove", "rename", "leave"]
         kind = chance.choice(["step"] * 6 + ["set"] * 8 + rare)
         shown = max(branch.shown_step for branch in self.journal.branches())
         when: str | int = chance.choice(["after", "now", "now", shown + chance.randint(0, 30)])
@@ -460,6 +501,8 @@ class Play:
                 arguments = {"rule": chance.choice(rules).seq if rules else 1}
             case "branch":
                 arguments = {"name": f"{who} {key}", "step": chance.choice([None, chance.randint(0, shown)])}
+            case "rename":
+                arguments = {"name": f"{who} {key}"}
             case "rewind":
                 arguments = {"step": chance.randint(0, shown)}
             case "cancel":
@@ -516,8 +559,11 @@ class Play:
             return False  # what is ordered for later than anybody steps may wait
         return all(branch.shown_step >= branch.target for branch in self.journal.branches() if "@" not in branch.name)
 
-    def fold(self, branch: int, step: int) -> tuple[State, set[tuple[int, int, str, str]]]:
-        """The state that the journal says, undisturbed; and what triggers did on the way: branch, step, source, kind."""
+    def fold(self, branch: int, step: int, place: int = OPEN_END) -> tuple[State, set[tuple[int, int, str, str]]]:
+        """The state that the journal says, undisturbed; and what triggers did on the way: branch, step, source, kind.
+
+        place: of the last action at that step.
+        """
         begin = self.journal.begin(branch)
         state, fired = self.began if begin > BEGINNING else State(), set()
 
@@ -528,7 +574,7 @@ class Play:
                 fired.update((self.journal.owner(branch, state.step), state.step, *said) for said in state.fires())
 
         for each in self.journal.placed(branch, begin if begin > BEGINNING else Position(-1, -1)):
-            if each.at_step > step:
+            if (each.at_step, each.place) > (step, place):
                 break
             to(each.at_step)
             done = state.done(each.place, each.kind, numbered(each.kind, each.seq, each.arguments))
@@ -542,6 +588,19 @@ class Play:
         self.supervisor.ask(scenario, {}, answers.append)
         assert self.world.run(lambda: bool(answers), 400), f'scenario "{scenario}" does not answer'
         return answers[0]
+
+    def _check_frames(self) -> None:
+        """What people were shown is what the journal says; who watches sees where things came to rest."""
+        self._check_shown()
+        assert self.supervisor
+        channel = self._viewers[0][0]
+        self.world.run(lambda: channel.positions == (self.supervisor.position(self.supervisor.named("main")),), 10)
+        assert channel.positions == (self.supervisor.position(self.supervisor.named("main")),), "main is not shown where it rests"
+
+    def _check_shown(self) -> None:
+        for branch, position, value in self.frames:
+            state, _ = self.fold(branch, *position)
+            assert (state.position, state.value) == (position, value), f"branch {branch} was shown otherwise than it was at {position}"
 
     def check(self) -> None:
         commands = [*self.journal.commands()]
@@ -560,6 +619,7 @@ class Play:
             for saved in (each for each in self.disk.saved.get(branch.id, []) if each.position >= begin):
                 state, _ = self.fold(branch.id, saved.step)
                 assert state.place != saved.place or state.value == saved.value, "a checkpoint differs from the journal's"
+        self._check_frames()
         for each in commands:
             if each.kind in CHANGES and each.outcome in ("done", "failed") and each.at_step is not None:
                 assert each.at_step == each.ended_step, f"command {each.seq} was pinned at {each.at_step} and ended at {each.ended_step}"

@@ -40,7 +40,8 @@ class Client:
         headers = {**(bearer(role) if role else {}), **more.pop("headers", {})}
         if key is not None and method != "GET":
             headers.setdefault("Idempotency-Key", key or f"k{next(KEYS)}")
-        address = path if path.startswith(("/problems", "/healthz", "/readyz", "/metrics", "/api")) else f"/api/v1{path}"
+        whole = path == "/" or path.startswith(("/assets", "/problems", "/healthz", "/readyz", "/metrics", "/api"))
+        address = path if whole else f"/api/v1{path}"
 
         async def one() -> httpx.Response:
             transport = httpx.ASGITransport(self.server, raise_app_exceptions=True)

@@ -10,6 +10,7 @@ from steppe.server.contract import HERE, text
 from steppe.server.problems import Wrong
 from steppe.server.routes import TABLE
 from steppe.server.routes.making import start
+from steppe.server.routes.steering import preview
 from steppe.server.routes.table import Route, Table
 from tests.server.asking import CONTRACT, Client
 
@@ -29,7 +30,7 @@ def test_each_operation_has_a_name_of_its_own_and_a_role() -> None:
     assert all(
         route.steering or route.keyed
         for route in TABLE.routes
-        if route.method == "POST" and route.role in ("steer", "admin") and route.handler is not start
+        if route.method == "POST" and route.role in ("steer", "admin") and route.handler not in (start, preview)
     )
 
 
@@ -47,7 +48,7 @@ def test_a_route_without_a_role_does_not_start() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/api/v1", "/api/v1/runs/", "/api/v1/runs//data/green", "/api/v1/runs/toy/image/green", "/api/v1/runs/a/b/c/d"]
+    "path", ["", "/assets", "/api/v1", "/api/v1/runs/", "/api/v1/runs//data/green", "/api/v1/runs/toy/image/green", "/api/v1/runs/a/b/c/d"]
 )
 def test_what_is_no_address_is_not_found(path: str) -> None:
     with pytest.raises(Wrong):

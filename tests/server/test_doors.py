@@ -24,6 +24,7 @@ NAMES = {
     "trigger": "1",
     "image": "1-2-3",
     "checkpoint": "0000000001",
+    "asset": "main.js",
     "code": "method",
 }
 

@@ -2,12 +2,14 @@
 
 import io
 import json
+import os
 import signal
+import stat
 import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,38 @@ def test_who_only_looks_is_given_a_token_for_that_and_no_other(scenario: Path) -
             assert process.wait(20) == 0
         finally:
             process.kill()
+
+
+def test_a_browser_is_led_to_the_page_and_no_list_of_processes_has_the_token(scenario: Path) -> None:
+    folder = scenario.parent
+    (folder / "browser").write_text(
+        f'#!/bin/sh\necho "$@" > {folder}/words\ncp "${{1#file://}}" {folder}/lead.tmp\nmv {folder}/lead.tmp {folder}/lead\n'
+    )
+    (folder / "browser").chmod(0o700)
+    command = [sys.executable, "-m", "steppe", "serve", str(scenario), "--bind", "127.0.0.1:0", "--open"]
+    surroundings = os.environ | {"BROWSER": f"{folder}/browser %s"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=surroundings) as process:
+        try:
+            assert process.stdout is not None
+            printed = [line.split() for line in iter(process.stdout.readline, "Ctrl-C keeps the state and ends.\n")]
+            (link,) = [words[1] for words in printed if words[:1] == ["steer"]]
+            wait_for((folder / "lead").exists)
+            assert f'url={link}"' in (folder / "lead").read_text()
+            (name,) = (folder / "words").read_text().split()
+            place = Path(name.removeprefix("file://"))
+            assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+            assert not place.parent.exists()
+        finally:
+            process.kill()
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def ordered(client: httpx.Client, path: str, key: str, content: dict[str, Any]) -> dict[str, Any]:

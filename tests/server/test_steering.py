@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,3 +152,59 @@ def test_the_end_of_a_run(client: Client, toy: Toy) -> None:
     assert client.ask("DELETE", "/runs/toy?keep=data").json() == {"run": "toy", "state": "archived"}
     assert toy.closed
     assert problem(client.get(""))["code"] == "unknown-run"
+
+
+@pytest.mark.parametrize(
+    ("change", "cells", "after"),
+    [
+        ({"value": 7.0}, 40, 7.0),
+        ({"value": 2.0, "operation": "scale", "region": {"cell": [139.0, -11.0]}}, 1, None),
+        ({"value": 10.0, "operation": "add", "region": {"box": [138.0, -20.0, 143.0, -10.0]}}, 8, None),
+        ({"value": 1.0, "units": "t ha-1"}, 40, 1000.0),
+    ],
+)
+def test_a_change_says_what_it_would_do_and_then_does_that(client: Client, change: dict[str, Any], cells: int, after: float | None) -> None:
+    before = client.standing()
+    told = client.post("/preview", {"variable": "green", **change}, key=None)
+    assert told.status_code == 200, told.text
+    found = told.json()
+    assert client.standing() == before
+    assert (found["cells"], found["units"], found["outside"]) == (cells, "kg ha-1", 0)
+    if after is not None:
+        assert found["after"] == after
+    assert client.post("/set", {"variable": "green", **change}).status_code == 200
+    again = client.post("/preview", {"variable": "green", "value": 0.0, "region": change.get("region", "all")}, key=None).json()
+    assert again["before"] == pytest.approx(found["after"], rel=1e-6)  # the values are float32
+
+
+def test_a_mean_that_is_previewed_is_one_by_area(client: Client) -> None:
+    values = client.get("/data/green?packed=1&format=json").json()["values"]
+    rows = client.get("/data/green?packed=1&format=csv").text.split()[1:]
+    weights = np.cos(np.deg2rad([float(row.split(",")[2]) for row in rows]))
+    told = client.post("/preview", {"variable": "green", "value": 0.0}, key=None).json()
+    assert told["before"] == pytest.approx(
+        np.average(np.array(values, float).ravel(), weights=weights), rel=1e-3
+    )  # a sphere; it uses an ellipsoid
+    assert told["before"] != pytest.approx(np.mean(values), rel=1e-3)
+
+
+def test_values_that_a_change_would_put_outside_are_counted(client: Client) -> None:
+    told = client.post("/preview", {"variable": "green", "value": -1e9, "operation": "add", "region": {"cells": [1, 2]}}, key=None).json()
+    assert (told["cells"], told["outside"]) == (2, 2)
+
+
+def test_a_scenario_is_renamed_and_left_for_good(client: Client) -> None:
+    client.post("/step", {"steps": 3})
+    assert client.post("/scenarios", {"name": "dry"}).status_code == 201
+    assert client.post("/scenarios/dry/rename", {"name": "wet"}).json()["state"] == "done"
+    names = [each["name"] for each in client.get("/scenarios").json()["scenarios"]]
+    assert names == ["main", "wet"]
+    assert problem(client.post("/scenarios/wet/rename", {"name": "main"}))["code"] == "name-taken"
+    assert problem(client.post("/scenarios/main/rename", {"name": "first"}))["code"] == "bad-field"
+    assert problem(client.ask("DELETE", "/runs/toy/scenarios/main"))["code"] == "bad-field"
+    assert client.ask("DELETE", "/runs/toy/scenarios/wet").json()["state"] == "done"
+    assert [each["name"] for each in client.get("/scenarios").json()["scenarios"]] == ["main", "wet@1"]
+    assert problem(client.post("/step", {"scenario": "wet@1", "steps": 1}))["code"] == "scenario-closed"
+    assert client.get("/data/green?scenario=wet@1").status_code == 200
+    again = client.post("/scenarios", {"name": "wet", "from": {"scenario": "wet@1"}})
+    assert again.status_code == 201

@@ -73,7 +73,7 @@ def _check_command(each: Command) -> None:
 def _check_cancelled(commands: list[Command]) -> None:
     """Steps that were cut short end where a pause or a rewind of their branch says."""
     ends = {(each.branch, each.ended_step) for each in commands if each.kind in ("pause", "rewind", "restart")}
-    closed = {each.branch for each in commands if each.kind in ("rewind", "restart")}
+    closed = {each.branch for each in commands if each.kind in ("rewind", "restart", "leave")}
     for each in commands:
         if each.kind == "step" and each.outcome == "cancelled":
             assert (each.branch, each.ended_step) in ends or each.branch in closed, f"{each} was cancelled by nobody"

@@ -1,6 +1,8 @@
 """The wire schema: what clients ask, what servers answer, and what can be wrong. Both ends decode by these structs."""
 
 from steppe.api.array import MEDIA_TYPE, decode, encode_head
+from steppe.api.frame import DROPPED, DROPPED_MAGIC, PROTOCOL, Frame, empty_frame, numbered, read_frame, tell_missing
+from steppe.api.live import CursorAt, Said, Stream
 from steppe.api.problems import KINDS, Kind
 from steppe.api.replies import (
     ArrayInfo,
@@ -18,6 +20,7 @@ from steppe.api.replies import (
     ModelList,
     Operation,
     Ordered,
+    Preview,
     Problem,
     RunList,
     ScenarioInfo,
@@ -37,6 +40,7 @@ from steppe.api.requests import (
     Checkpoint,
     Dates,
     Event,
+    Leave,
     Login,
     NewRun,
     NewScenario,
@@ -44,6 +48,7 @@ from steppe.api.requests import (
     Pause,
     Region,
     Remove,
+    Rename,
     Restart,
     Rewind,
     Set,
@@ -59,9 +64,12 @@ from steppe.api.requests import (
 ROLES = ("view", "steer", "admin")  # each may do what those before it may
 
 __all__ = [
+    "DROPPED",
+    "DROPPED_MAGIC",
     "EXACTLY_ONE",
     "KINDS",
     "MEDIA_TYPE",
+    "PROTOCOL",
     "ROLES",
     "ArrayInfo",
     "At",
@@ -69,16 +77,19 @@ __all__ = [
     "Checkpoint",
     "CheckpointInfo",
     "CheckpointList",
+    "CursorAt",
     "Dates",
     "Ended",
     "Engine",
     "Event",
     "EventInfo",
     "EventList",
+    "Frame",
     "GridInfo",
     "Health",
     "Info",
     "Kind",
+    "Leave",
     "Login",
     "ModelDeclared",
     "ModelInfo",
@@ -89,12 +100,15 @@ __all__ = [
     "Ordered",
     "Origin",
     "Pause",
+    "Preview",
     "Problem",
     "Region",
     "Remove",
+    "Rename",
     "Restart",
     "Rewind",
     "RunList",
+    "Said",
     "ScenarioInfo",
     "ScenarioList",
     "SeriesInfo",
@@ -102,6 +116,7 @@ __all__ = [
     "Skip",
     "Start",
     "Step",
+    "Stream",
     "Trigger",
     "TriggerInfo",
     "TriggerList",
@@ -111,7 +126,11 @@ __all__ = [
     "Whoami",
     "canonical",
     "decode",
+    "empty_frame",
     "encode_head",
     "members",
     "missing_choice",
+    "numbered",
+    "read_frame",
+    "tell_missing",
 ]

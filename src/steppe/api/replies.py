@@ -157,6 +157,18 @@ class Ordered(Operation, kw_only=True):
     at_step: Annotated[int | None, Meta(description="The step at which it takes effect; null while the engine has not named one.")] = None
 
 
+class Preview(Struct, kw_only=True):
+    """What a change would do where the scenario stands now. Nothing was changed."""
+
+    variable: str
+    units: str
+    step: Annotated[int, Meta(description="The step of the values before.")]
+    cells: Annotated[int, Meta(description="Cells that it reaches.")]
+    before: Annotated[float | None, Meta(description="Their mean by area; null where there are no values.")]
+    after: float | None
+    outside: Annotated[int, Meta(description="Cells whose values would lie outside of what is allowed: then it would be refused.")]
+
+
 class EventInfo(Struct, kw_only=True):
     """A change that is still to come."""
 

@@ -210,6 +210,18 @@ class Rewind(_Request, kw_only=True):
     date: Date | None = None
 
 
+class Rename(_Request, kw_only=True):
+    """Another name for a scenario."""
+
+    name: Name
+
+
+class Leave(_Request, kw_only=True):
+    """Nobody goes on with a scenario."""
+
+    scenario: Scenario
+
+
 class Restart(_Request, kw_only=True):
     """Go back to the initial state."""
 

@@ -22,6 +22,7 @@ def serve(
     engine_bind: str = "",
     plain_engine_link: bool = False,
     read_only: bool = False,
+    many: bool = False,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     host: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -30,11 +31,12 @@ def serve(
     runs: Path | None = None,
     data: Annotated[list[Path] | None, Parameter(negative=())] = None,
     launchers: Annotated[list[str] | None, Parameter(negative=())] = None,
+    open: bool = False,
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
 ) -> Exit:
     """Serve a run: start, step, look, change, branch and rewind it by HTTP, from a notebook or a page.
 
-    Prints an address and tokens. Nothing is computed before somebody asks. Ctrl-C keeps the state and ends; the same command goes on.
+    Prints addresses of the page. Nothing is computed before somebody asks. Ctrl-C keeps the state and ends; the same command goes on.
 
     Examples:
 
@@ -66,6 +68,8 @@ def serve(
         Leave the link to that engine unsealed, where nobody else can listen to the network; without it, it is sealed by TLS.
     read_only
         People may look, and order nothing.
+    many
+        One token may open as many sockets as the server takes, 1,200, instead of 8: for a link that a whole lecture has.
     tls_cert
         File of a certificate, for HTTPS.
     tls_key
@@ -82,6 +86,8 @@ def serve(
         A folder that their run files may name, beside that. May be given several times.
     launchers
         NAME=WORDS: what may start their engines, such as four="mpiexec -n 4". May be given several times.
+    open
+        Open the page in a browser, too.
     set
         KEY=VALUE of the run file, for this run.
     """
@@ -91,6 +97,8 @@ def serve(
 
     if (tls_cert is None) != (tls_key is None):
         raise Mistake("--tls-cert and --tls-key belong together; give both.")
+    if open and uds:
+        raise Mistake("--open needs an address that a browser can call; leave --uds away.")
     if plain_engine_link and not engine_bind:
         raise Mistake("--plain-engine-link is for an engine on another machine; give --engine-bind, too.")
     if run_file is None and runs is None:
@@ -125,12 +133,14 @@ def serve(
         engine_bind=engine_bind,
         plain_engine_link=plain_engine_link,
         read_only=read_only,
+        many=many,
         hosts=host or [],
         prefix=root_path,
         proxies=proxy or [],
         runs=runs,
         data=data or [],
         launchers=named,
+        visit=open,
         where=where,
     )
     return Exit.DONE

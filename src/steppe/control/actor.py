@@ -10,9 +10,10 @@ import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from steppe.control.orders import CHANGES, numbered
+from steppe.control.showing import Behind, Showing, at_once
+from steppe.control.stage import Stage
 from steppe.control.wire import (
     BEGINNING,
     OPEN_END,
@@ -25,9 +26,9 @@ from steppe.control.wire import (
     Described,
     Drop,
     Failed,
-    Fired,
     Get,
     Heeded,
+    Hide,
     Kept,
     Leg,
     Load,
@@ -40,7 +41,8 @@ from steppe.control.wire import (
     Ready,
     Refused,
     Same,
-    Saved,
+    Show,
+    Taken,
     Target,
     Withdraw,
     Withdrawn,
@@ -51,54 +53,9 @@ from steppe.failpoint import reach
 KEEP = 10.0  # [s] between durable states of a run that is stepped, at least
 UNHEARD = 1000  # things that rules did and nobody has noted, after which no step is made
 BEHIND = 0.1  # [s] that a branch with a speed may catch up at once
+LOOKED = 0.02  # [s] that a piece of steps takes while somebody asks for each
 ANSWERING = 0.05  # [s] of answers at a turn, but for one that takes longer
 REST = 0.5  # [s] with nothing to do after which what has changed is made durable
-
-
-class Stage(Protocol):
-    """What an engine steps: the branches of one run."""
-
-    def describe(self) -> dict[str, Any]:
-        """What the run is, as JSON would have it: declarations, grid, clock, `steps`, parameters."""
-
-    def load(self, branch: int, path: Sequence[Leg], begin: Position = BEGINNING) -> Position:
-        """Makes the branch stand at the best position that is known on its path, from `begin` on; it may stand there already.
-
-        States of the branch beyond the end of its path, durable ones too, are forgotten: what led to them may change.
-        """
-
-    def position(self, branch: int) -> Position:
-        """Where a loaded branch stands."""
-
-    def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
-        """Computes a short piece of branches that stand at the same step, at most up to `until`."""
-
-    def fired(self) -> Sequence[Fired]:
-        """What rules did since this was asked last, or had done and nobody had heeded when what was loaded was saved."""
-
-    def unheeded(self) -> Sequence[Fired]:
-        """What rules did that is not heeded; it is saved with the states behind it."""
-
-    def heeded(self, branch: int, step: int, source: str) -> None:
-        """Somebody knows what a rule did."""
-
-    def apply(self, branch: int, place: int, kind: str, arguments: dict[str, Any]) -> Outcome:
-        """Changes the state of a branch, which then stands at (step, place); what cannot be done changes nothing and is an outcome, too."""
-
-    def save(self, branch: int, pin: bool = False) -> Saved:
-        """Makes the state durable; at the same position the same checkpoint. pin: it stays for ever."""
-
-    def dirty(self, branch: int) -> bool:
-        """Whether something has changed since the last durable checkpoint."""
-
-    def has(self, branch: int) -> bool:
-        """Whether a branch is loaded; one that has met a bad cell is not any more."""
-
-    def drop(self, branch: int) -> None:
-        """Forgets a branch; its folder stays."""
-
-    def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
-        """Values or an image, at the last step."""
 
 
 @dataclass
@@ -131,10 +88,13 @@ class Actor:
         Sends a message, if anybody listens.
     clock
         Seconds that only grow.
+    behind
+        Does what need not keep the stepper.
     """
 
-    def __init__(self, stage: Stage, tell: Callable[[Message, Buffer], None], clock: Callable[[], float]) -> None:
+    def __init__(self, stage: Stage, tell: Callable[[Message, Buffer], None], clock: Callable[[], float], behind: Behind = at_once) -> None:
         self._stage, self._send, self._clock = stage, tell, clock
+        self._showing = Showing(stage, tell, clock, behind)
         self._courses: dict[int, _Course] = {}
         self._outcomes: dict[tuple[int, int], Applied] = {}  # by branch and seq, until they are noted: a server may die, too
         self._gets: deque[Get] = deque()
@@ -149,6 +109,7 @@ class Actor:
 
     def greet(self) -> None:
         """Says all that a new server, or one that has missed something, must know."""
+        self._showing.clear()
         for outcome in self._outcomes.values():
             self._tell(outcome)
         for fired in self._stage.unheeded():
@@ -189,6 +150,8 @@ class Actor:
                 self._heeded(message)
             case Get():
                 self._gets.append(message)
+            case Show() | Hide() | Taken():
+                self._showing.hear(message)
             case Drop(branch) if self._courses.pop(branch, None):
                 self._outcomes = {key: each for key, each in self._outcomes.items() if key[0] != branch}
                 self._stage.drop(branch)
@@ -224,6 +187,7 @@ class Actor:
         """
         self._answer_all()
         busy = self._act() or self._advance()
+        self._showing.turn(self._courses, busy)
         if busy or self.seconds_to_wait() < OPEN_END:
             self._rested = None
         else:
@@ -300,7 +264,7 @@ class Actor:
         self._stepped = True
         begin = self._clock()
         try:
-            self._stage.advance(together, min(limits[branch] for branch in together), self._clock() - self._looked < 2)
+            self._stage.advance(together, min(limits[branch] for branch in together), self._looks())
         except SteppeError as error:
             self._failed(together, first, error)
         for course, branch in ((self._courses[branch], branch) for branch in together):
@@ -308,6 +272,10 @@ class Actor:
                 course.due = max(course.due, begin - BEHIND) + (self._stage.position(branch).step - first) / course.speed
         self._tell_fired()
         return True
+
+    def _looks(self) -> float:
+        """Seconds after which somebody wants to see the next steps, 0 for nobody."""
+        return LOOKED if self._clock() - self._looked < 2 else self._showing.looks
 
     def _tell_fired(self) -> None:
         for each in self._stage.fired():

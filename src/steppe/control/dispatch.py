@@ -228,8 +228,8 @@ class Dispatch:
             self._learn(made)
             self._arriving.add(made.id)
             self.load(made.id)
-            if known.closed_step < OPEN_END:
-                self.drop(known.id)
+        if known.closed_step < OPEN_END:
+            self.drop(known.id)
         if command.arguments.get("speed"):
             self._paced.add(known.id)
         if known.id in self.courses:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from steppe.control.orders import ACTIONS, CHANGES, FORKS, Accepted, Branch, Order, Refused, ReplayDiffersError
+from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, NAMINGS, Accepted, Branch, Order, Refused, ReplayDiffersError
 from steppe.control.records import BRANCH, COMMAND, Records
 from steppe.control.wire import OPEN_END, Fired, Outcome, Position, Saved
 
@@ -49,7 +49,7 @@ class Journal(Records):
                 return receipt
             branch = self.branch(order.scenario)
             if branch.closed_step < OPEN_END and order.kind != "branch":
-                text = f"{branch.name} was left by a rewind; make a scenario from it to go on."
+                text = f"{branch.name} was left; make a scenario from it to go on."
                 raise Refused("scenario-closed", text, value=branch.name)
             self._check_version(order, branch)
             seq = self.last + 1
@@ -60,6 +60,8 @@ class Journal(Records):
                 self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (target, branch.id))
             if order.kind in FORKS:
                 self._fork(order, branch, seq)
+            if order.kind in NAMINGS:
+                self._name(order, branch, seq)
             if order.kind == "skip":
                 self._skip(order.arguments["seq"], branch, seq)
             return Accepted(seq, False, self._version_after(seq, order.kind, branch.id), target, at_step)
@@ -165,18 +167,37 @@ class Journal(Records):
             step = parent.shown_step
         (number,) = self._one("SELECT max(id) + 1 FROM (SELECT id FROM branch UNION SELECT branches FROM compacted)")
         name = order.arguments["name"] if order.kind == "branch" else parent.name
-        if order.kind == "branch" and self._one("SELECT 1 FROM branch WHERE name = ?", (name,)):
-            raise Refused("name-taken", f'There is a scenario "{name}" already.', value=name)
-        if order.kind != "branch":
-            first, end = f"{parent.name}@0", f"{parent.name}@:"  # the sign behind 9
-            (former,) = self._one("SELECT count(*) FROM branch WHERE name >= ? AND name < ?", (first, end))
-            self._base.execute("UPDATE branch SET name = ? WHERE id = ?", (f"{parent.name}@{former + 1}", parent.id))
-            self._close(parent, seq)
+        if order.kind == "branch":
+            self._check_free(name)
+        else:
+            self._leave(parent, seq)
         limit = 0 if order.kind == "restart" else self._last_place(parent.id, step)
         self._base.execute(
             f"INSERT INTO branch({BRANCH}) VALUES (?,?,?,?,?,?,?,?,?,?)",
             (number, name, parent.id, step, limit, seq, step, step, OPEN_END, OPEN_END),
         )
+
+    def _name(self, order: Order, branch: Branch, seq: int) -> None:
+        """Another name for a scenario, or none but that of what was left."""
+        if branch.name == FIRST_NAME:
+            raise Refused("bad-field", f'"{FIRST_NAME}" keeps its name: it is where a run begins.', value=branch.name)
+        if order.kind == "rename":
+            self._check_free(order.arguments["name"])
+            self._base.execute("UPDATE branch SET name = ? WHERE id = ?", (order.arguments["name"], branch.id))
+        else:
+            self._leave(branch, seq)
+        self._end(seq, "done", branch.shown_step, {})
+
+    def _check_free(self, name: str) -> None:
+        if self._one("SELECT 1 FROM branch WHERE name = ?", (name,)):
+            raise Refused("name-taken", f'There is a scenario "{name}" already.', value=name)
+
+    def _leave(self, branch: Branch, seq: int) -> None:
+        """A branch that nobody goes on with, by name@n; it can still be looked at and forked."""
+        first, end = f"{branch.name}@0", f"{branch.name}@:"  # the sign behind 9
+        (former,) = self._one("SELECT count(*) FROM branch WHERE name >= ? AND name < ?", (first, end))
+        self._base.execute("UPDATE branch SET name = ? WHERE id = ?", (f"{branch.name}@{former + 1}", branch.id))
+        self._close(branch, seq)
 
     def _skip(self, seq: int, branch: Branch, by: int) -> None:
         """A command that no engine survives never happens; only for who knows that there is no engine."""
@@ -189,7 +210,6 @@ class Journal(Records):
         self._end(by, "done", branch.shown_step, {})
 
     def _close(self, branch: Branch, seq: int) -> None:
-        """Nobody goes on with what a rewind leaves; it can still be looked at and forked."""
         end, limit = self.known(branch.id)
         self._base.execute(
             "UPDATE branch SET target = ?, shown_step = ?, closed_step = ?, closed_place = ? WHERE id = ?",

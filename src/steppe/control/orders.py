@@ -12,6 +12,7 @@ from steppe.control.wire import Leg, Position
 
 FIRST_BRANCH, FIRST_NAME = 1, "main"
 FORKS = ("branch", "rewind", "restart")  # what makes a branch
+NAMINGS = ("rename", "leave")  # of a scenario; over as soon as they are in the journal
 RULES = ("event", "trigger")  # what is to happen by itself from then on, until it is removed
 CHANGES = ("set", *RULES, "remove")  # of a state
 ACTIONS = (*CHANGES, "checkpoint", "pause")  # what an engine is told of; the rest is the server's own or becomes a target
@@ -21,7 +22,7 @@ class Order(msgspec.Struct, frozen=True):
     """What somebody asks for.
 
     kind: step {"steps" | "until" | "end", "speed"}, pause {}, set {...}, event {...}, trigger {...}, remove {"rule"}, checkpoint {"pin"},
-    branch {"name", "step"}, rewind {"step"}, restart {}, cancel {"seq"}, skip {"seq"}.
+    branch {"name", "step"}, rewind {"step"}, restart {}, rename {"name"}, leave {}, cancel {"seq"}, skip {"seq"}.
 
     when: "after" all that was ordered, "now" at the next boundary, or at a step.
     """

@@ -13,10 +13,11 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
 from steppe.control.journal import Journal
 from steppe.control.life import STARTING, Clock, Life, Link, Spawner
-from steppe.control.orders import FORKS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
+from steppe.control.orders import FORKS, NAMINGS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
 from steppe.control.wire import (
     OPEN_END,
@@ -36,13 +37,14 @@ from steppe.control.wire import (
     Position,
     Ready,
     Same,
+    Shown,
     Withdrawn,
 )
 from steppe.control.wire import Refused as RefusedByEngine
 from steppe.failpoint import reach
 
 Rule = tuple[Command, list[dict[str, Any]]]  # what was ordered, and what it has done
-STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip")  # with a run that failed
+STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip", *NAMINGS)  # with a run that failed
 
 
 class Supervisor:
@@ -69,6 +71,7 @@ class Supervisor:
         """Callers at the engine's door who were not let in."""
         self.life = Life(journal, clock, spawner, self, starting)
         self.questions = Questions(self, clock.now)
+        self.channels = Channels(self)
         self.dispatch = Dispatch(journal, self.send, self._settle)
         self._settling: dict[int, list[Callable[[], None]]] = {}
         self._listening: list[Callable[[], None]] = []
@@ -101,6 +104,7 @@ class Supervisor:
         if self.life.joined(link, hello):
             self.dispatch.forget()
             self.questions.again()
+            self.channels.again()
 
     def lost(self, link: Link) -> None:
         """A connection has ended."""
@@ -135,12 +139,17 @@ class Supervisor:
                 branch_of_it = self.questions.came(id, position, (head, body))
                 if branch_of_it is not None:
                     self._stands(branch_of_it, position)
+            case Shown() if isinstance(body, bytearray):
+                for number, position in zip(message.branches, message.positions, strict=True):
+                    self._stands(number, position)  # what people see is never taken back
+                self.channels.came(message, body)
             case Same(id):
                 self.questions.same(id)
             case RefusedByEngine(id, code, text, facts):
                 self.questions.refused(id, Refused(code, text, **facts))
             case Kept(branch, saved):
                 self.journal.saved(branch, saved)
+                self.changed()
             case Withdrawn(seq, gone):
                 self.dispatch.withdrawn(seq, gone)
             case Failed(branch):
@@ -154,7 +163,9 @@ class Supervisor:
                 self.facts = json.loads(bytes(body))
                 self.journal.describe(self.facts or {})
                 self.dispatch.described()
+                self.changed()
         self.questions.ask_on()
+        self.channels.ask()
 
     def _stands(self, branch: int, position: Position) -> None:
         course = self.dispatch.courses.get(branch)
@@ -187,10 +198,11 @@ class Supervisor:
         if accepted.again:
             return accepted
         self.dispatch.accepted(accepted.seq)
-        if order.kind in (*FORKS, "skip"):
-            self._settle_ended()  # a rewind ends what it leaves
+        if order.kind in (*FORKS, *NAMINGS, "skip"):
+            self._settle_ended()  # what is left ends
         if self.life.state == "failed":
             self.life.launch()
+        self.channels.ask()  # a name may stand on another branch now
         self.changed()
         return accepted
 
@@ -218,6 +230,11 @@ class Supervisor:
             return None  # on its way back to what people have seen
         return course.position
 
+    def named(self, scenario: str) -> int | None:
+        """The branch that a name stands on."""
+        found = self._named(scenario)
+        return found.id if found else None
+
     def rests(self, branch: int) -> bool:
         """Whether nothing is under way or due where a branch stands."""
         return self.dispatch.rests(branch)
@@ -237,6 +254,7 @@ class Supervisor:
     def bereaved(self) -> None:
         """There is no engine any more."""
         self.dispatch.forget()
+        self.channels.again()
 
     def told(self, kind: str, text: str) -> None:
         """The engine's life has news."""

@@ -152,6 +152,33 @@ class Get(Message, frozen=True):
     have: Position | None
 
 
+class Show(Message, frozen=True):
+    """People watch: make frames of some branches at ends of steps, each once the last was taken; replaces the former of the same channel.
+
+    words: which part of which variable, as in the request of a `Get`. span: of the frames before, or a fixed one; None: find one. interval:
+    seconds between two frames at least.
+    """
+
+    channel: int
+    branches: list[int]
+    words: dict[str, Any]
+    bits: int
+    span: list[Any] | None
+    interval: float
+
+
+class Hide(Message, frozen=True):
+    """Nobody watches a channel any more."""
+
+    channel: int
+
+
+class Taken(Message, frozen=True):
+    """Somebody was sent the last frame of a channel: make another one."""
+
+    channel: int
+
+
 class Drop(Message, frozen=True):
     """Nobody needs this branch for now."""
 
@@ -267,6 +294,15 @@ class Refused(Message, frozen=True):
     facts: dict[str, Any]
 
 
+class Shown(Message, frozen=True):
+    """Frames of a channel, one of each branch at its position; the body is all of them, one behind the other. span: theirs."""
+
+    channel: int
+    branches: list[int]
+    positions: list[Position]
+    span: list[Any]
+
+
 class Busy(Message, frozen=True):
     """No beat may come for some seconds, and all is well."""
 
@@ -288,8 +324,8 @@ class News(Message, frozen=True):
     text: str
 
 
-ToEngine = Greet | Welcome | Load | Target | Action | Pin | Withdraw | Noted | Heeded | Get | Drop | Leave
-FromStage = Ready | Boundary | Applied | Fired | Withdrawn | Kept | Failed | Data | Same | Refused
+ToEngine = Greet | Welcome | Load | Target | Action | Pin | Withdraw | Noted | Heeded | Get | Show | Hide | Taken | Drop | Leave
+FromStage = Ready | Boundary | Applied | Fired | Withdrawn | Kept | Failed | Data | Same | Refused | Shown
 ToServer = Hello | Described | FromStage | Busy | Beat | News | Leave
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,5 +1,5 @@
-"""The engine's process: one thread steps and does what is ordered, one listens and answers what is shown, one says that all is well
-and ends the process when the first does not come back.
+"""The engine's process: one thread steps and does what is ordered, one listens and answers what is shown, one sends frames to who watches,
+one says that all is well and ends the process when the first does not come back.
 
 server ──> listening thread ── questions ──> Stage.answer ── shown at the last boundary ──> server
                    │ orders, other questions
@@ -60,6 +60,7 @@ class Engine:
         self._folder, self._crew, self._stop = folder, crew, stop
         self._orders: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._line = Line(folder, epoch, crew.world.size, self._hear, lambda: self._orders.put(None))
+        self._behind: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._positions: Mapping[int, Position] = {}  # replaced whole
         self._doing = "loading"  # what may keep it silent
         self._stage: Stage | None = None
@@ -75,10 +76,10 @@ class Engine:
         """
         plan = Plan.of(read_run_file(self._folder / RUN_FILE), cores=cores)
         lock = Lock(self._folder / LOCK)
-        for work in (self._line.listen, self._beat):
+        for work in (self._line.listen, self._beat, self._work_behind):
             threading.Thread(target=work, daemon=True).start()
         self._stage = stage = Stage(self._folder, plan, self._crew, lambda kind, text: self._line.say(News(0, kind, text)))
-        actor = Actor(stage, self._line.say, time.monotonic)
+        actor = Actor(stage, self._line.say, time.monotonic, self._behind.put)
         try:
             while True:
                 busy = self._take_all(actor)
@@ -160,6 +161,11 @@ class Engine:
             self._line.say(Busy(self._doing, LOADING) if self._doing else Beat(dict(self._positions)))
             self._end_if_it_hangs()
             time.sleep(BEAT)
+
+    def _work_behind(self) -> None:
+        """Joins and sends frames; of each channel one is under way at a time, so there are never many."""
+        while True:
+            self._behind.get()()
 
     def _end_if_it_hangs(self) -> None:
         """All ranks end with this one; the server starts others, which begin at the last durable state."""

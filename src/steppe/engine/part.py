@@ -20,6 +20,7 @@ from steppe.control.expression import names_of, parse
 from steppe.engine.digest import changed, digest
 from steppe.engine.evaluation import Evaluation, NoValueError
 from steppe.engine.holding import Holding
+from steppe.engine.levels import begin_frames
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.requests import Request, cut_of
@@ -220,26 +221,28 @@ class Part:
 
     def export(self, name: str, cells: Array | None = None) -> Together:
         """A variable at the last step: on rank 0 of all cells, in packed order, or of some packed cells, as they come."""
-        values = self._holding.packed(self.model.export(name))
-        if cells is None:
-            return lambda: self._holding.gathered(values)
-        mine = values[self._holding.positions(cells)[1]]
-        return lambda: self._holding.gathered_of(mine, cells)
+        values = self.exported(name)
+        mine = values if cells is None else values[self.index_of(cells)[1]]
+        return lambda: self.gathered(mine, cells)
 
     def reduce(self, request: dict[str, Any], cells: Array | None) -> Together:
         """On rank 0 a map of a variable at the last step with fewer pixels than cells, reduced by the ranks; see `Request`."""
         cut = cut_of(Request.of(request), self.plan.grid, cells)
-        values = self._holding.packed(self.model.export(request["name"]))
+        values = self.exported(request["name"])
         if cut.cells is None:
             return lambda: cut.reduced(values, np.asarray(self.deal.mine), self.world)
-        here, index = self._holding.positions(cut.cells)
+        here, index = self.index_of(cut.cells)
         return lambda: cut.reduced(values[index], here, self.world)
+
+    def frames(self, words: dict[str, Any], bits: int, span: list[Any] | None, beside: Sequence["Part"] = ()) -> Together:
+        """On rank 0 what people who watch see of this branch and of others beside it, see `begin_frames`."""
+        return begin_frames((self, *beside), words, bits, span)
 
     def evaluate(self, expressions: list[str]) -> Together:
         """On all ranks of each expression whether it is true at the last step, and why it has no value, "" if it has one."""
         trees = [parse(text, self.model.variables) for text in expressions]
         names = sorted(set().union(*map(names_of, trees)))
-        fields = {name: self._holding.packed(self.model.export(name)) for name in names}
+        fields = {name: self.exported(name) for name in names}
         area = self.plan.grid.cell_area[np.asarray(self.deal.mine)]
 
         def together() -> list[tuple[bool, str]]:
@@ -367,6 +370,19 @@ class Part:
         if self.reader and not self._shares:
             self.reader.close()
         return nothing
+
+    # ---- its cells ------------------------------------------------------------------------------------------------------------------
+    def exported(self, name: str) -> Array:
+        """A variable at the last step, in the order of this rank's packed cells."""
+        return self._holding.packed(self.model.export(name))
+
+    def index_of(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Which of some packed cells this rank has, and where they are among its own."""
+        return self._holding.positions(cells)
+
+    def gathered(self, values: Array, cells: Array | None) -> Array | None:
+        """On rank 0 values of all packed cells, or of some as they come; each rank gives those that it has."""
+        return self._holding.gathered(values) if cells is None else self._holding.gathered_of(values, cells)
 
     # ---- what others ask of it -----------------------------------------------------------------------------------------------------
     def undo(self) -> None:

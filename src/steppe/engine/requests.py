@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steppe.comm import World
 from steppe.errors import RequestError, nearest
-from steppe.grid import Grid, Raster
+from steppe.grid import Grid, Raster, window_of
 from steppe.kernels.sums import binned_sums, values_of
 
 Array = NDArray[Any]
@@ -90,6 +90,11 @@ class Request:
     def region(self) -> dict[str, Any]:
         """What decides which numbers are in the answer, as JSON; equal for equal answers."""
         return {key: value for key, value in asdict(self).items() if key in _REGION}
+
+    @property
+    def pixel_words(self) -> tuple[int | None, int | None, int]:
+        """Width, height and stride."""
+        return self.width, self.height, self.stride
 
     @property
     def look(self) -> tuple[Any, ...]:
@@ -203,31 +208,21 @@ def _cut(grid: Grid, request: Request | None, box: Box | None, stride: int, at: 
 
 def _map(grid: Grid, inside: NDArray[np.int64] | None, request: Request) -> Cut:
     """The rectangle of the raster around some cells."""
+    window = window_of(grid, inside, request.width, request.height, request.stride)
     order = grid.order if inside is None else grid.order[inside]
     row, column = np.divmod(order, grid.active.shape[1])
-    rows, columns = range(grid.active.shape[0]), range(grid.active.shape[1])
-    if inside is not None:
-        rows, columns = range(int(row.min()), int(row.max()) + 1), range(int(column.min()), int(column.max()) + 1)
+    rows, columns, (height, width) = window.rows, window.columns, window.shape
     dims, box = tuple(grid.shape), _box(grid, rows, columns)
     down, across = row - rows.start, column - columns.start
-    height, width = _pixels(len(rows), len(columns), request)
-    if (height, width) != (len(rows), len(columns)):
+    if window.takes_together:
         places = down * height // len(rows) * width + across * width // len(columns)
         area = grid.cell_area if inside is None else grid.cell_area[inside]
         return Cut(dims, (height, width), inside, places, request.reduce, area, order, box)
     stride = request.stride
     on = (down % stride == 0) & (across % stride == 0)
-    shape = len(rows[::stride]), len(columns[::stride])
-    places = down[on] // stride * shape[1] + across[on] // stride
+    places = down[on] // stride * width + across[on] // stride
     chosen = np.flatnonzero(on) if inside is None else inside[on]
-    return Cut(dims, shape, None if len(chosen) == grid.n_cells else chosen, places, box=box)
-
-
-def _pixels(rows: int, columns: int, request: Request) -> tuple[int, int]:
-    """Height and width of a map of so many cells."""
-    width = request.width or max(1, round(columns * (request.height or rows) / rows))
-    height = request.height or max(1, round(rows * min(width, columns) / columns))
-    return min(height, rows), min(width, columns)
+    return Cut(dims, (height, width), None if len(chosen) == grid.n_cells else chosen, places, box=box)
 
 
 def _box(grid: Grid, rows: range, columns: range) -> Box | None:

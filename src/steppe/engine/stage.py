@@ -19,6 +19,7 @@ from steppe.engine.branch import Branch
 from steppe.engine.branches import Branches
 from steppe.engine.crew import Crew
 from steppe.engine.facts import facts_of
+from steppe.engine.frames import Frames
 from steppe.engine.happening import Happening
 from steppe.engine.looks import Answer, Looks
 from steppe.engine.past import Past
@@ -35,7 +36,6 @@ Say = Callable[[str, str], None]
 PIECE = 0.05  # [s] that a piece of steps takes, about: so long may the stepper keep somebody waiting
 BESIDE = 0.025  # [s] more for each branch that goes along: short pieces cost more a step
 LONGEST = 0.4  # [s] that a piece may take
-LOOKED = 0.02  # [s] the same while somebody watches every frame
 REMEMBER = 0.025  # [s] of steps, at least, between copies of a branch
 PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
 AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
@@ -79,6 +79,7 @@ class Stage:
         self.plan, self.crew, self._path, self._say = plan, crew or Crew(), folder, say
         self.watch = Watch(plan.run.engine.step_limit)
         self._looks = Looks(folder, plan, self.crew.world.size)
+        self._frames = Frames(plan)
         self._happening = Happening(folder, plan, self._change)
         self._pace = 0.0  # seconds that a step of one branch takes
         self._latest: deque[float] = deque(maxlen=2)  # the same of the last pieces; in the first a kernel is loaded
@@ -155,10 +156,10 @@ class Stage:
         return self._branches.live[number]
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
-    def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
+    def advance(self, branches: Sequence[int], until: int, looked: float) -> None:
         """Computes one piece of steps, about 50 ms, of branches that stand at the same step, not beyond `until`.
 
-        looked: somebody watches, and wants to see as many steps as eyes can follow.
+        looked: seconds after which somebody wants to see the next, 0 for nobody.
 
         Raises
         ------
@@ -171,7 +172,7 @@ class Stage:
         with self.watch.at(f"step {group[0].position.step + 1}", len(group)):
             self._advance(group, until, looked)
 
-    def _advance(self, group: Sequence[Branch], until: int, looked: bool) -> None:
+    def _advance(self, group: Sequence[Branch], until: int, looked: float) -> None:
         begin_at = {each.number: each.position for each in group}
         start = group[0].position.step
         border = min((each.rules.border(start, self.plan.clock, self.plan.steps) for each in group if each.rules), default=until)
@@ -207,7 +208,7 @@ class Stage:
 
     def _go(self, on: Branch, step: int) -> None:
         while on.position.step < step:
-            self._advance([on], step, False)
+            self._advance([on], step, 0.0)
 
     def _bad(self, group: Sequence[Branch], begin_at: Mapping[int, Position]) -> list[BadCellError]:
         """What is wrong with branches that have bad cells; they are given up."""
@@ -223,17 +224,17 @@ class Stage:
         self._looks.hide(branch.number)
         self._branches.lose(branch.number)
 
-    def _stop(self, start: int, until: int, branches: int, looked: bool) -> int:
+    def _stop(self, start: int, until: int, branches: int, looked: float) -> int:
         """Where the next piece ends, at the latest where the store of the weather is cut: a piece is computed as a whole or not at all."""
         stop = min(until, start + self._piece(branches, looked))
         reader = self.crew.part(self._root).reader
         return reader.pieces(range(start, stop))[0].stop if reader and stop > start else stop
 
-    def _piece(self, branches: int, looked: bool) -> int:
+    def _piece(self, branches: int, looked: float) -> int:
         """How many steps of so many branches take as long as a piece should; twice as many as the last time at most."""
         fitting = 1
         if self._pace:
-            wanted = LOOKED if looked else min(PIECE + BESIDE * (branches - 1), LONGEST)
+            wanted = looked or min(PIECE + BESIDE * (branches - 1), LONGEST)
             fitting = min(int(wanted / (self._pace * branches)), 2 * self._steps)
         if self.crew.world.size > 1:
             fitting = min(fitting, self.crew.part(self._root).outputs.steps_between_exchanges)
@@ -366,6 +367,13 @@ class Stage:
             What is asked for does not exist.
         """
         return self._looks.answer(branch, request)
+
+    def frames(
+        self, branches: Sequence[int], words: Mapping[str, Any], bits: int, span: Sequence[Any] | None
+    ) -> tuple[list[Any], Callable[[], memoryview]]:
+        """A frame of each branch where it stands: the span that they have, and what makes the bytes of all. See `Frames.make`."""
+        with self.watch.at("a frame"):
+            return self._frames.make([self._branch(number) for number in branches], words, bits, span)
 
     @property
     def moved(self) -> Mapping[str, int]:

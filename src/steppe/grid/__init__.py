@@ -15,6 +15,7 @@ from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 from steppe.grid.read import read_grid
 from steppe.grid.region import Region, RegionLike, region_names
+from steppe.grid.window import Window, window_of
 
 __all__ = [
     "BUILTIN",
@@ -40,6 +41,7 @@ __all__ = [
     "Region",
     "RegionLike",
     "Share",
+    "Window",
     "as_plain",
     "better_cuts",
     "builtin_grid",
@@ -51,4 +53,5 @@ __all__ = [
     "region_names",
     "tile_size",
     "tiles",
+    "window_of",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,12 +14,13 @@ from steppe.control import Refused
 from steppe.errors import NoSpaceError
 from steppe.server.access import Access
 from steppe.server.asked import Asked, Gone, Headers, Receive, Reply, Scope, Send
-from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_key, check_origin, check_role, check_size, check_type
+from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_key, check_origin, check_role, check_size, check_type, payer
 from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
 from steppe.server.limits import Limits
+from steppe.server.live import check_protocol, visit
 from steppe.server.problems import Wrong, problem
-from steppe.server.routes import TABLE, Table
+from steppe.server.routes import TABLE, Route, Table
 from steppe.server.supervised import Opener, Supervisor
 from steppe.server.tokens import TokenFile
 
@@ -56,6 +57,7 @@ ENGINES_WORDS = {
     "bad-cell": "engine-failed",
 }
 Door = Callable[[Asked], None]
+Handle = Callable[[Route], Awaitable[Reply]]
 BARE = (204, 304)  # statuses without a body
 
 
@@ -65,6 +67,7 @@ class Server:
     def __init__(self, house: House, hosts: Hosts, prefix: Prefix, rates: Rates, table: Table) -> None:
         self.house, self._rates, self._table = house, rates, table
         self._before: tuple[Door, ...] = (hosts, prefix)
+        self._of_sockets: tuple[Door, ...] = (authenticate, rates, check_origin, check_protocol)
         self._behind: tuple[Door, ...] = (check_size, authenticate, rates, check_origin, check_type, check_role, check_key)
 
     def drain(self) -> None:
@@ -78,30 +81,49 @@ class Server:
         elif scope["type"] == "lifespan":
             await _lifespan(receive, send)
         else:
-            await receive()
-            await send({"type": "websocket.close", "code": 1008})
+            await self._meet(scope, receive, send)
+
+    async def _meet(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lets a client in at a socket, or answers in the way of HTTP why not."""
+        begin = perf_counter()
+        asked = Asked(self.house, {**scope, "method": "GET"}, receive, dict(scope["headers"]))
+        await receive()
+        try:
+            reply = await self._replied(asked, self._of_sockets, None)
+            if reply is None:
+                asked.status = 101
+                await visit(asked, receive, send)
+            else:
+                await _send(asked, reply, send, "websocket.http")
+        finally:
+            self._note(asked, perf_counter() - begin)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = perf_counter()
         asked = Asked(self.house, scope, receive, dict(scope["headers"]))
         try:
-            reply = await self._reply(asked)
+            reply = await self._replied(asked, self._behind, lambda route: route.handler(asked))
+            assert reply is not None
             await _send(asked, reply, send)
         except Gone:
             return
         finally:
             self._note(asked, perf_counter() - begin)
 
-    async def _reply(self, asked: Asked) -> Reply:
+    async def _replied(self, asked: Asked, doors: tuple[Door, ...], handle: Handle | None) -> Reply | None:
+        """The reply behind the doors, or of one that did not let pass; None where all did and there is nothing to handle."""
         try:
             if len(asked.headers) < len(asked.scope["headers"]):
                 _check_once(asked)
             for door in self._before:
                 door(asked)
             asked.route, asked.parameters = self._table.find(asked.scope["method"], asked.path)
-            for door in self._behind:
+            for door in doors:
                 door(asked)
-            return await asked.route.handler(asked)
+            if handle is None:
+                asked.house.run(asked.parameters["run"])
+                return None
+            return await handle(asked.route)
         except Wrong as wrong:
             return _problem(asked, wrong.code, wrong.detail, wrong.facts, wrong.headers)
         except Refused as refused:
@@ -122,8 +144,8 @@ class Server:
     def _note(self, asked: Asked, seconds: float) -> None:
         route = asked.route
         self.house.metrics.count(asked.scope["method"], route.path if route else "-", asked.status, asked.sent, seconds)
-        if route is not None and route.by_bytes and asked.principal is not None:
-            self._rates.spend(asked.principal.name, asked.sent)
+        if route is not None and route.by_bytes:
+            self._rates.spend(payer(asked), asked.sent)
         if LOG.isEnabledFor(logging.INFO):
             who = asked.principal.name if asked.principal else "-"
             path = asked.scope["path"][:200]
@@ -184,8 +206,8 @@ def _check_once(asked: Asked) -> None:
             raise Wrong("bad-header", f"The header {name.decode()} comes more than once.", position=name.decode())
 
 
-async def _send(asked: Asked, reply: Reply, send: Send) -> None:
-    """Sends a reply. Pieces go out as they are: nothing is joined or copied."""
+async def _send(asked: Asked, reply: Reply, send: Send, kind: str = "http") -> None:
+    """Sends a reply. Pieces go out as they are: nothing is joined or copied. kind: of the ASGI messages."""
     asked.status = reply.status
     pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)]
     length = sum(map(len, pieces))  # they are bytes, or views of bytes
@@ -196,7 +218,7 @@ async def _send(asked: Asked, reply: Reply, send: Send) -> None:
         headers.append((b"content-type", reply.media))
         if reply.stream is None:
             headers.append((b"content-length", b"%d" % length))
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": f"{kind}.response.start", "status": reply.status, "headers": headers})
     if reply.stream is not None and asked.scope["method"] != "HEAD":
         await _send_stream(asked, reply.stream, send)
         return
@@ -205,8 +227,8 @@ async def _send(asked: Asked, reply: Reply, send: Send) -> None:
     asked.sent = length
     last = pieces.pop() if pieces else b""
     for piece in pieces:
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": last, "more_body": False})
+        await send({"type": f"{kind}.response.body", "body": piece, "more_body": True})
+    await send({"type": f"{kind}.response.body", "body": last, "more_body": False})
 
 
 async def _send_stream(asked: Asked, stream: AsyncGenerator[bytes], send: Send) -> None:

@@ -1,9 +1,11 @@
 """Changes of variables: checked and made plain before they go into the journal, so that no replay depends on a unit or a polygon."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steppe.api import Change, VariableInfo
 from steppe.server import regions
@@ -44,6 +46,36 @@ async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]
         "region": repr_region(change),
         "given": {"value": change.value, "units": change.units or variable.units},
     }
+
+
+def previewed(house: House, run: str, change: Mapping[str, Any], before: NDArray[np.float64]) -> dict[str, Any]:
+    """What a change would do to the values of all cells, (cells,): how many it reaches, their means by area, and what is allowed.
+
+    Means are of the cells that have a value; None where none has.
+    """
+    known, folder = house.known(run), house.run(run).folder / "uploads"
+    cells = np.frombuffer((folder / change["cells"]).read_bytes(), "<u4") if change["cells"] else np.arange(known.grid.n_cells)
+    variable, here = known.variables[change["variable"]], before[cells]
+    by: Any = change["value"]
+    if change["upload"]:
+        by = np.frombuffer((folder / change["upload"]).read_bytes(), np.dtype(variable.dtype).newbyteorder("<"))
+    after = {"set": np.broadcast_to(by, here.shape), "scale": here * by, "add": here + by}[change["operation"]]
+    low, high = (-math.inf if variable.low is None else variable.low), (math.inf if variable.high is None else variable.high)
+    weights = known.grid.cell_area[cells]
+    return {
+        "cells": len(cells),
+        "before": _mean(here, weights),
+        "after": _mean(after, weights),
+        "outside": int(((after < low) | (after > high)).sum()),
+    }
+
+
+def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float | None:
+    there = np.isfinite(values)
+    if not there.any():
+        return None
+    least = values[there].min()  # so that the mean of equal values is that value
+    return float(least + np.average(values[there] - least, weights=weights[there]))
 
 
 def repr_region(change: Change) -> Any:

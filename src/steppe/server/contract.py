@@ -32,6 +32,7 @@ _IN_PATH: dict[str, tuple[dict[str, Any], str]] = {
     "trigger": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the trigger."),
     "image": ({**_TEXT, "pattern": "^[0-9]{1,18}-[0-9]{1,18}-[0-9]{1,18}$"}, "Name of the image."),
     "checkpoint": ({**_TEXT, "pattern": "^[0-9]{10}(-[0-9]{1,18})?$"}, "Name of the checkpoint."),
+    "asset": ({**_TEXT, "pattern": "^[A-Za-z0-9._-]{1,128}$"}, "Name of the file."),
     "code": ({**_TEXT, "enum": list(KINDS)}, "Name of the kind of problem."),
 }
 _HEADERS: dict[str, tuple[dict[str, Any], str]] = {
@@ -130,7 +131,7 @@ def _parameter(where: str, name: str, schema: dict[str, Any], description: str, 
     return found if example is None else {**found, "example": [example] if schema.get("type") == "array" else example}
 
 
-_GOOD = {200: "Done.", 201: "Made.", 202: "Accepted.", 204: "Done.", 304: "Not changed.", 503: "Not now."}
+_GOOD = {101: "The socket is open.", 200: "Done.", 201: "Made.", 202: "Accepted.", 204: "Done.", 304: "Not changed.", 503: "Not now."}
 
 
 def statuses(route: Route) -> list[int]:
@@ -141,11 +142,11 @@ def statuses(route: Route) -> list[int]:
 def _responses(route: Route) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for status in statuses(route):
-        if status >= 400 and not (status == 503 and route.name == "readyz"):
+        if status >= 400 and not (status == 503 and route.name in ("readyz", "page")):
             found[str(status)] = {"$ref": f"#/components/responses/{status}"}
             continue
         found[str(status)] = {"description": _GOOD[status]}
-        content = {} if status in (204, 304) else _content(route)
+        content = {} if status in (101, 204, 304) else _content(route)
         if content:
             found[str(status)]["content"] = content
         if route.steering and status < 300:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,6 +19,9 @@ from steppe.server.metrics import Metrics
 from steppe.server.moments import date_of
 from steppe.server.problems import Wrong
 from steppe.server.supervised import Opener, Supervisor
+
+if TYPE_CHECKING:
+    from steppe.server.live.feed import Feed
 
 FRONTS = 1000  # that are kept
 
@@ -52,6 +55,8 @@ class House:
         self.catalogue: dict[str, Any] | None = None  # of models, once somebody has asked
         self.metrics = Metrics()
         self.draining = asyncio.Event()  # set: no more orders are taken, streams end
+        self.sockets: Counter[str] = Counter()  # by the name of a token, "" of those that have said none
+        self.feeds: dict[str, Feed] = {}  # of runs that somebody watches
         self._known: dict[str, Known] = {}
         self._told: dict[tuple[str, int], tuple[Mapping[str, Any], Mapping[str, Any] | None, msgspec.Raw]] = {}
         self._fronts: OrderedDict[tuple[str, str, str, str], tuple[Mapping[str, Any], bytes]] = OrderedDict()

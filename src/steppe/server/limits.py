@@ -24,6 +24,9 @@ class Limits:
     work_seconds: float = 2.0  # of a thread for one request
     wait_seconds: float = 5.0  # the longest that a reply is held back for an operation
     connections: int = 2_000
+    sockets: int = 1_200  # to look at runs
+    sockets_of_token: int = 8
+    strangers_sockets: int = 16  # that have not said a token yet
     runs: int = 20  # of a server
     requests: float = 50.0  # [1/s] of a token
     requests_burst: float = 100.0

@@ -97,6 +97,16 @@ class Protocol(HttpToolsProtocol):
         self._phase = Phase.NOTHING
         super().on_message_complete()
 
+    def _should_upgrade(self) -> bool:
+        """Only one kind of address is a WebSocket."""
+        return self.url.partition(b"?")[0].endswith(b"/live") and super()._should_upgrade()
+
+    def handle_websocket_upgrade(self) -> None:
+        """From here on another protocol has the connection."""
+        self._phase = Phase.NOTHING
+        self._disarm()
+        super().handle_websocket_upgrade()
+
     # ---- deadlines ----------------------------------------------------------------------------------------------------------------------
     def _arm(self, seconds: float) -> None:
         self._timer = self.loop.call_later(seconds, self._late)

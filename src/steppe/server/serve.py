@@ -2,10 +2,10 @@
 
 import asyncio
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
-from functools import partial
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,14 @@ from steppe.server.access import Access
 from steppe.server.application import Server, application
 from steppe.server.doors.host import LOCAL
 from steppe.server.limits import Limits
+from steppe.server.live import SocketProtocol
 from steppe.server.protocol import Protocol
 from steppe.server.runs import DRAIN, Runs, held
 from steppe.server.tokens import Token, TokenFile, new_token
+from steppe.server.visit import leading, open_page
 
+MESSAGE = 4096  # [byte] of what a client may say on a socket
+PING = 30.0  # [s] between two that ask whether a client is there
 IDLE = 75  # [s] that a connection may rest between two requests
 
 
@@ -54,6 +58,11 @@ class Tokens:
                 raise Mistake(f'"{path}", entry {number}: expected a role ({", ".join(ROLES)}) and a token of at least 16 characters.')
         return cls(dict(lines))
 
+    @property
+    def first(self) -> str:
+        """The one that most people want: that lets them steer, if there is one."""
+        return self.texts.get("steer") or next(iter(self.texts.values()))
+
     def access(self) -> Access:
         """Who may come in with them."""
         return Access(Token.of(role, role, text) for role, text in self.texts.items())
@@ -70,7 +79,11 @@ def configuration(server: Server, **where: Any) -> uvicorn.Config:
     return uvicorn.Config(
         server,
         http=type("LimitedProtocol", (Protocol,), {"limits": server.house.limits}),
-        ws="none",
+        ws=type("LimitedSocket", (SocketProtocol,), {"limits": server.house.limits}),
+        ws_max_size=MESSAGE,
+        ws_per_message_deflate=False,
+        ws_ping_interval=PING,
+        ws_ping_timeout=2 * PING,
         lifespan="off",
         log_config=None,
         access_log=False,  # it would write whole addresses; the server has a log of its own
@@ -93,12 +106,14 @@ def serve_runs(
     engine_bind: str = "",
     plain_engine_link: bool = False,
     read_only: bool = False,
+    many: bool = False,
     hosts: Sequence[str] = (),
     prefix: str = "",
     proxies: Sequence[str] = (),
     runs: Path | None = None,
     data: Sequence[Path] = (),
     launchers: Mapping[str, str] | None = None,
+    visit: bool = False,
     where: Mapping[str, Any],
 ) -> None:
     """Serves runs until a signal asks for the end.
@@ -123,6 +138,8 @@ def serve_runs(
         Whether the link to it is not sealed.
     read_only
         Whether people may look, and order nothing.
+    many
+        Whether one token may have all the sockets that there may be.
     hosts
         Names of the server beside localhost.
     prefix
@@ -135,6 +152,8 @@ def serve_runs(
         Folders that their run files may name, beside that.
     launchers
         Name -> words before the command of an engine, for them to choose from.
+    visit
+        Whether to open the page in a browser, too.
     where
         To listen, as `configuration` takes it.
 
@@ -148,17 +167,25 @@ def serve_runs(
         The journal is damaged.
     """
     at = str(where.get("uds") or "{host}:{port}".format(**where))
-    with held(runs, at) if runs else nullcontext():
+    with held(runs, at) if runs else nullcontext(), ExitStack() as rest:
         served = Runs(at, durable, runs, {"": launcher, **(launchers or {})})
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 near = "uds" in where or where["host"] in (*LOCAL, "::1")
                 limits, names = Limits.near() if near else Limits(), (*LOCAL, *hosts)
+                limits = replace(limits, sockets_of_token=limits.sockets) if many else limits
                 server = application({}, tokens.access(), limits, names, prefix, proxies, read_only, served, data)
                 name, link = " and ".join(each.name for each in (folder, runs) if each), (engine_bind, not plain_engine_link)
-                greet = partial(_greeting, name, tokens)
                 behind = "" if "uds" in where else prefix
-                runner.run(_serve(server, served, folder, link, lambda address: tell(greet(address)), keep_engine, behind, dict(where)))
+
+                def greet(address: str) -> None:
+                    tell(_greeting(name, tokens, address))
+                    if visit:
+                        path = rest.enter_context(leading(f"{address}/#token={tokens.first}"))
+                        # in a thread: a browser in a terminal ends when it is left
+                        threading.Thread(target=_visit, args=(path, tell), daemon=True).start()
+
+                runner.run(_serve(server, served, folder, link, greet, keep_engine, behind, dict(where)))
         finally:
             served.close()
 
@@ -222,9 +249,13 @@ def _address_of(http: uvicorn.Server, where: Mapping[str, Any]) -> str:
     return f"http{'s' if 'ssl_certfile' in where else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
+def _visit(path: Path, tell: Callable[[str], object]) -> None:
+    if not open_page(path):
+        tell("There is no browser here that can be opened. Open one of the addresses above.\n")
+
+
 def _greeting(name: str, tokens: Tokens, address: str) -> str:
     lines = [f"{name} is served at {address}/", ""]
     lines += [f"  {role:<6} {address}/#token={text}" for role, text in tokens.texts.items()]
-    first = tokens.texts.get("steer") or next(iter(tokens.texts.values()))
-    lines += ["", f'  steppe.connect("{address}", token="{first}")', "", "Ctrl-C keeps the state and ends.", ""]
+    lines += ["", f'  steppe.connect("{address}", token="{tokens.first}")', "", "Ctrl-C keeps the state and ends.", ""]
     return "\n".join(lines)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from steppe.control import Accepted, Command, Order
+from steppe.control.channels import Channels
 
 Answer = tuple[Mapping[str, Any], bytes | bytearray | memoryview]
 
@@ -25,6 +26,11 @@ class Supervisor(Protocol):
     @property
     def turned_away(self) -> int:
         """Callers at the engine's door who were not let in."""
+        ...
+
+    @property
+    def channels(self) -> Channels:
+        """What people watch."""
         ...
 
     def info(self) -> dict[str, Any]:

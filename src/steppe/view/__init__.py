@@ -3,6 +3,21 @@
 from steppe.view.colour import Colours, choose_colours
 from steppe.view.image import levels, png
 from steppe.view.plot import Map, Series, draw_run
+from steppe.view.span import Span, extremes, following, levels_of, scale_of
 from steppe.view.timeline import draw_timeline
 
-__all__ = ["Colours", "Map", "Series", "choose_colours", "draw_run", "draw_timeline", "levels", "png"]
+__all__ = [
+    "Colours",
+    "Map",
+    "Series",
+    "Span",
+    "choose_colours",
+    "draw_run",
+    "draw_timeline",
+    "extremes",
+    "following",
+    "levels",
+    "levels_of",
+    "png",
+    "scale_of",
+]

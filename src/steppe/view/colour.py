@@ -41,7 +41,7 @@ class Colours:
 
     def between(self, low: float, high: float) -> "Colours":
         """The same colours between other ends."""
-        return Colours(self.name, low, high, _step(high - low))
+        return Colours(self.name, low, high, round_step(high - low))
 
 
 def choose_colours(
@@ -63,14 +63,14 @@ def choose_colours(
     low, high = (float(end) for end in np.percentile(finite, (2, 98))) if finite.size else (0.0, 1.0)
     if difference:
         end = max(abs(low), abs(high)) or 1.0
-        step = _step(2 * end)
+        step = round_step(2 * end)
         end = ceil(end / step - 1e-9) * step
         return Colours(DIFFERENCE, -end, end, step)
     if 0.0 <= low < 0.3 * high or (low == high == 0.0):
         low = 0.0  # amounts are read against nothing
     if high - low <= 1e-6 * abs(high):  # one value, give or take rounding
         high = low + (abs(low) or 1.0) * 0.1
-    step = _step(high - low)
+    step = round_step(high - low)
     return Colours(_map_of(name, units, standard_name, long_name), floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step, step)
 
 
@@ -82,8 +82,9 @@ def _map_of(name: str, units: str, standard_name: str, long_name: str) -> str:
     return "lajolla_r" if units in ("degC", "K", "celsius") else PLAIN
 
 
-def _step(span: float) -> float:
+def round_step(span: float) -> float:
     """The round number (1, 2, 5 x 10^n) that goes about 4 to 8 times into a span."""
     rough = span / 8.0
-    unit = 10.0 ** floor(log10(rough))
-    return next(round(m * unit, 12) for m in (1, 2, 5, 10) if m * unit >= rough * (1 - 1e-9))
+    power = floor(log10(rough))
+    steps = (float(f"{m}e{power}") for m in (1, 2, 5, 10))
+    return next(step for step in steps if step >= rough * (1 - 1e-9))

@@ -10,8 +10,8 @@ from steppe.server.doors.host import Hosts
 from steppe.server.doors.key import check_key
 from steppe.server.doors.origin import check_origin, check_type
 from steppe.server.doors.prefix import Prefix
-from steppe.server.doors.rate import Rates
+from steppe.server.doors.rate import Rates, payer
 from steppe.server.doors.role import check_role
 from steppe.server.doors.size import check_size
 
-__all__ = ["Hosts", "Prefix", "Rates", "authenticate", "check_key", "check_origin", "check_role", "check_size", "check_type"]
+__all__ = ["Hosts", "Prefix", "Rates", "authenticate", "check_key", "check_origin", "check_role", "check_size", "check_type", "payer"]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
+from steppe.server.access import Principal
 from steppe.server.asked import Asked
 from steppe.server.problems import Wrong
 
@@ -19,16 +20,24 @@ def authenticate(asked: Asked) -> None:
     query = asked.scope["query_string"]
     if b"token" in query:
         _refuse_query(asked, query)
+    asked.principal = principal_of(asked)
+    assert asked.route is not None
+    if asked.principal is None and asked.route.role != "-":
+        given = b"authorization" in asked.headers or cookie_of(asked) is not None
+        if asked.scope["type"] == "websocket" and not given:
+            return  # its first message says a token
+        text = "The token or session is not known, or is over." if given or b"cookie" in asked.headers else "No token was sent."
+        raise Wrong("not-authenticated", text)
+
+
+def principal_of(asked: Asked) -> Principal | None:
+    """Whose token or session a request has now."""
     given = asked.headers.get(b"authorization")
     if given is not None:
         scheme, _, token = given.partition(b" ")
-        asked.principal = asked.house.access.by_token(token.strip()) if scheme.lower() == b"bearer" else None
-    elif (cookie := cookie_of(asked)) is not None:
-        asked.principal = asked.house.access.by_session(cookie)
-    assert asked.route is not None
-    if asked.principal is None and asked.route.role != "-":
-        text = "The token or session is not known, or is over." if given or b"cookie" in asked.headers else "No token was sent."
-        raise Wrong("not-authenticated", text)
+        return asked.house.access.by_token(token.strip()) if scheme.lower() == b"bearer" else None
+    cookie = cookie_of(asked)
+    return None if cookie is None else asked.house.access.by_session(cookie)
 
 
 def _refuse_query(asked: Asked, query: bytes) -> None:

@@ -7,13 +7,13 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
 def check_origin(asked: Asked) -> None:
-    """Raises Wrong, foreign-origin."""
-    if asked.scope["method"] in SAFE:
+    """Raises Wrong, foreign-origin. A socket is asked for by GET, and must come from here, too."""
+    if asked.scope["method"] in SAFE and asked.scope["type"] == "http":
         return
     origin = asked.headers.get(b"origin")
     if origin is None:
         assert asked.route is not None
-        if asked.route.role == "-" or (asked.principal is not None and asked.principal.by_header):
+        if asked.route.role == "-" or asked.principal is None or asked.principal.by_header:
             return
         raise Wrong("foreign-origin", "The header Origin is missing. A request with a cookie must come from this server's own page.")
     scheme, _, host = origin.partition(b"://")

@@ -21,20 +21,18 @@ class Rates:
     def __call__(self, asked: Asked) -> None:
         """Raises Wrong, too-many, with the seconds to wait."""
         limits, route = self._limits, asked.route
-        who = asked.principal.name if asked.principal else ""
+        who = payer(asked)
         assert route is not None
-        if route.by_bytes and who:
+        if route.by_bytes:
             left = self._left(self._bytes, who, limits.data, limits.data_burst)
             if left <= 0.0:
                 raise _wait(-left / limits.data)
             return
-        key, rate, burst = (
-            (who, limits.requests, limits.requests_burst) if who else (f"@{asked.address}", limits.strangers, limits.strangers_burst)
-        )
-        left = self._left(self._requests, key, rate, burst)
+        rate, burst = (limits.requests, limits.requests_burst) if asked.principal else (limits.strangers, limits.strangers_burst)
+        left = self._left(self._requests, who, rate, burst)
         if left < 1.0:
             raise _wait((1.0 - left) / rate)
-        self._requests[key] = (left - 1.0, self._now())
+        self._requests[who] = (left - 1.0, self._now())
 
     def _left(self, buckets: dict[str, tuple[float, float]], key: str, rate: float, burst: float) -> float:
         """What is in a bucket now."""
@@ -46,13 +44,18 @@ class Rates:
         return min(burst, held + (now - since) * rate)
 
     def spend(self, who: str, count: int) -> None:
-        """Takes bytes that were sent from a token's bucket."""
+        """Takes bytes that were sent from the bucket of a `payer`."""
         left = self._left(self._bytes, who, self._limits.data, self._limits.data_burst)
         self._bytes[who] = (left - count, self._now())
 
     def requests_left(self, who: str) -> int:
         """Requests that a token may send at once."""
         return int(self._left(self._requests, who, self._limits.requests, self._limits.requests_burst))
+
+
+def payer(asked: Asked) -> str:
+    """Whose buckets a request is taken from: a token's, or those of a stranger's address."""
+    return asked.principal.name if asked.principal else f"@{asked.address}"
 
 
 def _wait(seconds: float) -> Wrong:

@@ -20,6 +20,8 @@ from steppe.api import (
     Operation,
     Ordered,
     Pause,
+    Preview,
+    Rename,
     Restart,
     Rewind,
     RunList,
@@ -37,7 +39,7 @@ from steppe.api import (
     Whoami,
 )
 from steppe.server.query import AFTER, BRANCH, CELLS, DATA, FORMATS, IMAGE, KEEP, SERIES, WHERE
-from steppe.server.routes import checkpoints, data, initialise, making, places, rules, service, state, steering, streams
+from steppe.server.routes import checkpoints, data, initialise, live, making, pages, places, rules, service, state, steering, streams
 from steppe.server.routes.table import JSON, Route, Table
 
 BASE = "/api/v1"
@@ -73,6 +75,7 @@ TABLE = Table(
         Route(
             "PUT", f"{_RUN}/uploads/{{sha256}}", "steer", making.upload, "An array for a change.", (201, 200, 422, 507), Uploaded, "bytes"
         ),
+        Route("POST", f"{_RUN}/preview", "steer", steering.preview, "What a change would do.", (200, 410, 422), Preview, Set),
         Route("GET", f"{_RUN}/events", "view", rules.events, "Changes that are still to come.", (200,), EventList),
         Route("POST", f"{_RUN}/events", "steer", rules.add_event, "A change that is to come.", _ORDER, Ordered, Event, steering=True),
         Route(
@@ -105,6 +108,10 @@ TABLE = Table(
         Route(
             "POST", f"{_RUN}/scenarios/{{scenario}}/rewind", "steer", steering.rewind, "Go back.", _ORDER, Ordered, Rewind, steering=True
         ),
+        Route(
+            "POST", f"{_RUN}/scenarios/{{scenario}}/rename", "steer", steering.rename, "Rename it.", _ORDER, Ordered, Rename, steering=True
+        ),
+        Route("DELETE", f"{_RUN}/scenarios/{{scenario}}", "steer", steering.leave, "Leave it for good.", _ORDER, Ordered, steering=True),
         Route("POST", f"{_RUN}/restart", "steer", steering.restart, "Go back to the beginning.", _ORDER, Ordered, Restart, steering=True),
         Route("POST", f"{_RUN}/skip", "admin", steering.skip, "Go on without a command.", _ORDER, Ordered, Skip, steering=True),
         Route("GET", f"{_RUN}/log", "view", state.log, "The journal, a JSON object a line.", (200,), "application/jsonl", query=AFTER),
@@ -115,10 +122,13 @@ TABLE = Table(
             *((200,), "text/event-stream"),
         ),
         Route("GET", f"{_RUN}/events-stream", "view", streams.events_stream, "What happens, as it happens.", (200,), "text/event-stream"),
+        Route("GET", f"{_RUN}/live", "view", live.live, "A WebSocket: maps as the run goes, see docs/live.md.", (101, 426), None),
         Route("GET", f"{BASE}/whoami", "view", service.whoami, "Whose request this is.", (200,), Whoami),
         Route("POST", f"{BASE}/login", "-", service.login, "Change a token into a cookie.", (204, 401, 415, 422, 503), None, Login),
         Route("POST", f"{BASE}/logout", "view", service.logout, "End the session.", (204,), None),
         Route("GET", f"{BASE}/openapi.json", "-", service.contract, "This contract.", (200,), JSON),
+        Route("GET", "/", "-", pages.page, "The page.", (200, 304, 503), "text/html"),
+        Route("GET", "/assets/{asset}", "-", pages.asset, "A part of the page.", (200, 304, 404), "*/*", by_bytes=True),
         Route("GET", "/problems/{code}", "-", service.explain, "What a problem is and what to do about it.", (200, 404), "text/html"),
         Route("GET", "/healthz", "-", service.healthz, "The process is up.", (200,), Health),
         Route("GET", "/readyz", "-", service.readyz, "Orders are taken.", (200, 503), Health),

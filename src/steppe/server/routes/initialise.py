@@ -67,7 +67,7 @@ async def begin_run(asked: Asked) -> Reply:
     async with house.opening:
         answer = begun.answer()
         if answer is not None:
-            answer = answer or msgspec.json.encode(info_of(asked, request.name))
+            answer = answer or msgspec.json.encode(info_of(asked.house, request.name))
             return Reply(201, answer, headers=(location, (b"idempotent-replayed", b"true")))
         begun.clear()
         if request.name in house.runs or folder.exists():
@@ -83,7 +83,7 @@ async def begin_run(asked: Asked) -> Reply:
         except (SteppeError, OSError, Wrong, asyncio.CancelledError):
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        answer = msgspec.json.encode(info_of(asked, request.name))
+        answer = msgspec.json.encode(info_of(asked.house, request.name))
         with suppress(OSError):  # the disk may be full; then it is answered as it is
             begun.note(answer)
     return Reply(201, answer, headers=(location,))

@@ -69,4 +69,4 @@ async def start(asked: Asked) -> Reply:
     """POST start: the engine is started if there is none, also after it has died again and again."""
     await request_of(asked, Start)
     asked.run.launch()
-    return Reply(202, msgspec.json.encode(info_of(asked, asked.parameters["run"])))
+    return Reply(202, msgspec.json.encode(info_of(asked.house, asked.parameters["run"])))

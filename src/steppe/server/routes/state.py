@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from steppe.server.asked import Asked, Reply
+from steppe.server.house import House
 from steppe.server.problems import Wrong
 from steppe.server.query import AFTER, read_query
 from steppe.server.routes.steering import number_of, wait_of
@@ -15,22 +16,22 @@ ASK_AGAIN = b"private, no-cache"  # a client may keep it, and asks whether it st
 
 async def runs(asked: Asked) -> Reply:
     """GET runs."""
-    return Reply(200, msgspec.json.encode({"runs": [info_of(asked, name) for name in asked.house.runs]}))
+    return Reply(200, msgspec.json.encode({"runs": [info_of(asked.house, name) for name in asked.house.runs]}))
 
 
 async def info(asked: Asked) -> Reply:
     """GET runs/{run}."""
-    found = info_of(asked, asked.parameters["run"])
+    found = info_of(asked.house, asked.parameters["run"])
     return tagged(asked, msgspec.json.encode(found), found["version"])
 
 
-def info_of(asked: Asked, name: str) -> dict[str, Any]:
+def info_of(house: House, name: str) -> dict[str, Any]:
     """How a run stands: what its supervisor knows, dates, and the version of its main scenario."""
-    run = asked.house.run(name)
+    run = house.run(name)
     found = run.info()
     facts, scenarios = run.facts, found["scenarios"]
     main = next((each for each in scenarios if each["name"] == "main"), scenarios[0])
-    found |= {"version": main.get("version", found.get("version", "")), "scenarios": [asked.house.told(name, each) for each in scenarios]}
+    found |= {"version": main.get("version", found.get("version", "")), "scenarios": [house.told(name, each) for each in scenarios]}
     return found | ({"model": facts["model"], "calendar": facts["clock"]["calendar"]} if facts else {})
 
 

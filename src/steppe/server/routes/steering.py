@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
 from steppe.api import Checkpoint as CheckpointRequest
-from steppe.api import Operation, Pause, Restart, Rewind, Set, Skip, Step, canonical
+from steppe.api import Leave, Operation, Pause, Rename, Restart, Rewind, Set, Skip, Step, canonical
 from steppe.control import Command, Order, Refused
 from steppe.failpoint import reach
 from steppe.server.asked import Asked, Reply
-from steppe.server.changes import arguments_of
+from steppe.server.changes import arguments_of, previewed
 from steppe.server.moments import date_of, step_before, step_behind
 from steppe.server.problems import Wrong
 from steppe.server.strict import decode
@@ -102,6 +103,30 @@ async def rewind(asked: Asked) -> Reply:
     request = await request_of(asked, Rewind)
     to = moment(asked, request, "$", step_behind)
     return await order(asked, "rewind", asked.parameters["scenario"], {"step": to}, request)
+
+
+async def rename(asked: Asked) -> Reply:
+    """POST scenarios/{scenario}/rename."""
+    request = await request_of(asked, Rename)
+    return await order(asked, "rename", asked.parameters["scenario"], {"name": request.name}, request)
+
+
+async def leave(asked: Asked) -> Reply:
+    """DELETE scenarios/{scenario}: its name is given up; what was done in it can still be looked at and branched off."""
+    scenario = asked.parameters["scenario"]
+    return await order(asked, "leave", scenario, {}, Leave(scenario=scenario))
+
+
+async def preview(asked: Asked) -> Reply:
+    """POST preview: what a change would do where the scenario stands now."""
+    request = await request_of(asked, Set)
+    run = asked.parameters["run"]
+    asked.house.scenario(run, request.scenario)
+    change = await arguments_of(asked.house, run, request)
+    head, body = await asked.run.get(request.scenario, {"name": request.variable, "packed": True})
+    before = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).astype(np.float64)
+    found = await asyncio.to_thread(previewed, asked.house, run, change, before)
+    return Reply(200, msgspec.json.encode({"variable": request.variable, "units": head["units"], "step": head["step"], **found}))
 
 
 async def restart(asked: Asked) -> Reply:

@@ -1,0 +1,53 @@
+"""What a viewer says on the live socket: one object a message, one member a message."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from steppe.api.requests import Latitude, Longitude, VariableName
+
+MOST = 4  # streams of a socket
+
+StreamNumber = Annotated[int, Meta(ge=1, le=MOST)]
+
+
+class Stream(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A variable that is to be shown; `docs/live.md` has the meaning of the members."""
+
+    stream: StreamNumber
+    variable: VariableName
+    scenario: Annotated[str, Meta(max_length=80)] = "main"
+    width: Annotated[int, Meta(ge=1, le=16384)] | None = None
+    stride: Annotated[int, Meta(ge=1, le=16384)] = 1
+    box: tuple[Longitude, Latitude, Longitude, Latitude] | None = None
+    bits: Literal[8, 16] = 8
+    range: Literal["auto"] | tuple[float, float] = "auto"
+    rate: Annotated[float, Meta(ge=0.1, le=60.0)] = 30.0
+
+
+class CursorAt(Struct, kw_only=True, forbid_unknown_fields=True):
+    """The cell whose value is to be told; None: no longer."""
+
+    stream: StreamNumber
+    cell: Annotated[int, Meta(ge=0, lt=1 << 40)] | None
+
+
+class Said(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A message: exactly one of watch, ack with its stream, cursor, ping and token."""
+
+    watch: Annotated[list[Stream], Meta(max_length=MOST)] | None = None
+    ack: Annotated[int, Meta(ge=0, lt=1 << 32)] | None = None
+    stream: StreamNumber | None = None
+    cursor: CursorAt | None = None
+    ping: int | float | None = None
+    token: Annotated[str, Meta(max_length=256)] | None = None
+
+    @property
+    def faults(self) -> str:
+        """What is wrong with it as a whole; "" when nothing is."""
+        given = [name for name in ("watch", "ack", "cursor", "ping", "token") if getattr(self, name) is not None]
+        if len(given) != 1:
+            return f"Exactly one of watch, ack, cursor, ping and token is to be given, not {' and '.join(given) or 'none'}."
+        if self.stream is not None and self.ack is None:
+            return 'A "stream" beside it belongs to "ack" alone.'
+        return ""

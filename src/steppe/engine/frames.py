@@ -1,0 +1,74 @@
+"""Frames of the live socket, made of the levels that the ranks give, when somebody watches."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.api import empty_frame, tell_missing
+from steppe.api.frame import KEY, LAST, RANGE
+from steppe.clock import Clock
+from steppe.control import Position
+from steppe.engine.branch import Branch
+from steppe.engine.levels import Made
+from steppe.engine.plan import Plan
+from steppe.engine.requests import Request, cut_of
+from steppe.errors import UnknownNameError, nearest
+from steppe.grid import Window, window_of
+from steppe.view import Span, scale_of
+
+Array = NDArray[Any]
+
+
+class Frames:
+    """Makes them for one run."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def make(
+        self, branches: Sequence[Branch], words: Mapping[str, Any], bits: int, span: Sequence[Any] | None
+    ) -> tuple[list[Any], Callable[[], memoryview]]:
+        """The span of a frame of each branch, and what joins them, one behind the other; that may be called on another thread.
+
+        words: the variable and which part of the map, as `Request` has them. span: that of the frames before, None for none.
+
+        Raises
+        ------
+        Mistake
+            There is no such variable, or it is not known at this step.
+        """
+        name = words["name"]
+        if name not in self._plan.model.variables:
+            raise UnknownNameError(f'There is no variable "{name}".{nearest(name, self._plan.model.variables)}')
+        first, *others = branches
+        made: Made = first.order("frames", words=dict(words), bits=bits, span=span, beside=[each.part for each in others])
+        flags = KEY | (RANGE if span is None or list(made.span[:2]) != list(span[:2]) else 0)
+        positions = [each.position for each in branches]
+        return list(made.span), lambda: self._joined(words, bits, made, positions, flags)
+
+    def _joined(self, words: Mapping[str, Any], bits: int, made: Made, positions: Sequence[Position], flags: int) -> memoryview:
+        request, grid = Request.of(words), self._plan.grid
+        cut = cut_of(request, grid, None)
+        window = window_of(grid, None if request.box is None else grid.select({"box": list(request.box)}), *request.pixel_words)
+        places = np.arange(len(made.levels[0])) if cut.places is None else np.unique(cut.places) if cut.reduce else cut.places
+        frames = []
+        for levels, position in zip(made.levels, positions, strict=True):
+            content, where = empty_frame(bits, *window.shape, self._head(window, made.span, bits, position.step))
+            where[places] = levels
+            last = LAST if position.step >= self._plan.steps else 0
+            tell_missing(content, int(np.count_nonzero(levels == (1 << bits) - 2)), flags | last)
+            frames.append(content)
+        return (frames[0] if len(frames) == 1 else np.concatenate(frames)).data
+
+    def _head(self, window: Window, span: Span, bits: int, step: int) -> tuple[float, ...]:
+        west, _, east, north = window.bounds
+        scale, offset = scale_of(span, bits)
+        cell = (east - west) / window.shape[1]
+        return west, north, cell, float(scale), float(offset), time_of(self._plan.clock, step), step
+
+
+def time_of(clock: Clock, step: int) -> float:
+    """When the last of so many steps began [days since the start of the run]; the step itself of models without time."""
+    return float(step) if clock.step is None else max(step - 1, 0) * clock.step.total_seconds() / 86400.0

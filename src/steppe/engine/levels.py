@@ -1,0 +1,79 @@
+"""Variables in few bits, made where the cells are.
+
+each rank: values of the chosen cells, or pixels ── one reduction of (least, greatest) ──> span ──> levels ── gather ──> rank 0
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.comm import World
+from steppe.engine.plan import Plan
+from steppe.engine.requests import Request, cut_of
+from steppe.grid import Deal
+from steppe.view import Span, extremes, following, levels_of
+
+Array = NDArray[Any]
+
+
+class Made(NamedTuple):
+    """What an order for frames gives: the span that they have, and of each branch the levels of the chosen cells, in their order."""
+
+    span: Span
+    levels: Sequence[Array]
+
+
+class Holder(Protocol):
+    """A part of a run on this rank, as `engine.part` has them."""
+
+    plan: Plan
+    deal: Deal
+    world: World
+
+    def exported(self, name: str) -> Array:
+        """A variable at the last step, in the order of this rank's packed cells."""
+
+    def index_of(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Which of some packed cells this rank has, and where they are among its own."""
+
+    def gathered(self, values: Array, cells: Array | None) -> Array | None:
+        """On rank 0 values of all packed cells, or of some."""
+
+
+def begin_frames(parts: Sequence[Holder], words: Mapping[str, Any], bits: int, span: Sequence[Any] | None) -> Callable[[], Made | None]:
+    """This rank's half of an order for a frame of each part; what is returned is done with the others, and gives them on rank 0."""
+    first = parts[0]
+    request, world = Request.of(words), first.world
+    cut = cut_of(request, first.plan.grid, None)
+    before = None if span is None else Span(*span)
+    exported = [part.exported(request.name) for part in parts]
+    if cut.reduce:
+        here, index = (np.asarray(first.deal.mine), slice(None)) if cut.cells is None else first.index_of(cut.cells)
+
+        def pixels() -> Made | None:
+            assert cut.places is not None, "it has pixels"
+            seen = np.unique(cut.places)
+            found = [cut.reduced(values[index], here, world).ravel()[seen] for values in exported]
+            return _made(found, before, bits) if world.rank == 0 else None
+
+        return pixels
+    chosen = exported if cut.cells is None else [values[first.index_of(cut.cells)[1]] for values in exported]
+    ends = [extremes(values) for values in chosen]
+
+    def cells() -> Made | None:
+        mine = np.array([max(-least for _, least, _ in ends), max(most for _, _, most in ends)])
+        least, most = world.reduce(mine, "max").tolist() if world.size > 1 else mine.tolist()
+        after = following(before, -least, most)
+        found = [levels_of(values, known, after, bits) for values, (known, _, _) in zip(chosen, ends, strict=True)]
+        levels = [part.gathered(each, cut.cells) for part, each in zip(parts, found, strict=True)]
+        return Made(after, [each for each in levels if each is not None]) if world.rank == 0 else None
+
+    return cells
+
+
+def _made(maps: Sequence[Array], before: Span | None, bits: int) -> Made:
+    ends = [extremes(values) for values in maps]
+    after = following(before, min(least for _, least, _ in ends), max(most for _, _, most in ends))
+    return Made(after, [levels_of(values, known, after, bits) for values, (known, _, _) in zip(maps, ends, strict=True)])

@@ -1,0 +1,84 @@
+"""The part of a map that somebody looks at: a rectangle of its rows and columns, in its own cells or in pixels of several."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import GridError
+from steppe.grid.grid import Grid
+from steppe.grid.projected import Projected
+from steppe.grid.raster import Raster
+
+WIDE = 4096  # points of a row, where a grid has no rows of its own
+
+
+class Window(NamedTuple):
+    """Rows and columns of the grid; shape: rows and columns of what is seen of them; bounds: west, south, east, north of that."""
+
+    rows: range
+    columns: range
+    shape: tuple[int, int]
+    stride: int
+    bounds: tuple[float, float, float, float]
+
+    @property
+    def takes_together(self) -> bool:
+        """Whether a pixel is of several cells."""
+        return self.stride == 1 and self.shape != (len(self.rows), len(self.columns))
+
+
+def window_of(
+    grid: Grid, inside: NDArray[np.int64] | None = None, width: int | None = None, height: int | None = None, stride: int = 1
+) -> Window:
+    """What is seen of some packed cells, None for all.
+
+    width, height: pixels at most; one of them follows from the other. stride: every n-th row and column, instead. Points are in rows of
+    4,096 in their order.
+
+    Raises
+    ------
+    GridError
+        A part or pixels are asked for, and these are points.
+    """
+    if grid.active.ndim < 2:
+        if inside is not None or width or height:
+            raise GridError("A part of a map, or a map with pixels, is of a raster; these are points.")
+        count = -(-grid.n_cells // stride)
+        bounds = (grid.cell_lon.min(), grid.cell_lat.min(), grid.cell_lon.max(), grid.cell_lat.max())
+        shape = -(-count // WIDE), min(count, WIDE)
+        return Window(range(shape[0]), range(shape[1]), shape, stride, _numbers(bounds))
+    rows, columns = range(grid.active.shape[0]), range(grid.active.shape[1])
+    if inside is not None:
+        row, column = np.divmod(grid.order[inside], grid.active.shape[1])
+        rows, columns = range(int(row.min()), int(row.max()) + 1), range(int(column.min()), int(column.max()) + 1)
+    shape = _pixels(len(rows), len(columns), width, height)
+    if shape == (len(rows), len(columns)):
+        shape = len(rows[::stride]), len(columns[::stride])
+        return Window(rows, columns, shape, stride, _bounds(grid, rows, columns, stride))
+    return Window(rows, columns, shape, 1, _bounds(grid, rows, columns, 1))
+
+
+def _pixels(rows: int, columns: int, width: int | None, height: int | None) -> tuple[int, int]:
+    """Height and width of a map of so many cells."""
+    width = width or max(1, round(columns * (height or rows) / rows))
+    height = height or max(1, round(rows * min(width, columns) / columns))
+    return min(height, rows), min(width, columns)
+
+
+def _bounds(grid: Any, rows: range, columns: range, stride: int) -> tuple[float, float, float, float]:
+    """Edges of the cells; with a stride of pixels that are so many cells wide."""
+    high, wide = stride * len(rows[::stride]), stride * len(columns[::stride])
+    if isinstance(grid, Raster):
+        west, north, across, down = float(grid.lon_bnds[columns[0], 0]), float(grid.lat_bnds[rows[0], 0]), grid.dlon, grid.dlat
+        if stride == 1:
+            return west, float(grid.lat_bnds[rows[-1], 1]), float(grid.lon_bnds[columns[-1], 1]), north
+    else:
+        assert isinstance(grid, Projected), "it has rows"
+        across, down = grid.dx, grid.dy
+        west, north = grid.x0 + (columns[0] - 0.5) * across, grid.y0 + (rows[0] - 0.5) * down
+    return west, north + high * down, west + wide * across, north
+
+
+def _numbers(values: tuple[Any, ...]) -> Any:
+    return tuple(float(value) for value in values)

@@ -1,0 +1,10 @@
+"""The live socket: frames of variables as a run goes, and what happens to it. `docs/live.md` has what is said.
+
+engine ──> channel, one slot ──> viewer ──> line ──> one client      a viewer whose line is not free is passed over
+run ──> feed, one text for all ──┘
+"""
+
+from steppe.server.live.line import Line, SocketProtocol
+from steppe.server.live.visit import check_protocol, visit
+
+__all__ = ["Line", "SocketProtocol", "check_protocol", "visit"]

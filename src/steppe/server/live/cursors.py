@@ -1,0 +1,109 @@
+"""Exact values under the cursors of a viewer, from data of a step, never from levels.
+
+All cursors of all viewers on one variable at one step are one question to the engine (`control.questions`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steppe.api import Stream
+from steppe.control import Refused
+from steppe.grid import Grid
+from steppe.server.problems import Wrong
+
+if TYPE_CHECKING:
+    from steppe.server.supervised import Supervisor
+
+INTERVAL = 1 / 30  # [s] between two values of a cursor
+
+
+@dataclass(eq=False)
+class _Cursor:
+    stream: int
+    wanted: Stream
+    cell: int  # row-major in the grid
+    packed: int
+    due: float = 0.0
+    again: bool = False  # the map has moved since the value was asked
+
+
+class Cursors:
+    """Those of one viewer, one a stream. say: sends a message."""
+
+    def __init__(self, run: Supervisor, say: Callable[[Mapping[str, Any]], None]) -> None:
+        self._run, self._say = run, say
+        self._cursors: dict[int, _Cursor] = {}
+        self._asking: dict[int, asyncio.Task[None]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._cursors)
+
+    def set(self, stream: int, wanted: Stream, grid: Grid, cell: int | None) -> None:
+        """Puts the cursor of a stream on a cell, or takes it away.
+
+        Raises
+        ------
+        Wrong
+            The cell is not of the grid, or takes no part.
+        """
+        if cell is None:
+            self._cursors.pop(stream, None)
+            return
+        if cell >= grid.active.size:
+            raise Wrong("cell-outside", f"The grid has {grid.active.size:,} cells.", value=cell, allowed=[0, grid.active.size - 1])
+        packed = np.flatnonzero(grid.order == cell)
+        if not packed.size:
+            raise Wrong("cell-inactive", f"Cell {cell} takes no part.", value=cell)
+        former = self._cursors.get(stream)
+        self._cursors[stream] = _Cursor(stream, wanted, cell, int(packed[0]), former.due if former else 0.0)
+        self.moved(stream)
+
+    def moved(self, stream: int) -> None:
+        """The map of a stream has moved on."""
+        cursor = self._cursors.get(stream)
+        if cursor is None:
+            return
+        if stream in self._asking:
+            cursor.again = True
+            return
+        self._asking[stream] = task = asyncio.create_task(self._tell(cursor))
+        task.add_done_callback(lambda _: self._asked(stream))
+
+    def _asked(self, stream: int) -> None:
+        self._asking.pop(stream, None)
+        cursor = self._cursors.get(stream)
+        if cursor is not None and (cursor.again or not cursor.due):
+            cursor.again = False
+            self.moved(stream)
+
+    def clear(self) -> None:
+        """Takes all away."""
+        self._cursors.clear()
+
+    async def _tell(self, cursor: _Cursor) -> None:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(max(0.0, cursor.due - loop.time()))
+        cursor.due = loop.time() + INTERVAL
+        try:
+            head, body = await self._run.get(cursor.wanted.scenario, {"name": cursor.wanted.variable, "packed": True})
+        except Refused:
+            return  # there is none at this step, or no engine: the next frame asks again
+        if self._cursors.get(cursor.stream) is cursor:
+            values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<"))
+            self._say(
+                {"type": "cursor", "stream": cursor.stream, "cell": cursor.cell, "step": head["step"], **_number(values[cursor.packed])}
+            )
+
+
+def _number(value: Any) -> dict[str, Any]:
+    """A value and its shortest decimal."""
+    missing = not math.isfinite(value) if value.dtype.kind == "f" else value == np.iinfo(value.dtype).min
+    return {"value": None, "text": ""} if missing else {"value": float(str(value)), "text": str(value)}

@@ -1,0 +1,211 @@
+"""What happens to a run, as texts for all who watch it: each is encoded once, and those of the last moments are kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steppe.api import PROTOCOL
+from steppe.server.live.line import TEXT, message_of
+from steppe.server.moments import date_of
+from steppe.server.routes.state import info_of
+from steppe.server.routes.steering import OVER
+
+if TYPE_CHECKING:
+    from steppe.server.house import House
+
+KEPT = 200  # texts; who is farther behind begins anew
+ROUND = 0.05  # [s] between two looks at a run
+SELDOM = 1.0  # [s] between two messages of what changes all the time
+OPEN = 50  # orders that are looked at whether they are over
+MOVING = ("step", "seq", "date")  # of a scenario
+
+
+def feed_of(house: House, run: str) -> Feed:
+    """What happens to a run, for all who watch it."""
+    found = house.feeds.get(run)
+    if found is None or found.over:
+        found = house.feeds[run] = Feed(house, run)
+    return found
+
+
+class Feed:
+    """Of one run, for as long as somebody listens."""
+
+    def __init__(self, house: House, run: str) -> None:
+        self._house, self.run = house, run
+        self.count = 0
+        """Of all texts that there were."""
+        self.over = False
+        self._texts: deque[bytes] = deque(maxlen=KEPT)
+        self._listeners: set[Callable[[], None]] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._known = False  # what the run is
+        self._event = 0  # the last that was told
+        self._info: dict[str, Any] = {}
+        self._progress: list[Any] = []
+        self._progressed = 0.0
+        self._last, self._open = 0, list[int]()  # commands: the last, and those that are not over
+        self._checkpoints: list[dict[str, Any]] = []
+
+    def listen(self, tell: Callable[[], None]) -> None:
+        """Has `tell` called when there is more."""
+        self._listeners.add(tell)
+        if self._task is None:
+            self._begin()
+            self._task = asyncio.create_task(self._follow())
+
+    def leave(self, tell: Callable[[], None]) -> None:
+        """Calls it no longer."""
+        self._listeners.discard(tell)
+        if not self._listeners and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def after(self, count: int) -> list[bytes] | None:
+        """The texts after so many; None when they are not kept any more."""
+        missing = self.count - count
+        return None if missing > len(self._texts) else [self._texts[i] for i in range(len(self._texts) - missing, len(self._texts))]
+
+    # ---- hello --------------------------------------------------------------------------------------------------------------------------
+    def hello(self, name: str, role: str) -> bytes | None:
+        """What a viewer is told first; None while no engine has said what the run is."""
+        facts = self._house.run(self.run).facts
+        if facts is None:
+            return None
+        grid = {key: value for key, value in facts["grid"].items() if not key.startswith("cell_")}
+        return _text(
+            {
+                "type": "hello",
+                "protocol": PROTOCOL,
+                "run": self.run,
+                **{key: facts.get(key) for key in ("model", "title", "steps", "clock", "variables", "parameters")},
+                "name": name,
+                "role": role,
+                "read_only": self._house.read_only,
+                "steers": self._steers(),
+                "info": info_of(self._house, self.run),
+                "forcing": _forcing(facts),
+                "grid": {**grid, "crs": grid.get("crs", {"grid_mapping_name": "latitude_longitude"}), "rows": "north to south"},
+                "checkpoints": self._house.run(self.run).checkpoints(),
+                "event": self._event,
+            }
+        )
+
+    def info(self) -> bytes:
+        """How the run stands."""
+        return _text({"type": "info", **info_of(self._house, self.run)})
+
+    def _steers(self) -> dict[str, Any] | None:
+        """Who ordered last."""
+        for each in self._house.run(self.run).log(self._last - 1):
+            return {"who": each.who, "kind": each.kind, "id": each.seq, "at": each.accepted_at}
+        return None
+
+    # ---- what happens -------------------------------------------------------------------------------------------------------------------
+    def _begin(self) -> None:
+        """What is known before anything happens is in hello."""
+        run = self._house.run(self.run)
+        self._last, self._known = _newest(run.scenarios()), run.facts is not None
+        self._info, self._progress = self._stripped(info_of(self._house, self.run))
+        self._checkpoints = run.checkpoints()
+
+    async def _follow(self) -> None:
+        happenings: AsyncIterator[tuple[int, dict[str, Any]]] = self._house.run(self.run).happenings(0)
+        old = True  # of the events
+        async with aclosing(happenings) as following:  # type: ignore[type-var]
+            async for number, what in following:
+                if number:
+                    self._event = number
+                    if not old:
+                        self._tell({"type": "event", "number": number, **what})
+                    continue
+                old = False
+                self._look()
+                await asyncio.sleep(ROUND)
+        self.over = True
+        self._call()
+
+    def _look(self) -> None:
+        """What has changed."""
+        run = self._house.runs.get(self.run)
+        if run is None:
+            return
+        if not self._known and run.facts is not None:
+            self._known = True
+            self._call()  # who waits for hello
+        self._look_at_orders()
+        info = info_of(self._house, self.run)
+        stripped, progress = self._stripped(info)
+        if stripped != self._info:
+            self._info = stripped
+            self._tell({"type": "info", **info})
+            self._look_at_checkpoints()
+        elif progress != self._progress:
+            wait = self._progressed + SELDOM - asyncio.get_running_loop().time()
+            if wait > 0:
+                asyncio.get_running_loop().call_later(wait + 0.01, self._look_later)
+                return
+            self._progressed = asyncio.get_running_loop().time()
+            self._tell({"type": "progress", "scenarios": progress})
+            self._look_at_checkpoints()
+        self._progress = progress
+
+    def _look_later(self) -> None:
+        if self._task is not None:
+            self._look()
+
+    def _stripped(self, info: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+        """All but what moves with every step; and that."""
+        scenarios = [msgspec.json.decode(each) for each in info["scenarios"]]
+        resting = [{key: value for key, value in each.items() if key not in MOVING} for each in scenarios]
+        moving = [{key: each.get(key) for key in ("name", "branch", *MOVING, "target")} for each in scenarios]
+        return {**info, "scenarios": resting}, moving
+
+    def _look_at_orders(self) -> None:
+        run = self._house.run(self.run)
+        if _newest(run.scenarios()) > self._last:
+            for command in run.log(self._last):
+                self._last = command.seq
+                self._open.append(command.seq)
+                self._tell({"type": "ordered", **(run.operation(command.seq) or {}), "who": command.who})
+        for seq in self._open[:OPEN]:
+            found = run.operation(seq)
+            if found is None or found["state"] in OVER:
+                self._open.remove(seq)
+                who = next((each.who for each in run.log(seq - 1)), "")
+                self._tell({"type": "command", **(found or {}), "who": who})
+
+    def _look_at_checkpoints(self) -> None:
+        found = self._house.run(self.run).checkpoints()
+        if found != self._checkpoints:
+            self._checkpoints = found
+            self._tell({"type": "checkpoints", "checkpoints": found})
+
+    def _tell(self, what: Mapping[str, Any]) -> None:
+        self._texts.append(_text(what))
+        self.count += 1
+        self._call()
+
+    def _call(self) -> None:
+        for tell in [*self._listeners]:
+            tell()
+
+
+def _text(what: Mapping[str, Any]) -> bytes:
+    return message_of(msgspec.json.encode(what), TEXT)
+
+
+def _newest(scenarios: Any) -> int:
+    """The number of the last command of all, which versions hold."""
+    return max((int(each["version"].rpartition(".")[2]) for each in scenarios if each.get("version")), default=0)
+
+
+def _forcing(facts: Mapping[str, Any]) -> dict[str, str | None] | None:
+    first, last = date_of(1, facts), date_of(int(facts["steps"]), facts)
+    return None if first is None else {"first": first, "last": last}

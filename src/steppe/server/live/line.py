@@ -1,0 +1,133 @@
+"""A WebSocket as viewers use it: whether all that was written is out, and bytes that are written as they are, encoded once for all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol, cast
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from steppe.server.limits import Limits
+
+EXTENSION = "steppe.line"  # of the scope
+TEXT, BINARY = 0x81, 0x82  # whole messages
+UNSENT = 1 << 16  # [byte] that the kernel may hold and has not sent: what lies there grows old
+LAST_WORD = 2.0  # [s] that a client who did not read has to read why it is closed
+LOG = logging.getLogger("steppe.server.live")
+
+
+def message_of(content: bytes | bytearray, kind: int) -> bytes:
+    """A message as it goes over the line (RFC 6455, 5.2); from a server it is not masked."""
+    size = len(content)
+    if size < 126:
+        head = bytes((kind, size))
+    elif size < 1 << 16:
+        head = bytes((kind, 126)) + size.to_bytes(2, "big")
+    else:
+        head = bytes((kind, 127)) + size.to_bytes(8, "big")
+    return head + content
+
+
+class Line(Protocol):
+    """What a viewer needs of its connection."""
+
+    when_free: Callable[[], None]
+    """Called when all that was written is out, after it was not."""
+
+    free: bool
+    """Whether all that was written is out, and more can be."""
+    write: Callable[[bytes], None]
+    """Sends what `message_of` gave."""
+
+    async def drained(self) -> None:
+        """Returns when all that was written is out, or the connection is gone."""
+
+    def end(self, code: int, reason: str) -> None:
+        """Closes; what is not out is lost."""
+
+
+class SocketProtocol(WebSocketsSansIOProtocol):
+    """uvicorn's, which pauses as soon as anything waits here, and ends a client that reads nothing."""
+
+    limits = Limits()
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.logger = LOG  # uvicorn's would write whole addresses
+        self.when_free: Callable[[], None] = lambda: None
+        self.free = True
+        self.write: Callable[[bytes], None] = lambda message: None
+        self._stuck: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client is there."""
+        super().connection_made(transport)
+        self.transport.set_write_buffer_limits(0)
+        self.write = self.transport.write
+        line = self.transport.get_extra_info("socket")
+        if line is not None and line.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            with suppress(OSError):
+                line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
+
+    def handle_connect(self, event: Any) -> None:
+        """A request; the application finds the line in its scope."""
+        super().handle_connect(event)
+        if self.response.status_code == 101:
+            cast(dict[str, Any], self.scope["extensions"])[EXTENSION] = self
+
+    def handle_ping(self) -> None:
+        """Answers, unless the client does not read answers."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone."""
+        self._rest()
+        self.free = False
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        super().pause_writing()
+        self.free = False
+        if self._stuck is None:
+            self._stuck = self.loop.call_later(self.limits.write_seconds, self.end, 1013, "nothing was read for long")
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        super().resume_writing()
+        self._rest()
+        if not self.close_sent:
+            self.free = True
+            self.when_free()
+
+    def _rest(self) -> None:
+        if self._stuck is not None:
+            self._stuck.cancel()
+            self._stuck = None
+
+    # ---- a line -------------------------------------------------------------------------------------------------------------------------
+    async def drained(self) -> None:
+        """Returns when all that was written is out, or the connection is gone."""
+        await self.writable.wait()
+
+    def end(self, code: int, reason: str) -> None:
+        """Closes, at once where the client does not read; the application is told."""
+        self._rest()
+        if self.close_sent or self.transport.is_closing():
+            return
+        stuck, self.free = not self.writable.is_set(), False
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code})
+        self.conn.send_close(code, reason)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        if self.read_paused:  # the client's answer is to be read
+            self.read_paused = False
+            self.transport.resume_reading()
+        self.close_timer = self.loop.call_later(LAST_WORD if stuck else self.close_timeout, self.transport.abort)

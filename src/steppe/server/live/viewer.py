@@ -1,0 +1,241 @@
+"""Somebody who watches a run: what he is sent, as fast as he wants and reads, and what he says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steppe.api import DROPPED, DROPPED_MAGIC, Said, Stream, numbered
+from steppe.api.frame import REPLAYING
+from steppe.control.channels import Channel, View
+from steppe.server.live.cursors import Cursors
+from steppe.server.live.line import BINARY, TEXT, Line, message_of
+from steppe.server.live.watched import Seen, seen_of
+from steppe.server.problems import Wrong, problem
+
+if TYPE_CHECKING:
+    from steppe.server.house import House
+    from steppe.server.live.feed import Feed
+    from steppe.server.supervised import Supervisor
+
+UNACKNOWLEDGED = 2  # frames of a stream that who acknowledges may have
+
+
+@dataclass(eq=False)
+class _Watching:
+    """A channel as one viewer sees it. streams: the number of each of its scenarios' streams."""
+
+    channel: Channel
+    streams: tuple[int, ...]
+    interval: float
+    seen: int = 0  # frames there were when he was sent the last
+    due: float = 0.0
+    owed: int = 0  # the frame that he should have been sent when he did not read
+    dropped: int = 0
+    told: int = 0  # of those
+    acknowledged: int | None = None
+    timer: asyncio.TimerHandle | None = None
+    tell: Callable[[], None] = field(default=lambda: None)
+
+
+class Viewer:
+    """One of a run's.
+
+    Parameters
+    ----------
+    house, name
+        The server, and the run's name in it.
+    line
+        To the client.
+    feed
+        What happens to the run.
+    who, role
+        The viewer.
+    """
+
+    def __init__(self, house: House, name: str, line: Line, feed: Feed, who: str, role: str) -> None:
+        self._house, self._name, self._line, self._feed, self._who, self._role = house, name, line, feed, who, role
+        self._run: Supervisor = house.run(name)
+        self._loop = asyncio.get_running_loop()
+        self._watching: list[_Watching] = []
+        self._streams: dict[int, tuple[_Watching, Stream, Seen]] = {}
+        self._greeted, self._told = False, 0
+        self._news = self._tell_news
+        self._cursors = Cursors(self._run, self._say)
+        line.when_free = self._go_on
+        feed.listen(self._news)
+        self._told = feed.count
+        self._tell_news()
+        if not self._greeted:
+            line.write(feed.info())
+
+    def close(self) -> None:
+        """He has gone."""
+        self._line.when_free = lambda: None
+        self._feed.leave(self._news)
+        self._unwatch()
+
+    # ---- what he is sent ----------------------------------------------------------------------------------------------------------------
+    def _go_on(self) -> None:
+        """All that was written is out."""
+        self._tell_news()
+        self._watching = [*self._watching[1:], *self._watching[:1]]  # none of them is always the last
+        for each in self._watching:
+            self._offer(each)
+
+    def _tell_news(self) -> None:
+        if self._feed.over:
+            self._line.end(1000, "the run has ended")
+        if not self._line.free:
+            return
+        texts = self._feed.after(self._told)
+        if texts is None or not self._greeted:
+            hello = self._feed.hello(self._who, self._role)
+            if hello is not None:
+                self._greeted, texts = True, []
+                self._line.write(hello)
+        for text in texts or ():
+            self._line.write(text)
+        self._told = self._feed.count
+
+    def _say(self, what: Mapping[str, Any]) -> None:
+        self._line.write(message_of(msgspec.json.encode(what), TEXT))
+
+    def _offer(self, watching: _Watching) -> None:
+        """Sends the newest frames of a channel, if he has not seen them, wants them now, and reads."""
+        channel = watching.channel
+        if watching.seen == channel.count:
+            return
+        if watching.acknowledged is not None and watching.seen - watching.acknowledged >= UNACKNOWLEDGED:
+            return
+        if watching.interval > channel.interval and self._loop.time() < watching.due:  # else the engine keeps his time
+            if watching.timer is None:
+                watching.timer = self._loop.call_at(watching.due, self._offer_later, watching)
+        elif self._line.free:
+            self._send(watching)
+        elif watching.owed != channel.count:
+            watching.dropped += watching.owed > 0
+            watching.owed = channel.count
+            self._wait(watching)
+
+    def _wait(self, watching: _Watching) -> None:
+        """The next frame is due after his interval; one that came late does not put off the others."""
+        now = self._loop.time()
+        watching.due = max(watching.due, now - watching.interval) + watching.interval
+
+    def _offer_later(self, watching: _Watching) -> None:
+        watching.timer = None
+        self._offer(watching)
+
+    def _send(self, watching: _Watching) -> None:
+        channel, flags = watching.channel, 0 if watching.channel.asked else REPLAYING
+        watching.dropped += 0 < watching.owed < channel.count
+        if watching.dropped != watching.told:
+            watching.told = watching.dropped
+            for stream in watching.streams:
+                self._line.write(message_of(DROPPED.pack(DROPPED_MAGIC, stream, watching.dropped), BINARY))
+        for index, stream in enumerate(watching.streams):
+            self._line.write(_bytes_of(channel, index, stream, flags))
+        if self._cursors:
+            for stream in watching.streams:
+                self._cursors.moved(stream)
+        watching.seen, watching.owed = channel.count, 0
+        if watching.interval > channel.interval:
+            self._wait(watching)
+        if channel.owed:
+            self._run.channels.taken(channel)
+
+    # ---- what he says -------------------------------------------------------------------------------------------------------------------
+    async def hear(self, said: Said) -> None:
+        """Takes a message; one that cannot be met changes nothing, and he is told why."""
+        try:
+            if said.watch is not None:
+                self._watch(said.watch)
+            elif said.ack is not None:
+                self._acknowledge(said.ack, said.stream or 1)
+            elif said.cursor is not None:
+                self._cursor(said.cursor.stream, said.cursor.cell)
+            elif said.ping is not None:
+                self._say({"type": "pong", "ping": said.ping})
+            else:
+                raise Wrong("bad-field", "A token is the first message, and only where none came with the request.", position="$.token")
+        except Wrong as wrong:
+            self.refuse(wrong)
+
+    def refuse(self, wrong: Wrong) -> None:
+        """Tells him what was not right."""
+        body = problem(wrong.code, wrong.detail, f"/api/v1/runs/{self._name}/live", wrong.facts).body
+        self._line.write(message_of(b'{"type":"problem","problem":' + body + b"}", TEXT))
+
+    def _watch(self, streams: Sequence[Stream]) -> None:
+        numbers = [each.stream for each in streams]
+        if len(set(numbers)) < len(numbers):
+            twice = next(number for number in numbers if numbers.count(number) > 1)
+            raise Wrong("bad-field", f"Stream {twice} comes twice. Give each a number of its own.", value=twice, position="$.watch")
+        seen = [seen_of(self._house, self._name, each) for each in streams]
+        self._unwatch()
+        groups: dict[Any, list[tuple[Stream, Seen]]] = {}
+        for stream, view in zip(streams, seen, strict=True):
+            groups.setdefault((view.words, stream.bits, view.span), []).append((stream, view))
+        for (words, bits, span), group in groups.items():
+            scenarios = tuple(sorted({stream.scenario for stream, _ in group}))
+            chosen = {stream.scenario: stream.stream for stream, _ in reversed(group)}
+            if len(chosen) < len(group):
+                raise Wrong("bad-field", "Two streams show the same. Leave one of them away.", position="$.watch")
+            self._open(View(scenarios, words, bits, span), tuple(chosen[name] for name in scenarios), group)
+        self._say({"type": "watching", "streams": [self._told_of(stream, view) for stream, view in zip(streams, seen, strict=True)]})
+        for each in self._watching:
+            self._offer(each)
+
+    def _open(self, view: View, streams: tuple[int, ...], group: Sequence[tuple[Stream, Seen]]) -> None:
+        interval = 1.0 / group[0][0].rate
+        watching = _Watching(Channel(0, view), streams, interval)
+        watching.tell = partial(self._offer, watching)
+        watching.channel = channel = self._run.channels.open(view, watching.tell, interval)
+        watching.seen = channel.count if not channel.frames else channel.count - 1
+        self._watching.append(watching)
+        for stream, seen in group:
+            self._streams[stream.stream] = watching, stream, seen
+
+    def _told_of(self, stream: Stream, seen: Seen) -> dict[str, Any]:
+        watching = self._streams[stream.stream][0]
+        asked = {"stream": stream.stream, "bits": stream.bits, "range": stream.range, "rate": stream.rate}
+        return {**seen.told, **asked, "pair": list(watching.streams)}
+
+    def _unwatch(self) -> None:
+        for each in self._watching:
+            self._run.channels.close(each.channel, each.tell)
+            if each.timer is not None:
+                each.timer.cancel()
+        self._watching, self._streams = [], {}
+        self._cursors.clear()
+
+    def _known(self, stream: int) -> tuple[_Watching, Stream, Seen]:
+        found = self._streams.get(stream)
+        if found is None:
+            raise Wrong("bad-field", f"Stream {stream} is not watched.", value=stream, allowed=[*self._streams], position="$.stream")
+        return found
+
+    def _acknowledge(self, number: int, stream: int) -> None:
+        watching = self._known(stream)[0]
+        watching.acknowledged = max(watching.acknowledged or 0, min(number, watching.seen))
+        self._offer(watching)
+
+    def _cursor(self, stream: int, cell: int | None) -> None:
+        _, wanted, _ = self._known(stream)
+        known = self._house.known(self._name)
+        self._cursors.set(stream, wanted, known.grid, cell)
+
+
+def _bytes_of(channel: Channel, index: int, stream: int, flags: int) -> bytes:
+    """A frame as it goes over a line; the same object for all who give a stream the same number."""
+    key = index, stream, flags
+    if key not in channel.made:
+        channel.made[key] = message_of(numbered(channel.frames[index], stream, channel.count & 0xFFFFFFFF, flags), BINARY)
+    found: bytes = channel.made[key]
+    return found

@@ -1,0 +1,155 @@
+"""A visit at the live socket, from the open door to the end: who it is, then what he says, until one side ends it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from steppe.api import PROTOCOL, Said
+from steppe.server.asked import Asked, Message, Receive, Send
+from steppe.server.doors.authentication import principal_of
+from steppe.server.live.feed import feed_of
+from steppe.server.live.line import EXTENSION, Line
+from steppe.server.live.viewer import Viewer
+from steppe.server.problems import Wrong
+from steppe.server.strict import decode
+
+if TYPE_CHECKING:
+    from steppe.server.access import Principal
+
+A_SECOND = 20  # messages
+UNKNOWN = 5.0  # [s] to say a token
+STILL = 30.0  # [s] between two looks whether a token is still good
+DRAINING, POLICY, NOT_TEXT = 1012, 1008, 1003
+NO_TOKEN = "no good token"
+
+
+class _End(Exception):
+    """The socket is to be closed."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code, self.reason = code, reason
+
+
+def check_protocol(asked: Asked) -> None:
+    """Raises Wrong: unknown-path, when no socket is there; bad-header, when the subprotocol was not offered; too-many, too-busy."""
+    if asked.route is None or asked.route.name != "live":
+        raise Wrong("unknown-path", "There is no WebSocket at this address.")
+    if PROTOCOL not in asked.scope["subprotocols"]:
+        raise Wrong("bad-header", f"Offer the subprotocol {PROTOCOL}.", position="Sec-WebSocket-Protocol", allowed=PROTOCOL)
+    house, limits = asked.house, asked.house.limits
+    who = asked.principal
+    if house.sockets.total() >= limits.sockets:
+        raise Wrong("too-busy", f"The server has {limits.sockets:,} sockets, as many as it takes.")
+    if (who is None and house.sockets[""] >= limits.strangers_sockets) or (who and house.sockets[who.name] >= limits.sockets_of_token):
+        most = limits.sockets_of_token if who else limits.strangers_sockets
+        raise Wrong("too-many", f"This token has {most:,} sockets already. Close one, or start the server with --many.", allowed=most)
+
+
+async def visit(asked: Asked, receive: Receive, send: Send) -> None:
+    """Serves one client until the end; the doors have let him in."""
+    house, run = asked.house, asked.parameters["run"]
+    line: Line = asked.scope["extensions"][EXTENSION]
+    await send({"type": "websocket.accept", "subprotocol": PROTOCOL})
+    who, still, counted = asked.principal, _still(asked), asked.principal.name if asked.principal else ""
+    house.sockets[counted] += 1
+    try:
+        if who is None:
+            who, token = await _introduced(asked, receive)
+            if house.sockets[who.name] >= house.limits.sockets_of_token:
+                raise _End(1013, "this token has too many sockets")
+            still = lambda: house.access.by_token(token) is not None  # noqa: E731
+            house.sockets[counted] -= 1
+            counted = who.name
+            house.sockets[counted] += 1
+        viewer = Viewer(house, run, line, feed_of(house, run), who.name, who.role)
+        watching = asyncio.create_task(_watch_over(asked, line, still))
+        try:
+            await _listen(asked, viewer, line, receive)
+        finally:
+            watching.cancel()
+            viewer.close()
+    except _End as end:
+        line.end(end.code, end.reason)
+    finally:
+        house.sockets[counted] -= 1
+        if not house.sockets[counted]:
+            del house.sockets[counted]
+
+
+def _still(asked: Asked) -> Callable[[], bool]:
+    """Asks whether the token or the session is still good."""
+    return lambda: principal_of(asked) is not None
+
+
+async def _introduced(asked: Asked, receive: Receive) -> tuple[Principal, str]:
+    """Who it is that says a token."""
+    try:
+        async with asyncio.timeout(UNKNOWN):
+            token = _read(asked, await receive()).token or ""
+    except (TimeoutError, Wrong):
+        raise _End(POLICY, NO_TOKEN) from None
+    who = asked.house.access.by_token(token)
+    if who is None:
+        raise _End(POLICY, NO_TOKEN)
+    return who, token
+
+
+async def _listen(asked: Asked, viewer: Viewer, line: Line, receive: Receive) -> None:
+    """What he says, at a pace that he can be answered."""
+    loop = asyncio.get_running_loop()
+    left, since = float(A_SECOND), loop.time()
+    while True:
+        message = await receive()
+        if message["type"] == "websocket.disconnect":
+            return
+        now = loop.time()
+        left, since = min(float(A_SECOND), left + (now - since) * A_SECOND) - 1.0, now
+        if left < 0:
+            raise _End(POLICY, f"more than {A_SECOND} messages a second")
+        try:
+            said = _read(asked, message)
+        except Wrong as wrong:
+            if wrong.code == "bad-json":
+                raise _End(POLICY, "no JSON object") from None
+            viewer.refuse(wrong)
+        else:
+            await viewer.hear(said)
+        await line.drained()  # what he does not read he need not be answered
+
+
+def _read(asked: Asked, message: Message) -> Said:
+    """A message of a client.
+
+    Raises
+    ------
+    Wrong
+        It is none.
+    _End
+        It is no text.
+    """
+    text = message.get("text")
+    if message["type"] == "websocket.disconnect":
+        raise _End(1000, "")
+    if text is None:
+        raise _End(NOT_TEXT, "binary messages are not taken")
+    said = decode(text.encode(), Said, asked.house.limits)
+    if said.faults:
+        raise Wrong("bad-field", said.faults)
+    return said
+
+
+async def _watch_over(asked: Asked, line: Line, still: Callable[[], bool]) -> None:
+    """Ends the visit when the server ends, or the token is no longer good."""
+    while True:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STILL):
+                await asked.house.draining.wait()
+                line.end(DRAINING, "the server ends")
+                return
+        if not still():
+            line.end(POLICY, "the token or session is over")
+            return

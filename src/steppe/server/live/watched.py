@@ -1,0 +1,70 @@
+"""What a stream shows, checked before anybody is asked for it, and where it lies on the grid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from steppe.api import Stream
+from steppe.errors import GridError
+from steppe.grid import window_of
+from steppe.server import regions
+from steppe.server.problems import Wrong
+
+if TYPE_CHECKING:
+    from steppe.server.house import House
+
+PIXELS = 1 << 16  # rows or columns of a frame, whose head has 16 bits for them
+
+
+class Seen(NamedTuple):
+    """words: which part of which variable; span: fixed ends; told: what a viewer is told of it."""
+
+    words: tuple[tuple[str, Any], ...]
+    span: tuple[float, float] | None
+    told: dict[str, Any]
+
+
+def seen_of(house: House, run: str, stream: Stream) -> Seen:
+    """What a stream shows.
+
+    Raises
+    ------
+    Wrong
+        There is no such scenario or variable, the region holds no cell, or a range is none.
+    """
+    house.scenario(run, stream.scenario)
+    variable = house.variable(run, stream.variable)
+    if stream.width is not None and stream.stride > 1:
+        raise Wrong("bad-field", 'Give "width" or "stride", not both.', position="$.watch")
+    span = None
+    if not isinstance(stream.range, str):
+        low, high = stream.range
+        if not np.float32(low) < np.float32(high) or not np.isfinite(np.float32(high - low)) or np.float32((high - low) / (1 << 16)) <= 0:
+            text = f"A range needs low < high within float32, it is {low:g} to {high:g}."
+            raise Wrong("out-of-range", text, value=list(stream.range), position="$.watch")
+        span = low, high
+    grid = house.known(run).grid
+    try:
+        inside = None if stream.box is None else regions.select(grid, {"box": list(stream.box)}).astype(np.int64)
+        window = window_of(grid, inside, stream.width, None, stream.stride)
+    except GridError as error:
+        raise Wrong("region-invalid", str(error), position="$.watch") from None
+    if max(window.shape) >= PIXELS:
+        raise Wrong("out-of-range", f"{window.shape} rows and columns are too many. Give a width.", allowed=PIXELS - 1, position="$.watch")
+    words = {"name": stream.variable, "box": None if stream.box is None else list(stream.box), "width": stream.width}
+    words |= {"stride": window.stride}
+    told = {
+        "scenario": stream.scenario,
+        "variable": stream.variable,
+        "units": variable.units,
+        "stride": window.stride,
+        "rows": window.shape[0],
+        "columns": window.shape[1],
+        "bounds": list(window.bounds),
+        "row": window.rows.start,
+        "column": window.columns.start,
+    }
+    hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in words.items() if value is not None}
+    return Seen(tuple(sorted(hashable.items())), span, told)

@@ -1,0 +1,51 @@
+"""What a browser opens: the page, whose files were built, and the words in its place where they were not."""
+
+import asyncio
+
+from steppe.server.asked import Asked, Reply
+from steppe.server.page import File, built_page
+from steppe.server.problems import Wrong
+from steppe.server.routes.state import has
+
+FOR_EVER = b"public, max-age=31536000, immutable"  # the name of an asset holds a digest of what is in it
+NOT_BUILT = (
+    "<!doctype html><html lang=en><meta charset=utf-8><title>Steppe</title><h1>The page was not built</h1>"
+    "<p>This is a checkout of Steppe in which nobody has built the page from <code>web/</code> yet. "
+    "<code>make .venv/ready</code> builds it; then start the server again.</p>"
+    "<p>All else of the server works: Python, <code>curl</code> and "
+    '<a href="api/v1/openapi.json">the contract</a>.</p>'
+)
+
+
+async def page(asked: Asked) -> Reply:
+    """GET /: the page."""
+    index = (await asyncio.to_thread(built_page)).index
+    if index is None:
+        return Reply(503, NOT_BUILT.encode(), b"text/html; charset=utf-8")
+    return _file(asked, index, b"no-cache")
+
+
+async def asset(asked: Asked) -> Reply:
+    """GET assets/{asset}: a part of the page."""
+    found = (await asyncio.to_thread(built_page)).assets.get(asked.parameters["asset"])
+    if found is None:
+        raise Wrong("unknown-path", "There is nothing at this address.")
+    return _file(asked, found, FOR_EVER)
+
+
+def _file(asked: Asked, file: File, cache: bytes) -> Reply:
+    headers = ((b"etag", file.tag), (b"vary", b"accept-encoding"))
+    if has(asked, file.tag):
+        return Reply(304, headers=headers, cache=cache)
+    if file.packed is not None and _takes_gzip(asked.headers.get(b"accept-encoding", b"")):
+        return Reply(200, file.packed, file.media, (*headers, (b"content-encoding", b"gzip")), cache=cache)
+    return Reply(200, file.whole, file.media, headers, cache=cache)
+
+
+def _takes_gzip(accepted: bytes) -> bool:
+    """Whether a client says so, and not by a weight of 0."""
+    for each in accepted.split(b","):
+        name, _, weight = each.partition(b";")
+        if name.strip().lower() in (b"gzip", b"*"):
+            return weight.replace(b" ", b"").lower() not in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000")
+    return False

@@ -1,0 +1,100 @@
+"""Between which values a moving picture is shown, and values as levels of few bits in it.
+
+An automatic span follows what is shown without flicker: round ends, and 2 % beyond either of them; another one only when a value lies
+outside, or when less than half of it was used for 50 frames.
+"""
+
+from math import ceil, floor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.view.colour import round_step
+
+MARGIN = 0.02  # of the width, beyond either end
+HALF, PATIENCE = 0.5, 50  # of the width that must be used, frames for which it may be less
+LARGEST, NARROWEST, FINEST = 1e37, 1e-30, 1e-4  # that float32 holds: values, widths, widths relative to values
+
+
+class Span(NamedTuple):
+    """Round ends. idle: frames in a row that used less than half; least, most: of them. fixed: it follows nothing, and has no margin."""
+
+    low: float
+    high: float
+    idle: int = 0
+    least: float = 0.0
+    most: float = 0.0
+    fixed: bool = False
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and greatest value that can be told in it."""
+        beyond = 0.0 if self.fixed else MARGIN * (self.high - self.low)
+        return self.low - beyond, self.high + beyond
+
+
+def following(span: Span | None, least: float, most: float) -> Span:
+    """The span for values from least to most, which are greater and less than any number when there are none."""
+    if span is not None and span.fixed:
+        return span
+    if not least <= most:
+        return span or Span(0.0, 1.0)
+    least, most = max(least, -LARGEST), min(most, LARGEST)
+    if span is None:
+        return _fitted(least, most)
+    low, high = span.ends
+    if least < low or most > high:
+        return _fitted(min(least, span.low), max(most, span.high))
+    if most - least >= HALF * (span.high - span.low):
+        return Span(span.low, span.high)
+    if span.idle:
+        least, most = min(least, span.least), max(most, span.most)
+    if span.idle + 1 < PATIENCE:
+        return Span(span.low, span.high, span.idle + 1, least, most)
+    fitted = _fitted(least, most)
+    return fitted if fitted.high - fitted.low < span.high - span.low else Span(span.low, span.high)
+
+
+def _fitted(least: float, most: float) -> Span:
+    narrowest = max(FINEST * max(abs(least), abs(most)), NARROWEST)
+    if most - least < narrowest:
+        half = narrowest / 2 if least or most else 0.5
+        least, most = least - half, most + half
+    step = round_step(most - least)
+    return Span(floor(least / step + 1e-9) * step, ceil(most / step - 1e-9) * step)
+
+
+def scale_of(span: Span, bits: int) -> tuple[np.float32, np.float32]:
+    """Scale and offset as they are sent: value = offset + scale x level."""
+    low, high = span.ends
+    return np.float32((high - low) / _most(bits)), np.float32(low)
+
+
+def _most(bits: int) -> int:
+    """The level of the greatest value; the two above it are no values."""
+    return (1 << bits) - 3
+
+
+def extremes(values: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, float, float]:
+    """Which values are there (None: all), the least and the greatest of them; infinities the wrong way round when there are none."""
+    known = np.isfinite(values) if values.dtype.kind == "f" else values != np.iinfo(values.dtype).min
+    whole = bool(known.all())
+    there = values if whole else values[known]
+    return None if whole else known, *((float(there.min()), float(there.max())) if there.size else (np.inf, -np.inf))
+
+
+def levels_of(values: NDArray[Any], known: NDArray[np.bool_] | None, span: Span, bits: int) -> NDArray[Any]:
+    """The level of each value, right to half a level within the span, and at its ends beyond; top - 1 where it is not known."""
+    scale, offset = (float(number) for number in scale_of(span, bits))
+    number = values.astype(np.float64)
+    if known is not None:
+        number[~known] = offset
+    number -= offset
+    number /= scale
+    np.rint(number, out=number)
+    np.clip(number, 0, _most(bits), out=number)
+    levels = number.astype(f"<u{bits // 8}")
+    if known is not None:
+        levels[~known] = _most(bits) + 1
+    return levels

@@ -1,0 +1,120 @@
+/** Dates of steps in the calendars of CF, without the browser's clock. */
+import type { Clock } from "../state/told";
+
+export interface Moment {
+  year: number;
+  month: number;
+  day: number;
+  /** Seconds since midnight. */
+  second: number;
+}
+
+const DAY = 86400; // [s]
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const LENGTHS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+function isLeap(year: number, calendar: string): boolean {
+  if (calendar === "noleap" || calendar === "365_day") return false;
+  if (calendar === "all_leap" || calendar === "366_day") return true;
+  return year % 4 === 0 && (calendar === "julian" || year % 100 !== 0 || year % 400 === 0);
+}
+
+/** Days of a month, 1 to 12. */
+export function daysOfMonth(year: number, month: number, calendar: string): number {
+  if (calendar === "360_day") return 30;
+  return month === 2 && isLeap(year, calendar) ? 29 : (LENGTHS[month - 1] ?? 30);
+}
+
+function daysOfYear(year: number, calendar: string): number {
+  return calendar === "360_day" ? 360 : isLeap(year, calendar) ? 366 : 365;
+}
+
+/** Days from 1 January of the year 1. */
+function dayNumber(year: number, month: number, day: number, calendar: string): number {
+  const years = year - 1;
+  const leaps = { julian: Math.floor(years / 4), noleap: 0, "365_day": 0, all_leap: years, "366_day": years }[calendar];
+  let days = years * 365 + (leaps ?? Math.floor(years / 4) - Math.floor(years / 100) + Math.floor(years / 400));
+  if (calendar === "360_day") days = years * 360;
+  for (let each = 1; each < month; each++) days += daysOfMonth(year, each, calendar);
+  return days + day - 1;
+}
+
+function ofDayNumber(number: number, calendar: string): [number, number, number] {
+  let year = Math.floor(number / 366) + 1;
+  let rest = number - dayNumber(year, 1, 1, calendar);
+  while (rest >= daysOfYear(year, calendar)) rest -= daysOfYear(year++, calendar);
+  let month = 1;
+  while (rest >= daysOfMonth(year, month, calendar)) rest -= daysOfMonth(year, month++, calendar);
+  return [year, month, rest + 1];
+}
+
+/** Raises an error when the text is no date of the calendar. */
+export function parseMoment(text: string, calendar: string): Moment {
+  const found = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2}))?)?/.exec(text);
+  const [year, month, day, hour = 0, minute = 0, second = 0] = (found ?? []).slice(1).map((part) => Number(part ?? 0));
+  if (!year || !month || !day || month > 12 || day > daysOfMonth(year, month, calendar)) {
+    throw new RangeError(`"${text}" is no date of the calendar "${calendar}".`);
+  }
+  return { year, month, day, second: hour * 3600 + minute * 60 + second };
+}
+
+/** When a number of seconds after a moment is. */
+export function later(from: Moment, seconds: number, calendar: string): Moment {
+  const all = from.second + seconds;
+  const days = Math.floor(all / DAY);
+  const [year, month, day] = ofDayNumber(dayNumber(from.year, from.month, from.day, calendar) + days, calendar);
+  return { year, month, day, second: all - days * DAY };
+}
+
+/** Seconds from one moment to another. */
+export function between(from: Moment, to: Moment, calendar: string): number {
+  const day = (moment: Moment) => dayNumber(moment.year, moment.month, moment.day, calendar);
+  return (day(to) - day(from)) * DAY + to.second - from.second;
+}
+
+/** The beginning of the step that was done last, which is its date; of step 0 the beginning of the run. Null without dates. */
+export function momentOf(clock: Clock, step: number): Moment | null {
+  if (clock.step === null || !clock.start) return null;
+  return later(parseMoment(clock.start, clock.calendar), Math.max(step - 1, 0) * clock.step, clock.calendar);
+}
+
+/** Steps that are done when the step that begins at a date, or the last before it, is. Raises an error when there is none. */
+export function stepOf(clock: Clock, date: Moment): number {
+  if (clock.step === null) throw new RangeError("This run has no dates.");
+  return Math.floor(between(parseMoment(clock.start, clock.calendar), date, clock.calendar) / clock.step) + 1;
+}
+
+/** "20 Feb 2003", with the time where steps are shorter than a day. */
+export function momentText(moment: Moment, clock: Clock): string {
+  const date = `${moment.day} ${MONTHS[moment.month - 1]} ${moment.year}`;
+  return clock.step !== null && clock.step < DAY ? `${date}, ${timeText(moment.second)}` : date;
+}
+
+function timeText(second: number): string {
+  const two = (value: number) => String(Math.floor(value)).padStart(2, "0");
+  return `${two(second / 3600)}:${two((second % 3600) / 60)}`;
+}
+
+/** The date of a step in words: "20 Feb 2003", "before 1 Jan 2003" of step 0, "step 12" of what has no dates. */
+export function stepText(clock: Clock, step: number): string {
+  const moment = momentOf(clock, step);
+  if (!moment) return `step ${step}`;
+  return step === 0 ? `before ${momentText(moment, clock)}` : momentText(moment, clock);
+}
+
+/** "2003-02-20", as requests take it. */
+export function isoDate({ year, month, day }: Moment): string {
+  return `${String(year).padStart(4, "0")}-${String(month).padStart(2, "0")}-${String(day).padStart(2, "0")}`;
+}
+
+/** The same day some months later, or the last of that month. */
+export function monthsLater(moment: Moment, months: number, calendar: string): Moment {
+  const all = moment.year * 12 + moment.month - 1 + months;
+  const [year, month] = [Math.floor(all / 12), (all % 12) + 1];
+  return { ...moment, year, month, day: Math.min(moment.day, daysOfMonth(year, month, calendar)) };
+}
+
+/** "Feb 2003" or "2003" for January of years. */
+export function monthText({ year, month }: Moment): string {
+  return `${MONTHS[month - 1]} ${year}`;
+}

@@ -1,0 +1,24 @@
+/** The frames that are on the screen: one or two, in the order of the scenarios that are shown. */
+import type { Frame } from "./frame";
+
+export class Screen {
+  frames: readonly Frame[] = [];
+  private readonly followers = new Set<() => void>();
+
+  show(frames: readonly Frame[]): void {
+    this.frames = frames;
+    for (const follower of this.followers) follower();
+  }
+
+  /** Tells when other frames are shown. Returns what ends that. */
+  follow(heard: () => void): () => void {
+    this.followers.add(heard);
+    return () => this.followers.delete(heard);
+  }
+
+  /** Whether a difference can be taken: two frames of one time and shape. */
+  get paired(): boolean {
+    const [a, b] = this.frames;
+    return !!a && !!b && a.step === b.step && a.rows === b.rows && a.columns === b.columns;
+  }
+}

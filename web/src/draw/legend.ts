@@ -1,0 +1,75 @@
+/** The legend on a canvas: histogram of the cells, colour bar, ticks; used in the panel and in saved pictures. */
+import type { Range } from "../decode/statistics";
+import { toStep } from "../decode/units";
+import type { Colours } from "./lines";
+import { colourAt, type PaletteName } from "./palette";
+import { tickStep, ticks } from "./ticks";
+
+export interface Legend {
+  palette: PaletteName;
+  range: Range;
+  /** Cells in equal bins of the range. */
+  counts: readonly number[];
+  /** Whether there are values below and above the range: the bar ends in a triangle there. */
+  beyond: readonly [boolean, boolean];
+  /** A difference: positive numbers have a sign. */
+  signed: boolean;
+}
+export const HEIGHT = 68; // [CSS pixel]
+const [TOP, BAR, END] = [33, 13, 7];
+
+/** Draws at x, y in CSS pixels of a context that is scaled to them. */
+export function drawLegend(pen: CanvasRenderingContext2D, legend: Legend, x: number, y: number, width: number, colours: Colours): void {
+  const { palette, range, counts, beyond, signed } = legend;
+  const [low, high] = range;
+  const tallest = Math.max(1, ...counts);
+  const wide = width / counts.length;
+  pen.save();
+  pen.translate(x, y);
+  pen.fillStyle = colours.muted;
+  pen.globalAlpha = 0.55;
+  counts.forEach((count, k) => {
+    if (count === 0) return;
+    const tall = Math.max(1, Math.sqrt(count / tallest) * 30);
+    pen.fillRect(k * wide, 32 - tall, Math.max(wide - 0.8, 0.6), tall);
+  });
+  pen.globalAlpha = 1;
+
+  const gradient = pen.createLinearGradient(0, 0, width, 0);
+  for (let k = 0; k <= 32; k++) gradient.addColorStop(k / 32, colourAt(palette, k / 32));
+  pen.beginPath();
+  pen.roundRect(0, TOP, width, BAR, [beyond[0] ? 0 : 2, beyond[1] ? 0 : 2, beyond[1] ? 0 : 2, beyond[0] ? 0 : 2]);
+  pen.fillStyle = gradient;
+  pen.fill();
+  for (const [is, edge, out] of [
+    [beyond[0], 0, -END],
+    [beyond[1], width, END],
+  ] as const) {
+    if (!is) continue;
+    pen.beginPath();
+    pen.moveTo(edge, TOP);
+    pen.lineTo(edge + out, TOP + BAR / 2);
+    pen.lineTo(edge, TOP + BAR);
+    pen.fillStyle = colourAt(palette, edge ? 1 : 0);
+    pen.fill();
+  }
+
+  pen.font = "11px Inter, system-ui, sans-serif";
+  pen.fillStyle = colours.muted;
+  pen.strokeStyle = colours.muted;
+  pen.lineWidth = 1;
+  const most = Math.max(2, Math.floor(width / 62));
+  const step = tickStep(low, high, most);
+  for (const value of ticks(low, high, most)) {
+    const at = ((value - low) / (high - low)) * width;
+    pen.beginPath();
+    pen.moveTo(at, TOP + BAR);
+    pen.lineTo(at, TOP + BAR + 5);
+    pen.stroke();
+    const text = (signed && value > 0 ? "+" : "") + toStep(value, step);
+    const half = pen.measureText(text).width / 2;
+    pen.textAlign = at < half ? "left" : at > width - half ? "right" : "center";
+    pen.fillText(text, pen.textAlign === "left" ? 0 : pen.textAlign === "right" ? width : at, 64);
+  }
+  pen.restore();
+}

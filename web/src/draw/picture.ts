@@ -1,0 +1,128 @@
+/** A picture to be saved: the maps as they are seen, with titles, legends and where it comes from. */
+import type { Frame } from "../decode/frame";
+import type { Range } from "../decode/statistics";
+import type { Grid } from "../state/grid";
+import type { Place } from "../state/told";
+import { panels, type View } from "../state/view";
+import type { Coast } from "./coast";
+import { FieldMap, type Mode, placementOf } from "./field";
+import { drawLegend, HEIGHT, type Legend } from "./legend";
+import { type Colours, drawMarks, drawOutline, drawOver, drawUnder, type Mark } from "./lines";
+import type { PaletteName } from "./palette";
+
+export interface Plate {
+  /** Of all maps together, in CSS pixels. */
+  size: readonly [number, number];
+  /** Pixels of the picture a CSS pixel. */
+  ratio: number;
+  /** In pixels of the picture. */
+  view: View;
+  grid: Grid;
+  coast: Coast;
+  colours: Colours;
+  hatch: readonly [number, number, number];
+  smooth: boolean;
+  frames: readonly Frame[];
+  maps: readonly { mode: Mode; title: string; text: string; palette: PaletteName; range: Range }[];
+  legends: readonly { title: string; unit: string; legend: Legend }[];
+  marks: readonly Mark[];
+  outline: readonly Place[] | null;
+  /** Lines at the foot. */
+  notes: readonly string[];
+}
+const FONT = "Inter, system-ui, sans-serif";
+const [MARGIN, LINE] = [16, 16]; // [CSS pixel]
+const LEGEND = HEIGHT + 24; // [CSS pixel] with its title
+
+/** Raises NoWebGL, or an error when the browser makes no picture of this size. */
+export async function picture(plate: Plate): Promise<Blob> {
+  const { size, ratio, colours } = plate;
+  const [width, height] = size;
+  const foot = LEGEND + 2 * MARGIN + plate.notes.length * LINE;
+  const canvas = Object.assign(document.createElement("canvas"), {
+    width: Math.round(width * ratio),
+    height: Math.round((height + foot) * ratio),
+  });
+  const pen = canvas.getContext("2d");
+  if (!pen) throw new Error("This browser makes no picture of this size.");
+  pen.fillStyle = colours.card;
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+  drawMaps(pen, plate);
+  pen.scale(ratio, ratio);
+  drawTitles(pen, plate);
+  drawFoot(pen, plate);
+  return new Promise((made, failed) => {
+    canvas.toBlob((blob) => (blob ? made(blob) : failed(new Error("This browser makes no picture of this size."))), "image/png");
+  });
+}
+
+function drawMaps(pen: CanvasRenderingContext2D, plate: Plate): void {
+  const { size, ratio, view, grid, colours, frames } = plate;
+  const [width, height] = size.map((length) => Math.round(length * ratio)) as [number, number];
+  const layer = document.createElement("canvas");
+  const field = new FieldMap(layer, () => undefined);
+  field.clear(width, height);
+  for (const [unit, frame] of frames.slice(0, 2).entries()) field.put(unit as 0 | 1, frame);
+  pen.fillStyle = colours.sea;
+  pen.fillRect(0, 0, width, height);
+  const all = panels(plate.maps.length, width, height).map((panel) => ({ view, grid, panel, ratio, colours }));
+  const coast = grid.kind === "raster" ? plate.coast : [];
+  for (const scene of all) drawUnder(pen, coast, scene);
+  all.forEach(({ panel }, index) => {
+    const map = plate.maps[index];
+    const frame = frames[map?.mode === 1 ? 1 : 0];
+    if (map && frame)
+      field.draw(map.mode, panel, placementOf(view, grid, panel, frame), { ...map, smooth: plate.smooth, hatch: plate.hatch, ratio });
+  });
+  pen.drawImage(layer, 0, 0);
+  for (const scene of all) {
+    drawOver(pen, coast, scene, 60);
+    if (plate.outline) drawOutline(pen, plate.outline, false, scene);
+    drawMarks(pen, plate.marks, scene);
+  }
+}
+
+function drawTitles(pen: CanvasRenderingContext2D, { maps, size, colours }: Plate): void {
+  panels(maps.length, ...size).forEach(({ x, y }, index) => {
+    const map = maps[index];
+    if (!map) return;
+    pen.textAlign = "left";
+    pen.font = `600 13px ${FONT}`;
+    const name = pen.measureText(map.title).width;
+    pen.font = `12px ${FONT}`;
+    const wide = Math.max(name, pen.measureText(map.text).width) + 22;
+    pen.beginPath();
+    pen.roundRect(x + 12, y + 12, wide, 44, 6);
+    pen.fillStyle = colours.card;
+    pen.fill();
+    pen.strokeStyle = colours.line;
+    pen.lineWidth = 1;
+    pen.stroke();
+    pen.fillStyle = colours.muted;
+    pen.fillText(map.text, x + 23, y + 48);
+    pen.font = `600 13px ${FONT}`;
+    pen.fillStyle = colours.ink;
+    pen.fillText(map.title, x + 23, y + 31);
+  });
+}
+
+function drawFoot(pen: CanvasRenderingContext2D, { size, legends, notes, colours }: Plate): void {
+  const [width, height] = size;
+  const wide = Math.min(420, (width - MARGIN * (legends.length + 1)) / legends.length);
+  legends.forEach(({ title, unit, legend }, index) => {
+    const x = MARGIN + index * (wide + MARGIN);
+    pen.textAlign = "left";
+    pen.font = `600 13px ${FONT}`;
+    pen.fillStyle = colours.ink;
+    pen.fillText(title, x, height + MARGIN + 10);
+    const after = x + pen.measureText(title).width + 6;
+    pen.font = `12px ${FONT}`;
+    pen.fillStyle = colours.muted;
+    pen.fillText(unit, after, height + MARGIN + 10);
+    drawLegend(pen, legend, x + 8, height + MARGIN + 14, wide - 16, colours);
+  });
+  pen.font = `11px ${FONT}`;
+  pen.fillStyle = colours.muted;
+  pen.textAlign = "left";
+  for (const [index, note] of notes.entries()) pen.fillText(note, MARGIN, height + LEGEND + MARGIN + 8 + index * LINE);
+}

@@ -1,0 +1,193 @@
+/** The requests that the page makes of a run, typed. Addresses are relative to the page, so that it works behind any prefix. */
+import { decodeArray, type RawArray } from "../decode/array";
+import type * as told from "../state/told";
+import { refusedBy, Unreachable } from "./problem";
+
+/** match: the version that the order was made for (412 when somebody has ordered since); key: that of an order that is sent again. */
+export interface OrderOptions {
+  match?: string | undefined;
+  key?: string;
+  /** Seconds to wait for its end, at most 5. */
+  wait?: number;
+}
+export interface DataQuery {
+  scenario?: string;
+  /** latest, a date, two dates with a slash, or step:n. */
+  time?: string;
+  box?: readonly number[];
+  polygon?: readonly told.Place[];
+  width?: number;
+  height?: number;
+  packed?: boolean;
+  reduce?: "mean" | "min" | "max" | "first";
+}
+export interface Series {
+  variable: string;
+  units: string;
+  scenario: string;
+  steps: number[];
+  dates: (string | null)[];
+  places: told.Place[];
+  values: (number | null)[][];
+}
+export interface Model {
+  model: string;
+  version: string | null;
+  problem: string | null;
+}
+/** A run file: as TOML, or as JSON with dates as texts. launcher: one that the server has a name for. */
+export type NewRun = { name: string; launcher?: string } & ({ toml: string } | { run: Record<string, unknown> });
+export type StepOrder = { scenario: string; speed?: number } & ({ steps: number } | { until: string } | { end: true });
+export type SetOrder = told.Change & { scenario: string; when?: "after" | "now" | told.Moment };
+export type EventOrder = told.Change & { scenario: string; when: told.Moment | { yearly: string } };
+export interface BranchOrder {
+  name: string;
+  from: { scenario: string } & Partial<{ step: number; date: string }>;
+  set?: told.Change[];
+}
+export interface TriggerOrder {
+  scenario: string;
+  expression: string;
+  action: "image" | "message" | "pause";
+  text?: string;
+  variable?: string;
+}
+
+type Words = Record<string, string | number | boolean | undefined>;
+
+function query(words: Words): string {
+  const given = Object.entries(words).filter(([, value]) => value !== undefined);
+  return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+}
+
+function wordsOf({ packed, box, polygon, ...rest }: DataQuery): Words {
+  return { ...rest, box: box?.join(","), polygon: polygon?.flat().join(","), packed: packed ? 1 : undefined };
+}
+
+/** All methods raise Refused (the server said no, and why) or Unreachable (no answer came). */
+export class Api {
+  constructor(
+    /** Where the page lies, ending in a slash. */
+    readonly page: URL,
+    readonly run: string,
+    private readonly request: typeof fetch = (...given) => fetch(...given),
+  ) {}
+
+  /** The same for another run. */
+  of(run: string): Api {
+    return new Api(this.page, run, this.request);
+  }
+
+  // ---- the server ----
+  whoami = () => this.get<{ name: string; role: told.Role; expires: string | null; requests_left: number | null }>("whoami");
+  login = (token: string) => this.send<null>("POST", "login", { token });
+  logout = () => this.send<null>("POST", "logout", {});
+  runs = async () => (await this.get<{ runs: told.Info[] }>("runs")).runs;
+  models = async () => (await this.get<{ models: Model[] }>("models")).models;
+  beginRun = (run: NewRun) => this.send<told.Info>("POST", "runs", run);
+  /** Starts the engine, of a run that failed, too. */
+  start = () => this.send<told.Info>("POST", this.path("start"), {});
+  endRun = () => this.send<{ run: string; state: string }>("DELETE", `runs/${encodeURIComponent(this.run)}?keep=data`);
+
+  // ---- looking ----
+  info = () => this.get<told.Info>(this.path());
+  scenarios = async () => (await this.get<{ scenarios: told.Scenario[] }>(this.path("scenarios"))).scenarios;
+  checkpoints = async () => (await this.get<{ checkpoints: told.Checkpoint[] }>(this.path("checkpoints"))).checkpoints;
+  events = async () => (await this.get<{ events: told.EventInfo[] }>(this.path("events"))).events;
+  triggers = async () => (await this.get<{ triggers: told.TriggerInfo[] }>(this.path("triggers"))).triggers;
+  operation = (id: number) => this.get<told.Operation>(this.path(`operations/${id}`));
+  /** Rows of the journal behind the row `after`. */
+  log = async (after = 0): Promise<told.LogRow[]> => {
+    const text = await (await this.ask(this.path(`log${query({ after })}`))).text();
+    return text
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as told.LogRow);
+  };
+  data = async (variable: string, wanted: DataQuery = {}): Promise<RawArray> => {
+    const answer = await this.ask(this.path(`data/${variable}${query({ ...wordsOf(wanted), format: "raw" })}`));
+    return decodeArray(await answer.arrayBuffer());
+  };
+  /** Where the cells of a region lie: packed numbers, row-major numbers in the grid, longitudes, latitudes. */
+  cells = async (region: { box?: readonly number[]; polygon?: readonly told.Place[] }): Promise<RawArray> => {
+    const answer = await this.ask(this.path(`cells${query(wordsOf(region))}`));
+    return decodeArray(await answer.arrayBuffer());
+  };
+  /** Values at places over time. */
+  series = (variable: string, at: readonly told.Place[], wanted: { scenario?: string; time?: string } = {}) => {
+    const places = at.map(([longitude, latitude]) => `at=${longitude},${latitude}`).join("&");
+    return this.get<Series>(this.path(`series/${variable}?${places}&${query(wanted).slice(1)}`));
+  };
+  /** Addresses of files to save, absolute. */
+  dataAddress = (variable: string, wanted: DataQuery, format: "csv" | "netcdf" | "npy" | "coverage-json") =>
+    this.address(this.path(`data/${variable}${query({ ...wordsOf(wanted), format })}`)).href;
+  /** A variable as a file. */
+  file = async (variable: string, wanted: DataQuery, format: "csv" | "netcdf") =>
+    (await this.ask(this.path(`data/${variable}${query({ ...wordsOf(wanted), format })}`))).blob();
+  imageAddress = (name: string) => this.address(this.path(`images/${encodeURIComponent(name)}.png`)).href;
+  liveAddress = () => this.address(this.path("live")).href.replace(/^http/, "ws");
+
+  // ---- steering: each is an order of its own, carried out once however often it is sent ----
+  step = (order: StepOrder, options?: OrderOptions) => this.order("POST", "step", order, options);
+  pause = (scenario: string, options?: OrderOptions) => this.order("POST", "pause", { scenario }, options);
+  set = (order: SetOrder, options?: OrderOptions) => this.order("POST", "set", order, options);
+  /** What a change would do; nothing is ordered. */
+  preview = (order: SetOrder) => this.send<told.Preview>("POST", this.path("preview"), order);
+  addEvent = (order: EventOrder, options?: OrderOptions) => this.order("POST", "events", order, options);
+  removeEvent = (id: number, options?: OrderOptions) => this.order("DELETE", `events/${id}`, undefined, options);
+  addTrigger = (order: TriggerOrder, options?: OrderOptions) => this.order("POST", "triggers", order, options);
+  removeTrigger = (id: number, options?: OrderOptions) => this.order("DELETE", `triggers/${id}`, undefined, options);
+  branch = (order: BranchOrder, options?: OrderOptions) => this.order("POST", "scenarios", order, options);
+  rewind = (scenario: string, to: told.Moment, options?: OrderOptions) =>
+    this.order("POST", `scenarios/${encodeURIComponent(scenario)}/rewind`, to, options);
+  rename = (scenario: string, name: string, options?: OrderOptions) =>
+    this.order("POST", `scenarios/${encodeURIComponent(scenario)}/rename`, { name }, options);
+  /** Nobody goes on with a scenario; it can still be looked at, under another name. */
+  leave = (scenario: string, options?: OrderOptions) =>
+    this.order("DELETE", `scenarios/${encodeURIComponent(scenario)}`, undefined, options);
+  restart = (scenario: string, options?: OrderOptions) => this.order("POST", "restart", { scenario }, options);
+  checkpoint = (scenario: string, pin = false, options?: OrderOptions) => this.order("POST", "checkpoints", { scenario, pin }, options);
+  skip = (seq: number, options?: OrderOptions) => this.order("POST", "skip", { seq }, options);
+  cancel = (id: number, options?: OrderOptions) => this.order("DELETE", `operations/${id}`, undefined, options);
+
+  /** Where an order goes, for a command line that does the same. */
+  orderAddress = (path: string) => this.address(this.path(path)).href;
+
+  // ---- how ----
+  private path(rest = ""): string {
+    return `runs/${encodeURIComponent(this.run)}${rest ? `/${rest}` : ""}`;
+  }
+  private address(path: string): URL {
+    return new URL(`api/v1/${path}`, this.page);
+  }
+  private async ask(path: string, how: RequestInit = {}): Promise<Response> {
+    let answer: Response;
+    try {
+      answer = await this.request(this.address(path), { credentials: "same-origin", ...how });
+    } catch (error) {
+      throw new Unreachable(`No answer came: ${error instanceof Error ? error.message : error}.`);
+    }
+    if (!answer.ok) throw await refusedBy(answer);
+    return answer;
+  }
+  private async get<T>(path: string): Promise<T> {
+    return (await this.ask(path)).json() as Promise<T>;
+  }
+  private async send<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
+    const content = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await this.ask(path, { method, headers: { "Content-Type": "application/json", ...headers }, ...content });
+    return (answer.status === 204 ? null : await answer.json()) as T;
+  }
+  private order(method: string, path: string, body: unknown, { match, key, wait }: OrderOptions = {}): Promise<told.Ordered> {
+    return this.send<told.Ordered>(method, this.path(path), body, {
+      "Idempotency-Key": key ?? newKey(),
+      ...(match ? { "If-Match": `"${match}"` } : {}),
+      ...(wait ? { Prefer: `wait=${wait}` } : {}),
+    });
+  }
+}
+
+/** A key of 128 random bits; `randomUUID` is absent where the page is not on HTTPS or this machine. */
+export function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,124 @@
+/** The live socket. A connection that is lost is made again: after 0.25 s, doubling to 8 s; at once when the page is seen or the network is back. */
+import { type Drops, decode, type Frame, isFrame } from "../decode/frame";
+import type { Message } from "../state/told";
+
+export interface Stream {
+  stream: number;
+  scenario: string;
+  variable: string;
+  bits: 8 | 16;
+  range: "auto" | readonly [number, number];
+  rate: number;
+  width?: number;
+}
+export interface Hearers {
+  message(message: Message): void;
+  frame(frame: Frame): void;
+  drops(drops: Drops): void;
+  /** retry: milliseconds until the next attempt. */
+  link(link: "connecting" | "open" | "lost", retry: number | null): void;
+  /** What came could not be read. */
+  unreadable(error: Error): void;
+}
+
+const FIRST_WAIT = 250; // [ms]
+const LONGEST_WAIT = 8000; // [ms]
+const BEAT = 10_000; // [ms] between pings
+const SILENCE = 25_000; // [ms] without a word after which the connection is taken for dead
+
+export class Live {
+  private socket: WebSocket | null = null;
+  private wait = FIRST_WAIT;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private beat: ReturnType<typeof setInterval> | undefined;
+  private heard = 0;
+  private wanted: readonly Stream[] = [];
+  private closed = false;
+
+  constructor(
+    private readonly address: string,
+    private readonly hearers: Hearers,
+  ) {
+    addEventListener("online", this.hurry);
+    document.addEventListener("visibilitychange", this.seen);
+    this.connect();
+  }
+
+  /** Shows these; said again by itself after a connection was lost. */
+  watch(streams: readonly Stream[]): void {
+    this.wanted = streams;
+    if (!document.hidden) this.say({ watch: streams });
+  }
+
+  /** Asks for the exact value of a cell of a stream, now and with each frame; null ends that. */
+  cursor(stream: number, cell: number | null): void {
+    this.say({ cursor: { stream, cell } });
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+    clearInterval(this.beat);
+    removeEventListener("online", this.hurry);
+    document.removeEventListener("visibilitychange", this.seen);
+    this.socket?.close(1000);
+  }
+
+  private say(words: Record<string, unknown>): void {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(words));
+  }
+
+  private readonly hurry = (): void => {
+    if (this.closed || this.socket?.readyState === WebSocket.OPEN || this.socket?.readyState === WebSocket.CONNECTING) return;
+    this.wait = FIRST_WAIT;
+    clearTimeout(this.timer);
+    this.connect();
+  };
+
+  private readonly seen = (): void => {
+    if (document.hidden) return this.say({ watch: [] });
+    if (performance.now() - this.heard > SILENCE) this.socket?.close(4000); // this computer slept
+    if (this.socket?.readyState === WebSocket.OPEN) this.say({ watch: this.wanted });
+    else this.hurry();
+  };
+
+  private connect(): void {
+    this.hearers.link("connecting", null);
+    const socket = new WebSocket(this.address, "steppe.live.1");
+    this.socket = socket;
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => {
+      this.heard = performance.now();
+      this.hearers.link("open", null);
+      if (this.wanted.length > 0 && !document.hidden) this.say({ watch: this.wanted });
+      clearInterval(this.beat);
+      this.beat = setInterval(() => {
+        this.say({ ping: 1 });
+        if (performance.now() - this.heard > SILENCE) socket.close(4000);
+      }, BEAT);
+    };
+    socket.onmessage = ({ data }) => {
+      this.heard = performance.now();
+      this.wait = FIRST_WAIT;
+      try {
+        this.take(data);
+      } catch (error) {
+        this.hearers.unreadable(error as Error);
+      }
+    };
+    socket.onclose = () => {
+      if (socket !== this.socket || this.closed) return;
+      clearInterval(this.beat);
+      this.hearers.link("lost", this.wait);
+      this.timer = setTimeout(() => this.connect(), this.wait);
+      this.wait = Math.min(LONGEST_WAIT, this.wait * 2);
+    };
+  }
+
+  private take(data: string | ArrayBuffer): void {
+    if (typeof data === "string") return this.hearers.message(JSON.parse(data) as Message);
+    const found = decode(data);
+    if (isFrame(found)) this.hearers.frame(found);
+    else this.hearers.drops(found);
+  }
+}

@@ -1,0 +1,153 @@
+/** Puts the page together. */
+import type { Topology } from "topojson-specification";
+import landAddress from "world-atlas/land-50m.json";
+import { parseMoment, stepOf } from "./decode/calendar";
+import { Screen } from "./decode/screen";
+import { coastOf, ringsOf } from "./draw/coast";
+import { CREDIT, suitable } from "./draw/palette";
+import { picture } from "./draw/picture";
+import { Api } from "./fetch/api";
+import { isFailure } from "./fetch/problem";
+import { SignIn } from "./fetch/token";
+import { Following } from "./session/following";
+import { Past } from "./session/past";
+import { Session } from "./session/session";
+import { cellAt, centreOf } from "./state/grid";
+import { fromFragment } from "./state/link";
+import { FIRST, Store } from "./state/store";
+import { Actions } from "./ui/actions";
+import { mount as mountBubble } from "./ui/bubble";
+import { Colouring } from "./ui/colouring";
+import { byId, paced } from "./ui/dom";
+import { mount as mountHeader } from "./ui/header";
+import { hold, mount as mountLegend } from "./ui/legend";
+import { MapView } from "./ui/map";
+import { mountPanels } from "./ui/panels";
+import { mount as mountPointer } from "./ui/pointer";
+import { mount as mountReadout, valueText } from "./ui/readout";
+import { mount as mountSeries } from "./ui/series";
+import { linkTo } from "./ui/share";
+import { mount as mountSignIn } from "./ui/signin";
+import { Steering } from "./ui/steering";
+import { mount as mountTabs } from "./ui/tabs";
+import { Theme } from "./ui/theme";
+import { mount as mountTimeline } from "./ui/timeline";
+
+const page = new URL(".", document.baseURI);
+const linked = fromFragment(location.hash);
+const store = new Store({ look: { ...FIRST.look, ...linked.look }, view: linked.view ?? null, selection: linked.selection ?? null });
+const actions = new Actions();
+const theme = new Theme(store);
+const screen = new Screen();
+const colouring = new Colouring(store, screen);
+const map = new MapView(byId("map"), store, screen, colouring, theme, firstMap());
+const signIn = new SignIn();
+let api = new Api(page, linked.run ?? "");
+
+mountTabs(byId("tabs"), store);
+mountHeader(store, actions);
+mountLegend(byId("legend"), byId("legend-difference"), store, colouring, theme);
+mountReadout(byId("readout"), store, screen);
+mountSeries(byId("series"), store, screen, theme, actions);
+mountTimeline(byId("timeline"), store, new Steering(store, () => api, actions), actions);
+const spoken = (cell: number) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]);
+mountPointer(map, store, actions, spoken);
+mountBubble(map.element, store, spoken);
+actions.on("range", () => hold(store, colouring));
+mountSignIn(byId("dialogs"), store, async (token) => {
+  await signIn.with(api, token);
+  location.reload();
+});
+mountPanels(store, () => api, actions, draw);
+actions.listen(store);
+followLook();
+rememberLook();
+void begin();
+Object.assign(globalThis, { steppe: { store, map, screen } }); // for the console, and for tests of the page
+
+/** Signs in, finds the run and begins to watch it. */
+async function begin(): Promise<void> {
+  try {
+    await signIn.fromAddress(api);
+    const runs = await api.runs();
+    store.change({ runs });
+    const run = runs.find((each) => each.run === linked.run) ?? runs[0];
+    if (!run) return;
+    api = api.of(run.run);
+    store.change({ info: run });
+    new Session(store, screen, api, signIn, () => map.element.clientWidth * map.ratio);
+    new Past(store, screen, api);
+    new Following(store, screen, api);
+  } catch (error) {
+    if (!isFailure(error)) throw error;
+    const refused = error.tag === "refused" && error.problem.status === 401;
+    const reason = refused ? "Not signed in" : error.message;
+    store.change({ connection: { ...store.now.connection, link: refused ? "refused" : "lost", reason } });
+    if (!refused) setTimeout(() => void begin(), 2000);
+  }
+}
+
+/** Keeps the address as a link to what is seen, so that loading the page again shows it again. */
+function rememberLook(): void {
+  const write = paced(2, () => history.replaceState(null, "", linkTo(store.now, page.href)));
+  store.subscribe(
+    ({ run, look, view, pins, selection, preview }) => [run, look, view, pins, selection, preview],
+    (_, { run }) => run && write(),
+  );
+}
+
+/** A picture of what is seen, with where it comes from. */
+async function draw(how: "screen" | "double" | "print"): Promise<Blob> {
+  const plate = map.plate({ screen: 1, double: 2, print: 4 }[how], how === "print");
+  const { run, info, grid } = store.now;
+  if (!plate || !run || !grid) throw new Error("There is no map yet.");
+  const models = await api.models().catch(() => []);
+  const version = models.find((each) => each.model === run.model)?.version;
+  const source = `${run.title || run.name}: run ${run.name}, version ${info?.version}, grid ${grid.digest.slice(0, 16)}, model ${run.model} ${version ?? ""}`;
+  return picture({ ...plate, notes: [source.trim(), `${CREDIT}. Coastline: Natural Earth. Drawn by Steppe.`] });
+}
+
+/** What a link asks for and only the run can answer, and what goes with a variable that is chosen. */
+function followLook(): void {
+  store.subscribe(
+    (state) => state.grid !== null && state.run !== null,
+    (known) => {
+      const { grid, run } = store.now;
+      if (!known || !grid || !run) return;
+      const cells = (linked.pins ?? []).map(([x, y]) => cellAt(grid, x, y)).filter((cell) => cell !== null);
+      store.change({ pins: cells.map((cell, index) => ({ cell, place: centreOf(grid, cell), colour: index + 1 })) });
+      if (linked.date) {
+        const step = linked.date.startsWith("step:")
+          ? Number(linked.date.slice(5))
+          : stepOf(run.clock, parseMoment(linked.date, run.clock.calendar));
+        store.change({ preview: step });
+      }
+    },
+  );
+  let before: string | null = linked.look.palette ? (linked.look.variable ?? null) : null;
+  store.subscribe(
+    (state) => [state.look.variable, state.run],
+    () => {
+      const variable = store.now.run?.variables.find((each) => each.name === store.now.look.variable);
+      if (!variable || variable.name === before) return;
+      before = variable.name;
+      store.look({ palette: suitable(variable) });
+    },
+  );
+}
+
+/** What is called when a map was drawn: with the first one, the coastline is fetched. */
+function firstMap(): () => void {
+  let fetched = false;
+  return () => {
+    if (fetched || screen.frames.length === 0) return;
+    fetched = true;
+    performance.mark("first-map");
+    fetch(new URL(landAddress, import.meta.url)) // the build puts it beside the script
+      .then((answer) => answer.json())
+      .then((atlas: Topology) => map.putCoast(coastOf(ringsOf(atlas))))
+      .catch(() => {
+        fetched = false; // the map does without it, and asks again with another frame
+      });
+  };
+}

@@ -1,0 +1,198 @@
+/** Series of pinned cells and of the region: the past by request, what comes by the frames that are shown. */
+import { isoDate, momentOf } from "../decode/calendar";
+import { type Frame, valueAt } from "../decode/frame";
+import type { Screen } from "../decode/screen";
+import type { Api } from "../fetch/api";
+import { isFailure } from "../fetch/problem";
+import { areaOf } from "../state/grid";
+import type { Line, RegionMean, State, Store } from "../state/store";
+import type { Place } from "../state/told";
+
+const STEPS = 1500; // of the past that are asked for, the newest first
+const [FIRST_PIECE, LARGEST_PIECE] = [60, 480]; // steps of a request
+const VALUES = 500_000; // of a region in a request
+const POINTS = 4000; // of a line; then every second one is dropped
+
+/** The cells of a region: row-major numbers, and areas. */
+interface Share {
+  cells: Uint32Array;
+  weights: Float64Array;
+}
+
+export class Following {
+  private share: Share | null = null;
+  private of = "";
+
+  constructor(
+    private readonly store: Store,
+    private readonly screen: Screen,
+    private readonly api: Api,
+  ) {
+    store.subscribe(followed, () => this.begin());
+    store.subscribe(
+      (state) => state.selection,
+      (selection) => void this.select(selection),
+    );
+    screen.follow(() => this.append());
+  }
+
+  /** Keeps the lines that are still wanted, and begins those that are not there. */
+  private begin(): void {
+    const { pins, look, run, series } = this.store.now;
+    if (!run || !look.variable) return;
+    const fresh = this.of !== `${run.name} ${look.variable}`;
+    this.of = `${run.name} ${look.variable}`;
+    const wanted = (look.maps > 1 ? look.scenarios : look.scenarios.slice(0, 1)).flatMap((scenario) => [
+      ...pins.map(({ cell, place, colour }): Line => ({ pin: colour, cell, place, scenario, steps: [], values: [] })),
+      ...(this.share ? [{ pin: 0, cell: -1, place: null, scenario, steps: [], values: [], low: [], high: [] } as Line] : []),
+    ]);
+    const lines = wanted.map((line) => (fresh ? line : (series.find((each) => alike(each, line)) ?? line)));
+    this.store.change({ series: lines });
+    const begun = lines.filter((line) => line.steps.length === 0);
+    this.append();
+    for (const scenario of new Set(begun.map((line) => line.scenario))) {
+      const mine = begun.filter((line) => line.scenario === scenario);
+      void this.fetchPast(
+        scenario,
+        mine.filter((line) => line.pin > 0),
+        LARGEST_PIECE,
+      );
+      if (this.share)
+        void this.fetchPast(
+          scenario,
+          mine.filter((line) => line.pin === 0),
+          Math.max(1, Math.floor(VALUES / this.share.cells.length)),
+        );
+    }
+  }
+
+  private async select(selection: State["selection"]): Promise<void> {
+    this.share = null;
+    this.store.change({ region_means: [], series: this.store.now.series.filter((line) => line.pin > 0) });
+    if (!selection) return;
+    try {
+      const { head, values } = await this.api.cells(selection);
+      if (this.store.now.selection !== selection) return;
+      const count = head.shape.at(-1) ?? 0;
+      const cells = Uint32Array.from({ length: count }, (_, cell) => values[count + cell] as number);
+      const { grid } = this.store.now;
+      this.share = { cells, weights: Float64Array.from(cells, (cell) => (grid && areaOf(grid, cell)) ?? 1) };
+      this.begin();
+    } catch (error) {
+      if (!isFailure(error)) throw error;
+      this.store.change({ selection: null });
+      this.store.notify({ weight: "warn", text: "This region cannot be followed", detail: error.message, lasts: 10_000 });
+    }
+  }
+
+  /** The past of some lines of a scenario, piece by piece back in time, as long as they are wanted. What is not kept ends it. */
+  private async fetchPast(scenario: string, lines: readonly Line[], largest: number): Promise<void> {
+    const { of } = this;
+    const stands = this.store.now.info?.scenarios.find((each) => each.name === scenario)?.step ?? 0;
+    let piece = Math.min(FIRST_PIECE, largest);
+    for (let last = stands; last >= 1 && stands - last < STEPS; last -= piece, piece = Math.min(piece * 2, largest)) {
+      const wanted = lines.filter((line) => this.store.now.series.some((each) => alike(each, line)));
+      if (wanted.length === 0) return;
+      try {
+        const found = await this.piece(scenario, wanted, Math.max(1, last - piece + 1), last);
+        if (of !== this.of) return;
+        this.store.change({
+          series: this.store.now.series.map((line) =>
+            earlier(
+              line,
+              found.find((each) => alike(each, line)),
+            ),
+          ),
+        });
+      } catch (error) {
+        if (!isFailure(error)) throw error;
+        return;
+      }
+    }
+  }
+
+  private async piece(scenario: string, lines: readonly Line[], first: number, last: number): Promise<Line[]> {
+    const { look, selection, run } = this.store.now;
+    const [from, to] = run ? [momentOf(run.clock, first), momentOf(run.clock, last)] : [];
+    const time = from && to && first < last ? `${isoDate(from)}/${isoDate(to)}` : `step:${last}`;
+    const { share } = this;
+    if (lines[0]?.pin === 0 && selection && share) {
+      const { head, values } = await this.api.data(look.variable, { scenario, time, packed: true, ...selection });
+      const steps = head.steps ?? [head.step];
+      const told = steps.map((_, index) => meanOf((cell) => values[index * share.cells.length + cell] as number, share));
+      const [low, high] = [told.map((each) => each.low), told.map((each) => each.high)];
+      return [{ ...lines[0], steps, values: told.map(({ mean }) => mean), low, high }];
+    }
+    const places = lines.map((line) => line.place ?? [0, 0]) as Place[];
+    const found = await this.api.series(look.variable, places, { scenario, time });
+    return lines.map((line, index) => ({ ...line, steps: found.steps, values: found.values[index] ?? [] }));
+  }
+
+  /** Adds what is shown to the lines; a time that was shown before replaces it and all behind it. */
+  private append(): void {
+    const { series, shown, grid, look } = this.store.now;
+    const { frames } = this.screen;
+    if (!grid || series.length === 0 || shown.some((frame) => !frame.live || frame.variable !== look.variable)) return;
+    const means: RegionMean[] = [];
+    const next = series.map((line) => {
+      const index = shown.findIndex((frame) => frame.scenario === line.scenario);
+      const [frame, facts] = [frames[index], shown[index]];
+      if (!frame || !facts || facts.step < 1 || frame.columns !== grid.columns || frame.rows !== grid.rows) return line;
+      if (line.pin > 0) return extended(line, facts.step, number(frame, line.cell));
+      if (!this.share) return line;
+      const { cells } = this.share;
+      const told = meanOf((cell) => valueAt(frame, cells[cell] as number) ?? Number.NaN, this.share);
+      if (told.mean !== null) means.push({ scenario: line.scenario, step: facts.step, ...told });
+      return extended(line, facts.step, told.mean, told.low, told.high);
+    });
+    this.store.change({ series: next, ...(this.share ? { region_means: means } : {}) });
+  }
+}
+
+function followed({ pins, look, run }: State): unknown[] {
+  return [pins, look.variable, look.maps > 1, run, ...look.scenarios];
+}
+
+function alike(one: Line, other: Line): boolean {
+  return one.pin === other.pin && one.cell === other.cell && one.scenario === other.scenario;
+}
+
+function number(frame: Frame, cell: number): number | null {
+  const value = valueAt(frame, cell);
+  return value === undefined || Number.isNaN(value) ? null : value;
+}
+
+/** A line with what was before its first step. */
+export function earlier(line: Line, past: Line | undefined): Line {
+  if (!past) return line;
+  const end = line.steps.length ? past.steps.findIndex((step) => step >= (line.steps[0] as number)) : -1;
+  const before = <T>(list: readonly T[]) => (end < 0 ? [...list] : list.slice(0, end));
+  const joined = { ...line, steps: [...before(past.steps), ...line.steps], values: [...before(past.values), ...line.values] };
+  if (!line.low || !line.high) return joined;
+  return { ...joined, low: [...before(past.low ?? []), ...line.low], high: [...before(past.high ?? []), ...line.high] };
+}
+
+/** Mean by area, least and greatest of the cells that have a value; null when none has. */
+export function meanOf(value: (cell: number) => number, { weights }: { weights: ArrayLike<number> }) {
+  let [sum, whole, cells] = [0, 0, 0];
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (let cell = 0; cell < weights.length; cell++) {
+    const one = value(cell);
+    if (!Number.isFinite(one)) continue;
+    const weight = weights[cell] as number;
+    [sum, whole, cells] = [sum + one * weight, whole + weight, cells + 1];
+    [low, high] = [Math.min(low, one), Math.max(high, one)];
+  }
+  return cells ? { mean: sum / whole, low, high, cells } : { mean: null, low: null, high: null, cells: 0 as const };
+}
+
+/** A line with one more value; what it had at that step and later is replaced. */
+export function extended(line: Line, step: number, value: number | null, low: number | null = null, high: number | null = null): Line {
+  let end = line.steps.length;
+  while (end > 0 && (line.steps[end - 1] as number) >= step) end--;
+  if (end === line.steps.length - 1 && line.steps[end] === step) return line; // told already, and exactly
+  const thin = end >= POINTS;
+  const keep = <T>(list: readonly T[], last: T): T[] => [...list.slice(0, end).filter((_, index) => !thin || index % 2 === 0), last];
+  const grown: Line = { ...line, steps: keep(line.steps, step), values: keep(line.values, value) };
+  return line.low && line.high ? { ...grown, low: keep(line.low, low), high: keep(line.high, high) } : grown;
+}

@@ -1,0 +1,70 @@
+/** Frames of past dates, while the bar of time is dragged: the newest wish is fetched, what was wished before it is forgotten. */
+import { frameOf } from "../decode/frame";
+import type { Screen } from "../decode/screen";
+import type { Api } from "../fetch/api";
+import { isFailure } from "../fetch/problem";
+import type { Shown, Store } from "../state/store";
+
+export class Past {
+  private busy = false;
+
+  constructor(
+    private readonly store: Store,
+    private readonly screen: Screen,
+    private readonly api: Api,
+  ) {
+    store.subscribe(
+      ({ preview, look }) => [preview, look.variable, look.scenarios, look.maps],
+      () => void this.follow(),
+    );
+  }
+
+  private async follow(): Promise<void> {
+    if (this.busy) return;
+    this.busy = true;
+    try {
+      for (let done: number | null = null; this.store.now.preview !== null && this.store.now.preview !== done; ) {
+        done = this.store.now.preview;
+        await this.show(done);
+      }
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  private async show(step: number): Promise<void> {
+    const { look, info, grid, run } = this.store.now;
+    const names = look.maps > 1 ? look.scenarios : look.scenarios.slice(0, 1);
+    const stands = (name: string) => info?.scenarios.find((each) => each.name === name)?.step ?? 0;
+    if (!grid || !run || names.some((name) => step > stands(name))) return; // still to come
+    try {
+      const arrays = await Promise.all(names.map((scenario) => this.api.data(look.variable, { scenario, time: `step:${step}` })));
+      if (this.store.now.preview === null) return;
+      const frames = arrays.map(({ head, values }, index) => {
+        const shape = [head.shape.at(-2) ?? 1, head.shape.at(-1) ?? 1] as const;
+        return frameOf(values, shape, grid.active, { stream: index + 1, time: step - 1, step, number: 0 });
+      });
+      const shown = frames.map(({ stream, number, time, scale, offset, missing }, index): Shown => {
+        const { variable, units } = arrays[index]?.head ?? { variable: look.variable, units: "" };
+        return {
+          stream,
+          scenario: names[index] ?? "",
+          variable,
+          units,
+          number,
+          step,
+          time,
+          scale,
+          offset,
+          missing,
+          live: false,
+          replaying: false,
+        };
+      });
+      this.store.change({ shown });
+      this.screen.show(frames);
+    } catch (error) {
+      if (!isFailure(error)) throw error; // a date that is not kept: the picture stays, and says its own date
+    }
+  }
+}

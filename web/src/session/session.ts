@@ -1,0 +1,250 @@
+/** What the server tells goes into the store, what the viewer chooses to see goes to the server. */
+import type { Frame } from "../decode/frame";
+import { Latest } from "../decode/latest";
+import type { Screen } from "../decode/screen";
+import type { Api } from "../fetch/api";
+import { Live, type Stream } from "../fetch/live";
+import { isFailure } from "../fetch/problem";
+import type { SignIn } from "../fetch/token";
+import { activeOf, gridOf } from "../state/grid";
+import type { Connection, Shown, Store } from "../state/store";
+import type { Hello, Info, Message, Variable } from "../state/told";
+
+const LARGE = 2_000_000; // cells above which a map comes in no more pixels than it is shown in
+const KEPT_HAPPENINGS = 100;
+const PATIENCE = 600; // [ms] that what was shown stays while something else is to come
+
+export class Session {
+  private readonly latest = new Latest();
+  private readonly live: Live;
+  private wanted: Stream[] = [];
+  private answered = false;
+  private drawing = 0;
+  private clearing: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly store: Store,
+    private readonly screen: Screen,
+    private readonly api: Api,
+    private readonly signIn: SignIn,
+    /** Device pixels across the page. */
+    private readonly width: () => number,
+  ) {
+    this.live = new Live(api.liveAddress(), {
+      message: (message) => this.hear(message),
+      frame: (frame) => this.take(frame),
+      drops: ({ dropped }) => this.connection({ skipped: dropped }),
+      link: (link, retry) => this.linked(link, retry),
+      unreadable: (error) =>
+        store.notify({ weight: "bad", text: "A message of the server cannot be read", detail: error.message, lasts: 10_000 }),
+    });
+    store.subscribe(
+      ({ look, run, frame_rate }) => [look.variable, look.scenarios, look.maps > 1, run, frame_rate],
+      () => this.watch(),
+    );
+    store.subscribe(
+      (state) => [state.cursor.cell, state.watching],
+      () => this.point(),
+    );
+    store.subscribe(
+      (state) => state.preview,
+      (preview) => preview === null && this.present(),
+    );
+  }
+
+  close(): void {
+    this.live.close();
+  }
+
+  private connection(parts: Partial<Connection>): void {
+    this.store.change({ connection: { ...this.store.now.connection, ...parts } });
+  }
+
+  private linked(link: "connecting" | "open" | "lost", retry: number | null): void {
+    if (link === "open") return; // hello says that all is well
+    this.answered = false;
+    if (link === "connecting") return;
+    this.latest.clear();
+    void this.signInAgain();
+    this.connection({ link: "lost", retry_at: Date.now() + (retry ?? 0) });
+  }
+
+  /** A server that was started anew knows no cookie of the one before it. Who cannot sign in again is told so, and not kept trying for ever. */
+  private async signInAgain(): Promise<void> {
+    try {
+      if (await this.signIn.again(this.api)) return;
+      this.live.close();
+      this.connection({ link: "refused", retry_at: null, reason: "Not signed in" });
+    } catch (error) {
+      if (!isFailure(error)) throw error; // the server is not there yet
+    }
+  }
+
+  // ---- what the server tells ----
+  private hear(message: Message): void {
+    const { store } = this;
+    switch (message.type) {
+      case "hello":
+        return this.greet(message);
+      case "info":
+        return this.inform(message);
+      case "progress": {
+        const { info } = store.now;
+        if (!info) return;
+        const told = new Map(message.scenarios.map((each) => [each.branch, each]));
+        const scenarios = info.scenarios.map((each) => ({ ...each, ...(told.get(each.branch) ?? {}) }));
+        return store.change({ info: { ...info, scenarios } });
+      }
+      case "event":
+        store.change({ happenings: [...store.now.happenings, message].slice(-KEPT_HAPPENINGS) });
+        store.notify({
+          weight: message.kind === "failed" || message.kind === "warning" ? "warn" : "good",
+          text: message.text || message.kind,
+          lasts: 12_000,
+        });
+        return;
+      case "ordered":
+        store.change({ steers: { who: message.who, kind: message.kind, id: message.id, at: Date.now() / 1000 } });
+        return;
+      case "command":
+        if (/event|trigger|set|rewind|restart|skip|cancel/.test(message.kind)) void this.fetchRules();
+        return;
+      case "checkpoints":
+        return store.change({ checkpoints: message.checkpoints });
+      case "kept":
+        return store.change({ kept: { ...store.now.kept, ...message.kept } });
+      case "watching":
+        this.answered = this.wanted.every((stream) => message.streams.some((each) => fits(each, stream)));
+        return store.change({ watching: message.streams });
+      case "cursor": {
+        const { cursor } = store.now;
+        if (cursor.cell === null || cursor.cell !== message.cell) return;
+        const reading = { cell: message.cell, step: message.step, value: message.value, text: message.text };
+        return store.change({ cursor: { ...cursor, readings: { ...cursor.readings, [message.stream]: reading } } });
+      }
+      case "problem":
+        store.notify({ weight: "warn", text: message.title, detail: message.detail, lasts: 12_000 });
+        return;
+      case "pong":
+        return;
+    }
+  }
+
+  private greet(hello: Hello): void {
+    const { store } = this;
+    const { look } = store.now;
+    const names = hello.info.scenarios.map((each) => each.name);
+    const known = look.scenarios.filter((name) => names.includes(name));
+    const scenarios = known.length ? known : names.slice(0, 1);
+    const variable = hello.variables.some((each) => each.name === look.variable) ? look.variable : first(hello.variables);
+    const same = store.now.grid?.digest === hello.grid.digest ? store.now.grid : null;
+    const grid = same ?? gridOf(hello.grid);
+    const { type: _, info, grid: __, variables, parameters, clock, forcing, title, model, steps } = hello;
+    store.change({
+      connection: { link: "live", retry_at: null, skipped: 0, rate: 0, reason: "" },
+      viewer: { name: hello.name, role: hello.role, may_steer: hello.role !== "view" && !hello.read_only },
+      run: { name: hello.run, title, model, steps, clock, forcing, variables, parameters },
+      ...{ steers: hello.steers, info, grid, kept: hello.kept ?? {}, checkpoints: hello.checkpoints ?? [] },
+      look: { ...look, variable, scenarios, maps: scenarios.length > 1 ? look.maps : 1 },
+    });
+    if (!same) {
+      void activeOf(hello.grid).then((active) => {
+        const now = store.now.grid;
+        if (now && active && now.digest === hello.grid.digest) store.change({ grid: { ...now, active } });
+      });
+    }
+    void this.fetchRules();
+  }
+
+  private inform({ type: _, ...info }: { type: "info" } & Info): void {
+    const { look, info: before } = this.store.now;
+    const steps = new Map(before?.scenarios.map((each) => [each.branch, each.step]));
+    const names = info.scenarios.map((each) => each.name);
+    const known = look.scenarios.filter((name) => names.includes(name));
+    const gone = known.length < look.scenarios.length;
+    const scenarios = info.scenarios.map((each) => ({ ...each, step: Math.max(each.step, steps.get(each.branch) ?? 0) }));
+    this.store.change({ info: { ...info, scenarios } });
+    if (gone) this.store.look({ scenarios: known.length ? known : names.slice(0, 1), maps: known.length > 1 ? look.maps : 1 });
+  }
+
+  private async fetchRules(): Promise<void> {
+    try {
+      const [events, triggers] = await Promise.all([this.api.events(), this.api.triggers()]);
+      this.store.change({ events, triggers });
+    } catch (error) {
+      if (!isFailure(error)) throw error; // they are asked for again with the next command
+    }
+  }
+
+  // ---- what is watched ----
+  private watch(): void {
+    const { look, run, frame_rate, grid } = this.store.now;
+    if (!run || !look.variable || look.scenarios.length === 0) return;
+    const names = look.maps > 1 ? look.scenarios.slice(0, 2) : look.scenarios.slice(0, 1);
+    const large = grid && grid.rows * grid.columns > LARGE;
+    this.wanted = names.map((scenario, index) => ({
+      ...{ stream: index + 1, scenario, variable: look.variable, bits: 16 as const, range: "auto" as const, rate: frame_rate },
+      ...(large ? { width: Math.min(grid.columns, this.width()) } : {}),
+    }));
+    this.answered = false;
+    this.latest.clear();
+    this.live.watch(this.wanted);
+    clearTimeout(this.clearing);
+    if (this.store.now.shown.some((frame, index) => frame.variable !== look.variable || frame.scenario !== names[index])) {
+      this.clearing = setTimeout(() => this.clear(), PATIENCE);
+    }
+  }
+
+  /** Shows nothing: what was shown is of something else, and what is wanted has no value yet. */
+  private clear(): void {
+    this.store.change({ shown: [] });
+    this.screen.show([]);
+  }
+
+  private point(): void {
+    const { cursor, watching } = this.store.now;
+    for (const { stream } of watching) this.live.cursor(stream, cursor.cell);
+  }
+
+  private take(frame: Frame): void {
+    if (!this.answered) return; // still of what was watched before
+    this.latest.put(frame, performance.now());
+    this.drawing ||= requestAnimationFrame(() => {
+      this.drawing = 0;
+      this.present();
+    });
+  }
+
+  /** Shows the newest frames, unless a past date is looked at. */
+  private present(): void {
+    const { preview, watching } = this.store.now;
+    if (preview !== null || !this.answered) return;
+    const frames = this.latest.take(
+      this.wanted.map((each) => each.stream),
+      performance.now(),
+    );
+    if (!frames) {
+      if (this.wanted.length > 1) setTimeout(() => this.present(), 160); // the other one of the pair is late
+      return;
+    }
+    const shown = frames.map((frame): Shown => {
+      const facts = watching.find((each) => each.stream === frame.stream);
+      const { stream, number, step, time, scale, offset, missing, replaying } = frame;
+      const [scenario, variable, units] = [facts?.scenario ?? "", facts?.variable ?? "", facts?.units ?? ""];
+      return { stream, scenario, variable, units, number, step, time, scale, offset, missing, replaying, live: true };
+    });
+    clearTimeout(this.clearing);
+    this.store.change({ shown });
+    this.screen.show(frames);
+  }
+}
+
+function fits(told: { stream: number; scenario: string; variable: string }, wanted: Stream): boolean {
+  return told.stream === wanted.stream && told.scenario === wanted.scenario && told.variable === wanted.variable;
+}
+
+/** The variable that is shown when nobody has chosen one: the first of the state that is one number a cell. */
+function first(variables: readonly Variable[]): string {
+  const flat = variables.filter((each) => each.dims.length <= 1);
+  return (flat.find((each) => each.role === "state") ?? flat[0] ?? variables[0])?.name ?? "";
+}

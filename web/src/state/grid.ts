@@ -1,0 +1,106 @@
+/** Where the cells lie: rows from north to south, columns from west to east, cells numbered row by row from the north-west. */
+import type { GridTold, Place } from "./told";
+
+/** x, y in degrees, or in metres of a projected grid. A grid of points is shown as rows of points and has no place on a map. */
+export interface Grid {
+  kind: GridTold["kind"];
+  digest: string;
+  rows: number;
+  columns: number;
+  /** Western and northern edge. */
+  west: number;
+  north: number;
+  /** Width and height of a cell, positive. */
+  dx: number;
+  dy: number;
+  /** Length of a unit of x in units of y in the middle of the grid: the cosine of the latitude, 1 of a projected grid. */
+  narrowing: number;
+  /** Active cells. */
+  cells: number;
+  crs: Record<string, unknown>;
+  /** Whether a cell is inside the mask; null until it was read. */
+  active: Uint8Array | null;
+  /** Centres of points. */
+  places: Place[] | null;
+}
+
+const POINTS_A_ROW = 4096;
+
+export function gridOf(told: GridTold): Grid {
+  const common = { kind: told.kind, digest: told.digest, cells: told.cells, crs: told.crs ?? {}, active: null };
+  if (told.kind === "points") {
+    const count = told.lon?.length ?? told.cells;
+    const places = (told.lon ?? []).map((longitude, index): Place => [longitude, told.lat?.[index] ?? 0]);
+    const columns = Math.min(count, POINTS_A_ROW);
+    return { ...common, rows: Math.ceil(count / columns), columns, west: 0, north: 0, dx: 1, dy: 1, narrowing: 1, places };
+  }
+  const projected = told.kind === "projected";
+  const [first, step, across, wide] = projected ? [told.y0, told.dy, told.x0, told.dx] : [told.lat0, told.dlat, told.lon0, told.dlon];
+  const rows = told.shape[projected ? "y" : "lat"];
+  const columns = told.shape[projected ? "x" : "lon"];
+  if (
+    first === undefined ||
+    step === undefined ||
+    across === undefined ||
+    wide === undefined ||
+    rows === undefined ||
+    columns === undefined
+  ) {
+    throw new Error(`A grid of the kind "${told.kind}" was told without its axes.`);
+  }
+  const dy = Math.abs(step);
+  const north = (step < 0 ? first : first + (rows - 1) * step) + dy / 2;
+  const middle = ((north - (rows * dy) / 2) * Math.PI) / 180;
+  return {
+    ...common,
+    rows,
+    columns,
+    west: across - wide / 2,
+    north,
+    dx: wide,
+    dy,
+    narrowing: projected ? 1 : Math.cos(middle),
+    places: null,
+  };
+}
+
+/** The mask as it is told: base64 of zlib of bits, the first cell in the highest one. */
+export async function activeOf(told: GridTold): Promise<Uint8Array | null> {
+  if (!told.active) return null;
+  const packed = Uint8Array.from(atob(told.active), (character) => character.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const bits = new Uint8Array(await new Response(stream).arrayBuffer());
+  const { rows, columns } = gridOf(told);
+  return Uint8Array.from({ length: rows * columns }, (_, cell) => ((bits[cell >> 3] ?? 0) >> (7 - (cell & 7))) & 1);
+}
+
+/** Index of the cell at a place, null outside the grid. */
+export function cellAt(grid: Grid, x: number, y: number): number | null {
+  const column = Math.floor((x - grid.west) / grid.dx);
+  const row = Math.floor((grid.north - y) / grid.dy);
+  return column >= 0 && row >= 0 && column < grid.columns && row < grid.rows ? row * grid.columns + column : null;
+}
+
+/** Row and column of a cell. */
+export function rowOf(grid: Grid, cell: number): [number, number] {
+  return [Math.floor(cell / grid.columns), cell % grid.columns];
+}
+
+/** The centre of a cell. Rounded to what its edges were told by, so that it can be asked for and printed. */
+export function centreOf(grid: Grid, cell: number): Place {
+  const [row, column] = rowOf(grid, cell);
+  const round = (value: number) => Math.round(value * 1e7) / 1e7;
+  return [round(grid.west + (column + 0.5) * grid.dx), round(grid.north - (row + 0.5) * grid.dy)];
+}
+
+const RADIUS = 6371.0088; // [km] mean radius of the Earth; Moritz (2000)
+
+/** Area of a cell in km2, on a sphere; of a projected grid in its own plane, null of points. */
+export function areaOf(grid: Grid, cell: number): number | null {
+  if (grid.kind === "points") return null;
+  if (grid.kind === "projected") return (grid.dx * grid.dy) / 1e6;
+  const [row] = rowOf(grid, cell);
+  const sine = (latitude: number) => Math.sin((latitude * Math.PI) / 180);
+  const north = grid.north - row * grid.dy;
+  return RADIUS ** 2 * ((grid.dx * Math.PI) / 180) * (sine(north) - sine(north - grid.dy));
+}

@@ -1,0 +1,260 @@
+/** The one object that the page is a picture of, and who is told when a part of it changes. */
+import type { Grid } from "./grid";
+import type {
+  Checkpoint,
+  Clock,
+  EventInfo,
+  Happening,
+  Info,
+  Kept,
+  LogRow,
+  Place,
+  Role,
+  Steers,
+  TriggerInfo,
+  Variable,
+  Watching,
+} from "./told";
+import type { View } from "./view";
+
+export type Link = "connecting" | "live" | "lost" | "refused";
+/** retry_at: milliseconds since 1970 of the next attempt; skipped: frames that came too fast; rate: frames a second that were drawn. */
+export interface Connection {
+  link: Link;
+  retry_at: number | null;
+  skipped: number;
+  rate: number;
+  reason: string;
+}
+/** Who looks. may_steer: whether orders are taken from them, by role and by a server that is not read-only. */
+export interface Viewer {
+  name: string;
+  role: Role;
+  may_steer: boolean;
+}
+/** What a run is and never changes while the page is open. */
+export interface Run {
+  name: string;
+  title: string;
+  model: string;
+  steps: number | null;
+  clock: Clock;
+  forcing: { first: string; last: string } | null;
+  variables: Variable[];
+  parameters: Record<string, number | string>;
+}
+/** What is known of a frame that is shown, but for its cells. live: the newest, not one of a past date. */
+export interface Shown {
+  stream: number;
+  scenario: string;
+  variable: string;
+  units: string;
+  number: number;
+  step: number;
+  /** In the clock's units and calendar. */
+  time: number;
+  scale: number;
+  offset: number;
+  missing: number;
+  live: boolean;
+  replaying: boolean;
+}
+export type Maps = 1 | 2 | 3;
+export type Theme = "auto" | "light" | "dark";
+/** What the viewer chose to see; it goes into a link. */
+export interface Look {
+  variable: string;
+  /** One or two; the second is the one compared with. */
+  scenarios: string[];
+  maps: Maps;
+  palette: string;
+  /** The range typed in or held; null: found from the values. */
+  range: [number, number] | null;
+  smooth: boolean;
+  theme: Theme;
+}
+/** A cell that is followed. cell: row-major index in the grid; colour: 1 to 6. */
+export interface Pin {
+  cell: number;
+  place: Place;
+  colour: number;
+}
+export type Selection = { box: [number, number, number, number] } | { polygon: Place[] };
+/** The exact value of a cell as the server told it. */
+export interface Reading {
+  cell: number;
+  step: number;
+  value: number | null;
+  text: string;
+}
+/** The cell under the pointer or the cross. readings: one a stream, by its number. */
+export interface Cursor {
+  cell: number | null;
+  readings: Record<number, Reading>;
+}
+/** What a figure shows of a region: its mean, least and greatest value for each scenario. */
+export interface RegionMean {
+  scenario: string;
+  step: number;
+  mean: number;
+  low: number;
+  high: number;
+  cells: number;
+}
+/** One line of the figure: a pinned cell (pin: its colour) or the region (pin 0, cell -1) in one scenario. values: null where there is none. */
+export interface Line {
+  pin: number;
+  cell: number;
+  place: Place | null;
+  scenario: string;
+  steps: number[];
+  values: (number | null)[];
+  low?: (number | null)[];
+  high?: (number | null)[];
+}
+export type Weight = "good" | "warn" | "bad";
+/** A message to the viewer. undo: what a button beside it does. */
+export interface Notice {
+  id: number;
+  weight: Weight;
+  text: string;
+  detail?: string;
+  actions?: { label: string; act: () => void }[];
+  /** Milliseconds after which it goes by itself; without it, when it is closed. */
+  lasts?: number;
+}
+export type Pane = "look" | "steer" | "scenarios" | "log";
+export type Dialog = "share" | "save" | "help" | "runs" | "variables" | "palettes" | "region" | null;
+
+export interface State {
+  connection: Connection;
+  viewer: Viewer | null;
+  steers: Steers | null;
+  /** All runs of the server; null until it has told. */
+  runs: Info[] | null;
+  run: Run | null;
+  info: Info | null;
+  grid: Grid | null;
+  kept: Kept;
+  checkpoints: Checkpoint[];
+  events: EventInfo[];
+  triggers: TriggerInfo[];
+  happenings: Happening[];
+  log: LogRow[];
+  watching: Watching[];
+  shown: Shown[];
+  look: Look;
+  view: View | null;
+  cursor: Cursor;
+  pins: Pin[];
+  selection: Selection | null;
+  region_means: RegionMean[];
+  series: Line[];
+  /** A past step that is looked at while the run stands elsewhere; null: the newest. */
+  preview: number | null;
+  /** Steps a second that a run is asked for; null: as fast as can be. */
+  speed: number | null;
+  /** Frames a second that the picture is asked for. */
+  frame_rate: number;
+  pane: Pane;
+  dialog: Dialog;
+  /** Whether keys of one letter are heard. */
+  letter_keys: boolean;
+  notices: Notice[];
+}
+
+export const FIRST: State = {
+  connection: { link: "connecting", retry_at: null, skipped: 0, rate: 0, reason: "" },
+  viewer: null,
+  steers: null,
+  runs: null,
+  run: null,
+  info: null,
+  grid: null,
+  kept: {},
+  checkpoints: [],
+  events: [],
+  triggers: [],
+  happenings: [],
+  log: [],
+  watching: [],
+  shown: [],
+  look: { variable: "", scenarios: ["main"], maps: 1, palette: "batlow", range: null, smooth: false, theme: "auto" },
+  view: null,
+  cursor: { cell: null, readings: {} },
+  pins: [],
+  selection: null,
+  region_means: [],
+  series: [],
+  preview: null,
+  speed: 10,
+  frame_rate: 30,
+  pane: "look",
+  dialog: null,
+  letter_keys: true,
+  notices: [],
+};
+
+interface Follower {
+  select: (state: State) => unknown;
+  heard: (value: never, state: State) => void;
+  last: unknown;
+}
+
+/** Whether two selected values are the same: equal, or lists of the same members. */
+function same(one: unknown, other: unknown): boolean {
+  if (Object.is(one, other)) return true;
+  if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
+  return one.every((value, index) => Object.is(value, other[index]));
+}
+
+export class Store {
+  private state: State;
+  private readonly followers = new Set<Follower>();
+  private notice = 0;
+
+  constructor(first: Partial<State> = {}) {
+    this.state = { ...FIRST, ...first };
+  }
+
+  /** The state as it is. Parts are replaced, never changed in place. */
+  get now(): Readonly<State> {
+    return this.state;
+  }
+
+  /** Replaces parts; whoever follows one of them is told at once. */
+  change(parts: Partial<State>): void {
+    this.state = { ...this.state, ...parts };
+    for (const follower of [...this.followers]) {
+      const value = follower.select(this.state);
+      if (same(value, follower.last)) continue;
+      follower.last = value;
+      follower.heard(value as never, this.state);
+    }
+  }
+
+  /** Replaces members of the choice of what is seen. */
+  look(parts: Partial<Look>): void {
+    this.change({ look: { ...this.state.look, ...parts } });
+  }
+
+  /** Tells of a part of the state now and whenever it changes. Returns what ends that. A selected list is compared member by member. */
+  subscribe<T>(select: (state: State) => T, heard: (value: T, state: State) => void): () => void {
+    const follower: Follower = { select, heard, last: select(this.state) };
+    this.followers.add(follower);
+    heard(follower.last as T, this.state);
+    return () => this.followers.delete(follower);
+  }
+
+  /** Shows a message; returns its number. */
+  notify(notice: Omit<Notice, "id">): number {
+    this.notice += 1;
+    this.change({ notices: [...this.state.notices, { ...notice, id: this.notice }] });
+    return this.notice;
+  }
+
+  /** Takes a message away. */
+  dismiss(id: number): void {
+    this.change({ notices: this.state.notices.filter((notice) => notice.id !== id) });
+  }
+}

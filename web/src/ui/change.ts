@@ -1,0 +1,282 @@
+/** The form that changes one variable: what is typed is a draft until it was looked at (first Enter) and sent (second Enter). */
+import { grouped, prettyUnit, rounded, typedNumber } from "../decode/units";
+import type { Api, SetOrder } from "../fetch/api";
+import { isFailure, Refused } from "../fetch/problem";
+import type { Store } from "../state/store";
+import type { Ordered, Preview, Variable } from "../state/told";
+import { bar, fill, h, say } from "./dom";
+import { barred, ordered, send } from "./orders";
+import { nameOf, rowDate, rowText, scenarioOf } from "./wording";
+
+type When = "after" | "now" | "date" | "yearly";
+interface Changed {
+  seq: number;
+  who: string;
+  kind: string;
+}
+const HARMLESS = ["step", "pause", "checkpoint"]; // they change no value, so that a draft is as good behind them
+const PARTS: Record<string, string> = { value: "value", units: "units", region: "where", when: "when" };
+
+export class ChangeForm {
+  readonly element: HTMLFormElement;
+  private readonly value: HTMLInputElement;
+  private readonly units: HTMLInputElement;
+  private readonly operation: HTMLSelectElement;
+  private readonly where: HTMLSelectElement;
+  private readonly region: HTMLInputElement;
+  private readonly when: HTMLSelectElement;
+  private readonly date: HTMLInputElement;
+  private readonly wrong = h("p", { class: "wrong", role: "alert" });
+  private readonly said = h("p", { class: "preview", "aria-live": "polite" });
+  private readonly stale = h("div", { class: "stale-note", role: "alert", hidden: true });
+  private readonly button = h("button", { type: "submit", class: "main" }, "Preview");
+  private readonly drop = h("button", { type: "button", hidden: true, onclick: () => this.clear() }, "Drop");
+  private readonly ends: (() => void)[] = [];
+  /** The version that the draft was begun on; "" while there is none. */
+  private match = "";
+  /** What was previewed, as it would be sent. */
+  private ready: string | null = null;
+
+  constructor(
+    private readonly store: Store,
+    private readonly api: () => Api,
+    private readonly variable: Variable,
+  ) {
+    const id = (part: string) => `change-${variable.name}-${part}`;
+    const select = (part: string, choices: Record<string, string>) =>
+      h("select", { id: id(part) }, ...Object.entries(choices).map(([value, text]) => h("option", { value }, text)));
+    this.wrong.id = id("wrong");
+    this.value = h("input", {
+      id: id("value"),
+      inputmode: "decimal",
+      autocomplete: "off",
+      "aria-describedby": this.wrong.id,
+      required: true,
+    });
+    this.units = h("input", { id: id("units"), value: variable.units, "aria-label": "Unit of the value", autocomplete: "off" });
+    this.operation = select("operation", { set: "Set to", scale: "Times", add: "Plus" });
+    this.operation.setAttribute("aria-label", "What is done");
+    this.where = select("where", { all: "Everywhere", selection: "The selection on the map", name: "A region by name" });
+    this.region = h("input", {
+      id: id("region"),
+      "aria-label": "Name of the region",
+      placeholder: "west",
+      autocomplete: "off",
+      hidden: true,
+    });
+    this.when = select("when", {
+      now: "The next step",
+      after: "Behind all that was ordered",
+      date: "A date",
+      yearly: "A day of every year",
+    });
+    this.date = h("input", { id: id("date"), "aria-label": "Date", placeholder: "2003-02-21", autocomplete: "off", hidden: true });
+    const label = (part: string, text: string) => h("label", { for: id(part) }, text);
+    this.element = h(
+      "form",
+      { class: "change", "aria-label": `Change ${nameOf([variable], variable.name)}`, novalidate: true },
+      label("value", "Value"),
+      h("div", { class: "row" }, this.operation, this.value, this.units),
+      label("where", "Where"),
+      h("div", { class: "row" }, this.where, this.region),
+      label("when", "From"),
+      h("div", { class: "row" }, this.when, this.date),
+      this.wrong,
+      this.said,
+      this.stale,
+      h("div", { class: "acts" }, this.button, this.drop),
+    );
+    this.element.addEventListener("input", () => this.edited());
+    this.element.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void (this.ready === null ? this.preview() : this.send());
+    });
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.clear();
+    });
+    this.ends.push(
+      store.subscribe(
+        () => barred(store),
+        (reason) => bar(this.button, reason),
+      ),
+      store.subscribe(
+        (state) => state.selection,
+        (selection) => this.where.querySelector("[value=selection]")?.toggleAttribute("disabled", !selection),
+      ),
+    );
+  }
+
+  focus(): void {
+    this.value.focus();
+  }
+
+  /** The form is not seen any more. */
+  end(): void {
+    for (const end of this.ends) end();
+  }
+
+  private edited(): void {
+    this.region.hidden = this.where.value !== "name";
+    this.date.hidden = this.when.value !== "date" && this.when.value !== "yearly";
+    this.date.placeholder = this.when.value === "yearly" ? "07-01" : "2003-02-21";
+    this.units.hidden = this.operation.value === "scale";
+    this.match ||= ordered(this.store)?.version ?? "";
+    this.drop.hidden = false;
+    this.unready();
+    this.blame(null, "");
+  }
+
+  private unready(): void {
+    this.ready = null;
+    say(this.button, "Preview");
+    say(this.said, "");
+  }
+
+  clear(): void {
+    this.element.reset();
+    this.edited();
+    this.match = "";
+    this.drop.hidden = true;
+    this.stale.hidden = true;
+    fill(this.stale);
+  }
+
+  /** What is typed, as an order; null and words beside the field when it is none. */
+  private order(): SetOrder | null {
+    const value = typedNumber(this.value.value);
+    const scenario = ordered(this.store);
+    const { selection } = this.store.now;
+    if (value === null) return this.blame("value", "Give a number.");
+    if (this.where.value === "selection" && !selection)
+      return this.blame("where", "Nothing is selected: draw a box or polygon on the map.");
+    if (this.where.value === "name" && !this.region.value.trim()) return this.blame("where", "Give the name of a region, such as west.");
+    if (!scenario) return null;
+    const region = { all: "all", selection: selection ?? "all", name: this.region.value.trim() }[this.where.value] ?? "all";
+    const when = this.when.value as When;
+    const units = this.units.value.trim();
+    return {
+      scenario: scenario.name,
+      variable: this.variable.name,
+      operation: this.operation.value as "add" | "scale" | "set",
+      value,
+      region,
+      ...(units && units !== this.variable.units && this.operation.value !== "scale" ? { units } : {}),
+      when: when === "date" ? { date: this.date.value.trim() } : when === "yearly" ? "after" : when,
+    };
+  }
+
+  /** Marks the field that is wrong and says why. */
+  private blame(part: string | null, text: string): null {
+    const fields: Record<string, HTMLElement> = { value: this.value, units: this.units, where: this.where, when: this.date };
+    for (const [name, field] of Object.entries(fields)) {
+      if (name === part) {
+        field.setAttribute("aria-invalid", "true");
+        field.setAttribute("aria-describedby", this.wrong.id);
+      } else field.removeAttribute("aria-invalid");
+    }
+    say(this.wrong, text);
+    return null;
+  }
+
+  private refused(error: Refused): boolean {
+    const { position, allowed, nearest, detail, title, code } = error.problem;
+    if (code === "version-stale") {
+      void this.tellStale((error.document.changed ?? []) as Changed[], String(error.document.version ?? ""));
+      return true;
+    }
+    const part = /\$\.(\w+)/.exec(String(position ?? ""))?.[1] ?? String(position ?? "");
+    const more = nearest ? ` Did you mean "${nearest}"?` : typeof allowed === "string" ? ` Allowed: ${allowed}.` : "";
+    this.blame(PARTS[part] ?? "value", `${detail || title}${more}`);
+    return true;
+  }
+
+  private async preview(): Promise<void> {
+    const order = this.order();
+    const reason = barred(this.store);
+    if (reason) say(this.wrong, `This cannot be done: ${reason}.`);
+    if (!order || reason) return;
+    this.match ||= ordered(this.store)?.version ?? "";
+    try {
+      const told = await this.api().preview(order);
+      this.ready = JSON.stringify(order);
+      say(this.said, previewText(told));
+      say(this.button, told.outside ? "Set, which will be refused" : "Set");
+    } catch (error) {
+      if (!isFailure(error)) throw error;
+      if (error instanceof Refused) this.refused(error);
+      else say(this.wrong, error.message);
+    }
+  }
+
+  private async send(match = this.match): Promise<void> {
+    const order = this.order();
+    if (!order) return;
+    if (JSON.stringify(order) !== this.ready) return this.unready(); // the selection is another one
+    const { when, ...change } = order;
+    const yearly = this.date.value.trim();
+    const made: Ordered | null = await send(
+      this.store,
+      () =>
+        this.when.value === "yearly"
+          ? this.api().addEvent({ ...change, when: { yearly } }, { match, wait: 2 })
+          : this.api().set(order, { match, wait: 2 }),
+      (error) => this.refused(error),
+    );
+    if (!made) return;
+    const problem = made.problem as { text?: string } | null;
+    if (made.state === "failed") {
+      this.blame("value", problem?.text ?? "The change could not be made.");
+      this.unready();
+      return;
+    }
+    const text = `${nameOf(this.store.now.run?.variables ?? [], change.variable)}: ${this.button.textContent === "Set" ? "set" : "ordered"}`;
+    this.store.notify({ weight: "good", text, detail: this.said.textContent ?? "", lasts: 5000 });
+    this.clear();
+  }
+
+  /** Somebody has ordered since the draft was begun. It is kept. */
+  private async tellStale(changed: Changed[], version: string): Promise<void> {
+    if (changed.length > 0 && changed.every(({ kind }) => HARMLESS.includes(kind))) {
+      this.match = version;
+      return this.send(version);
+    }
+    const rows = await this.api()
+      .log(Math.min(...changed.map(({ seq }) => seq)) - 1)
+      .catch(() => []);
+    const lines = changed
+      .filter(({ kind }) => !HARMLESS.includes(kind))
+      .map(({ seq, who, kind }) => {
+        const row = rows.find((each) => each.seq === seq);
+        return row
+          ? `${who}: ${rowText(row, this.store.now)}, ${rowDate(row, this.store.now) || scenarioOf(this.store.now, row.branch)?.name}`
+          : `${who}: ${kind}`;
+      });
+    fill(
+      this.stale,
+      h("b", {}, `While you typed ${this.value.value}`),
+      h("ul", {}, ...lines.map((line) => h("li", {}, line))),
+      h(
+        "div",
+        { class: "acts" },
+        h("button", { type: "button", class: "main", onclick: () => this.applyAnyway(version) }, "Apply anyway"),
+        h("button", { type: "button", onclick: () => this.clear() }, "Drop"),
+      ),
+    );
+    this.stale.hidden = false;
+    this.stale.querySelector("button")?.focus();
+  }
+
+  private applyAnyway(version: string): void {
+    this.stale.hidden = true;
+    this.match = version;
+    void this.send(version);
+  }
+}
+
+/** "29 016 cells: mean 0.12 -> 0.1 animals ha-1". */
+export function previewText({ cells, before, after, units, outside }: Preview): string {
+  const number = (value: number | null) => (value === null ? "no value" : rounded(value, 5));
+  const means = `${grouped(String(cells))} ${cells === 1 ? "cell" : "cells"}: mean ${number(before)} → ${number(after)} ${prettyUnit(units)}`;
+  const wrong = outside ? `; ${grouped(String(outside))} would leave what is allowed` : "";
+  return `${means.trim()}${wrong}`;
+}

@@ -1,0 +1,162 @@
+/** The state of the run and of the connection in words, beside a dot; and what lies over the map while it is not live. */
+import { grouped } from "../decode/units";
+import type { Api } from "../fetch/api";
+import type { State, Store, Weight } from "../state/store";
+import type { Scenario } from "../state/told";
+import { fill, h, say } from "./dom";
+import { act } from "./orders";
+import { stepWords } from "./wording";
+
+const WINDOW = 5000; // [ms]
+
+export interface Standing {
+  weight: Weight | "none";
+  text: string;
+  /** Whether the map shows something that is no longer, or not yet, so. */
+  stale: boolean;
+}
+
+/** "2.5", "40", "1 200": a rate in words. */
+function rateText(rate: number): string {
+  return grouped(rate >= 10 ? String(Math.round(rate)) : rate.toFixed(1));
+}
+
+/** "12 s", "3 min", "2 h". */
+export function lengthText(seconds: number): string {
+  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}
+
+function shownScenario({ info, look }: State): Scenario | undefined {
+  return info?.scenarios.find(({ name }) => name === look.scenarios[0]) ?? info?.scenarios[0];
+}
+
+function unit({ run }: State): string {
+  return run?.clock.step === 86400 ? "days" : "steps";
+}
+
+/** Where the run stands. now: milliseconds since 1970. */
+export function standingOf(state: State, now: number): Standing {
+  const { connection, info, runs } = state;
+  if (connection.link === "lost") {
+    const wait = connection.retry_at === null ? 0 : Math.ceil((connection.retry_at - now) / 1000);
+    const when = wait > 0 ? `trying again in ${wait} s` : "trying again";
+    return { weight: "bad", text: `Connection lost, ${when}`, stale: true };
+  }
+  if (connection.link === "refused") return { weight: "bad", text: connection.reason || "No token", stale: true };
+  if (!info) {
+    if (runs?.length === 0) return { weight: "none", text: "No run yet", stale: false };
+    return { weight: "none", text: "Connecting", stale: false };
+  }
+  const problem = (info.problem ?? {}) as { text?: string };
+  const at = shownScenario(state);
+  switch (info.state) {
+    case "failed":
+      return { weight: "bad", text: "Engine gave up", stale: true };
+    case "recovering":
+      return { weight: "warn", text: `Engine died${problem.text ? `: ${problem.text}` : ""}, coming back`, stale: true };
+    case "starting":
+    case "loading":
+    case "compiling": {
+      const doing = { starting: "starting the engine", loading: "reading inputs", compiling: "compiling the model" }[info.state];
+      return {
+        weight: "warn",
+        text: info.deaths > 0 ? `Engine died, coming back: ${doing}` : `Starting: ${doing}`,
+        stale: info.deaths > 0,
+      };
+    }
+    case "absent":
+      return { weight: "none", text: "No engine", stale: false };
+    case "archived":
+    case "deleted":
+      return { weight: "none", text: "The run has ended", stale: true };
+  }
+  if (at?.problem) return { weight: "bad", text: "The scenario cannot go on", stale: true };
+  if (info.silent) return { weight: "warn", text: "Engine is silent", stale: true };
+  if (at && at.target > at.step) return { weight: "good", text: runningText(state, at, now), stale: false };
+  if (at && info.steps !== null && at.step >= info.steps) {
+    return { weight: "none", text: `${state.run?.forcing ? "Forcing ends" : "Ended"} ${stepWords(state, at.step)}`, stale: false };
+  }
+  return {
+    weight: "none",
+    text: `Paused ${at && at.step > 0 ? "at" : ""} ${stepWords(state, at?.step)}`.replace(/ +/g, " "),
+    stale: false,
+  };
+}
+
+/** Steps a second over the last seconds, from what was told of them. */
+export class Pace {
+  private marks: { at: number; branch: number; step: number }[] = [];
+
+  /** at: milliseconds. Null before there is anything to tell it from. */
+  rate(at: number, branch: number, step: number): number | null {
+    this.marks = this.marks.filter((mark) => mark.branch === branch && mark.step <= step && mark.at > at - WINDOW);
+    if (this.marks.at(-1)?.step !== step) this.marks.push({ at, branch, step });
+    const [first] = this.marks;
+    return first && step > first.step && at > first.at ? (1000 * (step - first.step)) / (at - first.at) : null;
+  }
+}
+
+const pace = new Pace();
+
+function runningText(state: State, at: Scenario, now: number): string {
+  const rate = state.info?.rate ?? pace.rate(now, at.branch, at.step);
+  if (!rate) return "Running";
+  const left = (at.target - at.step) / rate;
+  return `Running, ${rateText(rate)} ${unit(state)} a second${left >= 2 ? `, ${lengthText(left)} left` : ""}`;
+}
+
+/** How the engine ended last, and its last lines; null while all is well. */
+function failure({ info }: State): { text: string; log: string[] } | null {
+  const problem = info?.problem as { text?: string; log?: string[] | string } | null | undefined;
+  if (!problem?.text) return null;
+  const log = typeof problem.log === "string" ? problem.log.split("\n") : (problem.log ?? []);
+  return { text: problem.text, log: log.filter(Boolean) };
+}
+
+/** chip: in the header, a dot and words; over: a notice on the map; map: what is greyed while it is not live. */
+export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; over: HTMLElement; map: HTMLElement }): void {
+  const { chip, over, map } = parts;
+  const skipped = h("small", { class: "skipped" });
+  chip.after(skipped);
+  const words = chip.querySelector("b") ?? chip.appendChild(h("b"));
+  const draw = () => {
+    const state = store.now;
+    const { weight, text, stale } = standingOf(state, Date.now());
+    chip.dataset.weight = weight;
+    say(words, text);
+    map.classList.toggle("stale", stale && state.shown.length > 0);
+    say(skipped, state.connection.skipped > 0 ? `${grouped(String(state.connection.skipped))} frames skipped` : "");
+  };
+  store.subscribe((state) => [state.connection, state.info, state.look, state.run, state.runs], draw);
+  setInterval(() => {
+    if (store.now.connection.link === "lost") draw();
+  }, 500);
+  store.subscribe(
+    (state) => JSON.stringify([failure(state), standingOf(state, 0).stale, state.shown[0]?.step, state.info?.state]),
+    () => tell(over, store, api),
+  );
+}
+
+function tell(over: HTMLElement, store: Store, api: () => Api): void {
+  const state = store.now;
+  const wrong = failure(state);
+  const { stale } = standingOf(state, Date.now());
+  const [frame] = state.shown;
+  over.hidden = !stale || (!wrong && !frame);
+  if (over.hidden) return;
+  fill(
+    over,
+    frame ? h("b", {}, `${stepWords(state, frame.step)}, not live`) : null,
+    wrong && h("p", {}, wrong.text),
+    wrong && wrong.log.length > 0 && h("details", {}, h("summary", {}, "Last lines of the engine"), h("pre", {}, wrong.log.join("\n"))),
+    state.info?.state === "failed" &&
+      state.viewer?.may_steer &&
+      h(
+        "div",
+        { class: "acts" },
+        h("button", { type: "button", onclick: () => void act(store, () => api().start()) }, "Start the engine again"),
+        h("button", { type: "button", onclick: () => store.change({ pane: "log" }) }, "Go back to before it"),
+      ),
+  );
+}

@@ -1,0 +1,153 @@
+/** The header: whose run, who steers, what is shown and how. */
+import { prettyUnit } from "../decode/units";
+import { PALETTES, type PaletteName, paletteOf } from "../draw/palette";
+import type { Maps, Store, Theme } from "../state/store";
+import type { Actions } from "./actions";
+import { choice } from "./choice";
+import { bar, byId, fill, h, say } from "./dom";
+
+const MAPS: readonly [Maps, string, string][] = [
+  [1, "1", "One map (1)"],
+  [2, "2", "Two maps (2)"],
+  [3, "B − A", "Two maps and their difference (3)"],
+];
+
+export function mount(store: Store, actions: Actions): void {
+  const variable = choice("variable", "Variable (V)", variables, (name) => store.look({ variable: name, range: null }));
+  const palette = choice("palette", "Colours (C)", palettes, (name) => store.look({ palette: name }));
+  const maps = h("span", { role: "radiogroup", "aria-label": "Maps", class: "joined" });
+  const buttons = MAPS.map(([count, text, title]) =>
+    h("button", { type: "button", role: "radio", title, "aria-label": title, onclick: () => show(count) }, text),
+  );
+  maps.append(...buttons);
+  maps.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.stopPropagation();
+    const next = (((store.now.look.maps - 1 + step + 3) % 3) + 1) as Maps;
+    show(next);
+    buttons[store.now.look.maps - 1]?.focus();
+  });
+  const scenarios = [0, 1].map((which) =>
+    h("select", {
+      "aria-label": which ? "Scenario B" : "Scenario A",
+      onchange: (event) => compare(which, (event.target as HTMLSelectElement).value),
+    }),
+  );
+  const smooth = h(
+    "button",
+    { type: "button", title: "Smooth between cells (E)", role: "switch", onclick: () => actions.do("smooth") },
+    "Smooth",
+  );
+  fill(byId("choices"), variable.element, maps, ...scenarios, palette.element, smooth);
+
+  const theme = h("button", { type: "button", title: "Light or dark (D)", onclick: () => actions.do("theme") });
+  const tools: [string, string, Parameters<Actions["do"]>[0]][] = [
+    ["Share", "Share a link (Y)", "share"],
+    ["Save", "Save a picture or numbers (X)", "save"],
+    ["?", "Help: keys and words (?)", "help"],
+  ];
+  const [share, save, help] = tools.map(([text, title, action]) =>
+    h("button", { type: "button", title, "aria-label": title, onclick: () => actions.do(action) }, text),
+  );
+  fill(byId("tools"), share, save, theme, help);
+  const menu = byId("menu"); // on a narrow page it unfolds what is seldom wanted
+  menu.addEventListener("click", () => {
+    const open = menu.getAttribute("aria-expanded") !== "true";
+    menu.setAttribute("aria-expanded", String(open));
+    byId("header").classList.toggle("open", open);
+  });
+
+  function variables() {
+    const roles = ["state", "diagnostic", "forcing", "parameter", "derived"];
+    const known = [...(store.now.run?.variables ?? [])].sort((one, other) => roles.indexOf(one.role) - roles.indexOf(other.role));
+    return known.map((each) => ({
+      value: each.name,
+      label: each.long_name || each.name,
+      detail: [prettyUnit(each.units), each.role].filter(Boolean).join(", "),
+      words: `${each.name} ${each.standard_name}`,
+    }));
+  }
+  function palettes() {
+    return PALETTES.filter(({ kind }) => kind !== "diverging").map(({ name, for: purpose }) => ({
+      value: name,
+      label: name.replace("_r", ""),
+      detail: purpose,
+      words: purpose,
+      picture: () => strip(name),
+    }));
+  }
+  function show(count: Maps): void {
+    const { info, look } = store.now;
+    const other = info?.scenarios.find((each) => each.name !== look.scenarios[0]);
+    if (count > 1 && look.scenarios.length < 2) {
+      if (!other) {
+        store.notify({ weight: "warn", text: "A second map needs a second scenario. Branch one off first (R).", lasts: 6000 });
+        return;
+      }
+      store.look({ maps: count, scenarios: [look.scenarios[0] ?? "main", other.name] });
+    } else store.look({ maps: count });
+  }
+  function compare(which: number, name: string): void {
+    const names = [...store.now.look.scenarios];
+    const other = names[1 - which];
+    if (other === name) names.reverse();
+    else names[which] = name;
+    store.look({ scenarios: names });
+  }
+  MAPS.forEach(([count], index) => {
+    actions.on((["one-map", "two-maps", "difference"] as const)[index] ?? "one-map", () => show(count));
+  });
+  actions.on("variable", () => variable.open());
+  actions.on("palette", () => palette.open());
+  actions.on("smooth", () => store.look({ smooth: !store.now.look.smooth }));
+  actions.on("theme", () => {
+    const dark = document.documentElement.dataset.theme === "dark";
+    store.look({ theme: (dark ? "light" : "dark") satisfies Theme });
+  });
+
+  store.subscribe(
+    (state) => [state.look, state.run],
+    (_, { look, run }) => {
+      variable.show(look.variable);
+      palette.show(look.palette);
+      smooth.setAttribute("aria-checked", String(look.smooth));
+      buttons.forEach((button, index) => {
+        button.setAttribute("aria-checked", String(look.maps === index + 1));
+        button.tabIndex = look.maps === index + 1 ? 0 : -1;
+      });
+      say(byId("run-name"), run?.name ?? "");
+      document.title = run ? `${run.name} – Steppe` : "Steppe";
+      say(theme, document.documentElement.dataset.theme === "dark" ? "Light" : "Dark");
+    },
+  );
+  store.subscribe(
+    (state) => [state.look.scenarios, state.look.maps, state.info?.scenarios.map((each) => each.name).join("\n")],
+    (_, { look, info }) => {
+      const names = info?.scenarios.map((each) => each.name) ?? [];
+      scenarios.forEach((select, which) => {
+        select.hidden = names.length < 2 || (which === 1 && look.maps === 1);
+        fill(select, ...names.map((name) => h("option", { value: name, selected: name === look.scenarios[which] }, name)));
+        select.value = look.scenarios[which] ?? "";
+      });
+      for (const button of buttons.slice(1)) bar(button, names.length < 2 ? "needs a second scenario" : null);
+    },
+  );
+  store.subscribe(
+    (state) => [state.steers, state.viewer],
+    (_, { steers, viewer }) => {
+      const who = steers && steers.who !== viewer?.name ? `${steers.who} steers` : "";
+      say(byId("steers"), viewer && !viewer.may_steer ? ["Viewing", who].filter(Boolean).join("; ") : who);
+    },
+  );
+}
+
+/** The colours of a palette as a strip. */
+function strip(name: PaletteName): HTMLCanvasElement {
+  const canvas = h("canvas", { width: 256, height: 1, class: "strip", "aria-hidden": "true" });
+  const pixels = new ImageData(256, 1);
+  const table = paletteOf(name);
+  for (let k = 0; k < 256; k++) pixels.data.set([...table.subarray(3 * k, 3 * k + 3), 255], 4 * k);
+  canvas.getContext("2d")?.putImageData(pixels, 0, 0);
+  return canvas;
+}

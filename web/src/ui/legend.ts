@@ -1,0 +1,95 @@
+/** The legends of the variable and of the difference, drawn at most 5 times a second. */
+import { grouped, prettyUnit, rounded, toStep, typedNumber } from "../decode/units";
+import { drawLegend, HEIGHT } from "../draw/legend";
+import { DIFFERENCE, isPalette, type PaletteName } from "../draw/palette";
+import type { Store } from "../state/store";
+import type { Coloured, Colouring } from "./colouring";
+import { fill, h, say } from "./dom";
+import type { Theme } from "./theme";
+
+export function mount(element: HTMLElement, other: HTMLElement, store: Store, colouring: Colouring, theme: Theme): void {
+  const name = h("span", { id: "legend-name" });
+  const unit = h("small");
+  const lock = h("button", { type: "button", class: "lock small", onclick: () => hold(store, colouring) });
+  const canvas = h("canvas", { class: "legend", role: "img" });
+  const missing = h("p", { class: "missing" }, h("i", { class: "hatch", "aria-hidden": "true" }), h("span"));
+  const [low, high] = [field("Least"), field("Most")];
+  const form = h("form", { class: "range", onsubmit: typed }, low, "to", high, h("button", { class: "small" }, "Set"));
+  fill(element, h("h2", {}, name, unit, lock), canvas, form, missing);
+
+  const otherUnit = h("small");
+  const otherCanvas = h("canvas", { class: "legend", role: "img" });
+  const resolution = h("p", { class: "note" });
+  fill(
+    other,
+    h("h2", {}, h("span", { id: "legend-difference-name" }, "Difference"), otherUnit, h("em", {}, "centred on 0")),
+    otherCanvas,
+    resolution,
+  );
+
+  function field(label: string): HTMLInputElement {
+    return h("input", { "aria-label": `${label} value of the colours`, inputmode: "decimal", size: 7, class: "small" });
+  }
+  function typed(event: SubmitEvent): void {
+    event.preventDefault();
+    const [least, most] = [typedNumber(low.value), typedNumber(high.value)];
+    if (least === null || most === null || least >= most) {
+      store.notify({ weight: "warn", text: "A range needs two numbers, the smaller one first.", lasts: 6000 });
+    } else store.look({ range: [least, most] });
+  }
+
+  function show(): void {
+    const { look, shown, run } = store.now;
+    const variable = run?.variables.find((each) => each.name === look.variable);
+    const units = prettyUnit(shown[0]?.units ?? variable?.units ?? "");
+    say(name, variable?.long_name || look.variable);
+    say(unit, units);
+    say(lock, look.range ? "Fixed range" : "Automatic range");
+    lock.setAttribute("aria-pressed", String(look.range !== null));
+    form.hidden = look.range === null;
+    const { values, difference } = colouring;
+    canvas.hidden = !values;
+    missing.hidden = !values?.missing;
+    if (values) {
+      paint(canvas, values, isPalette(look.palette) ? look.palette : "batlow", false, units);
+      say(missing.lastElementChild as Element, `missing: ${grouped(String(values.missing))} cells`);
+      if (!form.contains(document.activeElement)) {
+        [low.value, high.value] = values.range.map((value) => rounded(value, 6)) as [string, string];
+      }
+    }
+    other.hidden = !difference || look.maps < 3;
+    if (difference && !other.hidden) {
+      const [first, second] = look.scenarios;
+      say(otherUnit, `${units}, ${second} − ${first}`);
+      paint(otherCanvas, difference, DIFFERENCE, true, units);
+      const wide = difference.range[1] - difference.range[0];
+      resolution.hidden = difference.resolution <= 0.01 * wide;
+      say(resolution, `told apart from ${toStep(difference.resolution, difference.resolution / 10)} ${units} on`);
+    }
+  }
+  function paint(on: HTMLCanvasElement, coloured: Coloured, palette: PaletteName, signed: boolean, units: string): void {
+    const ratio = window.devicePixelRatio || 1;
+    const width = on.clientWidth;
+    if (width === 0) return;
+    on.width = Math.round(width * ratio);
+    on.height = Math.round(HEIGHT * ratio);
+    const pen = on.getContext("2d");
+    if (!pen) return;
+    pen.scale(ratio, ratio);
+    drawLegend(pen, { ...coloured, palette, signed }, 8, 0, width - 16, theme.colours);
+    const [least, most] = coloured.range.map((value) => rounded(value, 6));
+    on.setAttribute("aria-label", `Colours run from ${least} to ${most} ${units}`);
+  }
+
+  store.subscribe((state) => [state.look, state.run, state.pane, state.shown[0]?.units], show);
+  colouring.follow(show);
+  theme.follow(show);
+  new ResizeObserver(show).observe(element);
+}
+
+/** Holds the range as it is, or lets it follow the values again. */
+export function hold(store: Store, colouring: Colouring): void {
+  const { look } = store.now;
+  if (look.range) store.look({ range: null });
+  else if (colouring.values) store.look({ range: [colouring.values.range[0], colouring.values.range[1]] });
+}

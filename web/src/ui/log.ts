@@ -1,0 +1,102 @@
+/** The journal: who ordered what and what became of it; each order can be gone back to, or taken away as a line of a program. */
+import type { Api } from "../fetch/api";
+import type { Store } from "../state/store";
+import type { LogRow } from "../state/told";
+import { bar, fill, h, paced } from "./dom";
+import { barred, send } from "./orders";
+import { asCurl, asPython, outcomeText, requestOf, rowDate, rowText, scenarioOf } from "./wording";
+
+const MOST = 300; // rows that are drawn
+
+export function mount(element: HTMLElement, store: Store, api: () => Api): void {
+  const filter = h("input", { type: "search", class: "filter", placeholder: "Filter", "aria-label": "Filter the log", id: "log-filter" });
+  const list = h("ol", { class: "log", reversed: true });
+  const more = h("p", { class: "none" });
+  let open: number | null = null;
+  fill(element, h("section", { class: "card" }, h("h2", {}, "Log", filter), list, more));
+
+  const copy = async (text: string, what: string) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      store.notify({ weight: "good", text: `Copied as ${what}`, lasts: 3000 });
+    } catch {
+      store.notify({ weight: "warn", text: `This browser does not let the page copy. ${what}:`, detail: text });
+    }
+  };
+  const back = (row: LogRow) => {
+    const scenario = scenarioOf(store.now, row.branch);
+    const step = row.at_step ?? (row.ended_step as number | null);
+    if (!scenario || step === null) return;
+    const before = Math.max(0, row.kind === "step" ? scenario.fork_step : step);
+    void send(store, () => api().rewind(scenario.name, { step: before }, { match: scenario.version, wait: 2 }));
+  };
+  const actsOf = (row: LogRow): HTMLElement => {
+    const scenario = scenarioOf(store.now, row.branch);
+    const request = requestOf(row, scenario?.name ?? "main");
+    const address = request ? api().orderAddress(request.path) : "";
+    const python = request && asPython(request, api().page.href, api().run);
+    const here = scenario !== undefined && scenario.branch === scenarioOf(store.now, row.branch)?.branch && !scenario.name.includes("@");
+    const goes = h("button", { type: "button", class: "small", onclick: () => back(row) }, "Go back to before this");
+    bar(goes, barred(store));
+    return h(
+      "div",
+      { class: "acts" },
+      here && row.kind !== "step" && row.at_step !== null && goes,
+      request &&
+        h("button", { type: "button", class: "small", onclick: () => void copy(asCurl(request, address), "curl") }, "Copy as curl"),
+      python && h("button", { type: "button", class: "small", onclick: () => void copy(python, "Python") }, "Copy as Python"),
+    );
+  };
+  const rowOf = (row: LogRow): HTMLElement => {
+    const { now } = store;
+    const time = new Date(row.at * 1000);
+    const expanded = open === row.seq;
+    const scenario = scenarioOf(now, row.branch);
+    const toggle = () => {
+      open = expanded ? null : row.seq;
+      draw();
+      list.querySelector<HTMLElement>(`[data-seq="${row.seq}"]`)?.focus();
+    };
+    return h(
+      "li",
+      { class: "log-row", "data-state": row.state, value: row.seq },
+      h(
+        "button",
+        { type: "button", class: "row-head", "aria-expanded": String(expanded), "data-seq": row.seq, onclick: toggle },
+        h(
+          "time",
+          { datetime: time.toISOString(), title: time.toLocaleString() },
+          time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false }),
+        ),
+        h("span", { class: "name" }, rowText(row, now)),
+        h(
+          "small",
+          {},
+          [row.who, scenario && scenario.name !== "main" ? scenario.name : "", rowDate(row, now), outcomeText(row)]
+            .filter(Boolean)
+            .join(", "),
+        ),
+      ),
+      expanded && actsOf(row),
+    );
+  };
+  const draw = () => {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const { now } = store;
+    const fits = (row: LogRow) => {
+      const text = `${row.who} ${row.kind} ${rowText(row, now)} ${scenarioOf(now, row.branch)?.name} ${outcomeText(row)}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    };
+    const rows = now.log.filter(fits).reverse();
+    const seq = list.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.seq : undefined;
+    fill(list, ...rows.slice(0, MOST).map(rowOf));
+    if (seq) list.querySelector<HTMLElement>(`[data-seq="${seq}"]`)?.focus();
+    more.textContent =
+      rows.length > MOST ? `${rows.length - MOST} older ones: filter to find them.` : rows.length ? "" : "Nothing was ordered yet.";
+  };
+  filter.addEventListener("input", draw);
+  const soon = paced(4, () => {
+    if (store.now.pane === "log") draw();
+  });
+  store.subscribe((state) => [state.log, state.pane, state.run, state.info?.scenarios.length, state.viewer], soon);
+}

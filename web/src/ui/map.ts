@@ -1,0 +1,247 @@
+/** The maps: land, field, lines and marks on four canvases, each drawn only when what it shows has changed; titles above them. */
+
+import type { Screen } from "../decode/screen";
+import { prettyUnit } from "../decode/units";
+import type { Coast } from "../draw/coast";
+import { FieldMap, type Mode, placementOf } from "../draw/field";
+import { drawMarks, drawOutline, drawOver, drawUnder, type Mark, type Scene } from "../draw/lines";
+import { DIFFERENCE, isPalette } from "../draw/palette";
+import type { Plate } from "../draw/picture";
+import { cellAt } from "../state/grid";
+import type { State, Store } from "../state/store";
+import type { Place } from "../state/told";
+import { type Panel, panels, toPlace, type View, wholeView } from "../state/view";
+import type { Colouring } from "./colouring";
+import { byId } from "./dom";
+import type { Theme } from "./theme";
+import { showTitles, type Title, titled, titlesOf } from "./titles";
+
+export interface Draft {
+  corners: Place[];
+}
+const TITLE = 60; // [CSS pixel] that a title covers
+
+export class MapView {
+  /** A region that is being drawn. */
+  draft: Draft | null = null;
+  private readonly layers = (["under", "field", "over", "marks"] as const).map((id) => byId<HTMLCanvasElement>(id));
+  private readonly field: FieldMap;
+  private coast: Coast = [];
+  private due = new Set<"still" | "field" | "marks">();
+  private asked = 0;
+  private size: [number, number] = [0, 0];
+
+  /** drawn: called after each drawing of frames that were not drawn before. Raises NoWebGL. */
+  constructor(
+    readonly element: HTMLElement,
+    private readonly store: Store,
+    private readonly screen: Screen,
+    private readonly colouring: Colouring,
+    private readonly theme: Theme,
+    private readonly drawn: () => void,
+  ) {
+    this.field = new FieldMap(this.layers[1] as HTMLCanvasElement, () => this.refresh("field"));
+    screen.follow(() => this.refresh("field"));
+    colouring.follow(() => this.refresh("field"));
+    theme.follow(() => this.refresh("still", "field", "marks"));
+    const all = () => this.refresh("still", "field", "marks");
+    store.subscribe((state) => [state.view, state.grid, state.look.maps, state.look.scenarios], all);
+    store.subscribe(
+      (state) => [state.look.palette, state.look.smooth],
+      () => this.refresh("field"),
+    );
+    store.subscribe(
+      (state) => [state.cursor.cell, state.pins, state.selection],
+      () => this.refresh("marks"),
+    );
+    store.subscribe(titled, () => this.title());
+    new ResizeObserver(() => {
+      this.size = [Math.round(element.clientWidth * this.ratio), Math.round(element.clientHeight * this.ratio)];
+      all();
+      this.title();
+    }).observe(element);
+  }
+
+  get ratio(): number {
+    return window.devicePixelRatio || 1;
+  }
+  /** What each map shows. On a narrow page there are two at most. */
+  get modes(): Mode[] {
+    const { look } = this.store.now;
+    const [width, height] = this.size;
+    if (look.maps === 1 || look.scenarios.length < 2) return [0];
+    if (look.maps === 2) return [0, 1];
+    return height > width || width < 600 * this.ratio ? [0, 2] : [0, 1, 2];
+  }
+  get panels(): Panel[] {
+    return panels(this.modes.length, ...this.size);
+  }
+  /** The view, or the one that fits when nobody has chosen one. */
+  get view(): View | null {
+    const { view, grid } = this.store.now;
+    const [panel] = this.panels;
+    return view ?? (grid && panel ? wholeView(grid, panel) : null);
+  }
+  /** The map, pixel, place and cell under a point of the window. */
+  under(clientX: number, clientY: number): { panel: Panel; x: number; y: number; place: Place; cell: number | null } | null {
+    const box = this.element.getBoundingClientRect();
+    const [x, y] = [(clientX - box.x) * this.ratio, (clientY - box.y) * this.ratio];
+    const panel = this.panels.find((each) => x >= each.x && x < each.x + each.width && y >= each.y && y < each.y + each.height);
+    const { grid } = this.store.now;
+    if (!panel || !grid || !this.view) return null;
+    const place = toPlace(this.view, grid, panel, x, y);
+    return { panel, x, y, place, cell: cellAt(grid, ...place) };
+  }
+
+  putCoast(coast: Coast): void {
+    this.coast = coast;
+    this.refresh("still");
+  }
+
+  /** Draws again what has changed, with the browser's next picture. */
+  refresh(...what: ("still" | "field" | "marks")[]): void {
+    for (const each of what) this.due.add(each);
+    this.asked ||= requestAnimationFrame(() => {
+      this.asked = 0;
+      this.draw();
+    });
+  }
+
+  /** Draws the field alone and waits for it; milliseconds that it took. For measurements. */
+  timed(): number {
+    const before = performance.now();
+    this.drawField();
+    this.field.finish();
+    return performance.now() - before;
+  }
+
+  scene(panel: Panel): Scene | null {
+    const { grid } = this.store.now;
+    return grid && this.view ? { view: this.view, grid, panel, ratio: this.ratio, colours: this.theme.colours } : null;
+  }
+
+  private draw(): void {
+    if (this.size[0] === 0) return;
+    const { due } = this;
+    this.due = new Set();
+    if (due.has("field")) {
+      this.drawField();
+      this.drawn();
+    }
+    if (due.has("still")) this.drawStill();
+    if (due.has("marks")) this.drawMarks();
+  }
+
+  private pen(layer: number): CanvasRenderingContext2D | null {
+    const canvas = this.layers[layer] as HTMLCanvasElement;
+    const [width, height] = this.size;
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const pen = canvas.getContext("2d");
+    pen?.clearRect(0, 0, width, height);
+    return pen;
+  }
+
+  private drawField(): void {
+    const { grid, look } = this.store.now;
+    const { view } = this;
+    this.field.clear(...this.size);
+    const [a, b] = this.screen.frames;
+    const { values, difference } = this.colouring;
+    if (!grid || !view || !a || !values) return;
+    this.field.put(0, a);
+    if (b) this.field.put(1, b);
+    const palette = isPalette(look.palette) ? look.palette : "batlow";
+    this.panels.forEach((panel, index) => {
+      const mode = this.modes[index] ?? 0;
+      const frame = mode === 1 ? b : a;
+      if (!frame || (mode === 2 && !difference)) return;
+      const colours = mode === 2 && difference ? { palette: DIFFERENCE, range: difference.range } : { palette, range: values.range };
+      this.field.draw(mode, panel, placementOf(view, grid, panel, frame), {
+        ...colours,
+        smooth: look.smooth,
+        hatch: this.theme.hatch,
+        ratio: this.ratio,
+      });
+    });
+  }
+
+  private drawStill(): void {
+    const [under, over] = [this.pen(0), this.pen(2)];
+    for (const panel of this.panels) {
+      const scene = this.scene(panel);
+      if (!scene || !under || !over) return;
+      drawUnder(under, scene.grid.kind === "raster" ? this.coast : [], scene);
+      drawOver(over, scene.grid.kind === "raster" ? this.coast : [], scene, TITLE);
+    }
+  }
+
+  private drawMarks(): void {
+    const pen = this.pen(3);
+    const { pins, cursor, selection } = this.store.now;
+    const marks: Mark[] = pins.map((pin, index) => ({ cell: pin.cell, colour: this.theme.pin(pin.colour), number: index + 1 }));
+    if (cursor.cell !== null) marks.push({ cell: cursor.cell, colour: this.theme.colours.ink });
+    for (const panel of this.panels) {
+      const scene = this.scene(panel);
+      if (!pen || !scene) return;
+      if (selection) drawOutline(pen, cornersOf(selection), false, scene);
+      if (this.draft) drawOutline(pen, this.draft.corners, true, scene);
+      drawMarks(pen, marks, scene);
+    }
+  }
+
+  private title(): void {
+    showTitles(titlesOf(this.store.now, this.modes), this.panels, this.ratio);
+  }
+
+  /** What is seen, for a picture of so many pixels a CSS pixel; for paper it is light. Null before the first map. */
+  plate(ratio: number, paper: boolean): Omit<Plate, "notes"> | null {
+    const { grid, look, pins, selection, run } = this.store.now;
+    const { view } = this;
+    const { values, difference } = this.colouring;
+    if (!grid || !view || !values || !run) return null;
+    const { colours, hatch } = paper ? this.theme.light() : this.theme;
+    const palette = isPalette(look.palette) ? look.palette : "batlow";
+    const modes = this.modes.filter((mode) => mode !== 2 || difference);
+    const titles = titlesOf(this.store.now, modes);
+    const other = { palette: DIFFERENCE, range: difference?.range ?? values.range };
+    const maps = modes.map((mode, index) => ({
+      mode,
+      ...(mode === 2 ? other : { palette, range: values.range }),
+      ...(titles[index] as Title),
+    }));
+    const variable = run.variables.find((each) => each.name === look.variable);
+    const unit = prettyUnit(variable?.units ?? "");
+    const legends = [{ title: variable?.long_name || look.variable, unit, legend: { ...values, palette, signed: false } }];
+    if (difference && modes.includes(2)) {
+      const [first, second] = look.scenarios;
+      legends.push({
+        title: "Difference",
+        unit: `${unit}, ${second} − ${first}`,
+        legend: { ...difference, palette: DIFFERENCE, signed: true },
+      });
+    }
+    const marks = pins.map((pin, index) => ({ cell: pin.cell, colour: this.theme.pin(pin.colour), number: index + 1 }));
+    return {
+      ...{
+        size: [this.element.clientWidth, this.element.clientHeight],
+        ratio,
+        view: { ...view, zoom: (view.zoom * ratio) / this.ratio },
+        grid,
+      },
+      ...{ coast: this.coast, colours, hatch, smooth: look.smooth, frames: this.screen.frames, maps, legends, marks },
+      outline: selection && cornersOf(selection),
+    };
+  }
+}
+
+/** The corners of a region. */
+export function cornersOf(selection: NonNullable<State["selection"]>): Place[] {
+  if ("polygon" in selection) return selection.polygon;
+  const [west, south, east, north] = selection.box;
+  return [
+    [west, north],
+    [east, north],
+    [east, south],
+    [west, south],
+  ];
+}

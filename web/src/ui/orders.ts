@@ -1,0 +1,52 @@
+/** Sending an order: what the server refuses is told beside what caused it, or as a message when nothing is. */
+import { type Failure, isFailure, Refused } from "../fetch/problem";
+import type { Store } from "../state/store";
+import type { Ordered, Scenario } from "../state/told";
+
+/** The scenario that orders go to: the first that is shown. */
+export function ordered(store: Store): Scenario | undefined {
+  const { info, look } = store.now;
+  return info?.scenarios.find((scenario) => scenario.name === look.scenarios[0]) ?? info?.scenarios[0];
+}
+
+/** Why orders are not taken now, in words; null when they are. */
+export function barred(store: Store): string | null {
+  const { connection, viewer, run } = store.now;
+  if (connection.link !== "live") return "not connected";
+  if (!run) return "no run yet";
+  if (viewer && !viewer.may_steer) return viewer.role === "view" ? "needs a steer token" : "the server is read-only";
+  return null;
+}
+
+/** Asks the server for something that is no order; what goes wrong becomes a message. Null when it failed. */
+export async function act<T>(store: Store, ask: () => Promise<T>): Promise<T | null> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!isFailure(error)) throw error;
+    tell(store, error);
+    return null;
+  }
+}
+
+function tell(store: Store, error: Failure): void {
+  const title = error instanceof Refused ? error.problem.title : "The server did not answer";
+  store.notify({ weight: "bad", text: title, detail: error.message, lasts: 20_000 });
+}
+
+/** Sends an order. What goes wrong becomes a message, unless `wrong` takes it and returns true. Null when it failed. */
+export async function send(store: Store, act: () => Promise<Ordered>, wrong?: (error: Refused) => boolean): Promise<Ordered | null> {
+  const reason = barred(store);
+  if (reason) {
+    store.notify({ weight: "warn", text: `This cannot be done: ${reason}.`, lasts: 6000 });
+    return null;
+  }
+  try {
+    return await act();
+  } catch (error) {
+    if (!isFailure(error)) throw error;
+    if (error instanceof Refused && wrong?.(error)) return null;
+    tell(store, error);
+    return null;
+  }
+}

@@ -1,0 +1,67 @@
+/** What is the value here: the cell under the pointer, in the server's own numbers. */
+import { stepText } from "../decode/calendar";
+import { valueAt } from "../decode/frame";
+import type { Screen } from "../decode/screen";
+import { areaText, grouped, placeText, prettyUnit, toStep } from "../decode/units";
+import { areaOf, centreOf, rowOf } from "../state/grid";
+import type { Reading, Store } from "../state/store";
+import { fill, h, paced } from "./dom";
+
+/** The value of a cell in words: the server's exact one, or the decoded one with its step until that has come, and of past dates. */
+export function valueText(store: Store, screen: Screen, index: number, cell: number, reading: Reading | undefined): string {
+  const { grid, shown } = store.now;
+  const [frame, facts] = [screen.frames[index], shown[index]];
+  if (!frame || !facts || !grid) return "";
+  const unit = prettyUnit(facts.units);
+  if (grid.active && !grid.active[cell]) return "outside the model";
+  if (reading && reading.cell === cell && facts.live) {
+    return reading.value === null ? "missing" : `${grouped(reading.text)} ${unit}`.trim();
+  }
+  if (frame.rows !== grid.rows || frame.columns !== grid.columns) return "…";
+  const value = valueAt(frame, cell);
+  if (value === undefined) return "outside the model";
+  return Number.isNaN(value)
+    ? "missing"
+    : `${toStep(value, frame.scale / 2)} ± ${toStep(frame.scale / 2, frame.scale / 20)} ${unit}`.trim();
+}
+
+export function mount(element: HTMLElement, store: Store, screen: Screen): void {
+  const list = h("dl");
+  const head = h("span", { id: "readout-name" }, "Under the pointer");
+  fill(element, h("h2", {}, head), list);
+
+  function show(): void {
+    const { cursor, grid, run, look, shown } = store.now;
+    if (cursor.cell === null || !grid || !run) {
+      fill(list, h("dt", {}, "Cell"), h("dd", { class: "faint" }, "Point at the map"));
+      return;
+    }
+    const { cell } = cursor;
+    const rows: [string, string][] = [["Cell centre", centreText()]];
+    const readings = shown.map((frame) => cursor.readings[frame.stream]);
+    shown.forEach((frame, index) => {
+      rows.push([look.maps > 1 ? frame.scenario : "Value", valueText(store, screen, index, cell, readings[index])]);
+    });
+    const [a, b] = readings;
+    if (look.maps === 3 && a && b && a.cell === cell && b.cell === cell && a.step === b.step && a.value !== null && b.value !== null) {
+      const difference = Number((b.value - a.value).toPrecision(7));
+      rows.push(["Difference", `${difference > 0 ? "+" : ""}${grouped(String(difference))} ${prettyUnit(shown[0]?.units ?? "")}`]);
+    }
+    const area = areaOf(grid, cell);
+    if (area !== null) rows.push(["Area", areaText(area)]);
+    const reading = shown[0]?.live && a?.cell === cell ? a : null;
+    if (shown[0]) rows.push(["Date", stepText(run.clock, reading?.step ?? shown[0].step)]);
+    fill(list, ...rows.flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]));
+  }
+  function centreText(): string {
+    const { cursor, grid } = store.now;
+    if (!grid || cursor.cell === null) return "";
+    const [row, column] = rowOf(grid, cursor.cell);
+    const [x, y] = centreOf(grid, cursor.cell);
+    const place = grid.kind === "projected" ? `${grouped(String(x))}, ${grouped(String(y))} m` : placeText([x, y]);
+    return `${place}\nrow ${row}, column ${column}`;
+  }
+  const soon = paced(10, show);
+  store.subscribe((state) => [state.cursor, state.shown, state.grid, state.look.maps], soon);
+  store.subscribe((state) => state.cursor.cell, show);
+}

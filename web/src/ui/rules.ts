@@ -1,0 +1,156 @@
+/** What is to happen by itself: changes on dates, and triggers, which are looked at after each step. */
+import type { Api } from "../fetch/api";
+import { isFailure, type Refused } from "../fetch/problem";
+import type { State, Store } from "../state/store";
+import type { EventInfo, TriggerInfo } from "../state/told";
+import { bar, fill, h, say } from "./dom";
+import { barred, ordered, send } from "./orders";
+import { rowText, stepWords } from "./wording";
+
+const ACTIONS = { pause: "Pause", message: "Tell people", image: "Save a map" };
+
+function here<T extends { scenario: string }>(all: readonly T[], store: Store): T[] {
+  const name = ordered(store)?.name;
+  return all.filter((each) => each.scenario === name);
+}
+
+/** A change that is to come, in words. */
+export function eventText(event: EventInfo, state: State): string {
+  const row = {
+    seq: event.id,
+    at: 0,
+    who: event.who,
+    kind: "set",
+    scenario: event.scenario,
+    arguments: event.arguments,
+    state: "queued",
+    at_step: null,
+  };
+  const when = event.yearly ? `every year on ${event.yearly}` : event.at_step === null ? "next" : stepWords(state, event.at_step + 1);
+  return `${rowText(row, state)}, ${when}`;
+}
+
+export function mount(element: HTMLElement, store: Store, api: () => Api): void {
+  const events = h("ul", { class: "rules" });
+  const triggers = h("ul", { class: "rules" });
+  fill(
+    element,
+    h("h2", {}, "To come ", h("small", {}, "changes on dates")),
+    events,
+    h("h2", {}, "Triggers ", h("small", {}, "looked at after each step")),
+    triggers,
+    triggerForm(store, api),
+  );
+  const take = (label: string, act: () => Promise<unknown>) => {
+    const button = h(
+      "button",
+      { type: "button", class: "small quiet", "aria-label": `Take back: ${label}`, onclick: () => void act() },
+      "Take back",
+    );
+    bar(button, barred(store));
+    return button;
+  };
+  const eventOf = (event: EventInfo) => {
+    const text = eventText(event, store.now);
+    return h(
+      "li",
+      {},
+      h("span", {}, text, " ", h("small", {}, event.who)),
+      take(text, () => send(store, () => api().removeEvent(event.id, { wait: 2 }))),
+    );
+  };
+  const triggerOf = (trigger: TriggerInfo) => {
+    const { expression, action, off, fired, text, variable, id } = trigger;
+    const done = off ? `switched off: ${off}` : fired.length ? `last ${stepWords(store.now, fired.at(-1))}` : "not yet";
+    return h(
+      "li",
+      {},
+      h(
+        "span",
+        {},
+        h("code", {}, expression),
+        ` ${ACTIONS[action]}${variable ? ` of ${variable}` : ""}${text ? `: ${text}` : ""} `,
+        h("small", {}, done),
+      ),
+      take(expression, () => send(store, () => api().removeTrigger(id, { wait: 2 }))),
+    );
+  };
+  const none = (text: string) => h("li", { class: "none" }, text);
+  const draw = () => {
+    const coming = here(store.now.events, store);
+    const watched = here(store.now.triggers, store);
+    fill(events, ...(coming.length ? coming.map(eventOf) : [none("Nothing. A change “From: a date” stands here until it is made.")]));
+    fill(triggers, ...(watched.length ? watched.map(triggerOf) : [none("None.")]));
+  };
+  store.subscribe((state) => [state.events, state.triggers, state.look.scenarios[0], state.viewer, state.connection.link], draw);
+}
+
+function triggerForm(store: Store, api: () => Api): HTMLElement {
+  const expression = h("input", {
+    id: "trigger-expression",
+    placeholder: "mean(green_leaf) < 100",
+    autocomplete: "off",
+    required: true,
+    "aria-describedby": "trigger-wrong",
+    spellcheck: "false",
+  });
+  const action = h("select", { id: "trigger-action" }, ...Object.entries(ACTIONS).map(([value, text]) => h("option", { value }, text)));
+  const text = h("input", { id: "trigger-text", maxlength: 200, autocomplete: "off" });
+  const variable = h("select", { id: "trigger-variable", "aria-label": "Variable of the map", hidden: true });
+  const wrong = h("p", { class: "wrong", role: "alert", id: "trigger-wrong" });
+  const button = h("button", { type: "submit" }, "Watch for it");
+  const form = h(
+    "form",
+    { class: "change", "aria-label": "New trigger", novalidate: true },
+    h("label", { for: expression.id }, "When"),
+    expression,
+    h("label", { for: action.id }, "Then"),
+    h("div", { class: "row" }, action, variable),
+    h("label", { for: text.id }, "Words"),
+    text,
+    wrong,
+    h("div", { class: "acts" }, button),
+  );
+  action.addEventListener("change", () => {
+    variable.hidden = action.value !== "image";
+  });
+  store.subscribe(
+    (state) => state.run,
+    (run) => fill(variable, ...(run?.variables ?? []).map((each) => h("option", { value: each.name }, each.long_name || each.name))),
+  );
+  store.subscribe(
+    () => barred(store),
+    (reason) => bar(button, reason),
+  );
+  const refused = (error: Refused) => {
+    const { detail, title, nearest } = error.problem;
+    expression.setAttribute("aria-invalid", "true");
+    say(wrong, `${detail || title}${nearest ? ` Did you mean "${nearest}"?` : ""}`);
+    return true;
+  };
+  const submit = async () => {
+    say(wrong, "");
+    expression.removeAttribute("aria-invalid");
+    const scenario = ordered(store);
+    if (!scenario) return;
+    const order = {
+      scenario: scenario.name,
+      expression: expression.value.trim(),
+      action: action.value as "image" | "message" | "pause",
+      ...(text.value ? { text: text.value } : {}),
+      ...(action.value === "image" ? { variable: variable.value } : {}),
+    };
+    try {
+      const made = await send(store, () => api().addTrigger(order, { match: scenario.version, wait: 2 }), refused);
+      if (made) form.reset();
+    } catch (error) {
+      if (!isFailure(error)) throw error;
+      say(wrong, error.message);
+    }
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void submit();
+  });
+  return h("details", { class: "more" }, h("summary", {}, "New trigger"), form);
+}

@@ -1,0 +1,290 @@
+/** The tree of scenarios: what each differs in and where it stands; two that are ticked are compared. */
+import type { Api } from "../fetch/api";
+import { isFailure, type Refused } from "../fetch/problem";
+import type { State, Store } from "../state/store";
+import type { Scenario } from "../state/told";
+import { bar, fill, h, paced } from "./dom";
+import { barred, send } from "./orders";
+import { rowText, stepWords } from "./wording";
+
+const UNDO = 10_000; // [ms]
+const LEFT = /@[0-9]+$/;
+
+/** Scenarios in the order of a tree, with how deep each lies. What was left is there when somebody asked for it or something grew from it. */
+export function treeOf(scenarios: readonly Scenario[], left: boolean): { scenario: Scenario; depth: number }[] {
+  const found: { scenario: Scenario; depth: number }[] = [];
+  const shown = (each: Scenario): boolean => left || !LEFT.test(each.name);
+  const grow = (parent: number | null, depth: number) => {
+    for (const scenario of scenarios.filter((each) => each.parent === parent)) {
+      if (shown(scenario)) found.push({ scenario, depth });
+      grow(scenario.branch, shown(scenario) ? depth + 1 : depth);
+    }
+  };
+  grow(null, 0);
+  return found;
+}
+
+/** What made a scenario differ: the first change on it. */
+export function differenceOf(scenario: Scenario, state: State): string {
+  if (scenario.parent === null) return "";
+  const row = state.log.find(
+    (each) => each.branch === scenario.branch && (each.kind === "set" || each.kind === "event") && each.state !== "cancelled",
+  );
+  return row ? rowText(row, state) : "";
+}
+
+function whereText(scenario: Scenario, state: State): string {
+  const parent = state.info?.scenarios.find((each) => each.branch === scenario.parent);
+  const from = parent ? `from ${stepWords(state, scenario.fork_step)} of ${parent.name}, ` : "";
+  const length = scenario.step - scenario.fork_step;
+  const unit = state.run?.clock.step === 86400 ? "day" : "step";
+  return `${from}${length} ${unit}${length === 1 ? "" : "s"}, at ${stepWords(state, scenario.step)}`;
+}
+
+export function mount(element: HTMLElement, store: Store, api: () => Api): void {
+  const tree = h("ul", { role: "tree", "aria-label": "Scenarios", class: "tree" });
+  const left = h("input", { type: "checkbox", id: "scenarios-left" });
+  const leaving = new Set<number>(); // branches that are deleted when nobody undoes it
+  let focused: number | null = null;
+  let renaming: number | null = null;
+  const branch = h("button", { type: "button", class: "small", onclick: () => askBranch() }, "Branch…");
+  branch.title = "Branch from where the shown scenario stands (R)";
+  const form = h("div", { class: "ask" });
+  fill(
+    element,
+    h(
+      "section",
+      { class: "card" },
+      h("h2", {}, "Scenarios ", h("small", {}, "tick two to compare"), branch),
+      form,
+      tree,
+      h("label", { class: "switch" }, left, "Show those that were left"),
+    ),
+  );
+  left.addEventListener("change", () => draw());
+
+  const show = (scenario: Scenario) => store.look({ scenarios: [scenario.name], maps: 1 });
+  const tick = (scenario: Scenario) => {
+    const { look } = store.now;
+    const ticked = look.maps === 1 ? look.scenarios.slice(0, 1) : look.scenarios;
+    const rest = ticked.filter((name) => name !== scenario.name);
+    const next = rest.length === ticked.length ? [...ticked.slice(-1), scenario.name] : rest;
+    if (next.length === 0) return;
+    store.look({ scenarios: next, maps: next.length === 2 ? 3 : 1 });
+  };
+  const rename = async (scenario: Scenario, name: string) => {
+    renaming = null;
+    if (name && name !== scenario.name) {
+      const made = await send(store, () => api().rename(scenario.name, name, { match: scenario.version, wait: 2 }));
+      if (made) store.look({ scenarios: store.now.look.scenarios.map((each) => (each === scenario.name ? name : each)) });
+    }
+    draw();
+    tree.querySelector<HTMLElement>("[tabindex='0']")?.focus();
+  };
+  const leave = (scenario: Scenario) => {
+    const reason = barred(store) ?? (scenario.name === "main" ? "the run begins with it" : null);
+    if (reason) {
+      store.notify({ weight: "warn", text: `${scenario.name} cannot be deleted: ${reason}.`, lasts: 6000 });
+      return;
+    }
+    leaving.add(scenario.branch);
+    if (store.now.look.scenarios.includes(scenario.name)) store.look({ scenarios: ["main"], maps: 1 });
+    const clock = setTimeout(() => {
+      void send(store, () => api().leave(scenario.name, { wait: 2 })).then(() => {
+        leaving.delete(scenario.branch);
+        draw();
+      });
+    }, UNDO);
+    const undo = () => {
+      clearTimeout(clock);
+      leaving.delete(scenario.branch);
+      draw();
+    };
+    const detail = "What was computed stays: it can be looked at and branched off.";
+    store.notify({ weight: "warn", text: `${scenario.name} is deleted`, detail, lasts: UNDO, actions: [{ label: "Undo", act: undo }] });
+    draw();
+  };
+  const ask = (scenario: Scenario) => {
+    const close = () => {
+      fill(form);
+      tree.querySelector<HTMLElement>("[tabindex='0']")?.focus();
+    };
+    const goOn = () => {
+      close();
+      leave(scenario);
+    };
+    const sure = h("button", { type: "button", class: "main", onclick: goOn }, "Delete");
+    fill(
+      form,
+      h(
+        "div",
+        { class: "stale-note", role: "alertdialog", "aria-label": "Delete" },
+        h("b", {}, `Delete ${scenario.name}?`),
+        h("div", { class: "acts" }, sure, h("button", { type: "button", onclick: close }, "Keep")),
+      ),
+    );
+    sure.focus();
+  };
+  const askBranch = (): void => {
+    const { info, look, preview, run } = store.now;
+    const from = info?.scenarios.find((each) => each.name === look.scenarios[0]) ?? info?.scenarios[0];
+    if (!from || !run) return;
+    const step = preview ?? from.step;
+    const name = h("input", {
+      id: "branch-name",
+      autocomplete: "off",
+      required: true,
+      maxlength: 64,
+      "aria-describedby": "branch-wrong",
+      placeholder: "dry",
+    });
+    const wrong = h("p", { class: "wrong", role: "alert", id: "branch-wrong" });
+    const refused = (error: Refused) => {
+      wrong.textContent = error.problem.detail || error.problem.title;
+      name.setAttribute("aria-invalid", "true");
+      return true;
+    };
+    const submit = async (event: Event) => {
+      event.preventDefault();
+      const wanted = name.value.trim();
+      if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(wanted)) {
+        wrong.textContent = "A name has letters, digits, . _ and -, and begins with a letter or digit.";
+        name.setAttribute("aria-invalid", "true");
+        return;
+      }
+      try {
+        const made = await send(store, () => api().branch({ name: wanted, from: { scenario: from.name, step } }, { wait: 2 }), refused);
+        if (!made) return;
+      } catch (error) {
+        if (!isFailure(error)) throw error;
+        return;
+      }
+      fill(form);
+      store.look({ scenarios: [from.name, wanted], maps: 3 });
+      branch.focus();
+    };
+    const cancel = () => {
+      fill(form);
+      branch.focus();
+    };
+    const button = h("button", { type: "submit", class: "main" }, "Branch");
+    bar(button, barred(store));
+    fill(
+      form,
+      h(
+        "form",
+        { class: "change", "aria-label": "New scenario", novalidate: true, onsubmit: (event) => void submit(event) },
+        h("label", { for: name.id }, "Name"),
+        name,
+        h("span", {}, "From"),
+        h("span", {}, `${from.name}, ${stepWords(store.now, step)}`),
+        wrong,
+        h("div", { class: "acts" }, button, h("button", { type: "button", onclick: cancel }, "Cancel")),
+      ),
+    );
+    name.focus();
+  };
+
+  const itemOf = ({ scenario, depth }: { scenario: Scenario; depth: number }): HTMLElement => {
+    const { now } = store;
+    const at = now.look.scenarios.indexOf(scenario.name);
+    const compared = now.look.maps > 1 && at >= 0;
+    const difference = differenceOf(scenario, now);
+    const ticks = (event: Event) => {
+      event.preventDefault(); // the tree is drawn anew with what is compared
+      event.stopPropagation();
+      setTimeout(() => tick(scenario));
+    };
+    const box = h("input", { type: "checkbox", tabindex: -1, "aria-label": `Compare ${scenario.name}`, onclick: ticks });
+    box.checked = compared;
+    const label = renaming === scenario.branch ? renameField(scenario) : h("b", {}, scenario.name);
+    return h(
+      "li",
+      {
+        role: "treeitem",
+        "aria-level": depth + 1,
+        "aria-selected": String(at >= 0),
+        "aria-label": `${scenario.name}, ${whereText(scenario, now)}${difference ? `, ${difference}` : ""}${compared ? ", compared" : ""}`,
+        tabindex: scenario.branch === focused ? 0 : -1,
+        "data-branch": scenario.branch,
+        class: `scenario depth-${Math.min(depth, 6)}`,
+        onclick: () => {
+          focused = scenario.branch;
+          show(scenario);
+        },
+      },
+      box,
+      h("div", {}, label, h("small", {}, whereText(scenario, now)), difference ? h("small", { class: "difference" }, difference) : null),
+      h(
+        "span",
+        { class: "acts" },
+        scenario.name !== "main" &&
+          !LEFT.test(scenario.name) &&
+          action("Rename", `Rename ${scenario.name} (F2)`, () => startRenaming(scenario)),
+        scenario.name !== "main" && !LEFT.test(scenario.name) && action("Delete", `Delete ${scenario.name}`, () => ask(scenario)),
+      ),
+    );
+  };
+  const action = (text: string, title: string, act: () => void) => {
+    const onclick = (event: Event) => {
+      event.stopPropagation();
+      act();
+    };
+    return h("button", { type: "button", class: "small quiet", title, tabindex: -1, onclick }, text);
+  };
+  const startRenaming = (scenario: Scenario) => {
+    renaming = scenario.branch;
+    draw();
+    tree.querySelector<HTMLInputElement>(".rename")?.select();
+  };
+  const renameField = (scenario: Scenario): HTMLElement => {
+    const field = h("input", {
+      class: "rename",
+      value: scenario.name,
+      "aria-label": `New name of ${scenario.name}`,
+      maxlength: 64,
+      onclick: (event) => event.stopPropagation(),
+    });
+    field.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") void rename(scenario, field.value.trim());
+      if (event.key === "Escape") void rename(scenario, "");
+    });
+    return field;
+  };
+  const draw = () => {
+    if (renaming !== null && tree.querySelector(".rename") === document.activeElement && document.activeElement) return;
+    const had = tree.contains(document.activeElement);
+    const rows = treeOf(store.now.info?.scenarios ?? [], left.checked).filter(({ scenario }) => !leaving.has(scenario.branch));
+    if (!rows.some(({ scenario }) => scenario.branch === focused)) {
+      focused = (rows.find(({ scenario }) => scenario.name === store.now.look.scenarios[0]) ?? rows[0])?.scenario.branch ?? null;
+    }
+    fill(tree, ...rows.map(itemOf));
+    if (had) tree.querySelector<HTMLElement>("[tabindex='0']")?.focus();
+  };
+  tree.addEventListener("keydown", (event) => {
+    const items = [...tree.querySelectorAll<HTMLElement>("[role=treeitem]")];
+    const index = items.findIndex((item) => item.dataset.branch === String(focused));
+    const scenario = store.now.info?.scenarios.find((each) => each.branch === focused);
+    const to = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: items.length - 1 }[event.key];
+    if (to !== undefined) {
+      focused = Number((items[to] ?? items[index])?.dataset.branch ?? focused);
+      draw();
+    } else if (!scenario) return;
+    else if (event.key === "Enter") show(scenario);
+    else if (event.key === " " || event.key.toLowerCase() === "k") tick(scenario);
+    else if (event.key === "F2" && scenario.name !== "main") startRenaming(scenario);
+    else if (event.key === "Delete" && scenario.name !== "main") ask(scenario);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  element.addEventListener("branch", askBranch);
+  const soon = paced(2, draw);
+  store.subscribe(({ info, log }) => [info?.scenarios, log], soon);
+  store.subscribe(({ look, run, viewer }) => [look.scenarios, look.maps, run, viewer], draw);
+  store.subscribe(
+    () => barred(store),
+    (reason) => bar(branch, reason),
+  );
+}

@@ -1,0 +1,150 @@
+/** Taking something away: a link to what is seen, a picture, numbers. No token is ever in any of it. */
+import { isoDate, momentOf } from "../decode/calendar";
+import { prettyUnit } from "../decode/units";
+import type { Api, DataQuery } from "../fetch/api";
+import { toFragment } from "../state/link";
+import type { State, Store } from "../state/store";
+import type { Actions } from "./actions";
+import { dialog } from "./dialog";
+import { h } from "./dom";
+import { act } from "./orders";
+
+/** Draws what is seen as a PNG: scale 1 or 2, or for print. */
+export type Picture = (how: "screen" | "double" | "print") => Promise<Blob>;
+
+/** The address that shows the same to somebody else, who needs a token of their own. */
+export function linkTo(state: State, page: string): string {
+  const { run, look, view, pins, selection, preview } = state;
+  const moment = run && preview !== null ? momentOf(run.clock, preview) : null;
+  const date = preview === null ? null : moment ? isoDate(moment) : `step:${preview}`;
+  return `${page}#${toFragment({ run: run?.name ?? "", date, look, view, pins: pins.map(({ place }) => place), selection })}`;
+}
+
+/** A cell of CSV: quoted where it must be, and never the beginning of a formula of a spreadsheet. */
+export function csvCell(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) && !/^[-+]?[0-9.]+(e[-+]?[0-9]+)?$/i.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** The lines of the figure as CSV, with what they are in lines that begin with #. */
+export function seriesCsv(state: State): string {
+  const { run, look, series, pins, grid } = state;
+  const variable = run?.variables.find((each) => each.name === look.variable);
+  const columns = series.map((line) => {
+    const pin = pins.find((each) => each.colour === line.pin);
+    return { line, name: `${line.scenario} ${pin ? `cell ${pin.colour}` : "region mean"}`, place: pin?.place };
+  });
+  const steps = [...new Set(series.flatMap((line) => line.steps))].sort((a, b) => a - b);
+  const at = columns.map(({ line }) => new Map(line.steps.map((step, index) => [step, line.values[index] ?? null])));
+  const head = [
+    `# ${run?.name ?? ""}: ${variable?.long_name || look.variable}`,
+    `# variable ${look.variable}, unit ${variable?.units ?? ""}`,
+    `# grid ${grid?.digest ?? ""}, model ${run?.model ?? ""}`,
+    ...columns.flatMap(({ name, place }) => (place ? [`# ${name}: longitude ${place[0]}, latitude ${place[1]}`] : [])),
+  ].map((line) => line.replaceAll(/[\r\n]/g, " "));
+  const rows = steps.map((step) => {
+    const moment = run && momentOf(run.clock, step);
+    return [String(step), moment ? isoDate(moment) : "", ...at.map((values) => String(values.get(step) ?? ""))].map(csvCell).join(",");
+  });
+  return [...head, ["step", "date", ...columns.map(({ name }) => name)].map(csvCell).join(","), ...rows, ""].join("\n");
+}
+
+/** Has the browser save bytes under a name. */
+export function save(blob: Blob, name: string): void {
+  const address = URL.createObjectURL(blob);
+  const link = h("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+export function mount(place: HTMLElement, store: Store, api: () => Api, actions: Actions, picture: Picture | null): void {
+  actions.on("share", () => store.change({ dialog: "share" }));
+  actions.on("save", () => store.change({ dialog: "save" }));
+  dialog(place, store, "share", "Share", () => {
+    const link = linkTo(store.now, api().page.href);
+    const field = h("input", { id: "share-link", readonly: true, value: link });
+    const copy = async () => {
+      field.select();
+      try {
+        await navigator.clipboard.writeText(link);
+        said.textContent = "Copied.";
+      } catch {
+        said.textContent = "It is selected: copy it with Ctrl-C.";
+      }
+    };
+    const said = h("span", { role: "status" });
+    return [
+      h(
+        "p",
+        {},
+        "This address shows the same variable, scenarios, colours, view and pins. It holds no token: who opens it needs one of their own.",
+      ),
+      h("label", { for: field.id, class: "spoken" }, "Link"),
+      h("div", { class: "row" }, field, h("button", { type: "button", class: "main", onclick: () => void copy() }, "Copy")),
+      said,
+    ];
+  });
+  dialog(place, store, "save", "Save", () => saving(store, api, picture));
+}
+
+function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElement[] {
+  const { now } = store;
+  const { run, look, selection, series, preview, info } = now;
+  const name = `${run?.name ?? "steppe"}-${look.variable}`;
+  const scenario = look.scenarios[0] ?? "main";
+  const at = preview ?? info?.scenarios.find((each) => each.name === scenario)?.step ?? 0;
+  const moment = run && at > 0 ? momentOf(run.clock, at) : null;
+  const today = moment ? isoDate(moment) : "";
+  const field = (id: string, label: string, value: string) => {
+    const input = h("input", { id, value, placeholder: "2003-02-21", autocomplete: "off" });
+    return { input, element: h("label", { for: id }, label, input) };
+  };
+  const from = field("save-from", "From", today);
+  const to = field("save-to", "To", today);
+  const wanted = (): DataQuery => {
+    const [first, last] = [from.input.value.trim(), to.input.value.trim()];
+    const time = !first ? "latest" : first === last || !last ? first : `${first}/${last}`;
+    return { scenario, time: first === today && last === today && preview === null ? "latest" : time, ...(selection ?? {}) };
+  };
+  const button = (label: string, act: () => void) => h("button", { type: "button", onclick: act }, label);
+  const data = async (format: "csv" | "netcdf", ending: string) => {
+    const blob = await act(store, () => api().file(look.variable, wanted(), format));
+    if (blob) save(blob, `${name}.${ending}`);
+  };
+  const draw = async (how: "screen" | "double" | "print") => {
+    if (picture) save(await picture(how), `${name}${today ? `-${today}` : ""}.png`);
+  };
+  const csv = () => save(new Blob([seriesCsv(now)], { type: "text/csv" }), `${name}-series.csv`);
+  const unit = run?.variables.find((each) => each.name === look.variable)?.units ?? "";
+  return [
+    ...(picture
+      ? [
+          h("h3", {}, "Picture ", h("small", {}, "PNG with title, legend, scale and where it comes from")),
+          h(
+            "div",
+            { class: "acts" },
+            button("As seen", () => void draw("screen")),
+            button("Twice as fine", () => void draw("double")),
+            button("For print", () => void draw("print")),
+          ),
+        ]
+      : []),
+    h("h3", {}, "Series ", h("small", {}, series.length ? `of ${series.length} lines, CSV` : "pin a cell or draw a region first")),
+    h("div", { class: "acts" }, series.length > 0 && button("Series as CSV", csv)),
+    h(
+      "h3",
+      {},
+      "Values ",
+      h("small", {}, `${look.variable}${unit ? `, ${prettyUnit(unit)}` : ""}, ${selection ? "of the selection" : "of the whole grid"}`),
+    ),
+    h("div", { class: "row" }, from.element, to.element),
+    h(
+      "div",
+      { class: "acts" },
+      button("NetCDF", () => void data("netcdf", "nc")),
+      button("CSV", () => void data("csv", "csv")),
+    ),
+  ];
+}

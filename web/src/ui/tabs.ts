@@ -1,0 +1,30 @@
+/** The tabs of the side panel: one pane is seen at a time; arrow keys go from tab to tab. */
+import type { Pane, Store } from "../state/store";
+import { byId } from "./dom";
+
+const PANES: Pane[] = ["look", "steer", "scenarios", "log"];
+
+export function mount(element: HTMLElement, store: Store): void {
+  const tabs = PANES.map((pane) => byId<HTMLButtonElement>(`tab-${pane}`));
+  store.subscribe(
+    (state) => state.pane,
+    (pane) => {
+      PANES.forEach((each, index) => {
+        const tab = tabs[index];
+        tab?.setAttribute("aria-selected", String(each === pane));
+        if (tab) tab.tabIndex = each === pane ? 0 : -1;
+        byId(`pane-${each}`).hidden = each !== pane;
+      });
+    },
+  );
+  tabs.forEach((tab, index) => {
+    tab.addEventListener("click", () => store.change({ pane: PANES[index] ?? "look" }));
+  });
+  element.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const next = (PANES.indexOf(store.now.pane) + step + PANES.length) % PANES.length;
+    store.change({ pane: PANES[next] ?? "look" });
+    tabs[next]?.focus();
+  });
+}

@@ -1,0 +1,52 @@
+/** Light or dark: as the computer says, or as somebody chose. Drawing gets its colours from here. */
+import type { Colours } from "../draw/lines";
+import type { Store } from "../state/store";
+
+const NAMES = ["sea", "land", "coast", "graticule", "ink", "muted", "halo", "line", "card", "accent", "hatch"] as const;
+
+export class Theme {
+  colours!: Colours;
+  /** Red, green, blue of the hatch from 0 to 1. */
+  hatch!: [number, number, number];
+  private readonly followers = new Set<() => void>();
+
+  constructor(private readonly store: Store) {
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const apply = () => this.apply(dark.matches);
+    dark.addEventListener("change", apply);
+    store.subscribe((state) => state.look.theme, apply);
+  }
+
+  /** The colour of a pin. */
+  pin(colour: number): string {
+    return getComputedStyle(document.documentElement).getPropertyValue(`--pin-${colour}`).trim();
+  }
+
+  follow(heard: () => void): void {
+    this.followers.add(heard);
+  }
+
+  /** The colours of the light page, whatever it is now. */
+  light(): { colours: Colours; hatch: [number, number, number] } {
+    const light = document.createElement("i");
+    light.dataset.theme = "light";
+    document.body.append(light);
+    const found = coloursOf(light);
+    light.remove();
+    return found;
+  }
+
+  private apply(dark: boolean): void {
+    const { theme } = this.store.now.look;
+    document.documentElement.dataset.theme = theme === "auto" ? (dark ? "dark" : "light") : theme;
+    Object.assign(this, coloursOf(document.documentElement));
+    for (const follower of this.followers) follower();
+  }
+}
+
+function coloursOf(element: Element): { colours: Colours; hatch: [number, number, number] } {
+  const style = getComputedStyle(element);
+  const colours = Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()])) as Colours;
+  const hatch = [1, 3, 5].map((at) => Number.parseInt(colours.hatch.slice(at, at + 2), 16) / 255) as [number, number, number];
+  return { colours, hatch };
+}

@@ -1,0 +1,227 @@
+/** Playing and the bar of time: what was played, what can be shown again at once, what is still to come; checkpoints, events, now. */
+import { momentOf, monthsLater, monthText, parseMoment, stepOf, stepText } from "../decode/calendar";
+import type { Store } from "../state/store";
+import type { Clock } from "../state/told";
+import type { Actions } from "./actions";
+import { bar, fill, h, say } from "./dom";
+import { barred } from "./orders";
+import type { Steering } from "./steering";
+
+export function mount(element: HTMLElement, store: Store, steering: Steering, actions: Actions): void {
+  const play = h("button", { type: "button", class: "main play", onclick: () => actions.do("play") });
+  const day = button("+1 step", "One step on (.)", "step-day");
+  const month = button("+1 month", "One month on (>)", "step-month");
+  const number = h("button", { type: "button", title: "So many steps, or until a date (N)", popovertarget: "until" }, "…");
+  const steps = h("input", { type: "number", min: 1, step: 1, value: 10, "aria-label": "Steps" });
+  const date = h("input", { type: "text", placeholder: "1990-12-31", "aria-label": "Date", size: 10, pattern: "\\d{4}-\\d{2}-\\d{2}" });
+  const speed = h("select", {
+    "aria-label": "Speed of the run",
+    onchange: () => steering.setSpeed(speed.value ? Number(speed.value) : null),
+  });
+  const frames = h("select", {
+    "aria-label": "Frames of the picture a second",
+    onchange: () => store.change({ frame_rate: Number(frames.value) }),
+  });
+  fill(
+    speed,
+    ...[0.5, 1, 2, 4, 10, 30, 100].map((each) => h("option", { value: each }, `${each} a second`)),
+    h("option", { value: "" }, "as fast as can be"),
+  );
+  fill(frames, ...[1, 2, 5, 10, 20, 30].map((each) => h("option", { value: each }, `${each} a second`)));
+  const until = h(
+    ...(["div", { id: "until", popover: "auto", class: "popover", "aria-label": "Steps and speed" }] as const),
+    h(
+      "form",
+      { onsubmit: (event) => go(event, () => steering.step(Math.max(1, Math.round(Number(steps.value))))) },
+      "So many steps",
+      steps,
+      h("button", {}, "Go"),
+    ),
+    h("form", { onsubmit: (event) => go(event, () => steering.until(date.value)) }, "Until", date, h("button", {}, "Go")),
+    h("label", {}, "Steps of the run", speed),
+    h("label", {}, "Frames of the picture", frames),
+  );
+  const now = h("output", { class: "date", "aria-label": "Date" });
+  const layers = ["future", "played", "kept"].map((name) => h("i", { class: name }));
+  const marks = h("span", { class: "marks" });
+  const head = h("i", { class: "now" });
+  const line = h(
+    "div",
+    { class: "line", role: "slider", tabindex: 0, "aria-label": "Date", "aria-orientation": "horizontal" },
+    ...layers,
+    marks,
+    head,
+  );
+  const back = h(
+    "button",
+    { type: "button", class: "small back", hidden: true, onclick: () => store.change({ preview: null }) },
+    "Back to now",
+  );
+  fill(element, play, day, month, number, until, now, back, line);
+
+  function button(text: string, title: string, action: Parameters<Actions["do"]>[0]): HTMLButtonElement {
+    return h("button", { type: "button", title, onclick: () => actions.do(action) }, text);
+  }
+  function go(event: Event, act: () => void): void {
+    event.preventDefault();
+    until.hidePopover();
+    act();
+  }
+  actions.on("step-number", () => {
+    until.showPopover();
+    steps.focus();
+    steps.select();
+  });
+
+  const total = () => Math.max(store.now.run?.steps ?? 0, steering.at, 1);
+  const share = (step: number) => Math.min(Math.max(step / total(), 0), 1);
+
+  function show(): void {
+    const { run, kept, look, preview, shown } = store.now;
+    const clock = run?.clock;
+    const step = preview ?? (shown[0]?.live ? shown[0].step : steering.at);
+    const running = steering.running;
+    say(play, running ? "❚❚" : "▶");
+    play.setAttribute("aria-label", running ? "Pause (Space)" : "Play (Space)");
+    play.dataset.title = play.title = running ? "Pause (Space)" : "Play (Space)";
+    const reason = barred(store);
+    const over = !running && run?.steps !== null && run !== null && steering.at >= (run?.steps ?? 0) ? "the forcing ends here" : null;
+    for (const control of [play, day, month]) bar(control, reason ?? over);
+    say(day, clock?.step === 86400 ? "+1 day" : clock?.step === 3600 ? "+1 hour" : "+1 step");
+    month.hidden = !clock || clock.step === null;
+    const text = clock ? stepText(clock, step) : "";
+    say(now, text);
+    back.hidden = preview === null;
+    const [first, last] = kept[look.scenarios[0] ?? ""] ?? [0, 0];
+    place(layers[1], 0, share(steering.at));
+    place(layers[2], share(first), share(Math.min(last, Math.max(steering.at, last))));
+    head.style.left = `${share(step) * 100}%`;
+    line.setAttribute("aria-valuemin", "0");
+    line.setAttribute("aria-valuemax", String(total()));
+    line.setAttribute("aria-valuenow", String(step));
+    line.setAttribute("aria-valuetext", text);
+    speed.value = store.now.speed === null ? "" : String(store.now.speed);
+    frames.value = String(store.now.frame_rate);
+  }
+  function place(layer: HTMLElement | undefined, from: number, to: number): void {
+    if (!layer) return;
+    layer.style.left = `${from * 100}%`;
+    layer.style.width = `${Math.max(0, to - from) * 100}%`;
+  }
+  function markAll(): void {
+    const { run, checkpoints, events, info, look } = store.now;
+    if (!run) return;
+    const branch = info?.scenarios.find((each) => each.name === look.scenarios[0])?.branch;
+    const at = (step: number, tag: "i" | "span", name: string, title: string, text = "") => {
+      const mark = h(tag, { class: name, title }, text);
+      mark.style.left = `${share(step) * 100}%`;
+      return mark;
+    };
+    const ticks = checkpoints
+      .filter((each) => each.branch === branch)
+      .map((each) => at(each.step, "i", "checkpoint", `Checkpoint, ${stepText(run.clock, each.step)}`));
+    const diamonds = events
+      .filter((each) => each.at_step !== null)
+      .map((each) =>
+        at(each.at_step ?? 0, "i", "event", `${each.arguments.variable ?? "Change"}, ${stepText(run.clock, each.at_step ?? 0)}`),
+      );
+    fill(
+      marks,
+      ...ticks,
+      ...diamonds,
+      ...labels(run.clock, total(), line.clientWidth).map(([step, text]) => at(step, "span", "label", "", text)),
+    );
+  }
+  store.subscribe(
+    (state) => [
+      state.run,
+      state.info,
+      state.kept,
+      state.look.scenarios,
+      state.look.maps,
+      state.preview,
+      state.connection.link,
+      state.viewer,
+      state.shown[0]?.step,
+      state.speed,
+      state.frame_rate,
+    ],
+    show,
+  );
+  store.subscribe((state) => [state.run, state.checkpoints, state.events, state.look.scenarios], markAll);
+  new ResizeObserver(markAll).observe(line);
+
+  // ---- the bar: dragging shows kept dates, letting go goes there ----
+  let wanted: number | null = null;
+  const stepAt = (clientX: number) => {
+    const box = line.getBoundingClientRect();
+    return Math.round(Math.min(Math.max((clientX - box.x) / box.width, 0), 1) * total());
+  };
+  function aim(step: number): void {
+    wanted = Math.min(Math.max(step, 0), total());
+    store.change({ preview: wanted });
+  }
+  function settle(): void {
+    if (wanted === null) return;
+    const step = wanted;
+    wanted = null;
+    const reason = barred(store);
+    if (reason) return; // who may only look stays at the date that was shown
+    if (step < steering.at) steering.rewind(step);
+    else {
+      store.change({ preview: null });
+      if (step > steering.at) steering.step(step - steering.at);
+    }
+  }
+  line.addEventListener("pointerdown", (event) => {
+    line.setPointerCapture(event.pointerId);
+    aim(stepAt(event.clientX));
+  });
+  line.addEventListener("pointermove", (event) => line.hasPointerCapture(event.pointerId) && aim(stepAt(event.clientX)));
+  line.addEventListener("pointerup", settle);
+  line.addEventListener("pointercancel", () => {
+    wanted = null;
+    store.change({ preview: null });
+  });
+  line.addEventListener("keydown", (event) => {
+    const { kept, look, run, preview } = store.now;
+    const here = preview ?? steering.at;
+    const [first, last] = kept[look.scenarios[0] ?? ""] ?? [0, steering.at];
+    const clock = run?.clock;
+    const months = (by: number) => {
+      const moment = clock && momentOf(clock, Math.max(here, 1));
+      return clock && moment ? stepOf(clock, monthsLater(moment, by, clock.calendar)) : here + 30 * by;
+    };
+    const to = {
+      ...{ ArrowLeft: here - 1, ArrowDown: here - 1, ArrowRight: here + 1, ArrowUp: here + 1 },
+      ...{ PageDown: months(-1), PageUp: months(1), Home: first, End: last },
+    }[event.key];
+    if (to !== undefined) {
+      event.preventDefault();
+      aim(to);
+    } else if (event.key === "Enter") settle();
+    else if (event.key === "Escape") {
+      wanted = null;
+      store.change({ preview: null });
+    }
+  });
+}
+
+/** Steps with a text under them: beginnings of months or years, as many as there is room for. */
+export function labels(clock: Clock, total: number, width: number): [number, string][] {
+  const start = momentOf(clock, 1);
+  const end = momentOf(clock, total);
+  if (!start || !end || width <= 0) return [];
+  const months = (end.year - start.year) * 12 + end.month - start.month;
+  const apart = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600].find((each) => (months / each) * 90 <= width) ?? 1200;
+  const first = parseMoment(`${String(start.year).padStart(4, "0")}-01-01`, clock.calendar);
+  const found: [number, string][] = [];
+  for (let k = 0; ; k++) {
+    const moment = monthsLater(first, k * apart, clock.calendar);
+    const step = stepOf(clock, moment);
+    if (step > total) return found;
+    const share = step / total;
+    if (step >= 1 && share * width > 24 && (1 - share) * width > 24)
+      found.push([step, apart >= 12 ? String(moment.year) : monthText(moment)]);
+  }
+}

@@ -1,0 +1,51 @@
+/** The words over each map: the scenario, the unit, the date, and what is not as usual. */
+import { stepText } from "../decode/calendar";
+import { prettyUnit } from "../decode/units";
+import type { Mode } from "../draw/field";
+import type { State } from "../state/store";
+import type { Panel } from "../state/view";
+import { byId, fill, h } from "./dom";
+
+export interface Title {
+  title: string;
+  text: string;
+}
+
+export function titlesOf({ run, shown, look, preview, connection }: State, modes: readonly Mode[]): Title[] {
+  const [first, second] = look.scenarios;
+  const dated = (index: number) => {
+    const frame = shown[index];
+    if (!frame || !run) return run && connection.link === "live" ? "no value yet: it comes with the next step" : "";
+    const words = [prettyUnit(frame.units), stepText(run.clock, frame.step)];
+    if (look.smooth) words.push("smoothed");
+    if (preview !== null && !frame.live) words.push("past");
+    if (connection.link !== "live") words.push("not live");
+    return words.filter(Boolean).join(", ");
+  };
+  return modes.map((mode) => {
+    if (mode !== 2) return { title: (mode === 1 ? second : first) ?? "", text: dated(mode) };
+    const unequal = shown.length > 1 && shown[0]?.step !== shown[1]?.step;
+    return { title: `${second} − ${first}`, text: unequal ? "no difference: the dates differ" : dated(0) };
+  });
+}
+
+/** What the words depend on. */
+export function titled({ look, run, preview, connection, shown }: State): unknown[] {
+  return [run, look.scenarios, look.maps, look.smooth, preview, connection.link, ...shown.flatMap((each) => [each.step, each.units])];
+}
+
+/** panels: in device pixels; ratio: device pixels a CSS pixel. */
+export function showTitles(titles: readonly Title[], panels: readonly Panel[], ratio: number): void {
+  const boxes = titles.flatMap(({ title, text }, index) => {
+    const panel = panels[index];
+    if (!panel) return [];
+    const box = h("div", { class: "title" }, h("b", {}, title), h("small", {}, text));
+    box.style.setProperty("--x", `${panel.x / ratio}px`);
+    box.style.setProperty("--y", `${panel.y / ratio}px`);
+    if (index === 0) return [box];
+    const split = h("div", { class: panel.x > 0 ? "split" : "split flat" });
+    split.style[panel.x > 0 ? "left" : "top"] = `${(panel.x || panel.y) / ratio}px`;
+    return [split, box];
+  });
+  fill(byId("titles"), ...boxes);
+}

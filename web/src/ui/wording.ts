@@ -1,0 +1,239 @@
+/** Orders in words for people, and as a command line or a line of Python that gives the same order. */
+import { momentText, parseMoment, stepText } from "../decode/calendar";
+import { grouped, placeText, prettyUnit, rounded } from "../decode/units";
+import type { State } from "../state/store";
+import type { LogRow, Scenario, Variable } from "../state/told";
+
+type Words = Record<string, unknown>;
+/** What an order was: where it is sent, how, and its body; path begins behind the address of the run. */
+export interface Request {
+  method: "POST" | "DELETE";
+  path: string;
+  body: Words;
+}
+
+export function nameOf(variables: readonly Variable[], name: unknown): string {
+  return variables.find((each) => each.name === name)?.long_name || String(name);
+}
+
+/** "2001-03-05" as it is written here; what is no date stays as it is. */
+export function dateText(state: State, date: string): string {
+  if (!state.run) return date;
+  try {
+    return momentText(parseMoment(date, state.run.clock.calendar), state.run.clock);
+  } catch {
+    return date;
+  }
+}
+
+export function stepWords(state: State, step: number | null | undefined): string {
+  if (step === null || step === undefined) return "";
+  return state.run ? stepText(state.run.clock, step) : `step ${step}`;
+}
+
+/** Where a change applies. */
+export function regionText(region: unknown, cells?: unknown): string {
+  if (region === "all" || region === undefined) return "everywhere";
+  if (typeof region === "string") return `in ${region}`;
+  const [kind, value] = Object.entries(region as Words)[0] ?? ["", []];
+  const many = typeof cells === "number" ? `, ${grouped(String(cells))} cells` : "";
+  if (kind === "cell") return `in the cell at ${placeText(value as [number, number])}`;
+  if (kind === "box") {
+    const [west = 0, south = 0, east = 0, north = 0] = value as number[];
+    return `in the box ${placeText([west, south])} to ${placeText([east, north])}${many}`;
+  }
+  return kind === "polygon" ? `in a polygon${many}` : `in ${(value as unknown[]).length} cells`;
+}
+
+function changeText(change: Words, variables: readonly Variable[], cells?: unknown): string {
+  const given = (change.given ?? {}) as Words;
+  const unit = prettyUnit(String(given.units ?? variables.find((each) => each.name === change.variable)?.units ?? ""));
+  const value = typeof given.value === "number" ? rounded(given.value, 6) : "an array";
+  const name = nameOf(variables, change.variable);
+  const where = regionText(change.region, cells);
+  if (change.operation === "scale") return `${name} times ${value} ${where}`;
+  if (change.operation === "add") return `${name} plus ${value} ${unit} ${where}`.replace(/ +/g, " ");
+  return `${name} set to ${value} ${unit} ${where}`.replace(/ +/g, " ");
+}
+
+/** A row of the journal in words, without who ordered it. */
+export function rowText(row: LogRow, state: State): string {
+  const { arguments: given } = row;
+  const variables = state.run?.variables ?? [];
+  const detail = (row.detail ?? {}) as Words;
+  switch (row.kind) {
+    case "step":
+      if (given.end) return "Play to the end";
+      if (typeof given.until === "number") return `Play to ${stepWords(state, given.until)}`;
+      return given.steps === 1 ? "One step" : `${grouped(String(given.steps))} steps`;
+    case "set":
+      return changeText(given, variables, detail.cells);
+    case "event":
+      return `${changeText(given.change as Words, variables)}, ${given.yearly ? `every year on ${given.yearly}` : `before ${stepWords(state, Number(given.step) + 1)}`}`;
+    case "trigger":
+      return `Watch for ${given.expression}: ${given.action}`;
+    case "remove":
+      return `Take back no. ${given.rule}`;
+    case "cancel":
+      return `Cancel no. ${given.seq}`;
+    case "skip":
+      return `Go on without no. ${given.seq}`;
+    case "branch":
+      return `Branch "${given.name}"${typeof given.step === "number" ? ` from ${stepWords(state, given.step)}` : ""}`;
+    case "rewind":
+      return `Back to ${stepWords(state, Number(given.step))}`;
+    case "restart":
+      return "Back to the beginning";
+    case "rename":
+      return `Rename to "${given.name}"`;
+    case "leave":
+      return "Delete the scenario";
+    case "pause":
+      return row.who.startsWith("trigger:") ? "Paused by a trigger" : "Pause";
+    case "checkpoint":
+      return given.pin ? "Checkpoint, kept for ever" : "Checkpoint";
+    default:
+      return row.kind;
+  }
+}
+
+/** What became of an order. */
+export function outcomeText(row: LogRow): string {
+  const detail = (row.detail ?? {}) as Words;
+  if (row.state === "failed") return String(detail.text ?? "failed");
+  return row.state === "queued" ? "waiting" : row.state;
+}
+
+/** Its date in the run. */
+export function rowDate(row: LogRow, state: State): string {
+  return stepWords(state, row.at_step ?? (row.ended_step as number | null));
+}
+
+function changeOf(change: Words): Words {
+  const given = (change.given ?? {}) as Words;
+  return {
+    variable: change.variable,
+    ...(change.operation === "set" ? {} : { operation: change.operation }),
+    value: given.value,
+    ...(given.units && change.operation !== "scale" ? { units: given.units } : {}),
+    ...(change.region === "all" ? {} : { region: change.region }),
+  };
+}
+
+/** The request that gives the order of a row again; null where it holds an array that was uploaded, or is the server's own. */
+export function requestOf(row: LogRow, scenario: string): Request | null {
+  const { arguments: given } = row;
+  const post = (path: string, body: Words): Request => ({ method: "POST", path, body });
+  switch (row.kind) {
+    case "step":
+      return post("step", { scenario, ...given });
+    case "pause":
+      return post("pause", { scenario });
+    case "set":
+      return given.upload ? null : post("set", { scenario, ...changeOf(given) });
+    case "event":
+      return (given.change as Words).upload
+        ? null
+        : post("events", {
+            scenario,
+            ...changeOf(given.change as Words),
+            when: given.yearly ? { yearly: given.yearly } : { step: given.step },
+          });
+    case "trigger":
+      return post("triggers", {
+        scenario,
+        expression: given.expression,
+        action: given.action,
+        ...(given.text ? { text: given.text } : {}),
+        ...(given.variable ? { variable: given.variable } : {}),
+      });
+    case "checkpoint":
+      return post("checkpoints", { scenario, pin: given.pin });
+    case "branch":
+      return post("scenarios", { name: given.name, from: { scenario, ...(given.step === null ? {} : { step: given.step }) } });
+    case "rewind":
+      return post(`scenarios/${scenario}/rewind`, { step: given.step });
+    case "restart":
+      return post("restart", { scenario });
+    case "rename":
+      return post(`scenarios/${scenario}/rename`, { name: given.name });
+    case "cancel":
+      return { method: "DELETE", path: `operations/${given.seq}`, body: {} };
+    default:
+      return null;
+  }
+}
+
+/** A word of a shell, whatever is in it. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The order as a command line; the token comes from the environment. */
+export function asCurl(request: Request, address: string): string {
+  const body = request.method === "POST" ? ` \\\n  -H 'Content-Type: application/json' -d ${quoted(JSON.stringify(request.body))}` : "";
+  const keys = `-H "Authorization: Bearer $STEPPE_TOKEN" -H "Idempotency-Key: $(uuidgen)"`;
+  return `curl -X ${request.method} ${quoted(address)} \\\n  ${keys}${body}`;
+}
+
+/** JSON as Python writes it. */
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (typeof value === "object") {
+    return `{${Object.entries(value as Words)
+      .map(([name, each]) => `${JSON.stringify(name)}: ${literal(each)}`)
+      .join(", ")}}`;
+  }
+  return JSON.stringify(value);
+}
+
+function keywords(words: Words): string {
+  return Object.entries(words)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `, ${name}=${literal(value)}`)
+    .join("");
+}
+
+/** The order as lines of Python; null where the client has no such call. */
+export function asPython(request: Request, page: string, run: string): string | null {
+  const { scenario = "main", ...body } = request.body as Words & { scenario?: string };
+  const call = callOf(request, body);
+  if (call === null) return null;
+  const whose = scenario === "main" ? "run" : `run.scenarios[${JSON.stringify(scenario)}]`;
+  return `import steppe\n\nrun = steppe.connect(${JSON.stringify(page)}, run=${JSON.stringify(run)})\n${whose}.${call}`;
+}
+
+function callOf({ path }: Request, body: Words): string | null {
+  const { variable, value, when, region, ...more } = body;
+  const where = typeof region === "object" && region !== null ? (region as Words) : {};
+  if (typeof region === "string" || "cell" in where) return null;
+  switch (path) {
+    case "step":
+      return "until" in body ? null : body.end ? "play()" : `step(${literal(body.steps)}${keywords({ speed: body.speed })})`;
+    case "pause":
+      return "pause()";
+    case "restart":
+      return "restart()";
+    case "checkpoints":
+      return `checkpoint(pin=${literal(body.pin ?? false)})`;
+    case "set":
+      return `set(${literal(variable)}, ${literal(value)}${keywords({ ...more, ...where })})`;
+    case "events": {
+      const moment = when as Words;
+      return `add_event(${literal(variable)}, ${literal(value)}${keywords({ ...more, ...where, yearly: moment.yearly, at: moment.step })})`;
+    }
+    case "triggers":
+      return `add_trigger(${literal(more.expression)}, ${literal(more.action)}${keywords({ text: more.text, variable })})`;
+    case "scenarios":
+      return `branch(${literal(body.name)}${keywords({ at: (body.from as Words).step })})`;
+    default:
+      return path.endsWith("/rewind") ? `rewind(${literal(body.step)})` : null;
+  }
+}
+
+/** The scenario that a branch is, by its number. */
+export function scenarioOf(state: State, branch: unknown): Scenario | undefined {
+  return state.info?.scenarios.find((each) => each.branch === branch);
+}
