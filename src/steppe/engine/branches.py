@@ -15,12 +15,12 @@ from pathlib import Path
 
 from steppe.control import Leg, Position
 from steppe.control.orders import folder_of
-from steppe.control.wire import Fired
-from steppe.engine.branch import Branch, saved
+from steppe.control.wire import BEGINNING, Fired
+from steppe.engine.branch import Actions, Behind, Branch, saved
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
-from steppe.engine.ring import BEGINNING, Entry, Ring
+from steppe.engine.ring import BEFORE_ALL, Entry, Ring
 from steppe.engine.rules import Rules
 from steppe.errors import DamagedError, Failure
 from steppe.failpoint import reach
@@ -72,7 +72,7 @@ class Branches:
             self._forget(self.ring.forget(number, end))
             self._forget_beyond(number, end)
             entry = self.ring.best(path, patience)
-            before = Position(begin.step, begin.seq - 1) if begin > (0, 0) else BEGINNING
+            before = Position(begin.step, begin.seq - 1) if begin > BEGINNING else BEFORE_ALL
             if durable := self._durable(path, entry.position if entry else before):
                 branch = self._from_checkpoint(number, path, *durable)
             elif entry and (number != FIRST or entry.position > (0, 0)):  # which may have been made by others
@@ -121,6 +121,8 @@ class Branches:
             branch.keeper = Keeper(self._opened(number), branch.plan, self._crew, branch.part)
             self._or_close(branch, lambda: branch.settled.go_on_from(checkpoint))
             branch.saved = saved(checkpoint.path, position_of(checkpoint))
+            branch.kept = checkpoint.path.name, position_of(checkpoint)
+            branch.behind = Behind.of(checkpoint.manifest["behind"]) if "behind" in checkpoint.manifest else None
         else:
             branch.origin, branch.first = of, checkpoint.manifest["records"]
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=str(checkpoint.path)))
@@ -137,6 +139,7 @@ class Branches:
         else:
             branch.origin, branch.first = entry.branch, entry.records
         self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output=output))
+        branch.kept = ("", BEGINNING) if entry.position == BEGINNING else None
         return branch
 
     def _from_the_beginning(self, number: int, path: Sequence[Leg]) -> Branch:
@@ -147,6 +150,7 @@ class Branches:
         else:
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=""))
             branch.first = branch.records
+        branch.kept = "", BEGINNING
         return branch
 
     def aside(self, number: int, path: Sequence[Leg], entry: Entry) -> Branch:
@@ -154,6 +158,22 @@ class Branches:
         branch = self._begun(number, path, entry.position, since=entry.since)
         branch.rules = entry.rules
         self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output="", muted=True))
+        return branch
+
+    def aside_of(self, number: int, on: Branch, behind: Behind) -> Branch | None:
+        """The same of what is behind the checkpoint that a branch was loaded from; None: it is not there any more."""
+        path, rules = "", {}
+        if behind.name:
+            folder = self._folder_of(on.number) / "checkpoints" / behind.name
+            try:
+                checkpoint = Checkpoint.open(folder, self._plan.identity)
+                checkpoint.verify()
+            except DamagedError:
+                return None
+            path, rules = str(folder), checkpoint.manifest.get("rules", {})
+        branch = self._begun(number, on.path, behind.position)
+        branch.rules = Rules.of(rules)
+        self._or_close(branch, lambda: branch.order("open", output="", checkpoint=path, muted=True))
         return branch
 
     def _begun(
@@ -231,11 +251,11 @@ class Branches:
         return run_id({**self._plan.identity, "parent": parent, "name": str(leg.branch)})
 
     # ---- out of memory --------------------------------------------------------------------------------------------------------------
-    def drop(self, number: int, unheeded: Sequence[Fired] = ()) -> None:
+    def drop(self, number: int, unheeded: Sequence[Fired], done: Callable[[Position], Actions]) -> None:
         """Forgets a branch that nobody needs for now, after saving it if it is settled; another one is computed again when it is needed."""
         self._settle_those_from(number)
         if self.live[number].keeper:
-            self.live[number].save(unheeded)
+            self.live[number].save(unheeded, done)
         self.lose(number)
 
     def lose(self, number: int) -> None:

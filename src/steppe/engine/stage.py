@@ -7,6 +7,7 @@ stepper   load, advance, apply, save, get ──> shown at boundaries of steps �
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ LONGEST = 0.4  # [s] that a piece may take
 REMEMBER = 0.025  # [s] of steps, at least, between copies of a branch
 PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
 AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
+AT_FIRST = 400  # steps that may be, while nobody knows how long one takes
 LONG = 0.2  # [s] a step that takes longer has all states shown
 
 
@@ -148,7 +150,7 @@ class Stage:
         """Forgets a branch that nobody needs for now; `load` brings it back."""
         if branch in self._branches.live:
             self._looks.hide(branch)
-            self._branches.drop(branch, self._happening.unheeded(branch))
+            self._branches.drop(branch, self._happening.unheeded(branch), partial(self._past.since, self._branch(branch)))
 
     def _branch(self, number: int) -> Branch:
         if number not in self._branches.live:
@@ -326,7 +328,7 @@ class Stage:
         on = self._branch(branch)
         with self.watch.at(f"a checkpoint of branch {branch}"):
             self._branches.settle(on)
-            found = on.save(self._happening.unheeded(branch))
+            found = on.save(self._happening.unheeded(branch), partial(self._past.since, on))
             if pin:
                 Checkpoint.pin(on.settled.folder.checkpoints / found.name)
         return found
@@ -349,9 +351,9 @@ class Stage:
                 return self._looks.get(on, request)
             except NotComputedError:
                 step = on.position.step if request.get("step") is None else request["step"]
-                if not self._pace or step > on.position.step:
+                if step > on.position.step:
                     raise
-                with self._past.at(on, step, int(AGAIN / self._pace)) as then:
+                with self._past.at(on, step, int(AGAIN / self._pace) if self._pace else AT_FIRST) as then:
                     if then is None:
                         raise
                     if step == on.position.step:
