@@ -143,6 +143,7 @@ class Opened:
 
     def open(self, role: str = "steer", fragment: str = "", address: str = "") -> None:
         """Opens it with a token and waits for the first map."""
+        self.page.goto("about:blank")  # another fragment alone would open nothing anew
         self.page.goto(f"{address or self.house.address}#token={TOKENS[role]}{fragment}")
         self.wait("performance.getEntriesByName('first-map').length > 0")
         expect(self.chip).to_contain_text("Paused")

@@ -103,7 +103,7 @@ export class Session {
         store.change({ steers: { who: message.who, kind: message.kind, id: message.id, at: Date.now() / 1000 } });
         return;
       case "command":
-        if (/event|trigger|set|rewind|restart|skip|cancel/.test(message.kind)) void this.fetchRules();
+        if (/event|trigger|set|remove|branch|rewind|restart|skip|cancel/.test(message.kind)) void this.fetchRules();
         return;
       case "checkpoints":
         return store.change({ checkpoints: message.checkpoints });
