@@ -67,9 +67,10 @@ export function roundUp(least: number): number {
 
 /** The two numbers rounded outward to steps of 1, 2, 5 that are a tenth of their distance. */
 export function outward(low: number, high: number): Range {
-  if (!(high > low)) {
-    const half = low === 0 ? 1 : Math.abs(low) * 0.1;
-    return outward(low - half, low + half);
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  if (!(high - low > 1e-6 * size)) {
+    const half = size === 0 ? 1 : size * 0.1; // what float32 cannot tell apart is one value
+    return outward(low - half, high + half);
   }
   const step = roundUp((high - low) / 10);
   const tidy = (value: number) => Number((value * step).toPrecision(12));

@@ -60,8 +60,8 @@ export function rounded(value: number, digits = 4): string {
 /** The number that somebody typed, with spaces between groups, a true minus or a decimal comma; null when it is none. */
 export function typedNumber(text: string): number | null {
   const plain = text
-    .replace(/[\s {2}]/g, "")
-    .replace(MINUS, "-")
+    .replace(/\s/g, "")
+    .replaceAll(MINUS, "-")
     .replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
   return /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?$/i.test(plain) ? Number(plain) : null;
 }

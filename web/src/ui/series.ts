@@ -6,6 +6,7 @@ import type { Screen } from "../decode/screen";
 import { placeText, prettyUnit, rounded, toStep } from "../decode/units";
 import type { Line, Store } from "../state/store";
 import { fill, h, paced, say } from "./dom";
+import { aligned } from "./lines";
 import type { Theme } from "./theme";
 
 export function mount(element: HTMLElement, store: Store, screen: Screen, theme: Theme): void {
@@ -126,20 +127,4 @@ function pinText(store: Store, screen: Screen, which: number, cell: number): str
   const value = valueAt(frame, cell);
   if (value === undefined) return "outside";
   return Number.isNaN(value) ? "missing" : toStep(value, Math.max(frame.scale, Math.abs(value) * 1e-4));
-}
-
-/** All lines on one axis of steps; where a line has no value there is null. A line with a band has two more columns. */
-export function aligned(series: readonly Line[]): { steps: number[]; columns: (number | null)[][] } {
-  const steps = [...new Set(series.flatMap((line) => line.steps))].sort((one, other) => one - other);
-  const at = new Map(steps.map((step, index) => [step, index]));
-  const columns = series.flatMap((line) =>
-    [line.values, ...(line.low && line.high ? [line.low, line.high] : [])].map((values) => {
-      const column = new Array<number | null>(steps.length).fill(null);
-      line.steps.forEach((step, index) => {
-        column[at.get(step) as number] = values[index] ?? null;
-      });
-      return column;
-    }),
-  );
-  return { steps, columns };
 }

@@ -1,0 +1,45 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { between, daysOfMonth, isoDate, later, momentOf, monthsLater, parseMoment, stepOf, stepText } from "../src/decode/calendar";
+import type { Clock } from "../src/state/told";
+import { FIXTURES } from "./fixtures";
+
+const clock = (calendar: string, step = 86400): Clock => ({ start: "2000-01-01T00:00:00", step, calendar, units: "days since 2000-01-01" });
+const calendars = ["standard", "noleap", "all_leap", "360_day", "julian"];
+
+it.each(FIXTURES.dates)("day $day of $calendar is cftime's", ({ calendar, day, date }) => {
+  expect(isoDate(later(parseMoment("2000-01-01", calendar), day * 86400, calendar))).toBe(date);
+});
+
+it("noleap_has_no_29_february", () => {
+  expect(daysOfMonth(2000, 2, "noleap")).toBe(28);
+  expect(() => parseMoment("2000-02-29", "noleap")).toThrow(RangeError);
+  expect(isoDate(later(parseMoment("2000-02-28", "noleap"), 86400, "noleap"))).toBe("2000-03-01");
+  expect(isoDate(later(parseMoment("2000-02-28", "standard"), 86400, "standard"))).toBe("2000-02-29");
+  expect(isoDate(monthsLater(parseMoment("2000-01-31", "noleap"), 1, "noleap"))).toBe("2000-02-28");
+});
+
+it("a step and its date lead to one another in every calendar", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...calendars),
+      fc.integer({ min: 1, max: 80_000 }),
+      fc.constantFrom(86400, 3600, 21600),
+      (calendar, step, length) => {
+        const moment = momentOf(clock(calendar, length), step);
+        if (!moment) throw new Error("no date");
+        expect(stepOf(clock(calendar, length), moment)).toBe(step);
+        expect(between(parseMoment("2000-01-01", calendar), moment, calendar)).toBe((step - 1) * length);
+      },
+    ),
+  );
+});
+
+describe("dates in words", () => {
+  it("say the day that was done last, and what was before the first", () => {
+    expect(stepText(clock("standard"), 51)).toBe("20 Feb 2000");
+    expect(stepText(clock("standard"), 0)).toBe("before 1 Jan 2000");
+    expect(stepText(clock("standard", 3600), 8)).toBe("1 Jan 2000, 07:00");
+    expect(stepText({ ...clock("standard"), step: null }, 12)).toBe("step 12");
+  });
+});

@@ -1,0 +1,115 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { splitAtAntimeridian } from "../src/draw/coast";
+import { areaOf, cellAt, centreOf, type Grid, gridOf } from "../src/state/grid";
+import { moved, panels, toPixel, toPlace, wholeView, zoomed } from "../src/state/view";
+
+const grid: Grid = gridOf({
+  ...{ kind: "raster", shape: { lat: 186, lon: 156 }, cells: 15208, digest: "d", bounds: [138, -29.2, 153.6, -10.6] },
+  ...{ lat0: -10.65, dlat: -0.1, lon0: 138.05, dlon: 0.1 },
+});
+const panel = { x: 0, y: 0, width: 1092, height: 796 };
+
+it("pixel_to_cell_and_back_is_the_same_cell", () => {
+  const view = fc.record({
+    x: fc.double({ min: 138, max: 153.6, noNaN: true }),
+    y: fc.double({ min: -29, max: -10.6, noNaN: true }),
+    zoom: fc.double({ min: 20, max: 3000, noNaN: true }),
+  });
+  fc.assert(
+    fc.property(view, fc.integer({ min: 0, max: grid.rows * grid.columns - 1 }), (where, cell) => {
+      const [x, y] = toPixel(where, grid, panel, ...centreOf(grid, cell));
+      expect(cellAt(grid, ...toPlace(where, grid, panel, x, y))).toBe(cell);
+    }),
+  );
+});
+
+it("a grid that is told from south to north lies the same way", () => {
+  const turned = gridOf({
+    ...{ kind: "raster", shape: { lat: 186, lon: 156 }, cells: 1, digest: "d", bounds: [138, -29.2, 153.6, -10.6] },
+    ...{ lat0: -29.15, dlat: 0.1, lon0: 138.05, dlon: 0.1 },
+  });
+  expect(turned.north).toBeCloseTo(grid.north, 9);
+  expect(centreOf(turned, 0)[1]).toBeCloseTo(-10.65, 9);
+});
+
+it("places outside of the grid are in no cell", () => {
+  expect(cellAt(grid, 137.99, -20)).toBeNull();
+  expect(cellAt(grid, 153.61, -20)).toBeNull();
+  expect(cellAt(grid, 140, -10.59)).toBeNull();
+});
+
+it("the whole view holds all four corners", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 50, max: 3000 }), fc.integer({ min: 50, max: 3000 }), (width, height) => {
+      const box = { x: 10, y: 20, width, height };
+      const view = wholeView(grid, box);
+      for (const [x, y] of [
+        [138, -10.6],
+        [153.6, -29.2],
+      ] as const) {
+        const [px, py] = toPixel(view, grid, box, x, y);
+        expect(px).toBeGreaterThan(box.x);
+        expect(px).toBeLessThan(box.x + width);
+        expect(py).toBeGreaterThan(box.y);
+        expect(py).toBeLessThan(box.y + height);
+      }
+    }),
+  );
+});
+
+it("zooming keeps the place under the pointer, moving moves it by the pixels", () => {
+  const view = wholeView(grid, panel);
+  const before = toPlace(view, grid, panel, 300, 200);
+  const after = toPlace(zoomed(view, grid, panel, 300, 200, 1.7), grid, panel, 300, 200);
+  expect(after[0]).toBeCloseTo(before[0], 9);
+  expect(after[1]).toBeCloseTo(before[1], 9);
+  const [x, y] = toPixel(moved(view, grid, 30, -12), grid, panel, ...before);
+  expect([Math.round(x), Math.round(y)]).toEqual([330, 188]);
+});
+
+it("maps fill the canvas without a gap", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 3 }),
+      fc.integer({ min: 3, max: 4000 }),
+      fc.integer({ min: 3, max: 4000 }),
+      (count, width, height) => {
+        const all = panels(count, width, height);
+        const area = all.reduce((sum, each) => sum + each.width * each.height, 0);
+        expect(all).toHaveLength(count);
+        expect(area).toBe(width * height);
+      },
+    ),
+  );
+});
+
+it("the areas of all cells of a sphere are the sphere's", () => {
+  const world = gridOf({
+    ...{ kind: "raster", shape: { lat: 90, lon: 180 }, cells: 1, digest: "d", bounds: [-180, -90, 180, 90] },
+    ...{ lat0: 89, dlat: -2, lon0: -179, dlon: 2 },
+  });
+  let sum = 0;
+  for (let cell = 0; cell < 90 * 180; cell++) sum += areaOf(world, cell) ?? 0;
+  expect(sum / (4 * Math.PI * 6371.0088 ** 2)).toBeCloseTo(1, 9);
+});
+
+it("ring_over_the_antimeridian_is_split", () => {
+  const ring: [number, number][] = [
+    [170, 10],
+    [-170, 10],
+    [-170, -10],
+    [170, -10],
+    [170, 10],
+  ];
+  const parts = splitAtAntimeridian(ring);
+  expect(parts).toHaveLength(2);
+  for (const part of parts) {
+    for (const [index, [longitude]] of part.entries()) {
+      if (index > 0) expect(Math.abs(longitude - (part[index - 1] as [number, number])[0])).toBeLessThanOrEqual(180);
+    }
+  }
+  const edges = parts.flat().filter(([longitude]) => Math.abs(longitude) === 180);
+  expect(edges.map(([, latitude]) => latitude).sort((a, b) => a - b)).toEqual([-10, -10, 10, 10]);
+  expect(splitAtAntimeridian([...ring.slice(0, 1), [175, 0], [170, 10]])).toHaveLength(1);
+});

@@ -1,0 +1,76 @@
+// @vitest-environment happy-dom
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { grouped, placeText, prettyUnit, toStep, typedNumber } from "../src/decode/units";
+import { actionOf, KEYS } from "../src/state/keys";
+import { Store } from "../src/state/store";
+import { fill, h } from "../src/ui/dom";
+
+it("a_name_with_markup_is_shown_as_text", () => {
+  const names = fc.oneof(fc.string(), fc.constantFrom("<img src=x onerror=alert(1)>", "<b>bold</b>", "&amp;", "</script>"));
+  fc.assert(
+    fc.property(names, (name) => {
+      const place = h("div");
+      fill(place, name, h("b", { title: name }, name));
+      expect(place.textContent).toBe(name + name);
+      expect(place.querySelectorAll("*")).toHaveLength(1);
+      expect(place.querySelector("b")?.getAttribute("title")).toBe(name);
+    }),
+  );
+});
+
+it("units are written with true superscripts", () => {
+  expect(["kg ha-1", "mm d-1", "m3 m-3", "degree_Celsius", "1", "W m**-2", "kg m^-2 s-1", "MJ m-2"].map(prettyUnit)).toEqual([
+    ...["kg ha⁻¹", "mm d⁻¹", "m³ m⁻³", "°C", "", "W m⁻²", "kg m⁻² s⁻¹", "MJ m⁻²"],
+  ]);
+});
+
+it("numbers have a true minus and thin spaces, and are read as they are written", () => {
+  expect(grouped("-1234567.891")).toBe("−1 234 567.891");
+  expect(toStep(1133.0248, 0.03)).toBe("1 133.02");
+  expect(toStep(-0.001, 0.1)).toBe("0.0");
+  fc.assert(
+    fc.property(fc.float({ noNaN: true, noDefaultInfinity: true }), (value) => {
+      expect(typedNumber(grouped(String(value)))).toBe(value + 0);
+    }),
+  );
+  expect([typedNumber("0,12"), typedNumber("1 200,5"), typedNumber("1,2,3"), typedNumber("12 kg"), typedNumber("")]).toEqual([
+    0.12,
+    1200.5,
+    null,
+    null,
+    null,
+  ]);
+});
+
+it("places say their hemisphere", () => {
+  expect(placeText([147.45, -19.95])).toBe("19.95° S, 147.45° E");
+  expect(placeText([350, 10])).toBe("10° N, 10° W");
+});
+
+it("no key does two things, and letters can be switched off", () => {
+  const keys = KEYS.flatMap((each) => each.keys);
+  expect(new Set(keys).size).toBe(keys.length);
+  const press = (key: string, letters = true, more = {}) =>
+    actionOf({ key, ctrlKey: false, altKey: false, metaKey: false, ...more }, letters);
+  expect([press(" "), press("V"), press("3"), press("F2")]).toEqual(["play", "variable", "difference", "rename"]);
+  expect([press("v", false), press("F2", false), press("c", true, { ctrlKey: true }), press("q")]).toEqual([null, "rename", null, null]);
+});
+
+it("the store tells of a part only when it has changed", () => {
+  const store = new Store();
+  const heard: unknown[] = [];
+  const end = store.subscribe(
+    (state) => [state.look.variable, state.look.maps],
+    (value) => heard.push(value),
+  );
+  store.look({ smooth: true });
+  store.look({ variable: "green" });
+  store.look({ variable: "green" });
+  end();
+  store.look({ variable: "litter" });
+  expect(heard).toEqual([
+    ["", 1],
+    ["green", 1],
+  ]);
+});
