@@ -101,7 +101,7 @@ def test_a_step_of_somebody_else_makes_no_draft_stale(opened: Opened) -> None:
     [
         ("many", "value", "Give a number."),
         ("-5", "value", "outside"),
-        ("70 parsecs", "units", "does not convert"),
+        ("70 kilograms", "units", "does not convert"),
         ("70 @nowhere", "region", "nowhere"),
     ],
 )
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_said_beside_its_field_and_changes_nothing(opened: Open
         page.locator("#change-capacity-where").select_option("name")
         page.locator("#change-capacity-region").fill("nowhere")
     elif " " in typed:
-        page.locator("#change-capacity-units").fill("parsec")
+        page.locator("#change-capacity-units").fill("kg")
     page.locator("#change-capacity-value").press("Enter")
     expect(page.locator("#change-capacity-wrong")).to_contain_text(says)
     wrong = page.locator("[aria-invalid=true]")

@@ -27,8 +27,9 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const scenario = scenarioOf(store.now, row.branch);
     const step = row.at_step ?? (row.ended_step as number | null);
     if (!scenario || step === null) return;
-    const before = Math.max(0, row.kind === "step" ? scenario.fork_step : step);
-    void send(store, () => api().rewind(scenario.name, { step: before }, { match: scenario.version, wait: 2 }));
+    const options = { match: scenario.version, wait: 2 };
+    // a rewind keeps what was done at its step, so that it goes to the one before; before step 0 there is only the beginning
+    void send(store, () => (step > 0 ? api().rewind(scenario.name, { step: step - 1 }, options) : api().restart(scenario.name, options)));
   };
   const actsOf = (row: LogRow): HTMLElement => {
     const scenario = scenarioOf(store.now, row.branch);
