@@ -8,7 +8,7 @@ import { CREDIT, suitable } from "./draw/palette";
 import { picture } from "./draw/picture";
 import { Api } from "./fetch/api";
 import { isFailure } from "./fetch/problem";
-import { exchangeToken } from "./fetch/token";
+import { SignIn } from "./fetch/token";
 import { Following } from "./session/following";
 import { Past } from "./session/past";
 import { Session } from "./session/session";
@@ -27,6 +27,7 @@ import { mount as mountPointer } from "./ui/pointer";
 import { mount as mountReadout, valueText } from "./ui/readout";
 import { mount as mountSeries } from "./ui/series";
 import { linkTo } from "./ui/share";
+import { mount as mountSignIn } from "./ui/signin";
 import { Steering } from "./ui/steering";
 import { mount as mountTabs } from "./ui/tabs";
 import { Theme } from "./ui/theme";
@@ -40,18 +41,23 @@ const theme = new Theme(store);
 const screen = new Screen();
 const colouring = new Colouring(store, screen);
 const map = new MapView(byId("map"), store, screen, colouring, theme, firstMap());
+const signIn = new SignIn();
 let api = new Api(page, linked.run ?? "");
 
 mountTabs(byId("tabs"), store);
 mountHeader(store, actions);
 mountLegend(byId("legend"), byId("legend-difference"), store, colouring, theme);
 mountReadout(byId("readout"), store, screen);
-mountSeries(byId("series"), store, screen, theme);
+mountSeries(byId("series"), store, screen, theme, actions);
 mountTimeline(byId("timeline"), store, new Steering(store, () => api, actions), actions);
 const spoken = (cell: number) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]);
 mountPointer(map, store, actions, spoken);
 mountBubble(map.element, store, spoken);
 actions.on("range", () => hold(store, colouring));
+mountSignIn(byId("dialogs"), store, async (token) => {
+  await signIn.with(api, token);
+  location.reload();
+});
 mountPanels(store, () => api, actions, draw);
 actions.listen(store);
 followLook();
@@ -62,20 +68,20 @@ Object.assign(globalThis, { steppe: { store, map, screen } }); // for the consol
 /** Signs in, finds the run and begins to watch it. */
 async function begin(): Promise<void> {
   try {
-    await exchangeToken(api);
+    await signIn.fromAddress(api);
     const runs = await api.runs();
     store.change({ runs });
     const run = runs.find((each) => each.run === linked.run) ?? runs[0];
     if (!run) return;
     api = api.of(run.run);
     store.change({ info: run });
-    new Session(store, screen, api, () => map.element.clientWidth * map.ratio);
+    new Session(store, screen, api, signIn, () => map.element.clientWidth * map.ratio);
     new Past(store, screen, api);
     new Following(store, screen, api);
   } catch (error) {
     if (!isFailure(error)) throw error;
     const refused = error.tag === "refused" && error.problem.status === 401;
-    const reason = refused ? "Not signed in: open the address that the server printed" : error.message;
+    const reason = refused ? "Not signed in" : error.message;
     store.change({ connection: { ...store.now.connection, link: refused ? "refused" : "lost", reason } });
     if (!refused) setTimeout(() => void begin(), 2000);
   }

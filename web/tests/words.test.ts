@@ -5,6 +5,7 @@ import { grouped, placeText, prettyUnit, toStep, typedNumber } from "../src/deco
 import { actionOf, KEYS } from "../src/state/keys";
 import { Store } from "../src/state/store";
 import { fill, h } from "../src/ui/dom";
+import { regionOf } from "../src/ui/region";
 
 it("a_name_with_markup_is_shown_as_text", () => {
   const names = fc.oneof(fc.string(), fc.constantFrom("<img src=x onerror=alert(1)>", "<b>bold</b>", "&amp;", "</script>"));
@@ -41,6 +42,18 @@ it("numbers have a true minus and thin spaces, and are read as they are written"
     null,
     null,
   ]);
+});
+
+it("corners that are typed are a box or a polygon", () => {
+  expect(regionOf("145 -20, 143 -22")).toEqual({ box: [143, -22, 145, -20] });
+  expect(regionOf("1 2; 3 4\n5 −6")).toEqual({
+    polygon: [
+      [1, 2],
+      [3, 4],
+      [5, -6],
+    ],
+  });
+  for (const wrong of ["", "1 2", "1 2, 3", "1 2, 3 here", "1 2, 1 4", "1 95, 3 4"]) expect(typeof regionOf(wrong)).toBe("string");
 });
 
 it("places say their hemisphere", () => {

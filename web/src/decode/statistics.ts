@@ -21,7 +21,8 @@ export function percentiles(frame: Frame, counts: Uint32Array, shares: readonly 
       sum += count;
       return count > 0 && sum >= share * total;
     });
-    return frame.offset + frame.scale * level;
+    const value = frame.offset + frame.scale * level;
+    return Math.abs(value) <= frame.scale / 2 ? 0 : value; // nothing is nothing, not a little less
   });
 }
 

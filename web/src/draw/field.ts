@@ -3,7 +3,7 @@ import type { Frame } from "../decode/frame";
 import type { Range } from "../decode/statistics";
 import type { Grid } from "../state/grid";
 import { type Panel, scale, toPlace, type View } from "../state/view";
-import { COLOURING, CORNERS } from "./field.frag";
+import { CORNERS, colouring } from "./field.frag";
 import { type PaletteName, paletteOf } from "./palette";
 
 /** What a map shows: the first field, the second, or the second minus the first. */
@@ -49,12 +49,16 @@ const NAMES = [
   "hatch",
   "ratio",
 ] as const;
-type Name = (typeof NAMES)[number];
+type Places = Record<(typeof NAMES)[number], WebGLUniformLocation | null>;
+interface Program {
+  program: WebGLProgram;
+  places: Places;
+}
 const COLOURS = 2; // texture unit of the palette
 
 export class FieldMap {
   private readonly gl: WebGL2RenderingContext;
-  private places!: Record<Name, WebGLUniformLocation | null>;
+  private programs = new Map<string, Program>();
   private held: (Frame | null)[] = [null, null];
   private shapes: string[] = ["", ""];
   private colours: PaletteName | null = null;
@@ -101,7 +105,7 @@ export class FieldMap {
 
   /** Draws into a panel; nothing when a field that the mode needs was not put or they differ in shape. */
   draw(mode: Mode, panel: Panel, { start, stride }: Placement, style: Style): void {
-    const { gl, places } = this;
+    const { gl } = this;
     const [a, b] = [this.held[0] ?? this.held[1], this.held[1] ?? this.held[0]];
     const shown = mode === 1 ? this.held[1] : this.held[0];
     if (
@@ -116,6 +120,8 @@ export class FieldMap {
       gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 256, 1, gl.RGB, gl.UNSIGNED_BYTE, paletteOf(style.palette));
       this.colours = style.palette;
     }
+    const places = this.use(mode, style.smooth);
+    if (!places) return;
     const bottom = this.canvas.height - panel.y - panel.height;
     gl.viewport(panel.x, bottom, panel.width, panel.height);
     const [left, right] = [-start[0], shown.columns - start[0]].map((cells) =>
@@ -132,8 +138,6 @@ export class FieldMap {
     gl.uniform2ui(places.top, a.top, b.top);
     gl.uniform4f(places.quantum, a.scale, a.offset, b.scale, b.offset);
     gl.uniform2f(places.range, ...style.range);
-    gl.uniform1i(places.mode, mode);
-    gl.uniform1i(places.smoothly, style.smooth ? 1 : 0);
     gl.uniform3f(places.hatch, ...style.hatch);
     gl.uniform1f(places.ratio, style.ratio);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
@@ -145,27 +149,44 @@ export class FieldMap {
     this.gl.readPixels(0, 0, 1, 1, this.gl.RGBA, this.gl.UNSIGNED_BYTE, new Uint8Array(4));
   }
 
-  private prepare(): void {
+  /** Makes the program for a mode current; null when the context was lost, which will be restored. */
+  private use(mode: Mode, smooth: boolean): Places | null {
     const { gl } = this;
+    const known = this.programs.get(`${mode} ${smooth}`);
+    if (known) {
+      gl.useProgram(known.program);
+      return known.places;
+    }
     const program = gl.createProgram();
     for (const [kind, text] of [
       [gl.VERTEX_SHADER, CORNERS],
-      [gl.FRAGMENT_SHADER, COLOURING],
+      [gl.FRAGMENT_SHADER, colouring(mode, smooth)],
     ] as const) {
       const shader = gl.createShader(kind);
-      if (!program || !shader) return; // the context was lost again; it will be restored again
+      if (!program || !shader) return null;
       gl.shaderSource(shader, text);
       gl.compileShader(shader);
       gl.attachShader(program, shader);
     }
     gl.linkProgram(program);
-    if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
+      if (gl.isContextLost()) return null;
       throw new NoWebGL(`This browser refused the map's shader: ${gl.getProgramInfoLog(program)}.`);
     }
     gl.useProgram(program);
+    const places = Object.fromEntries(NAMES.map((name) => [name, gl.getUniformLocation(program, name)])) as Places;
+    gl.uniform1i(places.a, 0);
+    gl.uniform1i(places.b, 1);
+    gl.uniform1i(places.palette, COLOURS);
+    this.programs.set(`${mode} ${smooth}`, { program, places });
+    return places;
+  }
+
+  private prepare(): void {
+    const { gl } = this;
+    this.programs = new Map();
     gl.enable(gl.SCISSOR_TEST);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
-    this.places = Object.fromEntries(NAMES.map((name) => [name, gl.getUniformLocation(program, name)])) as typeof this.places;
     for (const unit of [0, 1, COLOURS]) {
       gl.activeTexture(gl.TEXTURE0 + unit);
       gl.bindTexture(gl.TEXTURE_2D, gl.createTexture());
@@ -174,9 +195,6 @@ export class FieldMap {
       if (unit === COLOURS) gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGB8, 256, 1, 0, gl.RGB, gl.UNSIGNED_BYTE, null);
       else gl.texImage2D(gl.TEXTURE_2D, 0, gl.R8UI, 1, 1, 0, gl.RED_INTEGER, gl.UNSIGNED_BYTE, new Uint8Array([255]));
     }
-    gl.uniform1i(this.places.a, 0);
-    gl.uniform1i(this.places.b, 1);
-    gl.uniform1i(this.places.palette, COLOURS);
     this.held = [null, null];
     this.shapes = ["", ""];
     this.colours = null;

@@ -15,8 +15,8 @@ export interface Hearers {
   message(message: Message): void;
   frame(frame: Frame): void;
   drops(drops: Drops): void;
-  /** retry: milliseconds until the next attempt; code: of the close, 1008 when nobody may come in. */
-  link(link: "connecting" | "open" | "lost", retry: number | null, code: number): void;
+  /** retry: milliseconds until the next attempt. */
+  link(link: "connecting" | "open" | "lost", retry: number | null): void;
   /** What came could not be read. */
   unreadable(error: Error): void;
 }
@@ -83,13 +83,13 @@ export class Live {
   };
 
   private connect(): void {
-    this.hearers.link("connecting", null, 0);
+    this.hearers.link("connecting", null);
     const socket = new WebSocket(this.address, "steppe.live.1");
     this.socket = socket;
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
       this.heard = performance.now();
-      this.hearers.link("open", null, 0);
+      this.hearers.link("open", null);
       if (this.wanted.length > 0 && !document.hidden) this.say({ watch: this.wanted });
       clearInterval(this.beat);
       this.beat = setInterval(() => {
@@ -106,10 +106,10 @@ export class Live {
         this.hearers.unreadable(error as Error);
       }
     };
-    socket.onclose = ({ code }) => {
+    socket.onclose = () => {
       if (socket !== this.socket || this.closed) return;
       clearInterval(this.beat);
-      this.hearers.link("lost", this.wait, code);
+      this.hearers.link("lost", this.wait);
       this.timer = setTimeout(() => this.connect(), this.wait);
       this.wait = Math.min(LONGEST_WAIT, this.wait * 2);
     };

@@ -1,5 +1,6 @@
 /** A token comes in the fragment of an address (`#token=...`), is changed into a cookie that no script can read, and is erased from the address. */
 import type { Api } from "./api";
+import { Refused } from "./problem";
 
 /** The fragment without the token, and the token. */
 export function tokenIn(fragment: string): { token: string | null; rest: string } {
@@ -9,10 +10,39 @@ export function tokenIn(fragment: string): { token: string | null; rest: string 
   return { token, rest: words.toString() };
 }
 
-/** Raises Refused when the token is not known. The address is cleaned first, whatever comes of it. */
-export async function exchangeToken(api: Api): Promise<void> {
-  const { token, rest } = tokenIn(location.hash);
-  if (token === null) return;
-  history.replaceState(null, "", rest ? `#${rest}` : location.pathname + location.search);
-  await api.login(token);
+/** Who is signed in, for as long as the page is open. The token is kept in memory alone, for a server that was started anew and knows no cookie. */
+export class SignIn {
+  private token: string | null = null;
+
+  /** Takes the token out of the address, whatever comes of it, and signs in. Raises Refused when it is not known. */
+  async fromAddress(api: Api): Promise<void> {
+    const { token, rest } = tokenIn(location.hash);
+    if (token === null) return;
+    history.replaceState(null, "", rest ? `#${rest}` : location.pathname + location.search);
+    await this.with(api, token);
+  }
+
+  /** Raises Refused when the token is not known. */
+  async with(api: Api, token: string): Promise<void> {
+    await api.login(token);
+    this.token = token;
+  }
+
+  /** Whether the server still knows who this is, if need be by the token once more. Raises Unreachable. */
+  async again(api: Api): Promise<boolean> {
+    try {
+      await api.whoami();
+      return true;
+    } catch (error) {
+      if (!(error instanceof Refused) || error.problem.status !== 401) throw error;
+    }
+    if (this.token === null) return false;
+    try {
+      await api.login(this.token);
+      return true;
+    } catch (error) {
+      if (error instanceof Refused && error.problem.status === 401) return false;
+      throw error;
+    }
+  }
 }

@@ -5,12 +5,14 @@ import type { Screen } from "../decode/screen";
 import type { Api } from "../fetch/api";
 import { Live, type Stream } from "../fetch/live";
 import { isFailure } from "../fetch/problem";
+import type { SignIn } from "../fetch/token";
 import { activeOf, gridOf } from "../state/grid";
 import type { Connection, Shown, Store } from "../state/store";
 import type { Hello, Info, Message, Variable } from "../state/told";
 
 const LARGE = 2_000_000; // cells above which a map comes in no more pixels than it is shown in
 const KEPT_HAPPENINGS = 100;
+const PATIENCE = 600; // [ms] that what was shown stays while something else is to come
 
 export class Session {
   private readonly latest = new Latest();
@@ -18,11 +20,13 @@ export class Session {
   private wanted: Stream[] = [];
   private answered = false;
   private drawing = 0;
+  private clearing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private readonly store: Store,
     private readonly screen: Screen,
     private readonly api: Api,
+    private readonly signIn: SignIn,
     /** Device pixels across the page. */
     private readonly width: () => number,
   ) {
@@ -30,7 +34,7 @@ export class Session {
       message: (message) => this.hear(message),
       frame: (frame) => this.take(frame),
       drops: ({ dropped }) => this.connection({ skipped: dropped }),
-      link: (link, retry, code) => this.linked(link, retry, code),
+      link: (link, retry) => this.linked(link, retry),
       unreadable: (error) =>
         store.notify({ weight: "bad", text: "A message of the server cannot be read", detail: error.message, lasts: 10_000 }),
     });
@@ -56,23 +60,23 @@ export class Session {
     this.store.change({ connection: { ...this.store.now.connection, ...parts } });
   }
 
-  private linked(link: "connecting" | "open" | "lost", retry: number | null, code: number): void {
+  private linked(link: "connecting" | "open" | "lost", retry: number | null): void {
     if (link === "open") return; // hello says that all is well
     this.answered = false;
     if (link === "connecting") return;
     this.latest.clear();
-    if (code === 1008) void this.whoIsThis();
+    void this.signInAgain();
     this.connection({ link: "lost", retry_at: Date.now() + (retry ?? 0) });
   }
 
-  /** Why nobody was let in: without a token the page says so and does not try for ever. */
-  private async whoIsThis(): Promise<void> {
+  /** A server that was started anew knows no cookie of the one before it. Who cannot sign in again is told so, and not kept trying for ever. */
+  private async signInAgain(): Promise<void> {
     try {
-      await this.api.whoami();
-    } catch (error) {
-      if (!isFailure(error) || error.tag !== "refused") return;
+      if (await this.signIn.again(this.api)) return;
       this.live.close();
-      this.connection({ link: "refused", reason: "Not signed in: open the address that the server printed" });
+      this.connection({ link: "refused", retry_at: null, reason: "Not signed in" });
+    } catch (error) {
+      if (!isFailure(error)) throw error; // the server is not there yet
     }
   }
 
@@ -185,6 +189,16 @@ export class Session {
     this.answered = false;
     this.latest.clear();
     this.live.watch(this.wanted);
+    clearTimeout(this.clearing);
+    if (this.store.now.shown.some((frame, index) => frame.variable !== look.variable || frame.scenario !== names[index])) {
+      this.clearing = setTimeout(() => this.clear(), PATIENCE);
+    }
+  }
+
+  /** Shows nothing: what was shown is of something else, and what is wanted has no value yet. */
+  private clear(): void {
+    this.store.change({ shown: [] });
+    this.screen.show([]);
   }
 
   private point(): void {
@@ -219,6 +233,7 @@ export class Session {
       const [scenario, variable, units] = [facts?.scenario ?? "", facts?.variable ?? "", facts?.units ?? ""];
       return { stream, scenario, variable, units, number, step, time, scale, offset, missing, replaying, live: true };
     });
+    clearTimeout(this.clearing);
     this.store.change({ shown });
     this.screen.show(frames);
   }

@@ -26,7 +26,9 @@ export class Colouring {
     private readonly screen: Screen,
   ) {
     const later = paced(5, () => this.find());
-    screen.follow(() => (this.values && (this.difference || !screen.paired) && this.of === this.wanted() ? later() : this.find()));
+    screen.follow(() =>
+      this.values && (this.difference || !screen.paired) && this.of === this.wanted() && screen.frames.length ? later() : this.find(),
+    );
     store.subscribe(
       (state) => [state.look.range, state.look.maps],
       () => this.find(),
@@ -44,7 +46,11 @@ export class Colouring {
   private find(): void {
     const { frames } = this.screen;
     const [a, b] = frames;
-    if (!a) return;
+    if (!a) {
+      this.values = this.difference = null;
+      for (const follower of this.followers) follower();
+      return;
+    }
     const fresh = this.of !== this.wanted();
     this.of = this.wanted();
     if (fresh) this.values = this.difference = null;
@@ -61,10 +67,11 @@ export class Colouring {
     const held = this.values?.range ?? null;
     const range = this.store.now.look.range ?? (found.length ? automaticRange(held, least(1), most(2)) : (held ?? [0, 1]));
     const [first] = counted;
+    const step = Math.max(...frames.map((frame) => frame.scale));
     return {
       range,
       counts: first ? histogram(first.frame, first.counts, range, BINS) : [],
-      beyond: found.length ? [least(0) < range[0], most(3) > range[1]] : [false, false],
+      beyond: found.length ? [least(0) < range[0] - step, most(3) > range[1] + step] : [false, false],
       missing: frames[0]?.missing ?? 0,
     };
   }

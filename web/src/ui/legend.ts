@@ -48,9 +48,10 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     lock.setAttribute("aria-pressed", String(look.range !== null));
     form.hidden = look.range === null;
     const { values, difference } = colouring;
+    canvas.hidden = !values;
+    missing.hidden = !values?.missing;
     if (values) {
       paint(canvas, values, isPalette(look.palette) ? look.palette : "batlow", false, units);
-      missing.hidden = values.missing === 0;
       say(missing.lastElementChild as Element, `missing: ${grouped(String(values.missing))} cells`);
       if (!form.contains(document.activeElement)) {
         [low.value, high.value] = values.range.map((value) => rounded(value, 6)) as [string, string];

@@ -5,17 +5,20 @@ import { valueAt } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import { placeText, prettyUnit, rounded, toStep } from "../decode/units";
 import type { Line, Store } from "../state/store";
+import type { Actions } from "./actions";
 import { fill, h, paced, say } from "./dom";
 import { aligned } from "./lines";
+import { mount as mountRegion } from "./region";
 import type { Theme } from "./theme";
 
-export function mount(element: HTMLElement, store: Store, screen: Screen, theme: Theme): void {
+export function mount(element: HTMLElement, store: Store, screen: Screen, theme: Theme, actions: Actions): void {
   const unit = h("small");
   const key = h("em");
   const host = h("div", { class: "plot", role: "img" });
   const list = h("ul", { class: "pins" });
   const means = h("p", { class: "means" });
   fill(element, h("h2", {}, h("span", { id: "series-name" }, "Pinned cells"), unit, key), host, means, list);
+  mountRegion(element, store, actions);
   let plot: uPlot | null = null;
   let made = "";
 

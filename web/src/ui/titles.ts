@@ -15,7 +15,7 @@ export function titlesOf({ run, shown, look, preview, connection }: State, modes
   const [first, second] = look.scenarios;
   const dated = (index: number) => {
     const frame = shown[index];
-    if (!frame || !run) return "";
+    if (!frame || !run) return run && connection.link === "live" ? "no value yet: it comes with the next step" : "";
     const words = [prettyUnit(frame.units), stepText(run.clock, frame.step)];
     if (look.smooth) words.push("smoothed");
     if (preview !== null && !frame.live) words.push("past");
