@@ -163,7 +163,7 @@ class Opened:
             self.page.keyboard.press(key)
 
     def pixel(self, row: float, column: float, map_number: int = 0, maps: int = 1) -> tuple[float, float]:
-        """Where the middle of a cell is in the window while the whole grid is in view: as the page has it, from its own words on what it does."""
+        """Where the middle of a cell is in the window while the whole grid is in view, with a margin."""
         box = self.page.locator("#map").bounding_box()
         assert box is not None
         width, height = box["width"] / maps, box["height"]

@@ -2,9 +2,12 @@
 
 import gzip
 import re
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.resources import files
+from threading import Thread
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
@@ -55,6 +58,7 @@ def test_a_link_shows_the_same_to_somebody_else(opened: Opened, context: Browser
     opened.house.order("/step", {"steps": 5})
     opened.page.mouse.click(*opened.pixel(7, 3))
     opened.variable("runoff")
+    opened.page.locator("#map").focus()
     opened.press("y")
     link = opened.page.locator("#share-link").input_value()
     second = Opened(context.new_page(), opened.house)
@@ -91,8 +95,6 @@ def test_a_socket_with_the_cookie_opens_only_from_the_own_page(context: BrowserC
     opened = Opened(context.new_page(), run)
     opened.open(role)
     (cookie,) = context.cookies()
-    import httpx
-
     upgrade = {
         "Connection": "Upgrade",
         "Upgrade": "websocket",
@@ -115,8 +117,6 @@ def test_a_socket_with_the_cookie_opens_only_from_the_own_page(context: BrowserC
 
 def test_another_site_cannot_use_the_cookie(opened: Opened, context: BrowserContext) -> None:
     """A page of another origin of this machine, which a browser counts as the same site, sends the cookie along and is refused."""
-    from http.server import BaseHTTPRequestHandler, HTTPServer
-    from threading import Thread
 
     class Evil(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -148,7 +148,7 @@ def test_another_site_cannot_use_the_cookie(opened: Opened, context: BrowserCont
         }})"""
         assert evil.evaluate(opens) is False
         evil.evaluate(
-            f"() => {{ const frame = document.createElement('iframe'); frame.src = '{opened.house.address}'; document.body.append(frame); }}"
+            "(address) => document.body.append(Object.assign(document.createElement('iframe'), {src: address}))", opened.house.address
         )
         wait_for(lambda: len(evil.frames) == 2)
         evil.wait_for_timeout(500)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from tests.page.conftest import browser, context, page
 from tests.page.house import House
 from tests.scenario import made_scenario, made_wide_scenario, scenario, wide_scenario

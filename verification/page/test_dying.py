@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, expect
-
 from tests.page.house import House, Opened, wait_for
+
 from verification.page.proxy import Proxy
 
 CHIPS = """

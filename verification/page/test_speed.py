@@ -1,4 +1,4 @@
-"""How soon the first map is there and how fast it is drawn. The second needs a graphics processor; what a processor draws is printed beside."""
+"""How soon the first map is there, and how fast maps are drawn; the latter needs a graphics processor, and is printed without one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from playwright.sync_api import BrowserContext
-
 from tests.page.house import House, Opened
 
 Measured = Callable[[str, str, float, str], None]
