@@ -108,7 +108,7 @@ export class Session {
         store.change({ steers: { who: message.who, kind: message.kind, id: message.id, at: Date.now() / 1000 } });
         return;
       case "command":
-        if (/event|trigger|set|rewind|restart|skip|cancel/.test(message.kind)) void fetchRules(this.store, this.api);
+        if (/event|trigger|set|remove|branch|rewind|restart|skip|cancel/.test(message.kind)) void fetchRules(this.store, this.api);
         return;
       case "checkpoints":
         return store.change({ checkpoints: message.checkpoints });
