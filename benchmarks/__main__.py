@@ -25,6 +25,7 @@ SUITES = {
     "exchange": "benchmarks.exchange",
     "restore": "benchmarks.restore",
     "server": "benchmarks.server",
+    "live": "benchmarks.live",
     "image": "benchmarks.image",
     "batch": "benchmarks.batch",
     "calibrate": "benchmarks.calibrate",

@@ -31,7 +31,7 @@ class Session:
     def to(self, step: int, branches: Sequence[int]) -> None:
         """Steps on until a step."""
         while self.stage.position(branches[0]).step < step:
-            self.stage.advance(branches, step, False)
+            self.stage.advance(branches, step, 0.0)
 
     def fork(self, step: int) -> int:
         """A new branch that left the first one at a step, brought there."""

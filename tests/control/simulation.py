@@ -144,7 +144,7 @@ class ToyStage:
     def position(self, branch: int) -> Position:
         return self._states[branch].position
 
-    def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
+    def advance(self, branches: Sequence[int], until: int, looked: float) -> None:
         piece = self._world.chance.randint(1, 1 if looked else 12)
         for branch in branches:
             for _ in range(min(piece, until - self._states[branch].step)):

@@ -43,7 +43,7 @@ def on_stage(run_file: Path, work: Callable[[Stage], Any], ranks: int = 1, **cha
     return on_crew(ranks, run_file, staged, **changes)
 
 
-def to(stage: Stage, step: int, branches: tuple[int, ...] = (1,), looked: bool = False) -> None:
+def to(stage: Stage, step: int, branches: tuple[int, ...] = (1,), looked: float = 0.0) -> None:
     """Steps on until a step."""
     while stage.position(branches[0]).step < step:
         stage.advance(branches, step, looked)

@@ -51,7 +51,7 @@ def test_frames_are_the_same_bytes_for_any_number_of_ranks(scenario: Path) -> No
     def work(stage: Stage) -> list[Any]:
         at(stage, 12)
         found = [frames(stage, words, bits) for words in WORDS for bits in (8, 16)]
-        stage.advance((1,), 13, False)
+        stage.advance((1,), 13, 0.0)
         span = found[0][0]
         return [*found, frames(stage, {}, 8, span), frames(stage, {"name": "runoff"}, 16)]
 

@@ -69,7 +69,7 @@ class Session:
         until = min(END, step + self.chance.choice((1, 3, 20, 90)))
         together = [branch for branch in branches if self.ways[branch].at.step == step]
         while self.stage.position(together[0]).step < until:
-            self.stage.advance(together, until, False)
+            self.stage.advance(together, until, 0.0)
         for branch in together:
             self.ways[branch].at = max(self.ways[branch].at, Position(until, 0))
 
@@ -138,7 +138,7 @@ def test_a_state_and_its_results_are_a_function_of_the_path(scenario: Path, seed
             stage.load(1, OWN)
             for at, arguments in [*actions, (Position(END, LAST), {})]:
                 while stage.position(1).step < at.step:
-                    stage.advance([1], at.step, False)
+                    stage.advance([1], at.step, 0.0)
                 outcome = stage.apply(1, at.seq, "set" if arguments else "pause", arguments)
             stage.save(1)
             return outcome.digest

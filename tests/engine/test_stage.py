@@ -201,7 +201,7 @@ def test_pixels_are_taken_together_where_the_cells_are(wide_scenario, ranks):
         row, column = np.divmod(grid.order[cells], 27)
         part = range(row.min(), row.max() + 1), range(column.min(), column.max() + 1)
         whole = range(26), range(27)
-        stage.advance([1], 31, False)  # what was whole is not shown any more
+        stage.advance([1], 31, 0.0)  # what was whole is not shown any more
         stage._looks.hide(1)
         stage._show(stage._branch(1))
         before = stage.moved["water"]
@@ -387,7 +387,7 @@ def test_who_listens_is_answered_with_whole_steps_while_others_are_computed(wide
         listener.start()
         try:
             for step in range(3, 300, 3):
-                to(stage, step, looked=True)
+                to(stage, step, looked=0.02)
         finally:
             ended.set()
             listener.join()

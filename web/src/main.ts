@@ -23,6 +23,7 @@ import { mount as mountHeader } from "./ui/header";
 import { hold, mount as mountLegend } from "./ui/legend";
 import { MapView } from "./ui/map";
 import { mountPanels } from "./ui/panels";
+import { plateOf } from "./ui/plate";
 import { mount as mountPointer } from "./ui/pointer";
 import { mount as mountReadout, valueText } from "./ui/readout";
 import { mount as mountSeries } from "./ui/series";
@@ -98,7 +99,7 @@ function rememberLook(): void {
 
 /** A picture of what is seen, with where it comes from. */
 async function draw(how: "screen" | "double" | "print"): Promise<Blob> {
-  const plate = map.plate({ screen: 1, double: 2, print: 4 }[how], how === "print");
+  const plate = plateOf({ map, store, screen, colouring, theme }, { screen: 1, double: 2, print: 4 }[how], how === "print");
   const { run, info, grid } = store.now;
   if (!plate || !run || !grid) throw new Error("There is no map yet.");
   const models = await api.models().catch(() => []);
@@ -114,8 +115,10 @@ function followLook(): void {
     (known) => {
       const { grid, run } = store.now;
       if (!known || !grid || !run) return;
-      const cells = (linked.pins ?? []).map(([x, y]) => cellAt(grid, x, y)).filter((cell) => cell !== null);
-      store.change({ pins: cells.map((cell, index) => ({ cell, place: centreOf(grid, cell), colour: index + 1 })) });
+      if (linked.pins && grid.kind !== "projected") {
+        const cells = linked.pins.map(([x, y]) => cellAt(grid, x, y)).filter((cell) => cell !== null);
+        store.change({ pins: cells.map((cell, index) => ({ cell, place: centreOf(grid, cell), colour: index + 1 })) });
+      }
       if (linked.date) {
         const step = linked.date.startsWith("step:")
           ? Number(linked.date.slice(5))

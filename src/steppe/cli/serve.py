@@ -22,6 +22,7 @@ def serve(
     engine_bind: str = "",
     plain_engine_link: bool = False,
     read_only: bool = False,
+    many: bool = False,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     host: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -67,6 +68,8 @@ def serve(
         Leave the link to that engine unsealed, where nobody else can listen to the network; without it, it is sealed by TLS.
     read_only
         People may look, and order nothing.
+    many
+        One token may open as many sockets as the server takes, 1,200, instead of 8: for a link that a whole lecture has.
     tls_cert
         File of a certificate, for HTTPS.
     tls_key
@@ -130,6 +133,7 @@ def serve(
         engine_bind=engine_bind,
         plain_engine_link=plain_engine_link,
         read_only=read_only,
+        many=many,
         hosts=host or [],
         prefix=root_path,
         proxies=proxy or [],

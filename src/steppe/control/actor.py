@@ -52,6 +52,7 @@ from steppe.failpoint import reach
 KEEP = 10.0  # [s] between durable states of a run that is stepped, at least
 UNHEARD = 1000  # things that rules did and nobody has noted, after which no step is made
 BEHIND = 0.1  # [s] that a branch with a speed may catch up at once
+LOOKED = 0.02  # [s] that a piece of steps takes while somebody asks for each
 ANSWERING = 0.05  # [s] of answers at a turn, but for one that takes longer
 REST = 0.5  # [s] with nothing to do after which what has changed is made durable
 
@@ -184,7 +185,7 @@ class Actor:
         """
         self._answer_all()
         busy = self._act() or self._advance()
-        self._showing.turn(self._courses)
+        self._showing.turn(self._courses, busy)
         if busy or self.seconds_to_wait() < OPEN_END:
             self._rested = None
         else:
@@ -261,7 +262,7 @@ class Actor:
         self._stepped = True
         begin = self._clock()
         try:
-            self._stage.advance(together, min(limits[branch] for branch in together), self._is_watched())
+            self._stage.advance(together, min(limits[branch] for branch in together), self._looks())
         except SteppeError as error:
             self._failed(together, first, error)
         for course, branch in ((self._courses[branch], branch) for branch in together):
@@ -270,9 +271,9 @@ class Actor:
         self._tell_fired()
         return True
 
-    def _is_watched(self) -> bool:
-        """Whether somebody wants to see as many steps as eyes can follow."""
-        return self._clock() - self._looked < 2 or self._showing.is_quick
+    def _looks(self) -> float:
+        """Seconds after which somebody wants to see the next steps, 0 for nobody."""
+        return LOOKED if self._clock() - self._looked < 2 else self._showing.looks
 
     def _tell_fired(self) -> None:
         for each in self._stage.fired():

@@ -53,6 +53,7 @@ class Channel:
     made: dict[Any, Any] = field(default_factory=dict)
     """What was made of the newest frames, once for all."""
     asked: Show | None = None  # what this engine was told
+    interval: float = 0.0  # [s] between frames at least, as who wants most of them
     owed: bool = False  # nobody has taken the newest frames yet
 
 
@@ -73,6 +74,7 @@ class Channels:
             channel = self._channels[view] = self._numbers[self._last] = Channel(self._last, view)
             channel.span = [*view.span, 0, 0.0, 0.0, True] if view.span else None
         channel.viewers[tell] = interval
+        channel.interval = min(channel.viewers.values())
         self.ask()
         return channel
 
@@ -85,6 +87,7 @@ class Channels:
             if channel.asked:
                 self._desk.send(Hide(channel.number))
         elif channel.viewers:
+            channel.interval = min(channel.viewers.values())
             self.ask()
 
     def ask(self) -> None:
@@ -95,7 +98,7 @@ class Channels:
                 self._desk.send(Hide(channel.number))
                 channel.asked, channel.owed = None, False
             there = [branch for branch in branches if branch is not None and self._desk.position(branch) is not None]
-            interval = min(channel.viewers.values())
+            interval = channel.interval
             if len(there) == len(branches) and (channel.asked is None or channel.asked.interval != interval):
                 channel.asked = Show(channel.number, there, dict(channel.view.words), channel.view.bits, channel.span, interval)
                 self._desk.send(channel.asked)

@@ -14,7 +14,8 @@ from steppe.control.wire import Buffer, Hide, Message, Position, Show, Shown, Ta
 from steppe.errors import SteppeError
 from steppe.failpoint import reach
 
-QUICK = 0.05  # [s] between frames: people who watch so closely want to see as many steps as eyes can follow
+QUICK, WATCHED = 0.05, 1 / 30  # [s] between frames of people who watch closely, and that a piece of steps then takes: short ones cost more
+SHARE = 0.03  # of the stepper's time that frames may take from steps
 
 Behind = Callable[[Callable[[], None]], None]
 """Has something done, soon, in the order in which it is told."""
@@ -52,11 +53,12 @@ class Showing:
     def __init__(self, stage: Stage, tell: Callable[[Message, Buffer], None], clock: Callable[[], float], behind: Behind) -> None:
         self._stage, self._tell, self._clock, self._behind = stage, tell, clock, behind
         self._channels: dict[int, _Channel] = {}
+        self._affordable = 0.0  # from when on there is time for frames while steps are made
 
     @property
-    def is_quick(self) -> bool:
-        """Whether somebody wants more frames than pieces of steps give by themselves."""
-        return any(each.show.interval < QUICK for each in self._channels.values())
+    def looks(self) -> float:
+        """Seconds after which somebody wants to see the next steps, 0 where pieces of steps are short enough by themselves."""
+        return WATCHED if any(each.show.interval < QUICK for each in self._channels.values()) else 0.0
 
     def clear(self) -> None:
         """Who watched has gone."""
@@ -77,11 +79,11 @@ class Showing:
             case Taken() if former is not None:
                 former.free = True
 
-    def turn(self, loaded: Container[int]) -> None:
-        """Makes the frames that are due, of branches that are loaded."""
-        if not self._channels:
-            return
+    def turn(self, loaded: Container[int], busy: bool) -> None:
+        """Makes the frames that are due, of branches that are loaded. busy: there are steps to be made, and frames may not take much."""
         now = self._clock()
+        if not self._channels or (busy and now < self._affordable):
+            return
         for number, each in self._channels.items():
             branches = each.show.branches
             if not each.free or now < each.due or not all(branch in loaded for branch in branches):
@@ -90,6 +92,7 @@ class Showing:
             if positions != each.shown:
                 each.shown = positions
                 self._show(number, each, now)
+        self._affordable = now + (self._clock() - now) / SHARE
 
     def _show(self, number: int, channel: _Channel, now: float) -> None:
         show = channel.show

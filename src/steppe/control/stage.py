@@ -23,8 +23,11 @@ class Stage(Protocol):
     def position(self, branch: int) -> Position:
         """Where a loaded branch stands."""
 
-    def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
-        """Computes a short piece of branches that stand at the same step, at most up to `until`."""
+    def advance(self, branches: Sequence[int], until: int, looked: float) -> None:
+        """Computes a short piece of branches that stand at the same step, at most up to `until`.
+
+        looked: seconds after which somebody wants to see the next, 0 for nobody.
+        """
 
     def fired(self) -> Sequence[Fired]:
         """What rules did since this was asked last, or had done and nobody had heeded when what was loaded was saved."""

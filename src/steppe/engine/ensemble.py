@@ -148,7 +148,7 @@ def _advance(stage: Stage, plan: Plan, numbers: Sequence[int], tell: Callable[[P
             break
         behind = [number for number in numbers if steps[number] == first]
         until = min([step for step in steps.values() if step > first], default=plan.steps)
-        stage.advance(behind, until, looked=False)
+        stage.advance(behind, until, looked=0.0)
     for number in numbers:
         stage.save(number)
     return first == plan.steps

@@ -130,7 +130,7 @@ def _named(command: Command) -> str:
 def _to(stage: Stage, step: int) -> None:
     while stage.position(FIRST).step < step:
         before = stage.position(FIRST)
-        stage.advance([FIRST], step, False)
+        stage.advance([FIRST], step, 0.0)
         for each in stage.fired():
             stage.heeded(each.branch, each.step, each.source)  # nobody is told again
         if stage.position(FIRST) == before:

@@ -36,7 +36,6 @@ Say = Callable[[str, str], None]
 PIECE = 0.05  # [s] that a piece of steps takes, about: so long may the stepper keep somebody waiting
 BESIDE = 0.025  # [s] more for each branch that goes along: short pieces cost more a step
 LONGEST = 0.4  # [s] that a piece may take
-LOOKED = 0.02  # [s] the same while somebody watches every frame
 REMEMBER = 0.025  # [s] of steps, at least, between copies of a branch
 PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
 AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
@@ -156,10 +155,10 @@ class Stage:
         return self._branches.live[number]
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
-    def advance(self, branches: Sequence[int], until: int, looked: bool) -> None:
+    def advance(self, branches: Sequence[int], until: int, looked: float) -> None:
         """Computes one piece of steps, about 50 ms, of branches that stand at the same step, not beyond `until`.
 
-        looked: somebody watches, and wants to see as many steps as eyes can follow.
+        looked: seconds after which somebody wants to see the next, 0 for nobody.
 
         Raises
         ------
@@ -172,7 +171,7 @@ class Stage:
         with self.watch.at(f"step {group[0].position.step + 1}", len(group)):
             self._advance(group, until, looked)
 
-    def _advance(self, group: Sequence[Branch], until: int, looked: bool) -> None:
+    def _advance(self, group: Sequence[Branch], until: int, looked: float) -> None:
         begin_at = {each.number: each.position for each in group}
         start = group[0].position.step
         border = min((each.rules.border(start, self.plan.clock, self.plan.steps) for each in group if each.rules), default=until)
@@ -208,7 +207,7 @@ class Stage:
 
     def _go(self, on: Branch, step: int) -> None:
         while on.position.step < step:
-            self._advance([on], step, False)
+            self._advance([on], step, 0.0)
 
     def _bad(self, group: Sequence[Branch], begin_at: Mapping[int, Position]) -> list[BadCellError]:
         """What is wrong with branches that have bad cells; they are given up."""
@@ -224,17 +223,17 @@ class Stage:
         self._looks.hide(branch.number)
         self._branches.lose(branch.number)
 
-    def _stop(self, start: int, until: int, branches: int, looked: bool) -> int:
+    def _stop(self, start: int, until: int, branches: int, looked: float) -> int:
         """Where the next piece ends, at the latest where the store of the weather is cut: a piece is computed as a whole or not at all."""
         stop = min(until, start + self._piece(branches, looked))
         reader = self.crew.part(self._root).reader
         return reader.pieces(range(start, stop))[0].stop if reader and stop > start else stop
 
-    def _piece(self, branches: int, looked: bool) -> int:
+    def _piece(self, branches: int, looked: float) -> int:
         """How many steps of so many branches take as long as a piece should; twice as many as the last time at most."""
         fitting = 1
         if self._pace:
-            wanted = LOOKED if looked else min(PIECE + BESIDE * (branches - 1), LONGEST)
+            wanted = looked or min(PIECE + BESIDE * (branches - 1), LONGEST)
             fitting = min(int(wanted / (self._pace * branches)), 2 * self._steps)
         if self.crew.world.size > 1:
             fitting = min(fitting, self.crew.part(self._root).outputs.steps_between_exchanges)

@@ -5,7 +5,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,7 @@ def serve_runs(
     engine_bind: str = "",
     plain_engine_link: bool = False,
     read_only: bool = False,
+    many: bool = False,
     hosts: Sequence[str] = (),
     prefix: str = "",
     proxies: Sequence[str] = (),
@@ -137,6 +138,8 @@ def serve_runs(
         Whether the link to it is not sealed.
     read_only
         Whether people may look, and order nothing.
+    many
+        Whether one token may have all the sockets that there may be.
     hosts
         Names of the server beside localhost.
     prefix
@@ -170,6 +173,7 @@ def serve_runs(
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 near = "uds" in where or where["host"] in (*LOCAL, "::1")
                 limits, names = Limits.near() if near else Limits(), (*LOCAL, *hosts)
+                limits = replace(limits, sockets_of_token=limits.sockets) if many else limits
                 server = application({}, tokens.access(), limits, names, prefix, proxies, read_only, served, data)
                 name, link = " and ".join(each.name for each in (folder, runs) if each), (engine_bind, not plain_engine_link)
                 behind = "" if "uds" in where else prefix

@@ -9,6 +9,7 @@ import type { SignIn } from "../fetch/token";
 import { activeOf, gridOf } from "../state/grid";
 import type { Connection, Shown, Store } from "../state/store";
 import type { Hello, Info, Message, Variable } from "../state/told";
+import { fetchPlaces, fetchRules } from "./asked";
 
 const LARGE = 2_000_000; // cells above which a map comes in no more pixels than it is shown in
 const KEPT_HAPPENINGS = 100;
@@ -107,7 +108,7 @@ export class Session {
         store.change({ steers: { who: message.who, kind: message.kind, id: message.id, at: Date.now() / 1000 } });
         return;
       case "command":
-        if (/event|trigger|set|remove|branch|rewind|restart|skip|cancel/.test(message.kind)) void this.fetchRules();
+        if (/event|trigger|set|remove|branch|rewind|restart|skip|cancel/.test(message.kind)) void fetchRules(this.store, this.api);
         return;
       case "checkpoints":
         return store.change({ checkpoints: message.checkpoints });
@@ -153,7 +154,8 @@ export class Session {
         if (now && active && now.digest === hello.grid.digest) store.change({ grid: { ...now, active } });
       });
     }
-    void this.fetchRules();
+    if (!same && hello.grid.kind === "projected") void fetchPlaces(this.store, this.api, hello.grid.digest);
+    void fetchRules(this.store, this.api);
   }
 
   private inform({ type: _, ...info }: { type: "info" } & Info): void {
@@ -167,15 +169,6 @@ export class Session {
     if (gone) this.store.look({ scenarios: known.length ? known : names.slice(0, 1), maps: known.length > 1 ? look.maps : 1 });
   }
 
-  private async fetchRules(): Promise<void> {
-    try {
-      const [events, triggers] = await Promise.all([this.api.events(), this.api.triggers()]);
-      this.store.change({ events, triggers });
-    } catch (error) {
-      if (!isFailure(error)) throw error; // they are asked for again with the next command
-    }
-  }
-
   // ---- what is watched ----
   private watch(): void {
     const { look, run, frame_rate, grid } = this.store.now;
@@ -184,7 +177,7 @@ export class Session {
     const large = grid && grid.rows * grid.columns > LARGE;
     this.wanted = names.map((scenario, index) => ({
       ...{ stream: index + 1, scenario, variable: look.variable, bits: 16 as const, range: "auto" as const, rate: frame_rate },
-      ...(large ? { width: Math.min(grid.columns, this.width()) } : {}),
+      ...(large ? { width: Math.min(grid.columns, Math.round(this.width())) } : {}),
     }));
     this.answered = false;
     this.latest.clear();

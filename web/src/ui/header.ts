@@ -12,6 +12,8 @@ const MAPS: readonly [Maps, string, string][] = [
   [3, "B − A", "Two maps and their difference (3)"],
 ];
 
+const LEFT = /@[0-9]+$/; // scenarios that a rewind left behind
+
 export function mount(store: Store, actions: Actions): void {
   const variable = choice("variable", "Variable (V)", variables, (name) => store.look({ variable: name, range: null }));
   const palette = choice("palette", "Colours (C)", palettes, (name) => store.look({ palette: name }));
@@ -79,7 +81,7 @@ export function mount(store: Store, actions: Actions): void {
   }
   function show(count: Maps): void {
     const { info, look } = store.now;
-    const other = info?.scenarios.find((each) => each.name !== look.scenarios[0]);
+    const other = info?.scenarios.find((each) => each.name !== look.scenarios[0] && !LEFT.test(each.name));
     if (count > 1 && look.scenarios.length < 2) {
       if (!other) {
         store.notify({ weight: "warn", text: "A second map needs a second scenario. Branch one off first (R).", lasts: 6000 });
@@ -124,7 +126,7 @@ export function mount(store: Store, actions: Actions): void {
   store.subscribe(
     (state) => [state.look.scenarios, state.look.maps, state.info?.scenarios.map((each) => each.name).join("\n")],
     (_, { look, info }) => {
-      const names = info?.scenarios.map((each) => each.name) ?? [];
+      const names = (info?.scenarios ?? []).map((each) => each.name).filter((name) => !LEFT.test(name) || look.scenarios.includes(name));
       scenarios.forEach((select, which) => {
         select.hidden = names.length < 2 || (which === 1 && look.maps === 1);
         fill(select, ...names.map((name) => h("option", { value: name, selected: name === look.scenarios[which] }, name)));

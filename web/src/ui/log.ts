@@ -85,7 +85,8 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const { now } = store;
     const fits = (row: LogRow) => {
-      const text = `${row.who} ${row.kind} ${row.arguments.variable ?? ""} ${rowText(row, now)} ${scenarioOf(now, row.branch)?.name} ${outcomeText(row)}`.toLowerCase();
+      const text =
+        `${row.who} ${row.kind} ${row.arguments.variable ?? ""} ${rowText(row, now)} ${scenarioOf(now, row.branch)?.name} ${outcomeText(row)}`.toLowerCase();
       return words.every((word) => text.includes(word));
     };
     const rows = now.log.filter(fits).reverse();
@@ -93,7 +94,13 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     fill(list, ...rows.slice(0, MOST).map(rowOf));
     if (seq) list.querySelector<HTMLElement>(`[data-seq="${seq}"]`)?.focus();
     more.textContent =
-      rows.length > MOST ? `${rows.length - MOST} older ones: filter to find them.` : rows.length ? "" : words.length ? "No order fits." : "Nothing was ordered yet.";
+      rows.length > MOST
+        ? `${rows.length - MOST} older ones: filter to find them.`
+        : rows.length
+          ? ""
+          : words.length
+            ? "No order fits."
+            : "Nothing was ordered yet.";
   };
   filter.addEventListener("input", draw);
   const soon = paced(4, () => {

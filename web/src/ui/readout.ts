@@ -3,7 +3,7 @@ import { stepText } from "../decode/calendar";
 import { valueAt } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import { areaText, grouped, placeText, prettyUnit, toStep } from "../decode/units";
-import { areaOf, centreOf, rowOf } from "../state/grid";
+import { areaOf, centreOf, degreesOf, rowOf } from "../state/grid";
 import type { Reading, Store } from "../state/store";
 import { fill, h, paced } from "./dom";
 
@@ -56,10 +56,12 @@ export function mount(element: HTMLElement, store: Store, screen: Screen): void 
   function centreText(): string {
     const { cursor, grid } = store.now;
     if (!grid || cursor.cell === null) return "";
-    const [row, column] = rowOf(grid, cursor.cell);
+    const place = degreesOf(grid, cursor.cell);
     const [x, y] = centreOf(grid, cursor.cell);
-    const place = grid.kind === "projected" ? `${grouped(String(x))}, ${grouped(String(y))} m` : placeText([x, y]);
-    return `${place}\nrow ${row}, column ${column}`;
+    const words = place ? placeText(place) : `${grouped(String(x))}, ${grouped(String(y))} m`;
+    if (grid.kind === "points") return `${words}\n${grid.ids?.[cursor.cell] ?? `point ${cursor.cell}`}`;
+    const [row, column] = rowOf(grid, cursor.cell);
+    return `${words}\nrow ${row}, column ${column}`;
   }
   const soon = paced(10, show);
   store.subscribe((state) => [state.cursor, state.shown, state.grid, state.look.maps], soon);

@@ -86,7 +86,7 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
     };
   }
   function write(): void {
-    const { pins, look, shown, region_means, grid } = store.now;
+    const { pins, look, shown, region_means } = store.now;
     const units = prettyUnit(shown[0]?.units ?? "");
     say(unit, units);
     fill(
@@ -95,7 +95,7 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
         const square = h("i", { "aria-hidden": "true" }, String(index + 1));
         square.style.borderColor = square.style.color = theme.pin(pin.colour);
         const values = shown.slice(0, look.maps > 1 ? 2 : 1).map((_, which) => pinText(store, screen, which, pin.cell));
-        const where = grid?.kind === "projected" ? pin.place.join(", ") : placeText(pin.place);
+        const where = placeText(pin.place);
         const gone = () => store.change({ pins: store.now.pins.filter((each) => each !== pin) });
         const remove = h(
           "button",

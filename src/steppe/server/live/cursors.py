@@ -42,6 +42,10 @@ class Cursors:
         self._cursors: dict[int, _Cursor] = {}
         self._asking: dict[int, asyncio.Task[None]] = {}
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._cursors)
+
     def set(self, stream: int, wanted: Stream, grid: Grid, cell: int | None) -> None:
         """Puts the cursor of a stream on a cell, or takes it away.
 

@@ -38,12 +38,10 @@ class Line(Protocol):
     when_free: Callable[[], None]
     """Called when all that was written is out, after it was not."""
 
-    @property
-    def free(self) -> bool:
-        """Whether all that was written is out, and more can be."""
-
-    def write(self, message: bytes) -> None:
-        """Sends what `message_of` gave."""
+    free: bool
+    """Whether all that was written is out, and more can be."""
+    write: Callable[[bytes], None]
+    """Sends what `message_of` gave."""
 
     async def drained(self) -> None:
         """Returns when all that was written is out, or the connection is gone."""
@@ -61,12 +59,15 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         super().__init__(*arguments, **more)
         self.logger = LOG  # uvicorn's would write whole addresses
         self.when_free: Callable[[], None] = lambda: None
+        self.free = True
+        self.write: Callable[[bytes], None] = lambda message: None
         self._stuck: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""
         super().connection_made(transport)
         self.transport.set_write_buffer_limits(0)
+        self.write = self.transport.write
         line = self.transport.get_extra_info("socket")
         if line is not None and line.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_NOTSENT_LOWAT"):
             with suppress(OSError):
@@ -88,11 +89,13 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""
         self._rest()
+        self.free = False
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """The client does not read."""
         super().pause_writing()
+        self.free = False
         if self._stuck is None:
             self._stuck = self.loop.call_later(self.limits.write_seconds, self.end, 1013, "nothing was read for long")
 
@@ -100,7 +103,9 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         """It does again."""
         super().resume_writing()
         self._rest()
-        self.when_free()
+        if not self.close_sent:
+            self.free = True
+            self.when_free()
 
     def _rest(self) -> None:
         if self._stuck is not None:
@@ -108,15 +113,6 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._stuck = None
 
     # ---- a line -------------------------------------------------------------------------------------------------------------------------
-    @property
-    def free(self) -> bool:
-        """Whether all that was written is out, and more can be."""
-        return self.writable.is_set() and not self.close_sent and not self.transport.is_closing()
-
-    def write(self, message: bytes) -> None:
-        """Sends what `message_of` gave."""
-        self.transport.write(message)
-
     async def drained(self) -> None:
         """Returns when all that was written is out, or the connection is gone."""
         await self.writable.wait()
@@ -126,7 +122,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self._rest()
         if self.close_sent or self.transport.is_closing():
             return
-        stuck = not self.writable.is_set()
+        stuck, self.free = not self.writable.is_set(), False
         self.queue.put_nowait({"type": "websocket.disconnect", "code": code})
         self.conn.send_close(code, reason)
         self.transport.write(b"".join(self.conn.data_to_send()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,15 +24,14 @@ if TYPE_CHECKING:
     from steppe.server.supervised import Supervisor
 
 UNACKNOWLEDGED = 2  # frames of a stream that who acknowledges may have
-EARLY = 0.2  # of an interval that a frame may come before it is due: it is not made to wait for so little
 
 
 @dataclass(eq=False)
 class _Watching:
-    """A channel as one viewer sees it. streams: the number of each of its scenarios' streams, None where he does not watch that."""
+    """A channel as one viewer sees it. streams: the number of each of its scenarios' streams."""
 
     channel: Channel
-    streams: tuple[int | None, ...]
+    streams: tuple[int, ...]
     interval: float
     seen: int = 0  # frames there were when he was sent the last
     due: float = 0.0
@@ -111,39 +111,44 @@ class Viewer:
         channel = watching.channel
         if watching.seen == channel.count:
             return
-        now = self._loop.time()
-        if now < watching.due - EARLY * watching.interval:
-            if watching.timer is None:
-                watching.timer = self._loop.call_at(watching.due, self._offer_later, watching)
-            return
         if watching.acknowledged is not None and watching.seen - watching.acknowledged >= UNACKNOWLEDGED:
             return
-        if not self._line.free:
-            if watching.owed and watching.owed != channel.count:
-                watching.dropped += 1
-            if watching.owed != channel.count:
-                watching.owed, watching.due = channel.count, max(watching.due, now - watching.interval) + watching.interval
-            return
-        self._send(watching, now)
+        if watching.interval > channel.interval and self._loop.time() < watching.due:  # else the engine keeps his time
+            if watching.timer is None:
+                watching.timer = self._loop.call_at(watching.due, self._offer_later, watching)
+        elif self._line.free:
+            self._send(watching)
+        elif watching.owed != channel.count:
+            watching.dropped += watching.owed > 0
+            watching.owed = channel.count
+            self._wait(watching)
+
+    def _wait(self, watching: _Watching) -> None:
+        """The next frame is due after his interval; one that came late does not put off the others."""
+        now = self._loop.time()
+        watching.due = max(watching.due, now - watching.interval) + watching.interval
 
     def _offer_later(self, watching: _Watching) -> None:
         watching.timer = None
         self._offer(watching)
 
-    def _send(self, watching: _Watching, now: float) -> None:
+    def _send(self, watching: _Watching) -> None:
         channel, flags = watching.channel, 0 if watching.channel.asked else REPLAYING
-        if watching.owed and watching.owed != channel.count:
-            watching.dropped += 1
-        for index, stream in enumerate(watching.streams):
-            if stream is None:
-                continue
-            if watching.dropped != watching.told:
+        watching.dropped += 0 < watching.owed < channel.count
+        if watching.dropped != watching.told:
+            watching.told = watching.dropped
+            for stream in watching.streams:
                 self._line.write(message_of(DROPPED.pack(DROPPED_MAGIC, stream, watching.dropped), BINARY))
+        for index, stream in enumerate(watching.streams):
             self._line.write(_bytes_of(channel, index, stream, flags))
-            self._cursors.moved(stream)
-        watching.seen, watching.owed, watching.told = channel.count, 0, watching.dropped
-        watching.due = max(watching.due, now - watching.interval) + watching.interval
-        self._run.channels.taken(channel)
+        if self._cursors:
+            for stream in watching.streams:
+                self._cursors.moved(stream)
+        watching.seen, watching.owed = channel.count, 0
+        if watching.interval > channel.interval:
+            self._wait(watching)
+        if channel.owed:
+            self._run.channels.taken(channel)
 
     # ---- what he says -------------------------------------------------------------------------------------------------------------------
     async def hear(self, said: Said) -> None:
@@ -187,10 +192,10 @@ class Viewer:
         for each in self._watching:
             self._offer(each)
 
-    def _open(self, view: View, streams: tuple[int | None, ...], group: Sequence[tuple[Stream, Seen]]) -> None:
+    def _open(self, view: View, streams: tuple[int, ...], group: Sequence[tuple[Stream, Seen]]) -> None:
         interval = 1.0 / group[0][0].rate
         watching = _Watching(Channel(0, view), streams, interval)
-        watching.tell = lambda: self._offer(watching)
+        watching.tell = partial(self._offer, watching)
         watching.channel = channel = self._run.channels.open(view, watching.tell, interval)
         watching.seen = channel.count if not channel.frames else channel.count - 1
         self._watching.append(watching)
@@ -199,8 +204,8 @@ class Viewer:
 
     def _told_of(self, stream: Stream, seen: Seen) -> dict[str, Any]:
         watching = self._streams[stream.stream][0]
-        pair = [number for number in watching.streams if number is not None]
-        return {**seen.told, "stream": stream.stream, "bits": stream.bits, "range": stream.range, "rate": stream.rate, "pair": pair}
+        asked = {"stream": stream.stream, "bits": stream.bits, "range": stream.range, "rate": stream.rate}
+        return {**seen.told, **asked, "pair": list(watching.streams)}
 
     def _unwatch(self) -> None:
         for each in self._watching:

@@ -1,0 +1,26 @@
+"""A field whose values say when they were made, so that who sees them knows how old they are; so many cells as one likes, no weather."""
+
+import time
+from collections.abc import Mapping
+
+from steppe.models import FieldModel, Needs, Role, Variable
+
+ROUND = 60_000  # [ms] after which it begins anew; 16 bits tell each
+
+
+class Moment(FieldModel):
+    """The clock that all processes of a machine have, in every cell."""
+
+    name = "moment"
+    version = "1"
+    needs = Needs(unit="boxes", halo={"y": 1, "x": 1})
+    variables: Mapping[str, Variable] = {
+        "moment": Variable("moment", ("y", "x"), "ms", "float32", Role.STATE, "when the step was made", low=0.0, initial=0.0),
+    }
+
+    def compute(self, where: tuple[slice, ...]) -> None:
+        """One step of a rectangle of the box."""
+        self.new[0, where[0], where[1]] = time.monotonic_ns() // 1_000_000 % ROUND
+
+
+MODEL = Moment
