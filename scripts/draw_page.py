@@ -8,8 +8,9 @@ import sys
 from playwright.sync_api import sync_playwright
 
 import steppe
+from steppe.client import Run
 
-UNTIL, FORK = "1990-09-30", "1990-01-31"
+UNTIL, FORK = "1990-04-20", "1990-01-31"
 SPEED = 12.0  # [1/s] slow enough for every day to be a point of the figure
 PINS = [(143.0, -20.0), (148.2, -26.4)]
 POINTER = (480, 480)  # of the window
@@ -31,7 +32,7 @@ def main(picture: str, *served: str) -> None:
             process.terminate()
 
 
-def photograph(link: str, picture: str, runs: tuple[steppe.client.Run, ...]) -> None:
+def photograph(link: str, picture: str, runs: tuple[Run, ...]) -> None:
     """The page at that link, which has seen the scenarios go."""
     with sync_playwright() as playwright:
         program = shutil.which("chromium") or sys.exit("There is no chromium on the PATH.")
