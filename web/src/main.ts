@@ -34,6 +34,8 @@ import { mount as mountTabs } from "./ui/tabs";
 import { Theme } from "./ui/theme";
 import { mount as mountTimeline } from "./ui/timeline";
 
+const [COAST_LATEST, COAST_AGAIN] = [2000, 10_000]; // [ms] after the run is known; after it could not be fetched
+let fetchingCoast = false;
 const page = new URL(".", document.baseURI);
 const linked = fromFragment(location.hash);
 const store = new Store({ look: { ...FIRST.look, ...linked.look }, view: linked.view ?? null, selection: linked.selection ?? null });
@@ -41,7 +43,7 @@ const actions = new Actions();
 const theme = new Theme(store);
 const screen = new Screen();
 const colouring = new Colouring(store, screen);
-const map = new MapView(byId("map"), store, screen, colouring, theme, firstMap());
+const map = new MapView(byId("map"), store, screen, colouring, theme, drawn);
 const signIn = new SignIn();
 let api = new Api(page, linked.run ?? "");
 
@@ -115,6 +117,7 @@ function followLook(): void {
     (known) => {
       const { grid, run } = store.now;
       if (!known || !grid || !run) return;
+      setTimeout(() => void fetchCoast(), COAST_LATEST);
       if (linked.pins && grid.kind !== "projected") {
         const cells = linked.pins.map(([x, y]) => cellAt(grid, x, y)).filter((cell) => cell !== null);
         store.change({ pins: cells.map((cell, index) => ({ cell, place: centreOf(grid, cell), colour: index + 1 })) });
@@ -139,18 +142,23 @@ function followLook(): void {
   );
 }
 
-/** What is called when a map was drawn: with the first one, the coastline is fetched. */
-function firstMap(): () => void {
-  let fetched = false;
-  return () => {
-    if (fetched || screen.frames.length === 0) return;
-    fetched = true;
-    performance.mark("first-map");
-    fetch(new URL(landAddress, import.meta.url)) // the build puts it beside the script
-      .then((answer) => answer.json())
-      .then((atlas: Topology) => map.putCoast(coastOf(ringsOf(atlas))))
-      .catch(() => {
-        fetched = false; // the map does without it, and asks again with another frame
-      });
-  };
+/** Called when a map was drawn: with the first one the coastline is fetched. */
+function drawn(): void {
+  if (screen.frames.length === 0 || performance.getEntriesByName("first-map").length > 0) return;
+  performance.mark("first-map");
+  void fetchCoast();
+}
+
+/** The coastline, once; where nothing has a value yet, the map shows where that will be. */
+async function fetchCoast(): Promise<void> {
+  if (map.coast.length > 0 || fetchingCoast) return;
+  fetchingCoast = true;
+  try {
+    const answer = await fetch(new URL(landAddress, import.meta.url)); // the build puts it beside the script
+    map.putCoast(coastOf(ringsOf((await answer.json()) as Topology)));
+  } catch {
+    setTimeout(() => void fetchCoast(), COAST_AGAIN); // the map does without it meanwhile
+  } finally {
+    fetchingCoast = false;
+  }
 }

@@ -1,4 +1,7 @@
-/** The maps: land, field, lines and marks on four canvases, each drawn only when what it shows has changed; titles above them. */
+/**
+ * The maps on three canvases, each drawn only when what it shows has changed: land, the field, lines and marks. Each costs time with every
+ * picture of the browser, so there are no more.
+ */
 
 import type { Screen } from "../decode/screen";
 import type { Range } from "../decode/statistics";
@@ -24,8 +27,10 @@ const TITLE = 60; // [CSS pixel] that a title covers
 export class MapView {
   /** A region that is being drawn. */
   draft: Draft | null = null;
-  private readonly layers = (["under", "field", "over", "marks"] as const).map((id) => byId<HTMLCanvasElement>(id));
+  private readonly layers = (["under", "field", "over"] as const).map((id) => byId<HTMLCanvasElement>(id));
   private readonly field: FieldMap;
+  /** Graticule, coast and scale, which change with the view alone; they are copied under the marks. */
+  private readonly lines = document.createElement("canvas");
   coast: Coast = [];
   private due = new Set<"still" | "field" | "marks">();
   private asked = 0;
@@ -109,6 +114,7 @@ export class MapView {
 
   /** Draws the field alone and waits for it; milliseconds that it took. For measurements. */
   timed(): number {
+    this.field.finish(); // what the browser is still putting together is not counted
     const before = performance.now();
     this.drawField();
     this.field.finish();
@@ -129,14 +135,14 @@ export class MapView {
       this.drawn();
     }
     if (due.has("still")) this.drawStill();
-    if (due.has("marks") || (due.has("field") && this.store.now.grid?.kind === "points")) this.drawMarks();
+    if (due.has("marks") || due.has("still") || (due.has("field") && this.store.now.grid?.kind === "points")) this.drawMarks();
   }
 
-  private pen(layer: number): CanvasRenderingContext2D | null {
-    const canvas = this.layers[layer] as HTMLCanvasElement;
+  /** An empty canvas of the map's size to draw on. */
+  private pen(canvas: HTMLCanvasElement, opaque: boolean): CanvasRenderingContext2D | null {
     const [width, height] = this.size;
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    const pen = canvas.getContext("2d");
+    const pen = canvas.getContext("2d", { alpha: !opaque });
     pen?.clearRect(0, 0, width, height);
     return pen;
   }
@@ -173,7 +179,9 @@ export class MapView {
   }
 
   private drawStill(): void {
-    const [under, over] = [this.pen(0), this.pen(2)];
+    const [under, over] = [this.pen(this.layers[0] as HTMLCanvasElement, true), this.pen(this.lines, false)];
+    if (under) under.fillStyle = this.theme.colours.sea;
+    under?.fillRect(0, 0, ...this.size);
     for (const panel of this.panels) {
       const scene = this.scene(panel);
       if (!scene || !under || !over) return;
@@ -183,7 +191,8 @@ export class MapView {
   }
 
   private drawMarks(): void {
-    const pen = this.pen(3);
+    const pen = this.pen(this.layers[2] as HTMLCanvasElement, false);
+    if (this.lines.width > 0) pen?.drawImage(this.lines, 0, 0);
     const { pins, cursor, selection } = this.store.now;
     const marks: Mark[] = pins.map((pin, index) => ({ cell: pin.cell, colour: this.theme.pin(pin.colour), number: index + 1 }));
     if (cursor.cell !== null) marks.push({ cell: cursor.cell, colour: this.theme.colours.ink });
