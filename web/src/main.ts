@@ -7,6 +7,7 @@ import { coastOf, ringsOf } from "./draw/coast";
 import { CREDIT, suitable } from "./draw/palette";
 import { picture } from "./draw/picture";
 import { Api } from "./fetch/api";
+import { Live } from "./fetch/live";
 import { isFailure } from "./fetch/problem";
 import { SignIn } from "./fetch/token";
 import { Following } from "./session/following";
@@ -78,7 +79,14 @@ async function begin(): Promise<void> {
     if (!run) return;
     api = api.of(run.run);
     store.change({ info: run });
-    new Session(store, screen, api, signIn, () => map.element.clientWidth * map.ratio);
+    new Session(
+      store,
+      screen,
+      api,
+      (hearers) => new Live(api.liveAddress(), hearers),
+      () => signIn.again(api),
+      () => map.element.clientWidth * map.ratio,
+    );
     new Past(store, screen, api);
     new Following(store, screen, api);
   } catch (error) {

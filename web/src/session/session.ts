@@ -3,9 +3,8 @@ import type { Frame } from "../decode/frame";
 import { Latest } from "../decode/latest";
 import type { Screen } from "../decode/screen";
 import type { Api } from "../fetch/api";
-import { Live, type Stream } from "../fetch/live";
+import type { Hearers, Stream, Wire } from "../fetch/live";
 import { isFailure } from "../fetch/problem";
-import type { SignIn } from "../fetch/token";
 import { activeOf, gridOf } from "../state/grid";
 import type { Connection, Shown, Store } from "../state/store";
 import type { Hello, Info, Message, Variable } from "../state/told";
@@ -17,7 +16,7 @@ const PATIENCE = 600; // [ms] that what was shown stays while something else is 
 
 export class Session {
   private readonly latest = new Latest();
-  private readonly live: Live;
+  private readonly live: Wire;
   private wanted: Stream[] = [];
   private answered = false;
   private drawing = 0;
@@ -27,11 +26,14 @@ export class Session {
     private readonly store: Store,
     private readonly screen: Screen,
     private readonly api: Api,
-    private readonly signIn: SignIn,
+    /** How the live messages come. */
+    wire: (hearers: Hearers) => Wire,
+    /** Whether the server knows who this is, asked when the connection was lost. */
+    private readonly known: () => Promise<boolean>,
     /** Device pixels across the page. */
     private readonly width: () => number,
   ) {
-    this.live = new Live(api.liveAddress(), {
+    this.live = wire({
       message: (message) => this.hear(message),
       frame: (frame) => this.take(frame),
       drops: ({ dropped }) => this.connection({ skipped: dropped }),
@@ -73,7 +75,7 @@ export class Session {
   /** A server that was started anew knows no cookie of the one before it. Who cannot sign in again is told so, and not kept trying for ever. */
   private async signInAgain(): Promise<void> {
     try {
-      if (await this.signIn.again(this.api)) return;
+      if (await this.known()) return;
       this.live.close();
       this.connection({ link: "refused", retry_at: null, reason: "Not signed in" });
     } catch (error) {

@@ -15,7 +15,7 @@ import type { State, Store } from "../state/store";
 import type { Place } from "../state/told";
 import { type Panel, panels, toPlace, type View, wholeView } from "../state/view";
 import type { Colouring } from "./colouring";
-import { byId } from "./dom";
+import { h } from "./dom";
 import type { Theme } from "./theme";
 import { showTitles, titled, titlesOf } from "./titles";
 
@@ -27,7 +27,8 @@ const TITLE = 60; // [CSS pixel] that a title covers
 export class MapView {
   /** A region that is being drawn. */
   draft: Draft | null = null;
-  private readonly layers = (["under", "field", "over"] as const).map((id) => byId<HTMLCanvasElement>(id));
+  private readonly layers: HTMLCanvasElement[];
+  private readonly titles: HTMLElement;
   private readonly field: FieldMap;
   /** Graticule, coast and scale, which change with the view alone; they are copied under the marks. */
   private readonly lines = document.createElement("canvas");
@@ -38,6 +39,7 @@ export class MapView {
 
   /** drawn: called after each drawing of frames that were not drawn before. Raises NoWebGL. */
   constructor(
+    /** Where the canvases and titles go. */
     readonly element: HTMLElement,
     private readonly store: Store,
     private readonly screen: Screen,
@@ -45,6 +47,10 @@ export class MapView {
     private readonly theme: Theme,
     private readonly drawn: () => void,
   ) {
+    const named = (id: string) => (element.id ? { id } : {}); // in a notebook there may be several
+    this.layers = ["under", "field", "over"].map((name) => h("canvas", { class: name, "aria-hidden": "true", ...named(name) }));
+    this.titles = h("div", named("titles"));
+    element.prepend(...this.layers, this.titles);
     this.field = new FieldMap(this.layers[1] as HTMLCanvasElement, () => this.refresh("field"));
     screen.follow(() => this.refresh("field"));
     colouring.follow(() => this.refresh("field"));
@@ -209,7 +215,7 @@ export class MapView {
   }
 
   private title(): void {
-    showTitles(titlesOf(this.store.now, this.modes), this.panels, this.ratio);
+    showTitles(this.titles, titlesOf(this.store.now, this.modes), this.panels, this.ratio);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Store } from "../state/store";
 import type { Place } from "../state/told";
 import { moved, toPixel, zoomed } from "../state/view";
 import type { Actions } from "./actions";
-import { byId, say } from "./dom";
+import { h, say } from "./dom";
 import type { MapView } from "./map";
 
 const STILL = 5; // [CSS pixel] that a click may move
@@ -15,6 +15,8 @@ const PINS = 6;
 /** spoken: the value of the cross's cell in words, for a screen reader. */
 export function mount(map: MapView, store: Store, actions: Actions, spoken: (cell: number) => string): void {
   const { element } = map;
+  const said = h("p", { class: "spoken", "aria-live": "polite", id: element.id ? "map-said" : null });
+  element.append(said);
   const fingers = new Map<number, PointerEvent>();
   let tool: "box" | "polygon" | null = null;
   let travelled = 0;
@@ -40,7 +42,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     announce(`pinned, ${placeText(place)}, ${spoken(cell)}`);
   }
   function announce(text: string): void {
-    say(byId("map-said"), text);
+    say(said, text);
   }
   function draw(next: "box" | "polygon" | null): void {
     if (next && store.now.grid?.kind === "projected") {

@@ -1,7 +1,7 @@
 /** Series of pinned cells and of the region: colour and number tell the cell, the dash tells the scenario. */
 import uPlot from "uplot";
 import { momentOf, monthText, stepText } from "../decode/calendar";
-import { valueAt } from "../decode/frame";
+import { readAt } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import { placeText, prettyUnit, rounded, toStep } from "../decode/units";
 import type { Line, Store } from "../state/store";
@@ -127,7 +127,7 @@ function pinText(store: Store, screen: Screen, which: number, cell: number): str
   const { grid } = store.now;
   const frame = screen.frames[which];
   if (!frame || !grid || frame.columns !== grid.columns) return "";
-  const value = valueAt(frame, cell);
+  const value = readAt(frame, cell);
   if (value === undefined) return "outside";
   return Number.isNaN(value) ? "missing" : toStep(value, Math.max(frame.scale, Math.abs(value) * 1e-4));
 }
