@@ -90,4 +90,5 @@ def test_axe_finds_nothing_in_every_state_light_and_dark(browser: Browser, run: 
     viewing.page.click("#tab-steer")
     seen["looking alone"] = found(viewing)
     context.close()
-    assert {state: words for state, words in seen.items() if words} == {}
+    wrong = {word: [state for state, words in seen.items() if word in words] for words in seen.values() for word in words}
+    assert not wrong, "\n".join(f"{word}\n    in: {', '.join(states)}" for word, states in wrong.items())

@@ -12,8 +12,11 @@ from verification.page.proxy import Proxy
 
 CHIPS = """
     globalThis.chips = [];
-    addEventListener("DOMContentLoaded", () => new MutationObserver(() => chips.push(document.querySelector("#chip").textContent))
-        .observe(document.querySelector("#chip"), {subtree: true, childList: true, characterData: true}));
+    addEventListener("DOMContentLoaded", () => {
+        const chip = document.querySelector("#chip");
+        const note = new MutationObserver(() => chips.push(chip.textContent));
+        if (chip) note.observe(chip, {subtree: true, childList: true, characterData: true});
+    });
 """
 
 
