@@ -11,7 +11,7 @@ import steppe
 from steppe.client import Run
 
 UNTIL, FORK = "1990-04-20", "1990-01-31"
-SPEED = 12.0  # [1/s] slow enough for every day to be a point of the figure
+SPEED = 5.0  # [1/s] slow enough for every day to be a point of the figure
 PINS = [(143.0, -20.0), (148.2, -26.4)]
 POINTER = (480, 480)  # of the window
 LOOK = "variable=green_leaf&palette=bamako_r&scenario=main,more-stock&maps=3&theme=light"

@@ -69,15 +69,20 @@ def test_a_link_shows_the_same_to_somebody_else(opened: Opened, context: Browser
     assert second.complaints == []
 
 
-def test_without_a_token_the_page_says_what_to_do(context: BrowserContext, run: House) -> None:
+def test_who_is_not_signed_in_is_asked_for_the_token(context: BrowserContext, run: House) -> None:
     opened = Opened(context.new_page(), run)
     opened.expected.append("401")
-    opened.page.goto(run.address)
-    expect(opened.chip).to_contain_text("open the address that the server printed")
-    opened.page.goto("about:blank")
     opened.page.goto(f"{run.address}#token=wrong")
-    expect(opened.chip).to_contain_text("open the address that the server printed")
+    expect(opened.chip).to_contain_text("Not signed in")
     assert "wrong" not in opened.page.url
+    form = opened.page.get_by_role("form", name="Sign in")
+    form.get_by_label("Token").fill("wrong, too")
+    opened.press("Enter")
+    expect(form.get_by_role("alert")).to_contain_text("not known")
+    form.get_by_label("Token").fill(f"{run.address}#token={TOKENS['view']}")
+    opened.press("Enter")
+    expect(opened.chip).to_contain_text("Paused")
+    expect(form).to_be_hidden()
     assert opened.complaints == []
 
 
