@@ -31,6 +31,7 @@ from steppe.control.wire import (
 from steppe.failpoint import reach
 
 BEGINNING = Position(0, 0)
+LEFT = 20  # branches that rewinds have left, of which people are told with how things stand
 
 
 @dataclass
@@ -61,12 +62,28 @@ class Dispatch:
 
     def __init__(self, journal: Journal, send: Callable[[Message], None], ended: Callable[[int], None]) -> None:
         self._journal, self._send, self._ended = journal, send, ended
-        self.branches: dict[int, Branch] = {each.id: each for each in journal.branches()}
+        self.branches: dict[int, Branch] = {}
+        self.open: dict[int, Branch] = {}  # of these, those that can go on
+        self.left: dict[int, Branch] = {}  # the newest of the others
+        for each in journal.branches():
+            self._learn(each)
         self.courses: dict[int, Course] = {}
         self.last = journal.last
         self._arriving = {each.id for each in self.branches.values() if each.made_by}  # as far as is known
         self._paced = {each.branch for each in journal.waiting("step") if each.arguments.get("speed")}
         self._described = False  # the engine has said all that it knew before it was called
+
+    def _learn(self, branch: Branch) -> Branch:
+        """Takes what the journal holds of a branch now."""
+        self.branches[branch.id] = branch
+        if branch.closed_step == OPEN_END:
+            self.open[branch.id] = branch
+        else:
+            self.open.pop(branch.id, None)
+            self.left[branch.id] = branch
+            if len(self.left) > LEFT:
+                del self.left[min(self.left)]
+        return branch
 
     def forget(self) -> None:
         """There is no engine, or another one."""
@@ -126,7 +143,7 @@ class Dispatch:
                 course.failed = None
             ended = self._journal.stood(branch, position.step)
             if position.step > self.branches[branch].shown_step:
-                self.branches[branch] = self._journal.branch(branch)
+                self._learn(self._journal.branch(branch))
             for seq in ended:
                 self._ended(seq)
         self._arrive(branch, position)
@@ -148,7 +165,7 @@ class Dispatch:
         held = self._journal.pin(seq, step)
         assert reach("pin.written")
         command = self._journal.command(seq)
-        self.branches[branch] = self._journal.branch(branch)
+        self._learn(self._journal.branch(branch))
         course = self.courses.get(branch)
         if command and command.kind == "pause" and course:
             self._stop(course, branch, held.step)
@@ -169,7 +186,7 @@ class Dispatch:
     def fired(self, message: Fired, stop: bool) -> None:
         """The journal holds what a rule did. stop: and a pause at its step."""
         self.last = self._journal.last
-        known = self.branches[message.branch] = self._journal.branch(message.branch)
+        known = self._learn(self._journal.branch(message.branch))
         for seq in self._journal.reached(message.branch, known.shown_step):  # an engine that dies now does not come there again
             self._ended(seq)
         course = self.courses.get(message.branch)
@@ -203,9 +220,9 @@ class Dispatch:
         self.last = seq
         command = self._journal.command(seq)
         assert command is not None, "it was accepted"
-        self.branches[command.branch] = known = self._journal.branch(command.branch)
+        known = self._learn(self._journal.branch(command.branch))
         if made := self._journal.made_by(seq) if command.kind in FORKS else None:
-            self.branches[made.id] = made
+            self._learn(made)
             self._arriving.add(made.id)
             self.load(made.id)
         if known.closed_step < OPEN_END:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ class Supervisor:
         self._settling: dict[int, list[Callable[[], None]]] = {}
         self._listening: list[Callable[[], None]] = []
         self._over = False
+        self._kept: dict[int, int] = {}  # by branch: the first step that can be shown again soon
         self._told: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # by branch: what it was made of, what is told
 
     def start(self) -> None:
@@ -115,8 +117,9 @@ class Supervisor:
             return
         self.life.heard()
         match message:
-            case Beat(positions):
+            case Beat(positions, kept):
                 self.life.is_busy()
+                self._kept |= kept
                 for branch, position in positions.items():
                     self._stands(branch, position)
             case Ready(branch, position) if branch in self.dispatch.courses:
@@ -254,6 +257,7 @@ class Supervisor:
         """There is no engine any more."""
         self.dispatch.forget()
         self.channels.again()
+        self._kept.clear()
 
     def told(self, kind: str, text: str) -> None:
         """The engine's life has news."""
@@ -297,9 +301,9 @@ class Supervisor:
         return answer
 
     def info(self) -> dict[str, Any]:
-        """How things stand, from memory."""
-        scenarios = self.scenarios()
-        states = [each["state"] for each in scenarios]
+        """How things stand, from memory; of the scenarios that rewinds have left the newest: a calibration leaves thousands."""
+        left, open_ = ([self._scenario(branch) for branch in some.values()] for some in (self.dispatch.left, self.dispatch.open))
+        states = [each["state"] for each in open_]
         state = self.life.state
         if state == "up":
             rest = "finished" if set(states) == {"finished"} else "ready"
@@ -313,7 +317,7 @@ class Supervisor:
             "engine": {"epoch": self.life.epoch, "pid": hello.pid, "host": hello.host, "ranks": hello.ranks} if hello else None,
             "deaths": self.life.deaths,
             "steps": self.facts["steps"] if self.facts else None,
-            "scenarios": scenarios,
+            "scenarios": left + open_,
         }
 
     def scenarios(self) -> list[dict[str, Any]]:
@@ -326,14 +330,15 @@ class Supervisor:
         return self._scenario(found) if found else None
 
     def _named(self, name: str) -> Branch | None:
-        """The newest are looked at first: after rewinds that is where names stand."""
-        return next((branch for branch in reversed(self.dispatch.branches.values()) if branch.name == name), None)
+        """After rewinds names stand on what can go on."""
+        every = (self.dispatch.open, self.dispatch.branches)
+        return next((branch for some in every for branch in some.values() if branch.name == name), None)
 
     def _scenario(self, branch: Branch) -> dict[str, Any]:
         """Where a branch stands; the same object as long as nothing has changed."""
         course = self.dispatch.courses.get(branch.id)
         position, failed = (course.position, course.failed) if course else (None, None)
-        made_of = (branch, position, failed, self.journal.version(branch.id), self.facts is None)
+        made_of = (branch, position, failed, self.journal.version(branch.id), self.facts is None, self._kept.get(branch.id))
         kept = self._told.get(branch.id)
         if kept is None or kept[0] != made_of:
             kept = self._told[branch.id] = (made_of, self._scenario_of(branch, position, failed))
@@ -352,6 +357,7 @@ class Supervisor:
             "step": branch.shown_step,
             "seq": position.seq if position else 0,
             "target": branch.target,
+            "kept": min(self._kept.get(branch.id, branch.shown_step), branch.shown_step),
             "state": state,
             "version": self.journal.version(branch.id),
             "problem": {"code": failed.code, "text": failed.text} if failed else None,
@@ -418,20 +424,26 @@ class Supervisor:
 
     async def happenings(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
         """What people are told, from a number on, as it comes, until the run ends; number 0: something of `info` has changed."""
-        changed = asyncio.Event()
-        self._listening.append(changed.set)
-        try:
-            while not self._over:
+        async with aclosing(self.changes()) as changes:
+            async for _ in changes:
                 for number, what in self.journal.emissions(after):
                     after = number
                     yield number, what
                 yield 0, self.info()
+
+    async def changes(self) -> AsyncGenerator[None, None]:
+        """Once now, and whenever something of `info` may have changed, until the run ends."""
+        changed = asyncio.Event()
+        self._listening.append(changed.set)
+        try:
+            while not self._over:
+                yield
                 await changed.wait()
                 changed.clear()
         finally:
             self._listening.remove(changed.set)
 
     def _emit(self, branch: int, kind: str, text: str, step: int | None = None) -> None:
-        at = max((each.shown_step for each in self.dispatch.branches.values()), default=0) if step is None else step
+        at = max((each.shown_step for each in self.dispatch.open.values()), default=0) if step is None else step
         self.journal.emit(branch, at, f"engine:{self.life.epoch}:{kind}:{self._clock.wall():.3f}", kind, text)
         self.changed()

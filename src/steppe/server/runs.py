@@ -97,7 +97,7 @@ class Runs:
 
     async def _keep_status(self, supervisor: Supervisor) -> None:
         """Keeps a file for batch jobs as things change."""
-        async for _ in supervisor.happenings(1 << 60):
+        async for _ in supervisor.changes():
             await self._write_status(supervisor, self._address)
             await asyncio.sleep(1)
 
@@ -108,7 +108,7 @@ class Runs:
     async def impossible(self, name: str) -> str:
         """Waits until a run turns out to be one that no engine can open; gives what is wrong with it."""
         supervisor = self.open[name]
-        async for _ in supervisor.happenings(1 << 60):
+        async for _ in supervisor.changes():
             problem = supervisor.life.problem or {}
             if problem.get("exit_status") == MISTAKE:
                 return str(problem["text"])

@@ -182,9 +182,8 @@ def serve_runs(
                     tell(_greeting(name, tokens, address))
                     if visit:
                         path = rest.enter_context(leading(f"{address}/#token={tokens.first}"))
-                        threading.Thread(
-                            target=_visit, args=(path, tell), daemon=True
-                        ).start()  # a browser in a terminal ends when it is left
+                        # in a thread: a browser in a terminal ends when it is left
+                        threading.Thread(target=_visit, args=(path, tell), daemon=True).start()
 
                 runner.run(_serve(server, served, folder, link, greet, keep_engine, behind, dict(where)))
         finally:

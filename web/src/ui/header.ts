@@ -3,7 +3,7 @@ import { prettyUnit } from "../decode/units";
 import { PALETTES, type PaletteName, paletteOf } from "../draw/palette";
 import type { Maps, Store, Theme } from "../state/store";
 import type { Actions } from "./actions";
-import { choice } from "./choice";
+import { choice, type Option } from "./choice";
 import { bar, byId, fill, h, say } from "./dom";
 
 const MAPS: readonly [Maps, string, string][] = [
@@ -15,7 +15,12 @@ const MAPS: readonly [Maps, string, string][] = [
 const LEFT = /@[0-9]+$/; // scenarios that a rewind left behind
 
 export function mount(store: Store, actions: Actions): void {
-  const variable = choice("variable", "Variable (V)", variables, (name) => store.look({ variable: name, range: null }));
+  const variable = choice(
+    "variable",
+    "Variable (V)",
+    () => variableOptions(store),
+    (name) => store.look({ variable: name, range: null }),
+  );
   const palette = choice("palette", "Colours (C)", palettes, (name) => store.look({ palette: name }));
   const maps = h("span", { role: "radiogroup", "aria-label": "Maps", class: "joined" });
   const buttons = MAPS.map(([count, text, title]) =>
@@ -60,16 +65,6 @@ export function mount(store: Store, actions: Actions): void {
     byId("header").classList.toggle("open", open);
   });
 
-  function variables() {
-    const roles = ["state", "diagnostic", "forcing", "parameter", "derived"];
-    const known = [...(store.now.run?.variables ?? [])].sort((one, other) => roles.indexOf(one.role) - roles.indexOf(other.role));
-    return known.map((each) => ({
-      value: each.name,
-      label: each.long_name || each.name,
-      detail: [prettyUnit(each.units), each.role].filter(Boolean).join(", "),
-      words: `${each.name} ${each.standard_name}`,
-    }));
-  }
   function palettes() {
     return PALETTES.filter(({ kind }) => kind !== "diverging").map(({ name, for: purpose }) => ({
       value: name,
@@ -142,6 +137,18 @@ export function mount(store: Store, actions: Actions): void {
       say(byId("steers"), viewer && !viewer.may_steer ? ["Viewing", who].filter(Boolean).join("; ") : who);
     },
   );
+}
+
+/** The variables of the run to choose from: first what the model computes, then what goes into it. */
+export function variableOptions(store: Store): Option[] {
+  const roles = ["state", "diagnostic", "forcing", "parameter", "derived"];
+  const known = [...(store.now.run?.variables ?? [])].sort((one, other) => roles.indexOf(one.role) - roles.indexOf(other.role));
+  return known.map((each) => ({
+    value: each.name,
+    label: each.long_name || each.name,
+    detail: [prettyUnit(each.units), each.role].filter(Boolean).join(", "),
+    words: `${each.name} ${each.standard_name}`,
+  }));
 }
 
 /** The colours of a palette as a strip. */

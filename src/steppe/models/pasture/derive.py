@@ -144,10 +144,9 @@ def _intake(gain: Any) -> Any:
 def _check(p: Parameters) -> None:
     for names in ASCENDING:
         for lower, upper in pairwise(names):
-            low, high = np.broadcast_arrays(getattr(p, lower), getattr(p, upper))
-            wrong = np.argwhere(~(low < high))
-            if len(wrong):
-                at = tuple(wrong[0])
+            if not np.all(np.less(getattr(p, lower), getattr(p, upper))):
+                low, high = np.broadcast_arrays(getattr(p, lower), getattr(p, upper))
+                at = tuple(np.argwhere(~(low < high))[0])
                 raise ModelError(
                     f'Parameter "{lower}" is {low[at]:g} and "{upper}" is {high[at]:g}; the first must be below the second. '
                     "Change one of them, or take both from one set."

@@ -178,28 +178,28 @@ class Viewer:
             twice = next(number for number in numbers if numbers.count(number) > 1)
             raise Wrong("bad-field", f"Stream {twice} comes twice. Give each a number of its own.", value=twice, position="$.watch")
         seen = [seen_of(self._house, self._name, each) for each in streams]
-        self._unwatch()
-        groups: dict[Any, list[tuple[Stream, Seen]]] = {}
+        groups: dict[Any, dict[str, tuple[Stream, Seen]]] = {}
         for stream, view in zip(streams, seen, strict=True):
-            groups.setdefault((view.words, stream.bits, view.span), []).append((stream, view))
+            group = groups.setdefault((view.words, stream.bits, view.span), {})
+            if stream.scenario in group:
+                twice = group[stream.scenario][0].stream
+                raise Wrong("bad-field", f"Streams {twice} and {stream.stream} show the same. Leave one of them away.", position="$.watch")
+            group[stream.scenario] = stream, view
+        self._unwatch()
         for (words, bits, span), group in groups.items():
-            scenarios = tuple(sorted({stream.scenario for stream, _ in group}))
-            chosen = {stream.scenario: stream.stream for stream, _ in reversed(group)}
-            if len(chosen) < len(group):
-                raise Wrong("bad-field", "Two streams show the same. Leave one of them away.", position="$.watch")
-            self._open(View(scenarios, words, bits, span), tuple(chosen[name] for name in scenarios), group)
+            self._open(View(tuple(sorted(group)), words, bits, span), group)
         self._say({"type": "watching", "streams": [self._told_of(stream, view) for stream, view in zip(streams, seen, strict=True)]})
         for each in self._watching:
             self._offer(each)
 
-    def _open(self, view: View, streams: tuple[int, ...], group: Sequence[tuple[Stream, Seen]]) -> None:
-        interval = 1.0 / group[0][0].rate
-        watching = _Watching(Channel(0, view), streams, interval)
+    def _open(self, view: View, group: Mapping[str, tuple[Stream, Seen]]) -> None:
+        interval = 1.0 / next(iter(group.values()))[0].rate
+        watching = _Watching(Channel(0, view), tuple(group[name][0].stream for name in view.scenarios), interval)
         watching.tell = partial(self._offer, watching)
         watching.channel = channel = self._run.channels.open(view, watching.tell, interval)
         watching.seen = channel.count if not channel.frames else channel.count - 1
         self._watching.append(watching)
-        for stream, seen in group:
+        for stream, seen in group.values():
             self._streams[stream.stream] = watching, stream, seen
 
     def _told_of(self, stream: Stream, seen: Seen) -> dict[str, Any]:
