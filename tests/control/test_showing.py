@@ -80,6 +80,16 @@ def test_frames_take_no_more_than_their_share_of_the_time_of_steps() -> None:
     assert len(engine.made) == before + 10
 
 
+def test_a_frame_that_once_took_long_does_not_put_off_the_next() -> None:
+    engine = Engine(cost=0.0001)
+    engine.watch()
+    for number in range(200):
+        engine.cost = 0.5 if number == 100 else 0.0001
+        engine.turn(busy=True, seconds=0.01)
+        engine.showing.hear(Taken(1))
+    assert len(engine.made) == 200
+
+
 def test_very_many_channels_have_their_turn_one_after_the_other() -> None:
     engine = Engine(cost=0.002)
     for channel in range(1, 101):

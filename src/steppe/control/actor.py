@@ -89,13 +89,20 @@ class Actor:
         Sends a message, if anybody listens.
     clock
         Seconds that only grow.
-    behind
-        Does what need not keep the stepper.
+    behind, spent
+        Does what need not keep the stepper; seconds of a processor that it has had. See `Showing`.
     """
 
-    def __init__(self, stage: Stage, tell: Callable[[Message, Buffer], None], clock: Callable[[], float], behind: Behind = at_once) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        tell: Callable[[Message, Buffer], None],
+        clock: Callable[[], float],
+        behind: Behind = at_once,
+        spent: Callable[[], float] | None = None,
+    ) -> None:
         self._stage, self._send, self._clock = stage, tell, clock
-        self._showing = Showing(stage, tell, clock, behind)
+        self._showing = Showing(stage, tell, clock, behind, spent)
         self._courses: dict[int, _Course] = {}
         self._outcomes: dict[tuple[int, int], Applied] = {}  # by branch and seq, until they are noted: a server may die, too
         self._gets: deque[Get] = deque()

@@ -5,8 +5,10 @@ Show ──> free ── the branches have moved, the interval is over ──> a
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Container
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from steppe.control.stage import Stage
@@ -48,12 +50,22 @@ class Showing:
         Seconds that only grow.
     behind
         Does what need not keep the stepper: joining and sending.
+    spent
+        Seconds of a processor that the stepper has had; default: the clock.
     """
 
-    def __init__(self, stage: Stage, tell: Callable[[Message, Buffer], None], clock: Callable[[], float], behind: Behind) -> None:
-        self._stage, self._tell, self._clock, self._behind = stage, tell, clock, behind
+    def __init__(
+        self,
+        stage: Stage,
+        tell: Callable[[Message, Buffer], None],
+        clock: Callable[[], float],
+        behind: Behind,
+        spent: Callable[[], float] | None = None,
+    ) -> None:
+        self._stage, self._tell, self._clock, self._behind, self._spent = stage, tell, clock, behind, spent or clock
         self._channels: dict[int, _Channel] = {}
-        self._affordable = 0.0  # from when on there is time for frames while steps are made
+        self._costs = deque((0.0, 0.0, 0.0), maxlen=3)  # [s] of ends of steps with frames; what once took long says nothing of the next
+        self._affordable = 0.0  # of what is spent: from then on there is time for frames while steps are made
 
     @property
     def looks(self) -> float:
@@ -81,8 +93,10 @@ class Showing:
 
     def turn(self, loaded: Container[int], busy: bool) -> None:
         """Makes the frames that are due, of branches that are loaded. busy: there are steps to be made, and frames may not take much."""
-        now = self._clock()
-        if not self._channels or (busy and now < self._affordable):
+        if not self._channels:
+            return
+        now, begin, made = self._clock(), self._spent(), False
+        if busy and begin < self._affordable:
             return
         for number, each in [*self._channels.items()]:
             branches = each.show.branches
@@ -90,12 +104,14 @@ class Showing:
                 continue
             positions = tuple(self._stage.position(branch) for branch in branches)
             if positions != each.shown:
-                each.shown = positions
+                each.shown, made = positions, True
                 self._show(number, each, now)
                 self._channels[number] = self._channels.pop(number)  # behind those that have not had their turn
             if busy and self._clock() - now > AT_ONCE:
                 break
-        self._affordable = now + (self._clock() - now) / SHARE
+        if made:
+            self._costs.append(self._spent() - begin)
+            self._affordable = begin + median(self._costs) / SHARE
 
     def _show(self, number: int, channel: _Channel, now: float) -> None:
         show = channel.show

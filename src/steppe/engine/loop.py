@@ -79,7 +79,7 @@ class Engine:
         for work in (self._line.listen, self._beat, self._work_behind):
             threading.Thread(target=work, daemon=True).start()
         self._stage = stage = Stage(self._folder, plan, self._crew, lambda kind, text: self._line.say(News(0, kind, text)))
-        actor = Actor(stage, self._line.say, time.monotonic, self._behind.put)
+        actor = Actor(stage, self._line.say, time.monotonic, self._behind.put, time.thread_time)
         try:
             while True:
                 busy = self._take_all(actor)
