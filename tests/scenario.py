@@ -43,19 +43,19 @@ threads = 2
 """
 
 
-def write_mask(path: Path, mask: np.ndarray) -> None:
-    """A CF raster of a quarter degree south-east of 20 S, 143 E."""
-    lat, lon = (start + step * np.arange(n) for start, step, n in ((-20.0, -0.25, mask.shape[0]), (143.0, 0.25, mask.shape[1])))
+def write_mask(path: Path, mask: np.ndarray, size: float = 0.25) -> None:
+    """A CF raster of a quarter degree south-east of 20 S, 143 E; or of cells of another size."""
+    lat, lon = (start + step * np.arange(n) for start, step, n in ((-20.0, -size, mask.shape[0]), (143.0, size, mask.shape[1])))
     described = {"lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"})}
     xarray.Dataset({"land_mask": (("lat", "lon"), mask.astype("int8"))}, described).to_zarr(path, consolidated=False)
 
 
-def make_scenario(folder: Path, shape: tuple[int, int] = (14, 11)) -> Path:
-    """Writes mask, weather of 500 days, model and run file into `folder`; gives the run file."""
+def make_scenario(folder: Path, shape: tuple[int, int] = (14, 11), size: float = 0.25, end: str = "1991-05-15") -> Path:
+    """Writes mask, weather from January 1990 on, model and run file into `folder`; gives the run file."""
     mask = np.ones(shape, dtype=bool)
     mask[3:6, 2:5] = mask[0, 0] = False
-    write_mask(folder / "mask.zarr", mask)
-    generate(folder / "weather.zarr", read_grid(file=folder / "mask.zarr"), "1990-01-01", "1991-05-15")
+    write_mask(folder / "mask.zarr", mask, size)
+    generate(folder / "weather.zarr", read_grid(file=folder / "mask.zarr"), "1990-01-01", end)
     shutil.copy(EXAMPLES / "bucket.py", folder / "bucket.py")
     (folder / "run.toml").write_text(RUN)
     return folder / "run.toml"

@@ -23,6 +23,18 @@ const { metafile } = await build({
   loader: { ".json": "file", ".svg": "copy" }, // the coastline is fetched after the first map
   metafile: true,
 });
+const [style] = Object.keys(metafile.outputs).filter((path) => path.endsWith(".css"));
+await build({
+  absWorkingDir: here,
+  entryPoints: ["src/widget.ts"],
+  outfile: join(out, "widget.js"), // read by Python, for notebooks; no browser asks for it
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: "es2022",
+  legalComments: "none",
+  define: { STYLE: JSON.stringify(await readFile(join(here, style), "utf8")) },
+});
 let page = await readFile(join(here, "index.html"), "utf8");
 for (const [path, { entryPoint }] of Object.entries(metafile.outputs)) {
   if (entryPoint) page = page.replaceAll(basename(entryPoint), `assets/${basename(path)}`);

@@ -162,6 +162,9 @@ class ToyStage:
             if self._world.chance.random() < 0.05 and not self._disk.full:
                 self.save(branch)
 
+    def kept(self, branch: int) -> int:
+        return min((state.step for state in self._ring.get(branch, [])), default=self._states[branch].step)
+
     def apply(self, branch: int, place: int, kind: str, arguments: dict[str, Any]) -> Outcome:
         state = self._states[branch]
         done = state.done(place, kind, arguments)

@@ -52,7 +52,9 @@ def run(house: House) -> House:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce", permissions=["clipboard-read", "clipboard-write"])
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800}, reduced_motion="reduce", permissions=["clipboard-read", "clipboard-write"]
+    )
     yield context
     context.close()
 

@@ -143,6 +143,7 @@ class Opened:
 
     def open(self, role: str = "steer", fragment: str = "", address: str = "") -> None:
         """Opens it with a token and waits for the first map."""
+        self.page.goto("about:blank")  # another fragment alone would open nothing anew
         self.page.goto(f"{address or self.house.address}#token={TOKENS[role]}{fragment}")
         self.wait("performance.getEntriesByName('first-map').length > 0")
         expect(self.chip).to_contain_text("Paused")
@@ -162,7 +163,7 @@ class Opened:
             self.page.keyboard.press(key)
 
     def pixel(self, row: float, column: float, map_number: int = 0, maps: int = 1) -> tuple[float, float]:
-        """Where the middle of a cell is in the window while the whole grid is in view: as the page has it, from its own words on what it does."""
+        """Where the middle of a cell is in the window while the whole grid is in view, with a margin."""
         box = self.page.locator("#map").bounding_box()
         assert box is not None
         width, height = box["width"] / maps, box["height"]

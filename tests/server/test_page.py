@@ -38,6 +38,7 @@ def test_the_page_is_open_to_all_and_asked_for_anew_each_time(client: Client) ->
     assert answer.headers["cache-control"] == "no-cache"
     again = client.ask("GET", "/", role=None, headers={"If-None-Match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["content-security-policy"] == answer.headers["content-security-policy"]  # a browser takes it from here, too
     assert client.ask("GET", "/", role=None, headers={"If-None-Match": '"other"'}).status_code == 200
 
 

@@ -3,18 +3,21 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from steppe.api import empty_frame, tell_missing
 from steppe.control import Accepted, Command, Journal, Order, Refused
-from steppe.control.wire import Outcome, Position
+from steppe.control.channels import Channels
+from steppe.control.showing import Showing, at_once
+from steppe.control.wire import Message, Outcome, Position
 from steppe.errors import GridError
 from steppe.grid import Grid, as_plain
 from steppe.server.asked import Buffer
-from steppe.view import png
+from steppe.view import Span, extremes, following, levels_of, png, scale_of
 
 VARIABLES = {
     "green": ("state", "kg ha-1", 0.0, 20000.0, []),
@@ -68,6 +71,47 @@ class Toy:
         self.at = {1: Position(0, 0)}
         self.past: dict[tuple[int, int], dict[str, np.ndarray]] = {}
         self._news = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self.channels = Channels(self)
+        self.showing = Showing(self, lambda message, body: self.channels.came(message, bytearray(body)), time.monotonic, at_once)
+
+    # ---- what is watched
+    def position(self, branch: int) -> Position | None:
+        return self.at.get(branch)
+
+    def named(self, scenario: str) -> int | None:
+        return next((each.id for each in self.journal.branches() if each.name == scenario), None)
+
+    def send(self, message: Message) -> None:
+        self.showing.hear(message)
+        asyncio.get_running_loop().call_soon(self.show)
+
+    def show(self) -> None:
+        """As an engine does at ends of steps, and at rest now and then."""
+        self.showing.turn(self.at, False)
+        if self.channels._numbers and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(0.02, self._show_again)
+
+    def _show_again(self) -> None:
+        self._timer = None
+        self.show()
+
+    def frames(
+        self, branches: Sequence[int], words: dict[str, Any], bits: int, span: Sequence[Any] | None
+    ) -> tuple[list[Any], Callable[[], bytes]]:
+        shown = [self.state[branch][words["name"]] for branch in branches]
+        _, least, most = extremes(np.concatenate(shown))
+        after = following(None if span is None else Span(*span), least, most)
+        found = []
+        for branch, values in zip(branches, shown, strict=True):
+            rows, columns = self.grid.active.shape
+            scale, offset = scale_of(after, bits)
+            head = (138.0, -10.0, 2.5, float(scale), float(offset), 0.0, self.at[branch].step)
+            content, levels = empty_frame(bits, rows, columns, head)
+            levels[self.grid.order] = levels_of(values, None, after, bits)
+            tell_missing(content, 0, 1)
+            found.append(content.tobytes())
+        return list(after), lambda: b"".join(found)
 
     def _initial(self) -> dict[str, np.ndarray]:
         ramp = np.arange(self.grid.n_cells, dtype=np.float32)
@@ -101,6 +145,8 @@ class Toy:
                     self.journal.end(command.seq, "done", self.at[branch.id].step, {})
             self._advance(branch.id)
         self._news.set()
+        self.show()
+        self.channels.ask()
 
     def _advance(self, branch: int) -> None:
         while True:

@@ -1,5 +1,6 @@
 """A run behind a real `steppe serve`, which is started again whenever it dies, and clients that insist until they have an answer."""
 
+import json
 import os
 import random
 import signal
@@ -14,6 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
+from numpy.typing import NDArray
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
+
+from steppe.api import PROTOCOL, Frame, read_frame
 
 TOKENS = {"view": "v" * 43, "steer": "s" * 43, "admin": "a" * 43}
 AGAIN = ("engine-recovering", "engine-failed", "draining", "too-many", "too-costly", "engine-busy-conflict")  # sent once more
@@ -94,6 +101,50 @@ class Served:
         """What the server and its engines said."""
         said = [self._home / "server.log", self.folder / "engine.log"]
         return "\n".join(path.read_text(errors="replace") for path in said if path.exists())
+
+
+class Watcher:
+    """Somebody who watches a variable of a scenario all the time, and connects again whenever the line is lost."""
+
+    def __init__(self, served: Served, variable: str, scenario: str = "main") -> None:
+        self._address = served.address.replace("http", "ws", 1) + "/live"
+        self._stream = {"stream": 1, "variable": variable, "scenario": scenario, "bits": 16, "rate": 60}
+        self.newest: Frame | None = None
+        self.count, self._over = 0, False
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        headers = {"Authorization": f"Bearer {TOKENS['view']}"}
+        while not self._over:
+            with (
+                suppress(OSError, WebSocketException, EOFError, TimeoutError),
+                connect(self._address, additional_headers=headers, subprotocols=[PROTOCOL], compression=None) as line,
+            ):
+                while json.loads(line.recv(timeout=PATIENCE))["type"] != "hello":
+                    pass
+                line.send(json.dumps({"watch": [self._stream]}))
+                while not self._over:
+                    came = line.recv(timeout=PATIENCE)
+                    if isinstance(came, bytes) and came[:4] == b"STPF":
+                        self.newest, self.count = read_frame(came), self.count + 1
+            time.sleep(0.05)
+
+    def sees(self, step: int, values: NDArray[Any]) -> None:
+        """Waits until the newest frame is of a step, and looks whether it shows these values (cells,)."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            frame = self.newest
+            if frame is not None and frame.step == step:
+                shown = frame.values[frame.levels < frame.top - 1]
+                if np.abs(np.sort(shown) - np.sort(values)).max() <= frame.scale / 2 * (1 + 1e-9):
+                    return
+            assert time.monotonic() < end, f"step {step} is not shown; the newest frame is {frame}"
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        """Goes away."""
+        self._over = True
 
 
 class Client:

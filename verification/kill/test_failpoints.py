@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from tests.scenario import copied, make_scenario
 
+from steppe.api import decode
 from steppe.control import Journal
 from steppe.failpoint import NAMES
 from verification.kill.checker import check_journal, check_states, rest
-from verification.kill.served import Client, Served
+from verification.kill.served import Client, Served, Watcher
 
 Serve = Callable[..., tuple[Served, Client]]
 WEST, EAST = {"box": [143.0, -22.5, 144.5, -20.5]}, {"box": [145.0, -22.5, 146.0, -20.5]}
@@ -54,6 +55,12 @@ class Session:
         for name in names:
             answer = self._client.ask("GET", f"/data/{name}?format=raw&packed=1")
             assert answer.status_code == 200, answer.text
+
+    def is_seen_by(self, watcher: Watcher) -> None:
+        """Whoever watched all the time sees where the run came to rest."""
+        head, values = decode(self._client.ask("GET", "/data/water?format=raw&packed=1").content)
+        watcher.sees(head["step"], values)
+        watcher.close()
 
     def reach(self, step: int) -> None:
         self._client.until(lambda info: self._of(info, "main")["step"] >= step, f"step {step}", 0.01)
@@ -99,9 +106,10 @@ class Session:
 def test_whoever_dies_there_is_missed_by_nobody(serve: Serve, tmp_path: Path, name: str, which: int) -> None:
     failed = tmp_path / "failed"
     served, client = serve(STEPPE_FAIL=f"{name}:{which}:kill:{failed}")
-    session = Session(served, client)
+    session, watcher = Session(served, client), Watcher(served, "water")
     session.run()
     rest(client, served.folder)
+    session.is_seen_by(watcher)
     assert failed.exists(), f"{name} was not reached {which} times"
     check_states(client, served.folder, tmp_path / "again")
     check_journal(Journal.snapshot(served.folder / "journal.sqlite"), session.accepted, ())

@@ -7,6 +7,7 @@ import { coastOf, ringsOf } from "./draw/coast";
 import { CREDIT, suitable } from "./draw/palette";
 import { picture } from "./draw/picture";
 import { Api } from "./fetch/api";
+import { Live } from "./fetch/live";
 import { isFailure } from "./fetch/problem";
 import { SignIn } from "./fetch/token";
 import { Following } from "./session/following";
@@ -23,6 +24,7 @@ import { mount as mountHeader } from "./ui/header";
 import { hold, mount as mountLegend } from "./ui/legend";
 import { MapView } from "./ui/map";
 import { mountPanels } from "./ui/panels";
+import { plateOf } from "./ui/plate";
 import { mount as mountPointer } from "./ui/pointer";
 import { mount as mountReadout, valueText } from "./ui/readout";
 import { mount as mountSeries } from "./ui/series";
@@ -33,6 +35,8 @@ import { mount as mountTabs } from "./ui/tabs";
 import { Theme } from "./ui/theme";
 import { mount as mountTimeline } from "./ui/timeline";
 
+const [COAST_LATEST, COAST_AGAIN] = [2000, 10_000]; // [ms] after the run is known; after it could not be fetched
+let fetchingCoast = false;
 const page = new URL(".", document.baseURI);
 const linked = fromFragment(location.hash);
 const store = new Store({ look: { ...FIRST.look, ...linked.look }, view: linked.view ?? null, selection: linked.selection ?? null });
@@ -40,7 +44,7 @@ const actions = new Actions();
 const theme = new Theme(store);
 const screen = new Screen();
 const colouring = new Colouring(store, screen);
-const map = new MapView(byId("map"), store, screen, colouring, theme, firstMap());
+const map = new MapView(byId("map"), store, screen, colouring, theme, drawn);
 const signIn = new SignIn();
 let api = new Api(page, linked.run ?? "");
 
@@ -75,7 +79,14 @@ async function begin(): Promise<void> {
     if (!run) return;
     api = api.of(run.run);
     store.change({ info: run });
-    new Session(store, screen, api, signIn, () => map.element.clientWidth * map.ratio);
+    new Session(
+      store,
+      screen,
+      api,
+      (hearers) => new Live(api.liveAddress(), hearers),
+      () => signIn.again(api),
+      () => map.element.clientWidth * map.ratio,
+    );
     new Past(store, screen, api);
     new Following(store, screen, api);
   } catch (error) {
@@ -98,7 +109,7 @@ function rememberLook(): void {
 
 /** A picture of what is seen, with where it comes from. */
 async function draw(how: "screen" | "double" | "print"): Promise<Blob> {
-  const plate = map.plate({ screen: 1, double: 2, print: 4 }[how], how === "print");
+  const plate = plateOf({ map, store, screen, colouring, theme }, { screen: 1, double: 2, print: 4 }[how], how === "print");
   const { run, info, grid } = store.now;
   if (!plate || !run || !grid) throw new Error("There is no map yet.");
   const models = await api.models().catch(() => []);
@@ -114,8 +125,11 @@ function followLook(): void {
     (known) => {
       const { grid, run } = store.now;
       if (!known || !grid || !run) return;
-      const cells = (linked.pins ?? []).map(([x, y]) => cellAt(grid, x, y)).filter((cell) => cell !== null);
-      store.change({ pins: cells.map((cell, index) => ({ cell, place: centreOf(grid, cell), colour: index + 1 })) });
+      setTimeout(() => void fetchCoast(), COAST_LATEST);
+      if (linked.pins && grid.kind !== "projected") {
+        const cells = linked.pins.map(([x, y]) => cellAt(grid, x, y)).filter((cell) => cell !== null);
+        store.change({ pins: cells.map((cell, index) => ({ cell, place: centreOf(grid, cell), colour: index + 1 })) });
+      }
       if (linked.date) {
         const step = linked.date.startsWith("step:")
           ? Number(linked.date.slice(5))
@@ -136,18 +150,23 @@ function followLook(): void {
   );
 }
 
-/** What is called when a map was drawn: with the first one, the coastline is fetched. */
-function firstMap(): () => void {
-  let fetched = false;
-  return () => {
-    if (fetched || screen.frames.length === 0) return;
-    fetched = true;
-    performance.mark("first-map");
-    fetch(new URL(landAddress, import.meta.url)) // the build puts it beside the script
-      .then((answer) => answer.json())
-      .then((atlas: Topology) => map.putCoast(coastOf(ringsOf(atlas))))
-      .catch(() => {
-        fetched = false; // the map does without it, and asks again with another frame
-      });
-  };
+/** Called when a map was drawn: with the first one the coastline is fetched. */
+function drawn(): void {
+  if (screen.frames.length === 0 || performance.getEntriesByName("first-map").length > 0) return;
+  performance.mark("first-map");
+  void fetchCoast();
+}
+
+/** The coastline, once; where nothing has a value yet, the map shows where that will be. */
+async function fetchCoast(): Promise<void> {
+  if (map.coast.length > 0 || fetchingCoast) return;
+  fetchingCoast = true;
+  try {
+    const answer = await fetch(new URL(landAddress, import.meta.url)); // the build puts it beside the script
+    map.putCoast(coastOf(ringsOf((await answer.json()) as Topology)));
+  } catch {
+    setTimeout(() => void fetchCoast(), COAST_AGAIN); // the map does without it meanwhile
+  } finally {
+    fetchingCoast = false;
+  }
 }

@@ -107,6 +107,8 @@ describe("the newest frames", () => {
     latest.put(frame(1, 8), 10);
     expect(latest.take([1, 2], 11)).toBeNull();
     expect(latest.take([1, 2], 200)?.map((each) => each.step)).toEqual([8, 7]);
+    expect(latest.take([1, 3], 200)?.map((each) => each.step)).toEqual([8]);
+    expect(latest.take([3, 1], 200)).toBeNull();
     latest.put(frame(2, 8), 201);
     expect(latest.take([1, 2], 202)?.map((each) => each.step)).toEqual([8, 8]);
   });

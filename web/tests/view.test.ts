@@ -33,6 +33,25 @@ it("a grid that is told from south to north lies the same way", () => {
   expect(centreOf(turned, 0)[1]).toBeCloseTo(-10.65, 9);
 });
 
+it("of points the nearest is found, and nothing far from all of them", () => {
+  const points = gridOf({
+    ...{ kind: "points", shape: { point: 3 }, cells: 3, digest: "d", bounds: [140, -30, 150, -20] },
+    ...{ lon: [140, 145, 150], lat: [-20, -25, -30], ids: ["a", "b", "c"] },
+  });
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: 2 }),
+      fc.double({ min: -1, max: 1, noNaN: true }),
+      fc.double({ min: -1, max: 1, noNaN: true }),
+      (cell, dx, dy) => {
+        const [x, y] = centreOf(points, cell);
+        expect(cellAt(points, x + dx, y + dy)).toBe(cell);
+      },
+    ),
+  );
+  expect(cellAt(points, 140, -32)).toBeNull();
+});
+
 it("places outside of the grid are in no cell", () => {
   expect(cellAt(grid, 137.99, -20)).toBeNull();
   expect(cellAt(grid, 153.61, -20)).toBeNull();

@@ -31,6 +31,7 @@ class ScenarioInfo(Struct, kw_only=True):
     version: Annotated[str, Meta(description="Its steering version.")] = ""
     parent: Annotated[int | None, Meta(description="Number of the branch that it was made from.")] = None
     fork_step: Annotated[int, Meta(description="The step at which it was.")] = 0
+    kept: Annotated[int | None, Meta(description="The first step from which on it can be shown again within about a second.")] = None
     problem: Annotated[Any, Meta(description="Why it cannot go on.")] = None
 
 

@@ -74,14 +74,19 @@ class Line:
         Seconds for which a request is sent again while no server answers or it is not ready.
     """
 
+    socket: str = ""  # path of the Unix socket of a server that has no other address
+    verify: Any = True  # whether certificates are, or what verifies them
+
     def __init__(self, url: str, transport: Transport, headers: Mapping[str, str], patience: float) -> None:
-        self.url, self._transport, self._headers, self._patience = url, transport, dict(headers), patience
+        self.url, self._transport, self.headers, self._patience = url, transport, dict(headers), patience
 
     @classmethod
     def to(cls, address: Address, asynchronous: bool, patience: float, verify: Any = True) -> "Line":
         """A line to an address. verify: False, or an `ssl.SSLContext` that knows a certificate of one's own."""
         transport = (Looping if asynchronous else Waiting)(address.url, address.socket, verify)
-        return cls(address.url, transport, {"authorization": f"Bearer {address.token}"} if address.token else {}, patience)
+        line = cls(address.url, transport, {"authorization": f"Bearer {address.token}"} if address.token else {}, patience)
+        line.socket, line.verify = address.socket, verify
+        return line
 
     async def ask(
         self,
@@ -106,7 +111,7 @@ class Line:
         UnreachableError
             Nobody answered for `patience` seconds.
         """
-        said = {**self._headers, **(headers or {}), **({"content-type": media} if content is not None else {})}
+        said = {**self.headers, **(headers or {}), **({"content-type": media} if content is not None else {})}
         target = BASE + quote(path) + (f"?{urlencode(query, doseq=True)}" if query else "")
         patience = self._patience if patience is None else patience
         give_up, pause, last = time.monotonic() + patience, PAUSES[0], ""
@@ -129,6 +134,10 @@ class Line:
             if time.monotonic() + wait > give_up:
                 raise UnreachableError(f"{self.url} did not answer for {patience:g} s: {last.rstrip('.')}. Is steppe serve running there?")
             await self._transport.sleep(wait * random.uniform(0.8, 1.0))  # not all clients at the same moment
+
+    async def pass_on(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Reply:
+        """The reply to a request of somebody else, once and whatever it says. target: path and query; raises LostError."""
+        return await self._transport.send(method, target, content, {**headers, **self.headers})
 
     async def close(self) -> None:
         """Ends all connections."""

@@ -10,6 +10,7 @@ from steppe.client.line import now
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
 from steppe.client.run import AsyncRun
+from steppe.client.widget import widget_of
 from steppe.errors import SteppeError
 
 if TYPE_CHECKING:
@@ -183,6 +184,22 @@ class Run:
     ) -> "xarray.DataArray":
         """Values of a variable at some places (longitude, latitude) over time; (time, place)."""
         return now(self._behind.series(name, at, date=date, scenario=scenario))
+
+    def widget(self, variable: str = "") -> Any:
+        """The run on a map in a notebook, as it goes: to look, play, go back and follow cells. It needs `pip install "steppe[notebook]"`.
+
+        variable: what is shown at first; a diagnostic or a state of the model.
+
+        Raises
+        ------
+        Mistake
+            anywidget is not installed.
+        UnknownError
+            There is no variable of this name.
+        """
+        if variable and variable not in self.variables:
+            now(self._behind._remote.variable(variable))
+        return widget_of(self._behind._remote.line, self.name, self.scenario_name, variable)
 
     def step(
         self,

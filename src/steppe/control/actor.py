@@ -53,6 +53,7 @@ from steppe.failpoint import reach
 KEEP = 10.0  # [s] between durable states of a run that is stepped, at least
 UNHEARD = 1000  # things that rules did and nobody has noted, after which no step is made
 BEHIND = 0.1  # [s] that a branch with a speed may catch up at once
+KEPT_TOLD = 1.0  # [s] between two times that people are told what is kept, at least
 LOOKED = 0.02  # [s] that a piece of steps takes while somebody asks for each
 ANSWERING = 0.05  # [s] of answers at a turn, but for one that takes longer
 REST = 0.5  # [s] with nothing to do after which what has changed is made durable
@@ -102,6 +103,8 @@ class Actor:
         self._stepped = False  # since the last beat: where a branch stands was told by nothing else
         self._looked = -OPEN_END * 1.0
         self._kept_at, self._keeping_took = clock(), 0.0
+        self._kept_told: dict[int, int] = {}  # the first step of each branch that can be shown again soon
+        self._kept_told_at = -OPEN_END * 1.0
 
     def positions(self) -> dict[int, Position]:
         """Where each branch stands."""
@@ -110,6 +113,7 @@ class Actor:
     def greet(self) -> None:
         """Says all that a new server, or one that has missed something, must know."""
         self._showing.clear()
+        self._kept_told = {}
         for outcome in self._outcomes.values():
             self._tell(outcome)
         for fired in self._stage.unheeded():
@@ -188,6 +192,7 @@ class Actor:
         self._answer_all()
         busy = self._act() or self._advance()
         self._showing.turn(self._courses, busy)
+        self._tell_kept()
         if busy or self.seconds_to_wait() < OPEN_END:
             self._rested = None
         else:
@@ -315,6 +320,15 @@ class Actor:
                 self._save(branch)
                 return True
         return False
+
+    def _tell_kept(self) -> None:
+        """Says now and then what of the past can be shown again soon."""
+        if self._clock() - self._kept_told_at > KEPT_TOLD:
+            self._kept_told_at = self._clock()
+            found = {branch: self._stage.kept(branch) for branch in self._courses}
+            if news := {branch: first for branch, first in found.items() if self._kept_told.get(branch) != first}:
+                self._tell(Beat(self.positions(), news))
+            self._kept_told = found
 
     def save_all(self) -> None:
         """Makes all branches durable: now and then, and before the end."""

@@ -23,6 +23,9 @@ class Stage(Protocol):
     def position(self, branch: int) -> Position:
         """Where a loaded branch stands."""
 
+    def kept(self, branch: int) -> int:
+        """The first step from which on a branch can be shown again within about a second."""
+
     def advance(self, branches: Sequence[int], until: int, looked: float) -> None:
         """Computes a short piece of branches that stand at the same step, at most up to `until`.
 

@@ -76,6 +76,7 @@ class Supervisor:
         self._settling: dict[int, list[Callable[[], None]]] = {}
         self._listening: list[Callable[[], None]] = []
         self._over = False
+        self._kept: dict[int, int] = {}  # by branch: the first step that can be shown again soon
         self._told: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # by branch: what it was made of, what is told
 
     def start(self) -> None:
@@ -116,8 +117,9 @@ class Supervisor:
             return
         self.life.heard()
         match message:
-            case Beat(positions):
+            case Beat(positions, kept):
                 self.life.is_busy()
+                self._kept |= kept
                 for branch, position in positions.items():
                     self._stands(branch, position)
             case Ready(branch, position) if branch in self.dispatch.courses:
@@ -255,6 +257,7 @@ class Supervisor:
         """There is no engine any more."""
         self.dispatch.forget()
         self.channels.again()
+        self._kept.clear()
 
     def told(self, kind: str, text: str) -> None:
         """The engine's life has news."""
@@ -335,7 +338,7 @@ class Supervisor:
         """Where a branch stands; the same object as long as nothing has changed."""
         course = self.dispatch.courses.get(branch.id)
         position, failed = (course.position, course.failed) if course else (None, None)
-        made_of = (branch, position, failed, self.journal.version(branch.id), self.facts is None)
+        made_of = (branch, position, failed, self.journal.version(branch.id), self.facts is None, self._kept.get(branch.id))
         kept = self._told.get(branch.id)
         if kept is None or kept[0] != made_of:
             kept = self._told[branch.id] = (made_of, self._scenario_of(branch, position, failed))
@@ -354,6 +357,7 @@ class Supervisor:
             "step": branch.shown_step,
             "seq": position.seq if position else 0,
             "target": branch.target,
+            "kept": min(self._kept.get(branch.id, branch.shown_step), branch.shown_step),
             "state": state,
             "version": self.journal.version(branch.id),
             "problem": {"code": failed.code, "text": failed.text} if failed else None,

@@ -311,9 +311,13 @@ class Busy(Message, frozen=True):
 
 
 class Beat(Message, frozen=True):
-    """Every 100 ms, and when an engine comes to rest: where each branch stands."""
+    """Every 100 ms, and when an engine comes to rest: where each branch stands.
+
+    kept: the first step from which on it can be shown again within about a second, of those for which that has changed.
+    """
 
     positions: dict[int, Position]
+    kept: dict[int, int] = {}
 
 
 class News(Message, frozen=True):

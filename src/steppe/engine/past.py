@@ -44,6 +44,17 @@ class Past:
         for position in [position for position in self._actions[branch] if position > after]:
             del self._actions[branch][position]
 
+    def first(self, on: Branch, most: float) -> int:
+        """The first step from which on each step of a branch can be shown again by computing `most` steps at most."""
+        limits = {leg.branch: Position(leg.step, leg.seq) for leg in on.path} | {on.number: on.position}
+        known = (each for each in self._branches.ring.entries if each.branch in limits and each.position <= limits[each.branch])
+        found = on.position.step
+        for step in sorted({each.position.step for each in known if each.position >= on.since}, reverse=True):
+            if found - step > most + 1:
+                break
+            found = step
+        return found
+
     @contextmanager
     def at(self, on: Branch, step: int, most: float) -> Iterator[Branch | None]:
         """A branch that stands where another one stood when a step was done, before anything that was ordered for then.

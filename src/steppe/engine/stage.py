@@ -152,6 +152,10 @@ class Stage:
             self._looks.hide(branch)
             self._branches.drop(branch, self._happening.unheeded(branch), partial(self._past.since, self._branch(branch)))
 
+    def kept(self, branch: int) -> int:
+        """The first step from which on a branch can be shown again within about a second."""
+        return self._past.first(self._branch(branch), AGAIN / self._pace if self._pace else 0.0)
+
     def _branch(self, number: int) -> Branch:
         if number not in self._branches.live:
             raise Failure(f"Branch {number} is not loaded. This is a defect of Steppe.")

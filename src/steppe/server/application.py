@@ -18,7 +18,7 @@ from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_key, c
 from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
 from steppe.server.limits import Limits
-from steppe.server.live import check_protocol, visit
+from steppe.server.live import check_protocol, serve_viewer
 from steppe.server.problems import Wrong, problem
 from steppe.server.routes import TABLE, Route, Table
 from steppe.server.supervised import Opener, Supervisor
@@ -92,7 +92,7 @@ class Server:
             reply = await self._replied(asked, self._of_sockets, None)
             if reply is None:
                 asked.status = 101
-                await visit(asked, receive, send)
+                await serve_viewer(asked, receive, send)
             else:
                 await _send(asked, reply, send, "websocket.http")
         finally:

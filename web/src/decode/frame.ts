@@ -89,6 +89,12 @@ export function valueAt(frame: Frame, pixel: number): number | undefined {
   return level === frame.top - 1 ? Number.NaN : frame.offset + frame.scale * level;
 }
 
+/** The same for people: what is no more than half a step from nothing is nothing. */
+export function readAt(frame: Frame, pixel: number): number | undefined {
+  const value = valueAt(frame, pixel);
+  return value !== undefined && Math.abs(value) <= frame.scale / 2 ? 0 : value;
+}
+
 /**
  * A frame of 16 bits of an array that came by HTTP, such as one of a past date.
  *

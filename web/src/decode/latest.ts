@@ -20,13 +20,13 @@ export class Latest {
 
   /**
    * The newest frames of some streams, in their order; null while one is to come. Frames of one pair carry one step; when they do not, the rest of
-   * the pair is waited for, but not for ever, since scenarios may stand at different steps.
+   * the pair is waited for, but not for ever: scenarios may stand at different steps, and one of them may have no value. Then there are fewer.
    */
   take(streams: readonly number[], now: number): Frame[] | null {
     const found = streams.map((stream) => this.frames.get(stream));
-    if (found.length === 0 || found.some((frame) => !frame)) return null;
-    const frames = found as Frame[];
-    const together = frames.every((frame) => frame.step === frames[0]?.step);
-    return together || now - this.at >= PATIENCE ? frames : null;
+    const late = found.indexOf(undefined);
+    const frames = found.slice(0, late < 0 ? undefined : late) as Frame[];
+    const together = late < 0 && frames.every((frame) => frame.step === frames[0]?.step);
+    return frames.length > 0 && (together || now - this.at >= PATIENCE) ? frames : null;
   }
 }

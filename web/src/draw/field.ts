@@ -17,7 +17,7 @@ export interface Placement {
 export function placementOf(view: View, grid: Grid, panel: Panel, { rows, columns }: Pick<Frame, "rows" | "columns">): Placement {
   const [west, north] = toPlace(view, grid, panel, panel.x, panel.y);
   const [sx, sy] = scale(view, grid);
-  const [dx, dy] = [(grid.dx * grid.columns) / columns, (grid.dy * grid.rows) / rows];
+  const [dx, dy] = [grid.span[0] / columns, grid.span[1] / rows];
   return { start: [(west - grid.west) / dx, (grid.north - north) / dy], stride: [1 / (sx * dx), 1 / (sy * dy)] };
 }
 export interface Style {

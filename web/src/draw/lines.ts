@@ -102,7 +102,6 @@ function label(at: number, axis: "x" | "y", grid: Grid): string {
 
 function graticule(pen: Pen, scene: Scene, margin: number): void {
   const { view, grid, panel, ratio, colours } = scene;
-  if (grid.kind === "points") return;
   const [west, north] = toPlace(view, grid, panel, panel.x, panel.y);
   const [east, south] = toPlace(view, grid, panel, panel.x + panel.width, panel.y + panel.height);
   const step = tickStep(0, (90 * ratio) / view.zoom, 1);
@@ -124,7 +123,6 @@ function graticule(pen: Pen, scene: Scene, margin: number): void {
 /** A length of 1, 2 or 5 km times a power of ten at the latitude of the middle. */
 function scaleBar(pen: Pen, scene: Scene): void {
   const { view, grid, panel, ratio, colours } = scene;
-  if (grid.kind === "points") return;
   const [sx, sy] = scale(view, grid);
   const cosine = Math.max(Math.cos((view.y * Math.PI) / 180), 0.01);
   const kilometre = grid.kind === "projected" ? sy * 1000 : sx / (KILOMETRES_A_DEGREE * cosine);
@@ -151,8 +149,8 @@ export function drawMarks(pen: Pen, marks: readonly Mark[], scene: Scene): void 
   clipped(pen, panel, () => {
     for (const { cell, colour, number } of marks) {
       const [x, y] = toPixel(view, grid, panel, ...centreOf(grid, cell));
-      const wide = Math.max(5 * ratio, (sx * grid.dx) / 2 + ratio);
-      const tall = Math.max(5 * ratio, (sy * grid.dy) / 2 + ratio);
+      const wide = Math.max(5 * ratio, grid.kind === "points" ? 0 : (sx * grid.dx) / 2 + ratio);
+      const tall = Math.max(5 * ratio, grid.kind === "points" ? 0 : (sy * grid.dy) / 2 + ratio);
       pen.lineJoin = "miter";
       for (const [style, width] of [
         [colours.halo, 4.5],

@@ -9,6 +9,7 @@ import { FieldMap, type Mode, placementOf } from "./field";
 import { drawLegend, HEIGHT, type Legend } from "./legend";
 import { type Colours, drawMarks, drawOutline, drawOver, drawUnder, type Mark } from "./lines";
 import type { PaletteName } from "./palette";
+import { drawPoints } from "./points";
 
 export interface Plate {
   /** Of all maps together, in CSS pixels. */
@@ -66,7 +67,7 @@ function drawMaps(pen: CanvasRenderingContext2D, plate: Plate): void {
   pen.fillStyle = colours.sea;
   pen.fillRect(0, 0, width, height);
   const all = panels(plate.maps.length, width, height).map((panel) => ({ view, grid, panel, ratio, colours }));
-  const coast = grid.kind === "raster" ? plate.coast : [];
+  const coast = grid.kind === "projected" ? [] : plate.coast;
   for (const scene of all) drawUnder(pen, coast, scene);
   all.forEach(({ panel }, index) => {
     const map = plate.maps[index];
@@ -75,8 +76,10 @@ function drawMaps(pen: CanvasRenderingContext2D, plate: Plate): void {
       field.draw(map.mode, panel, placementOf(view, grid, panel, frame), { ...map, smooth: plate.smooth, hatch: plate.hatch, ratio });
   });
   pen.drawImage(layer, 0, 0);
-  for (const scene of all) {
+  for (const [index, scene] of all.entries()) {
+    const map = plate.maps[index];
     drawOver(pen, coast, scene, 60);
+    if (map && grid.kind === "points") drawPoints(pen, frames, map.mode, map, scene);
     if (plate.outline) drawOutline(pen, plate.outline, false, scene);
     drawMarks(pen, plate.marks, scene);
   }

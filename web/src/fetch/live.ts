@@ -26,7 +26,16 @@ const LONGEST_WAIT = 8000; // [ms]
 const BEAT = 10_000; // [ms] between pings
 const SILENCE = 25_000; // [ms] without a word after which the connection is taken for dead
 
-export class Live {
+/** The socket as those see it who use it. */
+export interface Wire {
+  /** Shows these; said again by itself after a connection was lost. */
+  watch(streams: readonly Stream[]): void;
+  /** Asks for the exact value of a cell of a stream, now and with each frame; null ends that. */
+  cursor(stream: number, cell: number | null): void;
+  close(): void;
+}
+
+export class Live implements Wire {
   private socket: WebSocket | null = null;
   private wait = FIRST_WAIT;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -44,13 +53,11 @@ export class Live {
     this.connect();
   }
 
-  /** Shows these; said again by itself after a connection was lost. */
   watch(streams: readonly Stream[]): void {
     this.wanted = streams;
     if (!document.hidden) this.say({ watch: streams });
   }
 
-  /** Asks for the exact value of a cell of a stream, now and with each frame; null ends that. */
   cursor(stream: number, cell: number | null): void {
     this.say({ cursor: { stream, cell } });
   }
@@ -117,8 +124,13 @@ export class Live {
 
   private take(data: string | ArrayBuffer): void {
     if (typeof data === "string") return this.hearers.message(JSON.parse(data) as Message);
-    const found = decode(data);
-    if (isFrame(found)) this.hearers.frame(found);
-    else this.hearers.drops(found);
+    heardBinary(this.hearers, data);
   }
+}
+
+/** A binary message; raises FrameError when it is none. */
+export function heardBinary(hearers: Hearers, data: ArrayBuffer): void {
+  const found = decode(data);
+  if (isFrame(found)) hearers.frame(found);
+  else hearers.drops(found);
 }

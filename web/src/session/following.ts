@@ -106,7 +106,8 @@ export class Following {
         });
       } catch (error) {
         if (!isFailure(error)) throw error;
-        return;
+        if (last !== stands || stands < 2) return;
+        last = stands - 1 + piece; // after a start the newest step may have no value; those before it have
       }
     }
   }

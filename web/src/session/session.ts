@@ -3,12 +3,12 @@ import type { Frame } from "../decode/frame";
 import { Latest } from "../decode/latest";
 import type { Screen } from "../decode/screen";
 import type { Api } from "../fetch/api";
-import { Live, type Stream } from "../fetch/live";
+import type { Hearers, Stream, Wire } from "../fetch/live";
 import { isFailure } from "../fetch/problem";
-import type { SignIn } from "../fetch/token";
 import { activeOf, gridOf } from "../state/grid";
 import type { Connection, Shown, Store } from "../state/store";
 import type { Hello, Info, Message, Variable } from "../state/told";
+import { fetchPlaces, fetchRules } from "./asked";
 
 const LARGE = 2_000_000; // cells above which a map comes in no more pixels than it is shown in
 const KEPT_HAPPENINGS = 100;
@@ -16,7 +16,7 @@ const PATIENCE = 600; // [ms] that what was shown stays while something else is 
 
 export class Session {
   private readonly latest = new Latest();
-  private readonly live: Live;
+  private readonly live: Wire;
   private wanted: Stream[] = [];
   private answered = false;
   private drawing = 0;
@@ -26,11 +26,14 @@ export class Session {
     private readonly store: Store,
     private readonly screen: Screen,
     private readonly api: Api,
-    private readonly signIn: SignIn,
+    /** How the live messages come. */
+    wire: (hearers: Hearers) => Wire,
+    /** Whether the server knows who this is, asked when the connection was lost. */
+    private readonly known: () => Promise<boolean>,
     /** Device pixels across the page. */
     private readonly width: () => number,
   ) {
-    this.live = new Live(api.liveAddress(), {
+    this.live = wire({
       message: (message) => this.hear(message),
       frame: (frame) => this.take(frame),
       drops: ({ dropped }) => this.connection({ skipped: dropped }),
@@ -72,7 +75,7 @@ export class Session {
   /** A server that was started anew knows no cookie of the one before it. Who cannot sign in again is told so, and not kept trying for ever. */
   private async signInAgain(): Promise<void> {
     try {
-      if (await this.signIn.again(this.api)) return;
+      if (await this.known()) return;
       this.live.close();
       this.connection({ link: "refused", retry_at: null, reason: "Not signed in" });
     } catch (error) {
@@ -107,7 +110,7 @@ export class Session {
         store.change({ steers: { who: message.who, kind: message.kind, id: message.id, at: Date.now() / 1000 } });
         return;
       case "command":
-        if (/event|trigger|set|rewind|restart|skip|cancel/.test(message.kind)) void this.fetchRules();
+        if (/event|trigger|set|remove|branch|rewind|restart|skip|cancel/.test(message.kind)) void fetchRules(this.store, this.api);
         return;
       case "checkpoints":
         return store.change({ checkpoints: message.checkpoints });
@@ -153,7 +156,8 @@ export class Session {
         if (now && active && now.digest === hello.grid.digest) store.change({ grid: { ...now, active } });
       });
     }
-    void this.fetchRules();
+    if (!same && hello.grid.kind === "projected") void fetchPlaces(this.store, this.api, hello.grid.digest);
+    void fetchRules(this.store, this.api);
   }
 
   private inform({ type: _, ...info }: { type: "info" } & Info): void {
@@ -167,15 +171,6 @@ export class Session {
     if (gone) this.store.look({ scenarios: known.length ? known : names.slice(0, 1), maps: known.length > 1 ? look.maps : 1 });
   }
 
-  private async fetchRules(): Promise<void> {
-    try {
-      const [events, triggers] = await Promise.all([this.api.events(), this.api.triggers()]);
-      this.store.change({ events, triggers });
-    } catch (error) {
-      if (!isFailure(error)) throw error; // they are asked for again with the next command
-    }
-  }
-
   // ---- what is watched ----
   private watch(): void {
     const { look, run, frame_rate, grid } = this.store.now;
@@ -184,7 +179,7 @@ export class Session {
     const large = grid && grid.rows * grid.columns > LARGE;
     this.wanted = names.map((scenario, index) => ({
       ...{ stream: index + 1, scenario, variable: look.variable, bits: 16 as const, range: "auto" as const, rate: frame_rate },
-      ...(large ? { width: Math.min(grid.columns, this.width()) } : {}),
+      ...(large ? { width: Math.min(grid.columns, Math.round(this.width())) } : {}),
     }));
     this.answered = false;
     this.latest.clear();

@@ -1,7 +1,7 @@
 /** Where the cells lie: rows from north to south, columns from west to east, cells numbered row by row from the north-west. */
 import type { GridTold, Place } from "./told";
 
-/** x, y in degrees, or in metres of a projected grid. A grid of points is shown as rows of points and has no place on a map. */
+/** x, y in degrees, or in metres of a projected grid. Frames of points have them in rows of 4096. */
 export interface Grid {
   kind: GridTold["kind"];
   digest: string;
@@ -10,7 +10,9 @@ export interface Grid {
   /** Western and northern edge. */
   west: number;
   north: number;
-  /** Width and height of a cell, positive. */
+  /** From the western edge to the eastern, and from the southern to the northern. */
+  span: readonly [number, number];
+  /** Width and height of a cell, positive; of points about the distance to the next. */
   dx: number;
   dy: number;
   /** Length of a unit of x in units of y in the middle of the grid: the cosine of the latitude, 1 of a projected grid. */
@@ -20,20 +22,17 @@ export interface Grid {
   crs: Record<string, unknown>;
   /** Whether a cell is inside the mask; null until it was read. */
   active: Uint8Array | null;
-  /** Centres of points. */
-  places: Place[] | null;
+  /** Longitude and latitude of each cell where rows and columns do not say them: of points, and of a projected grid once they were fetched. */
+  places: readonly (Place | undefined)[] | null;
+  /** Names of points. */
+  ids: readonly string[] | null;
 }
 
 const POINTS_A_ROW = 4096;
 
 export function gridOf(told: GridTold): Grid {
   const common = { kind: told.kind, digest: told.digest, cells: told.cells, crs: told.crs ?? {}, active: null };
-  if (told.kind === "points") {
-    const count = told.lon?.length ?? told.cells;
-    const places = (told.lon ?? []).map((longitude, index): Place => [longitude, told.lat?.[index] ?? 0]);
-    const columns = Math.min(count, POINTS_A_ROW);
-    return { ...common, rows: Math.ceil(count / columns), columns, west: 0, north: 0, dx: 1, dy: 1, narrowing: 1, places };
-  }
+  if (told.kind === "points") return { ...common, ...pointsOf(told) };
   const projected = told.kind === "projected";
   const [first, step, across, wide] = projected ? [told.y0, told.dy, told.x0, told.dx] : [told.lat0, told.dlat, told.lon0, told.dlon];
   const rows = told.shape[projected ? "y" : "lat"];
@@ -51,17 +50,23 @@ export function gridOf(told: GridTold): Grid {
   const dy = Math.abs(step);
   const north = (step < 0 ? first : first + (rows - 1) * step) + dy / 2;
   const middle = ((north - (rows * dy) / 2) * Math.PI) / 180;
-  return {
-    ...common,
-    rows,
-    columns,
-    west: across - wide / 2,
-    north,
-    dx: wide,
-    dy,
-    narrowing: projected ? 1 : Math.cos(middle),
-    places: null,
-  };
+  const span = [columns * wide, rows * dy] as const;
+  const narrowing = projected ? 1 : Math.cos(middle);
+  return { ...common, rows, columns, west: across - wide / 2, north, span, dx: wide, dy, narrowing, places: null, ids: null };
+}
+
+function pointsOf({ lon = [], lat = [], ids }: GridTold): Omit<Grid, "kind" | "digest" | "cells" | "crs" | "active"> {
+  const places = lon.map((longitude, index): Place => [longitude, lat[index] ?? 0]);
+  const least = (values: readonly number[]) => values.reduce((one, other) => Math.min(one, other), values[0] ?? 0);
+  const most = (values: readonly number[]) => values.reduce((one, other) => Math.max(one, other), values[0] ?? 0);
+  const size = Math.max(most(lon) - least(lon), most(lat) - least(lat), 0.1);
+  const apart = size / Math.max(1, Math.sqrt(places.length));
+  const [west, north] = [least(lon) - apart, most(lat) + apart];
+  const span = [most(lon) + apart - west, north - least(lat) + apart] as const;
+  const columns = Math.max(1, Math.min(places.length, POINTS_A_ROW));
+  const narrowing = Math.cos(((north - span[1] / 2) * Math.PI) / 180);
+  const rows = Math.ceil(places.length / columns);
+  return { rows, columns, west, north, span, dx: apart, dy: apart, narrowing, places, ids: ids ?? null };
 }
 
 /** The mask as it is told: base64 of zlib of bits, the first cell in the highest one. */
@@ -74,11 +79,21 @@ export async function activeOf(told: GridTold): Promise<Uint8Array | null> {
   return Uint8Array.from({ length: rows * columns }, (_, cell) => ((bits[cell >> 3] ?? 0) >> (7 - (cell & 7))) & 1);
 }
 
-/** Index of the cell at a place, null outside the grid. */
+/** Index of the cell at a place, null outside the grid; the nearest of points that is no farther than they are apart. */
 export function cellAt(grid: Grid, x: number, y: number): number | null {
+  if (grid.kind === "points") return nearest(grid, x, y);
   const column = Math.floor((x - grid.west) / grid.dx);
   const row = Math.floor((grid.north - y) / grid.dy);
   return column >= 0 && row >= 0 && column < grid.columns && row < grid.rows ? row * grid.columns + column : null;
+}
+
+function nearest({ places, dx, narrowing }: Grid, x: number, y: number): number | null {
+  let [found, closest]: [number | null, number] = [null, dx];
+  places?.forEach((place, cell) => {
+    const distance = place ? Math.hypot((place[0] - x) * narrowing, place[1] - y) : closest;
+    if (distance < closest) [found, closest] = [cell, distance];
+  });
+  return found;
 }
 
 /** Row and column of a cell. */
@@ -88,9 +103,15 @@ export function rowOf(grid: Grid, cell: number): [number, number] {
 
 /** The centre of a cell. Rounded to what its edges were told by, so that it can be asked for and printed. */
 export function centreOf(grid: Grid, cell: number): Place {
+  if (grid.kind === "points") return grid.places?.[cell] ?? [grid.west, grid.north];
   const [row, column] = rowOf(grid, cell);
   const round = (value: number) => Math.round(value * 1e7) / 1e7;
   return [round(grid.west + (column + 0.5) * grid.dx), round(grid.north - (row + 0.5) * grid.dy)];
+}
+
+/** Longitude and latitude of a cell; null of a projected grid whose places were not fetched yet. */
+export function degreesOf(grid: Grid, cell: number): Place | null {
+  return grid.kind === "raster" ? centreOf(grid, cell) : (grid.places?.[cell] ?? null);
 }
 
 const RADIUS = 6371.0088; // [km] mean radius of the Earth; Moritz (2000)

@@ -31,14 +31,15 @@ export function toPlace(view: View, grid: Grid, panel: Panel, x: number, y: numb
 
 /** The view that shows the whole grid with a margin. */
 export function wholeView(grid: Grid, panel: Panel): View {
-  const wide = grid.columns * grid.dx * grid.narrowing;
-  const zoom = 0.93 * Math.min(panel.width / wide, panel.height / (grid.rows * grid.dy));
-  return { x: grid.west + (grid.columns * grid.dx) / 2, y: grid.north - (grid.rows * grid.dy) / 2, zoom };
+  const [wide, tall] = grid.span;
+  const zoom = 0.93 * Math.min(panel.width / (wide * grid.narrowing), panel.height / tall);
+  return { x: grid.west + wide / 2, y: grid.north - tall / 2, zoom };
 }
 
 /** The same place under the pixel (px, py) at another scale. */
 export function zoomed(view: View, grid: Grid, panel: Panel, px: number, py: number, factor: number): View {
-  const least = Math.min(panel.width / (grid.columns * grid.dx * grid.narrowing), panel.height / (grid.rows * grid.dy)) / 8;
+  const [wide, tall] = grid.span;
+  const least = Math.min(panel.width / (wide * grid.narrowing), panel.height / tall) / 8;
   const zoom = Math.min(Math.max(view.zoom * factor, least), 400 / grid.dy);
   const [x, y] = toPlace(view, grid, panel, px, py);
   const [nx, ny] = toPlace({ ...view, zoom }, grid, panel, px, py);

@@ -7,7 +7,7 @@ export function dialog(place: HTMLElement, store: Store, name: Dialog & string, 
   const heading = h("h2", { id: `dialog-${name}` }, title);
   const body = h("div", { class: "dialog-body" });
   const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => store.change({ dialog: null }) }, "✕");
-  const element = h("dialog", { "aria-labelledby": heading.id, class: `dialog ${name}` }, h("header", {}, heading, close), body);
+  const element = h("dialog", { "aria-labelledby": heading.id, class: "dialog" }, h("div", { class: "dialog-head" }, heading, close), body);
   place.append(element);
   element.addEventListener("close", () => {
     if (store.now.dialog === name) store.change({ dialog: null });

@@ -3,7 +3,7 @@ import { prettyUnit } from "../decode/units";
 import { PALETTES, type PaletteName, paletteOf } from "../draw/palette";
 import type { Maps, Store, Theme } from "../state/store";
 import type { Actions } from "./actions";
-import { choice } from "./choice";
+import { choice, type Option } from "./choice";
 import { bar, byId, fill, h, say } from "./dom";
 
 const MAPS: readonly [Maps, string, string][] = [
@@ -12,8 +12,15 @@ const MAPS: readonly [Maps, string, string][] = [
   [3, "B − A", "Two maps and their difference (3)"],
 ];
 
+const LEFT = /@[0-9]+$/; // scenarios that a rewind left behind
+
 export function mount(store: Store, actions: Actions): void {
-  const variable = choice("variable", "Variable (V)", variables, (name) => store.look({ variable: name, range: null }));
+  const variable = choice(
+    "variable",
+    "Variable (V)",
+    () => variableOptions(store),
+    (name) => store.look({ variable: name, range: null }),
+  );
   const palette = choice("palette", "Colours (C)", palettes, (name) => store.look({ palette: name }));
   const maps = h("span", { role: "radiogroup", "aria-label": "Maps", class: "joined" });
   const buttons = MAPS.map(([count, text, title]) =>
@@ -58,16 +65,6 @@ export function mount(store: Store, actions: Actions): void {
     byId("header").classList.toggle("open", open);
   });
 
-  function variables() {
-    const roles = ["state", "diagnostic", "forcing", "parameter", "derived"];
-    const known = [...(store.now.run?.variables ?? [])].sort((one, other) => roles.indexOf(one.role) - roles.indexOf(other.role));
-    return known.map((each) => ({
-      value: each.name,
-      label: each.long_name || each.name,
-      detail: [prettyUnit(each.units), each.role].filter(Boolean).join(", "),
-      words: `${each.name} ${each.standard_name}`,
-    }));
-  }
   function palettes() {
     return PALETTES.filter(({ kind }) => kind !== "diverging").map(({ name, for: purpose }) => ({
       value: name,
@@ -79,7 +76,7 @@ export function mount(store: Store, actions: Actions): void {
   }
   function show(count: Maps): void {
     const { info, look } = store.now;
-    const other = info?.scenarios.find((each) => each.name !== look.scenarios[0]);
+    const other = info?.scenarios.find((each) => each.name !== look.scenarios[0] && !LEFT.test(each.name));
     if (count > 1 && look.scenarios.length < 2) {
       if (!other) {
         store.notify({ weight: "warn", text: "A second map needs a second scenario. Branch one off first (R).", lasts: 6000 });
@@ -124,7 +121,7 @@ export function mount(store: Store, actions: Actions): void {
   store.subscribe(
     (state) => [state.look.scenarios, state.look.maps, state.info?.scenarios.map((each) => each.name).join("\n")],
     (_, { look, info }) => {
-      const names = info?.scenarios.map((each) => each.name) ?? [];
+      const names = (info?.scenarios ?? []).map((each) => each.name).filter((name) => !LEFT.test(name) || look.scenarios.includes(name));
       scenarios.forEach((select, which) => {
         select.hidden = names.length < 2 || (which === 1 && look.maps === 1);
         fill(select, ...names.map((name) => h("option", { value: name, selected: name === look.scenarios[which] }, name)));
@@ -140,6 +137,18 @@ export function mount(store: Store, actions: Actions): void {
       say(byId("steers"), viewer && !viewer.may_steer ? ["Viewing", who].filter(Boolean).join("; ") : who);
     },
   );
+}
+
+/** The variables of the run to choose from: first what the model computes, then what goes into it. */
+export function variableOptions(store: Store): Option[] {
+  const roles = ["state", "diagnostic", "forcing", "parameter", "derived"];
+  const known = [...(store.now.run?.variables ?? [])].sort((one, other) => roles.indexOf(one.role) - roles.indexOf(other.role));
+  return known.map((each) => ({
+    value: each.name,
+    label: each.long_name || each.name,
+    detail: [prettyUnit(each.units), each.role].filter(Boolean).join(", "),
+    words: `${each.name} ${each.standard_name}`,
+  }));
 }
 
 /** The colours of a palette as a strip. */

@@ -27,8 +27,9 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const scenario = scenarioOf(store.now, row.branch);
     const step = row.at_step ?? (row.ended_step as number | null);
     if (!scenario || step === null) return;
-    const before = Math.max(0, row.kind === "step" ? scenario.fork_step : step);
-    void send(store, () => api().rewind(scenario.name, { step: before }, { match: scenario.version, wait: 2 }));
+    const options = { match: scenario.version, wait: 2 };
+    // a rewind keeps what was done at its step, so that it goes to the one before; before step 0 there is only the beginning
+    void send(store, () => (step > 0 ? api().rewind(scenario.name, { step: step - 1 }, options) : api().restart(scenario.name, options)));
   };
   const actsOf = (row: LogRow): HTMLElement => {
     const scenario = scenarioOf(store.now, row.branch);
@@ -84,7 +85,8 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const { now } = store;
     const fits = (row: LogRow) => {
-      const text = `${row.who} ${row.kind} ${rowText(row, now)} ${scenarioOf(now, row.branch)?.name} ${outcomeText(row)}`.toLowerCase();
+      const text =
+        `${row.who} ${row.kind} ${row.arguments.variable ?? ""} ${rowText(row, now)} ${scenarioOf(now, row.branch)?.name} ${outcomeText(row)}`.toLowerCase();
       return words.every((word) => text.includes(word));
     };
     const rows = now.log.filter(fits).reverse();
@@ -92,7 +94,13 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     fill(list, ...rows.slice(0, MOST).map(rowOf));
     if (seq) list.querySelector<HTMLElement>(`[data-seq="${seq}"]`)?.focus();
     more.textContent =
-      rows.length > MOST ? `${rows.length - MOST} older ones: filter to find them.` : rows.length ? "" : "Nothing was ordered yet.";
+      rows.length > MOST
+        ? `${rows.length - MOST} older ones: filter to find them.`
+        : rows.length
+          ? ""
+          : words.length
+            ? "No order fits."
+            : "Nothing was ordered yet.";
   };
   filter.addEventListener("input", draw);
   const soon = paced(4, () => {

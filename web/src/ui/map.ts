@@ -1,20 +1,23 @@
-/** The maps: land, field, lines and marks on four canvases, each drawn only when what it shows has changed; titles above them. */
+/**
+ * The maps on three canvases, each drawn only when what it shows has changed: land, the field, lines and marks. Each costs time with every
+ * picture of the browser, so there are no more.
+ */
 
 import type { Screen } from "../decode/screen";
-import { prettyUnit } from "../decode/units";
+import type { Range } from "../decode/statistics";
 import type { Coast } from "../draw/coast";
 import { FieldMap, type Mode, placementOf } from "../draw/field";
 import { drawMarks, drawOutline, drawOver, drawUnder, type Mark, type Scene } from "../draw/lines";
-import { DIFFERENCE, isPalette } from "../draw/palette";
-import type { Plate } from "../draw/picture";
+import { DIFFERENCE, isPalette, type PaletteName } from "../draw/palette";
+import { drawPoints } from "../draw/points";
 import { cellAt } from "../state/grid";
 import type { State, Store } from "../state/store";
 import type { Place } from "../state/told";
 import { type Panel, panels, toPlace, type View, wholeView } from "../state/view";
 import type { Colouring } from "./colouring";
-import { byId } from "./dom";
+import { h } from "./dom";
 import type { Theme } from "./theme";
-import { showTitles, type Title, titled, titlesOf } from "./titles";
+import { showTitles, titled, titlesOf } from "./titles";
 
 export interface Draft {
   corners: Place[];
@@ -24,15 +27,19 @@ const TITLE = 60; // [CSS pixel] that a title covers
 export class MapView {
   /** A region that is being drawn. */
   draft: Draft | null = null;
-  private readonly layers = (["under", "field", "over", "marks"] as const).map((id) => byId<HTMLCanvasElement>(id));
+  private readonly layers: HTMLCanvasElement[];
+  private readonly titles: HTMLElement;
   private readonly field: FieldMap;
-  private coast: Coast = [];
+  /** Graticule, coast and scale, which change with the view alone; they are copied under the marks. */
+  private readonly lines = document.createElement("canvas");
+  coast: Coast = [];
   private due = new Set<"still" | "field" | "marks">();
   private asked = 0;
   private size: [number, number] = [0, 0];
 
   /** drawn: called after each drawing of frames that were not drawn before. Raises NoWebGL. */
   constructor(
+    /** Where the canvases and titles go. */
     readonly element: HTMLElement,
     private readonly store: Store,
     private readonly screen: Screen,
@@ -40,6 +47,10 @@ export class MapView {
     private readonly theme: Theme,
     private readonly drawn: () => void,
   ) {
+    const named = (id: string) => (element.id ? { id } : {}); // in a notebook there may be several
+    this.layers = ["under", "field", "over"].map((name) => h("canvas", { class: name, "aria-hidden": "true", ...named(name) }));
+    this.titles = h("div", named("titles"));
+    element.prepend(...this.layers, this.titles);
     this.field = new FieldMap(this.layers[1] as HTMLCanvasElement, () => this.refresh("field"));
     screen.follow(() => this.refresh("field"));
     colouring.follow(() => this.refresh("field"));
@@ -109,6 +120,7 @@ export class MapView {
 
   /** Draws the field alone and waits for it; milliseconds that it took. For measurements. */
   timed(): number {
+    this.field.finish(); // what the browser is still putting together is not counted
     const before = performance.now();
     this.drawField();
     this.field.finish();
@@ -129,14 +141,14 @@ export class MapView {
       this.drawn();
     }
     if (due.has("still")) this.drawStill();
-    if (due.has("marks")) this.drawMarks();
+    if (due.has("marks") || due.has("still") || (due.has("field") && this.store.now.grid?.kind === "points")) this.drawMarks();
   }
 
-  private pen(layer: number): CanvasRenderingContext2D | null {
-    const canvas = this.layers[layer] as HTMLCanvasElement;
+  /** An empty canvas of the map's size to draw on. */
+  private pen(canvas: HTMLCanvasElement, opaque: boolean): CanvasRenderingContext2D | null {
     const [width, height] = this.size;
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    const pen = canvas.getContext("2d");
+    const pen = canvas.getContext("2d", { alpha: !opaque });
     pen?.clearRect(0, 0, width, height);
     return pen;
   }
@@ -146,16 +158,15 @@ export class MapView {
     const { view } = this;
     this.field.clear(...this.size);
     const [a, b] = this.screen.frames;
-    const { values, difference } = this.colouring;
-    if (!grid || !view || !a || !values) return;
+    const { values } = this.colouring;
+    if (!grid || !view || !a || !values || grid.kind === "points") return;
     this.field.put(0, a);
     if (b) this.field.put(1, b);
-    const palette = isPalette(look.palette) ? look.palette : "batlow";
     this.panels.forEach((panel, index) => {
       const mode = this.modes[index] ?? 0;
       const frame = mode === 1 ? b : a;
-      if (!frame || (mode === 2 && !difference)) return;
-      const colours = mode === 2 && difference ? { palette: DIFFERENCE, range: difference.range } : { palette, range: values.range };
+      const colours = this.coloursOf(mode);
+      if (!frame || !colours) return;
       this.field.draw(mode, panel, placementOf(view, grid, panel, frame), {
         ...colours,
         smooth: look.smooth,
@@ -165,24 +176,38 @@ export class MapView {
     });
   }
 
+  /** The palette and range of a map; null while there is nothing to colour. */
+  coloursOf(mode: Mode): { palette: PaletteName; range: Range } | null {
+    const { palette } = this.store.now.look;
+    const { values, difference } = this.colouring;
+    if (mode === 2) return difference && { palette: DIFFERENCE, range: difference.range };
+    return values && { palette: isPalette(palette) ? palette : "batlow", range: values.range };
+  }
+
   private drawStill(): void {
-    const [under, over] = [this.pen(0), this.pen(2)];
+    const [under, over] = [this.pen(this.layers[0] as HTMLCanvasElement, true), this.pen(this.lines, false)];
+    if (under) under.fillStyle = this.theme.colours.sea;
+    under?.fillRect(0, 0, ...this.size);
     for (const panel of this.panels) {
       const scene = this.scene(panel);
       if (!scene || !under || !over) return;
-      drawUnder(under, scene.grid.kind === "raster" ? this.coast : [], scene);
-      drawOver(over, scene.grid.kind === "raster" ? this.coast : [], scene, TITLE);
+      drawUnder(under, scene.grid.kind === "projected" ? [] : this.coast, scene);
+      drawOver(over, scene.grid.kind === "projected" ? [] : this.coast, scene, TITLE);
     }
   }
 
   private drawMarks(): void {
-    const pen = this.pen(3);
+    const pen = this.pen(this.layers[2] as HTMLCanvasElement, false);
+    if (this.lines.width > 0) pen?.drawImage(this.lines, 0, 0);
     const { pins, cursor, selection } = this.store.now;
     const marks: Mark[] = pins.map((pin, index) => ({ cell: pin.cell, colour: this.theme.pin(pin.colour), number: index + 1 }));
     if (cursor.cell !== null) marks.push({ cell: cursor.cell, colour: this.theme.colours.ink });
-    for (const panel of this.panels) {
+    for (const [index, panel] of this.panels.entries()) {
       const scene = this.scene(panel);
+      const mode = this.modes[index] ?? 0;
+      const colours = this.coloursOf(mode);
       if (!pen || !scene) return;
+      if (scene.grid.kind === "points" && colours) drawPoints(pen, this.screen.frames, mode, colours, scene);
       if (selection) drawOutline(pen, cornersOf(selection), false, scene);
       if (this.draft) drawOutline(pen, this.draft.corners, true, scene);
       drawMarks(pen, marks, scene);
@@ -190,47 +215,7 @@ export class MapView {
   }
 
   private title(): void {
-    showTitles(titlesOf(this.store.now, this.modes), this.panels, this.ratio);
-  }
-
-  /** What is seen, for a picture of so many pixels a CSS pixel; for paper it is light. Null before the first map. */
-  plate(ratio: number, paper: boolean): Omit<Plate, "notes"> | null {
-    const { grid, look, pins, selection, run } = this.store.now;
-    const { view } = this;
-    const { values, difference } = this.colouring;
-    if (!grid || !view || !values || !run) return null;
-    const { colours, hatch } = paper ? this.theme.light() : this.theme;
-    const palette = isPalette(look.palette) ? look.palette : "batlow";
-    const modes = this.modes.filter((mode) => mode !== 2 || difference);
-    const titles = titlesOf(this.store.now, modes);
-    const other = { palette: DIFFERENCE, range: difference?.range ?? values.range };
-    const maps = modes.map((mode, index) => ({
-      mode,
-      ...(mode === 2 ? other : { palette, range: values.range }),
-      ...(titles[index] as Title),
-    }));
-    const variable = run.variables.find((each) => each.name === look.variable);
-    const unit = prettyUnit(variable?.units ?? "");
-    const legends = [{ title: variable?.long_name || look.variable, unit, legend: { ...values, palette, signed: false } }];
-    if (difference && modes.includes(2)) {
-      const [first, second] = look.scenarios;
-      legends.push({
-        title: "Difference",
-        unit: `${unit}, ${second} − ${first}`,
-        legend: { ...difference, palette: DIFFERENCE, signed: true },
-      });
-    }
-    const marks = pins.map((pin, index) => ({ cell: pin.cell, colour: this.theme.pin(pin.colour), number: index + 1 }));
-    return {
-      ...{
-        size: [this.element.clientWidth, this.element.clientHeight],
-        ratio,
-        view: { ...view, zoom: (view.zoom * ratio) / this.ratio },
-        grid,
-      },
-      ...{ coast: this.coast, colours, hatch, smooth: look.smooth, frames: this.screen.frames, maps, legends, marks },
-      outline: selection && cornersOf(selection),
-    };
+    showTitles(this.titles, titlesOf(this.store.now, this.modes), this.panels, this.ratio);
   }
 }
 

@@ -129,6 +129,8 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     return h("li", { class: "variable" }, head, expanded && details(variable));
   };
   const draw = () => {
+    const focused = document.activeElement; // asked for before the form is moved, which takes the focus from it
+    const kept = focused instanceof HTMLElement && list.contains(focused) ? focused : null;
     const variables = store.now.run?.variables ?? [];
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (variable: Variable) =>
@@ -155,8 +157,6 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       }
     }
     if (!parts.length) parts.push(h("p", { class: "none" }, words.length ? "No variable of this name." : "No run yet."));
-    const focused = document.activeElement;
-    const kept = focused instanceof HTMLElement && list.contains(focused) ? focused : null;
     const name = kept?.closest<HTMLElement>(".row-head")?.dataset.variable;
     fill(list, ...parts);
     if (kept?.isConnected) kept.focus();

@@ -1,11 +1,11 @@
 /** Moving the map, pointing, pinning and drawing regions: by mouse, finger and keyboard. */
 import { placeText } from "../decode/units";
-import { centreOf, rowOf } from "../state/grid";
+import { centreOf, degreesOf, rowOf } from "../state/grid";
 import type { Store } from "../state/store";
 import type { Place } from "../state/told";
 import { moved, toPixel, zoomed } from "../state/view";
 import type { Actions } from "./actions";
-import { byId, say } from "./dom";
+import { h, say } from "./dom";
 import type { MapView } from "./map";
 
 const STILL = 5; // [CSS pixel] that a click may move
@@ -15,6 +15,8 @@ const PINS = 6;
 /** spoken: the value of the cross's cell in words, for a screen reader. */
 export function mount(map: MapView, store: Store, actions: Actions, spoken: (cell: number) => string): void {
   const { element } = map;
+  const said = h("p", { class: "spoken", "aria-live": "polite", id: element.id ? "map-said" : null });
+  element.append(said);
   const fingers = new Map<number, PointerEvent>();
   let tool: "box" | "polygon" | null = null;
   let travelled = 0;
@@ -34,13 +36,19 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
       store.notify({ weight: "warn", text: `${PINS} cells are pinned already. Take one away first.`, lasts: 6000 });
       return;
     }
-    store.change({ pins: [...pins, { cell, place: centreOf(grid, cell), colour: free }] });
-    announce(`pinned, ${placeText(centreOf(grid, cell))}, ${spoken(cell)}`);
+    const place = degreesOf(grid, cell);
+    if (!place) return announce("not pinned: where its cells lie is still fetched");
+    store.change({ pins: [...pins, { cell, place, colour: free }] });
+    announce(`pinned, ${placeText(place)}, ${spoken(cell)}`);
   }
   function announce(text: string): void {
-    say(byId("map-said"), text);
+    say(said, text);
   }
   function draw(next: "box" | "polygon" | null): void {
+    if (next && store.now.grid?.kind === "projected") {
+      store.notify({ weight: "warn", text: "On a projected grid a region is given by corners that are typed, in degrees.", lasts: 8000 });
+      return;
+    }
     tool = next;
     map.draft = null;
     element.dataset.tool = next ?? "";
@@ -181,14 +189,15 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     const middle = Math.floor(grid.rows / 2) * grid.columns + Math.floor(grid.columns / 2);
     const [row, column] = rowOf(grid, cursor.cell ?? middle);
     const next = cursor.cell === null ? [row, column] : [row + rows, column + columns];
+    const last = grid.kind === "points" ? (grid.places?.length ?? 1) - 1 : grid.rows * grid.columns - 1;
     const inside = (value: number, count: number) => Math.min(Math.max(value, 0), count - 1);
-    const cell = inside(next[0] as number, grid.rows) * grid.columns + inside(next[1] as number, grid.columns);
+    const cell = Math.min(last, inside(next[0] as number, grid.rows) * grid.columns + inside(next[1] as number, grid.columns));
     point(cell);
     const centre = centreOf(grid, cell);
     const [x, y] = toPixel(view, grid, panel, ...centre);
     const out = x < panel.x + 20 || x > panel.x + panel.width - 20 || y < panel.y + 20 || y > panel.y + panel.height - 20;
     if (out) store.change({ view: { ...view, x: centre[0], y: centre[1] } });
-    announce(`${placeText(centre)}, ${spoken(cell)}`);
+    announce(`${placeText(degreesOf(grid, cell) ?? centre)}, ${spoken(cell)}`);
   }
   function zoom(factor: number): void {
     const { grid } = store.now;

@@ -1,9 +1,9 @@
 /** What is the value here: the cell under the pointer, in the server's own numbers. */
 import { stepText } from "../decode/calendar";
-import { valueAt } from "../decode/frame";
+import { readAt } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import { areaText, grouped, placeText, prettyUnit, toStep } from "../decode/units";
-import { areaOf, centreOf, rowOf } from "../state/grid";
+import { areaOf, centreOf, degreesOf, rowOf } from "../state/grid";
 import type { Reading, Store } from "../state/store";
 import { fill, h, paced } from "./dom";
 
@@ -18,7 +18,7 @@ export function valueText(store: Store, screen: Screen, index: number, cell: num
     return reading.value === null ? "missing" : `${grouped(reading.text)} ${unit}`.trim();
   }
   if (frame.rows !== grid.rows || frame.columns !== grid.columns) return "…";
-  const value = valueAt(frame, cell);
+  const value = readAt(frame, cell);
   if (value === undefined) return "outside the model";
   return Number.isNaN(value)
     ? "missing"
@@ -49,17 +49,19 @@ export function mount(element: HTMLElement, store: Store, screen: Screen): void 
     }
     const area = areaOf(grid, cell);
     if (area !== null) rows.push(["Area", areaText(area)]);
-    const reading = shown[0]?.live && a?.cell === cell ? a : null;
-    if (shown[0]) rows.push(["Date", stepText(run.clock, reading?.step ?? shown[0].step)]);
+    const steps = shown.map((frame, index) => (frame.live && readings[index]?.cell === cell ? (readings[index]?.step ?? 0) : frame.step));
+    if (shown[0]) rows.push(["Date", [...new Set(steps)].map((step) => stepText(run.clock, step)).join(" and ")]);
     fill(list, ...rows.flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]));
   }
   function centreText(): string {
     const { cursor, grid } = store.now;
     if (!grid || cursor.cell === null) return "";
-    const [row, column] = rowOf(grid, cursor.cell);
+    const place = degreesOf(grid, cursor.cell);
     const [x, y] = centreOf(grid, cursor.cell);
-    const place = grid.kind === "projected" ? `${grouped(String(x))}, ${grouped(String(y))} m` : placeText([x, y]);
-    return `${place}\nrow ${row}, column ${column}`;
+    const words = place ? placeText(place) : `${grouped(String(x))}, ${grouped(String(y))} m`;
+    if (grid.kind === "points") return `${words}\n${grid.ids?.[cursor.cell] ?? `point ${cursor.cell}`}`;
+    const [row, column] = rowOf(grid, cursor.cell);
+    return `${words}\nrow ${row}, column ${column}`;
   }
   const soon = paced(10, show);
   store.subscribe((state) => [state.cursor, state.shown, state.grid, state.look.maps], soon);

@@ -1,7 +1,7 @@
 /** Series of pinned cells and of the region: colour and number tell the cell, the dash tells the scenario. */
 import uPlot from "uplot";
 import { momentOf, monthText, stepText } from "../decode/calendar";
-import { valueAt } from "../decode/frame";
+import { readAt } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import { placeText, prettyUnit, rounded, toStep } from "../decode/units";
 import type { Line, Store } from "../state/store";
@@ -86,7 +86,7 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
     };
   }
   function write(): void {
-    const { pins, look, shown, region_means, grid } = store.now;
+    const { pins, look, shown, region_means } = store.now;
     const units = prettyUnit(shown[0]?.units ?? "");
     say(unit, units);
     fill(
@@ -95,7 +95,7 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
         const square = h("i", { "aria-hidden": "true" }, String(index + 1));
         square.style.borderColor = square.style.color = theme.pin(pin.colour);
         const values = shown.slice(0, look.maps > 1 ? 2 : 1).map((_, which) => pinText(store, screen, which, pin.cell));
-        const where = grid?.kind === "projected" ? pin.place.join(", ") : placeText(pin.place);
+        const where = placeText(pin.place);
         const gone = () => store.change({ pins: store.now.pins.filter((each) => each !== pin) });
         const remove = h(
           "button",
@@ -127,7 +127,7 @@ function pinText(store: Store, screen: Screen, which: number, cell: number): str
   const { grid } = store.now;
   const frame = screen.frames[which];
   if (!frame || !grid || frame.columns !== grid.columns) return "";
-  const value = valueAt(frame, cell);
+  const value = readAt(frame, cell);
   if (value === undefined) return "outside";
   return Number.isNaN(value) ? "missing" : toStep(value, Math.max(frame.scale, Math.abs(value) * 1e-4));
 }

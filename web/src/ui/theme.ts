@@ -10,7 +10,11 @@ export class Theme {
   hatch!: [number, number, number];
   private readonly followers = new Set<() => void>();
 
-  constructor(private readonly store: Store) {
+  /** root: the element whose theme it is, and all in it. */
+  constructor(
+    private readonly store: Store,
+    private readonly root: HTMLElement = document.documentElement,
+  ) {
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const apply = () => this.apply(dark.matches);
     dark.addEventListener("change", apply);
@@ -19,7 +23,7 @@ export class Theme {
 
   /** The colour of a pin. */
   pin(colour: number): string {
-    return getComputedStyle(document.documentElement).getPropertyValue(`--pin-${colour}`).trim();
+    return getComputedStyle(this.root).getPropertyValue(`--pin-${colour}`).trim();
   }
 
   follow(heard: () => void): void {
@@ -30,7 +34,7 @@ export class Theme {
   light(): { colours: Colours; hatch: [number, number, number] } {
     const light = document.createElement("i");
     light.dataset.theme = "light";
-    document.body.append(light);
+    (this.root === document.documentElement ? document.body : this.root).append(light);
     const found = coloursOf(light);
     light.remove();
     return found;
@@ -38,8 +42,8 @@ export class Theme {
 
   private apply(dark: boolean): void {
     const { theme } = this.store.now.look;
-    document.documentElement.dataset.theme = theme === "auto" ? (dark ? "dark" : "light") : theme;
-    Object.assign(this, coloursOf(document.documentElement));
+    this.root.dataset.theme = theme === "auto" ? (dark ? "dark" : "light") : theme;
+    Object.assign(this, coloursOf(this.root));
     for (const follower of this.followers) follower();
   }
 }

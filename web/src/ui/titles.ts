@@ -4,7 +4,7 @@ import { prettyUnit } from "../decode/units";
 import type { Mode } from "../draw/field";
 import type { State } from "../state/store";
 import type { Panel } from "../state/view";
-import { byId, fill, h } from "./dom";
+import { fill, h } from "./dom";
 
 export interface Title {
   title: string;
@@ -35,7 +35,7 @@ export function titled({ look, run, preview, connection, shown }: State): unknow
 }
 
 /** panels: in device pixels; ratio: device pixels a CSS pixel. */
-export function showTitles(titles: readonly Title[], panels: readonly Panel[], ratio: number): void {
+export function showTitles(place: Element, titles: readonly Title[], panels: readonly Panel[], ratio: number): void {
   const boxes = titles.flatMap(({ title, text }, index) => {
     const panel = panels[index];
     if (!panel) return [];
@@ -47,5 +47,5 @@ export function showTitles(titles: readonly Title[], panels: readonly Panel[], r
     split.style[panel.x > 0 ? "left" : "top"] = `${(panel.x || panel.y) / ratio}px`;
     return [split, box];
   });
-  fill(byId("titles"), ...boxes);
+  fill(place, ...boxes);
 }

@@ -5,6 +5,6 @@ run ──> feed, one text for all ──┘
 """
 
 from steppe.server.live.line import Line, SocketProtocol
-from steppe.server.live.visit import check_protocol, visit
+from steppe.server.live.visit import check_protocol, serve_viewer
 
-__all__ = ["Line", "SocketProtocol", "check_protocol", "visit"]
+__all__ = ["Line", "SocketProtocol", "check_protocol", "serve_viewer"]

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 KEPT = 200  # texts; who is farther behind begins anew
 ROUND = 0.05  # [s] between two looks at a run
-SELDOM = 1.0  # [s] between two messages of what changes all the time
+SELDOM = 1.0  # [s] between two messages of what changes all the time, at least
+CROWD = 200  # of such messages that are sent in a second, at most: frames have the step, too
 OPEN = 50  # orders that are looked at whether they are over
-MOVING = ("step", "seq", "date")  # of a scenario
+MOVING = ("step", "seq", "date", "kept")  # of a scenario
 
 
 def feed_of(house: House, run: str) -> Feed:
@@ -49,9 +50,10 @@ class Feed:
         self._event = 0  # the last that was told
         self._info: dict[str, Any] = {}
         self._progress: list[Any] = []
-        self._progressed = 0.0
+        self._seldom_at, self._timer = 0.0, cast(asyncio.TimerHandle | None, None)
         self._last, self._open = 0, list[int]()  # commands: the last, and those that are not over
         self._checkpoints: list[dict[str, Any]] = []
+        self._kept: dict[str, list[int]] = {}
 
     def listen(self, tell: Callable[[], None]) -> None:
         """Has `tell` called when there is more."""
@@ -92,6 +94,7 @@ class Feed:
                 "info": info_of(self._house, self.run),
                 "forcing": _forcing(facts),
                 "grid": {**grid, "crs": grid.get("crs", {"grid_mapping_name": "latitude_longitude"}), "rows": "north to south"},
+                "kept": _kept(self._house.run(self.run).scenarios()),
                 "checkpoints": self._house.run(self.run).checkpoints(),
                 "event": self._event,
             }
@@ -114,6 +117,7 @@ class Feed:
         self._last, self._known = _newest(run.scenarios()), run.facts is not None
         self._info, self._progress = self._stripped(info_of(self._house, self.run))
         self._checkpoints = run.checkpoints()
+        self._kept = _kept(run.scenarios())
 
     async def _follow(self) -> None:
         happenings: AsyncIterator[tuple[int, dict[str, Any]]] = self._house.run(self.run).happenings(0)
@@ -143,22 +147,32 @@ class Feed:
         info = info_of(self._house, self.run)
         stripped, progress = self._stripped(info)
         if stripped != self._info:
-            self._info = stripped
+            self._info, self._progress = stripped, progress
             self._tell({"type": "info", **info})
-            self._look_at_checkpoints()
-        elif progress != self._progress:
-            wait = self._progressed + SELDOM - asyncio.get_running_loop().time()
-            if wait > 0:
-                asyncio.get_running_loop().call_later(wait + 0.01, self._look_later)
-                return
-            self._progressed = asyncio.get_running_loop().time()
-            self._tell({"type": "progress", "scenarios": progress})
-            self._look_at_checkpoints()
-        self._progress = progress
+        loop = asyncio.get_running_loop()
+        if loop.time() >= self._seldom_at:
+            self._seldom_at = loop.time() + max(SELDOM, len(self._listeners) / CROWD)
+            self._look_at_what_moves(progress)
+        elif self._timer is None:
+            self._timer = loop.call_at(self._seldom_at, self._look_later)
 
     def _look_later(self) -> None:
+        self._timer = None
         if self._task is not None:
             self._look()
+
+    def _look_at_what_moves(self, progress: list[Any]) -> None:
+        run = self._house.run(self.run)
+        if progress != self._progress:
+            self._progress = progress
+            self._tell({"type": "progress", "scenarios": progress})
+        if (found := run.checkpoints()) != self._checkpoints:
+            self._checkpoints = found
+            self._tell({"type": "checkpoints", "checkpoints": found})
+        kept = _kept(run.scenarios())
+        if news := {name: span for name, span in kept.items() if self._kept.get(name, [None])[0] != span[0]}:
+            self._tell({"type": "kept", "kept": news})
+        self._kept = kept
 
     def _stripped(self, info: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         """All but what moves with every step; and that."""
@@ -181,12 +195,6 @@ class Feed:
                 who = next((each.who for each in run.log(seq - 1)), "")
                 self._tell({"type": "command", **(found or {}), "who": who})
 
-    def _look_at_checkpoints(self) -> None:
-        found = self._house.run(self.run).checkpoints()
-        if found != self._checkpoints:
-            self._checkpoints = found
-            self._tell({"type": "checkpoints", "checkpoints": found})
-
     def _tell(self, what: Mapping[str, Any]) -> None:
         self._texts.append(_text(what))
         self.count += 1
@@ -204,6 +212,11 @@ def _text(what: Mapping[str, Any]) -> bytes:
 def _newest(scenarios: Any) -> int:
     """The number of the last command of all, which versions hold."""
     return max((int(each["version"].rpartition(".")[2]) for each in scenarios if each.get("version")), default=0)
+
+
+def _kept(scenarios: Any) -> dict[str, list[int]]:
+    """Of each scenario the first and last step that can be shown again soon."""
+    return {each["name"]: [each["kept"], each["step"]] for each in scenarios if each.get("kept") is not None}
 
 
 def _forcing(facts: Mapping[str, Any]) -> dict[str, str | None] | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 UNACKNOWLEDGED = 2  # frames of a stream that who acknowledges may have
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Watching:
     """A channel as one viewer sees it. streams: the number of each of its scenarios' streams."""
 
@@ -66,7 +66,7 @@ class Viewer:
         self._streams: dict[int, tuple[_Watching, Stream, Seen]] = {}
         self._greeted, self._told = False, 0
         self._news = self._tell_news
-        self._cursors = Cursors(self._run, self._say)
+        self._cursors = Cursors(self._run, self._say_if_he_reads)
         line.when_free = self._go_on
         feed.listen(self._news)
         self._told = feed.count
@@ -105,6 +105,10 @@ class Viewer:
 
     def _say(self, what: Mapping[str, Any]) -> None:
         self._line.write(message_of(msgspec.json.encode(what), TEXT))
+
+    def _say_if_he_reads(self, what: Mapping[str, Any]) -> None:
+        if self._line.free:
+            self._say(what)
 
     def _offer(self, watching: _Watching) -> None:
         """Sends the newest frames of a channel, if he has not seen them, wants them now, and reads."""
@@ -178,28 +182,30 @@ class Viewer:
             twice = next(number for number in numbers if numbers.count(number) > 1)
             raise Wrong("bad-field", f"Stream {twice} comes twice. Give each a number of its own.", value=twice, position="$.watch")
         seen = [seen_of(self._house, self._name, each) for each in streams]
-        self._unwatch()
-        groups: dict[Any, list[tuple[Stream, Seen]]] = {}
+        groups: dict[Any, dict[str, tuple[Stream, Seen]]] = {}
         for stream, view in zip(streams, seen, strict=True):
-            groups.setdefault((view.words, stream.bits, view.span), []).append((stream, view))
+            group = groups.setdefault((view.words, stream.bits, view.span), {})
+            if stream.scenario in group:
+                twice = group[stream.scenario][0].stream
+                raise Wrong("bad-field", f"Streams {twice} and {stream.stream} show the same. Leave one of them away.", position="$.watch")
+            group[stream.scenario] = stream, view
+        self._unwatch()
+        if len(self._run.channels) + len(groups) > self._house.limits.channels:
+            raise Wrong("too-busy", f"The run is watched in {len(self._run.channels)} ways, as many as it may. Watch what others do.")
         for (words, bits, span), group in groups.items():
-            scenarios = tuple(sorted({stream.scenario for stream, _ in group}))
-            chosen = {stream.scenario: stream.stream for stream, _ in reversed(group)}
-            if len(chosen) < len(group):
-                raise Wrong("bad-field", "Two streams show the same. Leave one of them away.", position="$.watch")
-            self._open(View(scenarios, words, bits, span), tuple(chosen[name] for name in scenarios), group)
+            self._open(View(tuple(sorted(group)), words, bits, span), group)
         self._say({"type": "watching", "streams": [self._told_of(stream, view) for stream, view in zip(streams, seen, strict=True)]})
         for each in self._watching:
             self._offer(each)
 
-    def _open(self, view: View, streams: tuple[int, ...], group: Sequence[tuple[Stream, Seen]]) -> None:
-        interval = 1.0 / group[0][0].rate
-        watching = _Watching(Channel(0, view), streams, interval)
+    def _open(self, view: View, group: Mapping[str, tuple[Stream, Seen]]) -> None:
+        interval = 1.0 / next(iter(group.values()))[0].rate
+        watching = _Watching(Channel(0, view), tuple(group[name][0].stream for name in view.scenarios), interval)
         watching.tell = partial(self._offer, watching)
         watching.channel = channel = self._run.channels.open(view, watching.tell, interval)
         watching.seen = channel.count if not channel.frames else channel.count - 1
         self._watching.append(watching)
-        for stream, seen in group:
+        for stream, seen in group.values():
             self._streams[stream.stream] = watching, stream, seen
 
     def _told_of(self, stream: Stream, seen: Seen) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from steppe.api import PROTOCOL, Said
 from steppe.server.asked import Asked, Message, Receive, Send
 from steppe.server.doors.authentication import principal_of
 from steppe.server.live.feed import feed_of
-from steppe.server.live.line import EXTENSION, Line
+from steppe.server.live.line import EXTENSION, LOG, Line
 from steppe.server.live.viewer import Viewer
 from steppe.server.problems import Wrong
 from steppe.server.strict import decode
@@ -23,7 +23,7 @@ A_SECOND = 20  # messages
 UNKNOWN = 5.0  # [s] to say a token
 STILL = 30.0  # [s] between two looks whether a token is still good
 DRAINING, POLICY, NOT_TEXT = 1012, 1008, 1003
-NO_TOKEN = "no good token"
+NO_TOKEN, NO_OBJECT = "no good token", "no JSON object"
 
 
 class _End(Exception):
@@ -49,7 +49,7 @@ def check_protocol(asked: Asked) -> None:
         raise Wrong("too-many", f"This token has {most:,} sockets already. Close one, or start the server with --many.", allowed=most)
 
 
-async def visit(asked: Asked, receive: Receive, send: Send) -> None:
+async def serve_viewer(asked: Asked, receive: Receive, send: Send) -> None:
     """Serves one client until the end; the doors have let him in."""
     house, run = asked.house, asked.parameters["run"]
     line: Line = asked.scope["extensions"][EXTENSION]
@@ -74,6 +74,9 @@ async def visit(asked: Asked, receive: Receive, send: Send) -> None:
             viewer.close()
     except _End as end:
         line.end(end.code, end.reason)
+    except Exception:
+        LOG.exception("A visit at the live socket failed")
+        line.end(1011, "the server has a defect")
     finally:
         house.sockets[counted] -= 1
         if not house.sockets[counted]:
@@ -114,7 +117,7 @@ async def _listen(asked: Asked, viewer: Viewer, line: Line, receive: Receive) ->
             said = _read(asked, message)
         except Wrong as wrong:
             if wrong.code == "bad-json":
-                raise _End(POLICY, "no JSON object") from None
+                raise _End(POLICY, NO_OBJECT) from None
             viewer.refuse(wrong)
         else:
             await viewer.hear(said)
@@ -136,6 +139,8 @@ def _read(asked: Asked, message: Message) -> Said:
         raise _End(1000, "")
     if text is None:
         raise _End(NOT_TEXT, "binary messages are not taken")
+    if not text.lstrip().startswith("{"):
+        raise _End(POLICY, NO_OBJECT)
     said = decode(text.encode(), Said, asked.house.limits)
     if said.faults:
         raise Wrong("bad-field", said.faults)

@@ -15,6 +15,7 @@ from steppe.server.problems import Wrong
 if TYPE_CHECKING:
     from steppe.server.house import House
 
+LARGEST, SMALLEST = 1e37, 1e-30  # of a range, and how wide, that float32 tells
 PIXELS = 1 << 16  # rows or columns of a frame, whose head has 16 bits for them
 
 
@@ -41,7 +42,7 @@ def seen_of(house: House, run: str, stream: Stream) -> Seen:
     span = None
     if not isinstance(stream.range, str):
         low, high = stream.range
-        if not np.float32(low) < np.float32(high) or not np.isfinite(np.float32(high - low)) or np.float32((high - low) / (1 << 16)) <= 0:
+        if max(abs(low), abs(high)) > LARGEST or high - low < SMALLEST or not np.float32(low) < np.float32(high):
             text = f"A range needs low < high within float32, it is {low:g} to {high:g}."
             raise Wrong("out-of-range", text, value=list(stream.range), position="$.watch")
         span = low, high

@@ -36,7 +36,7 @@ async def asset(asked: Asked) -> Reply:
 def _file(asked: Asked, file: File, cache: bytes) -> Reply:
     headers = ((b"etag", file.tag), (b"vary", b"accept-encoding"))
     if has(asked, file.tag):
-        return Reply(304, headers=headers, cache=cache)
+        return Reply(304, b"", file.media, headers, cache=cache)  # a browser takes the policy of this reply, too
     if file.packed is not None and _takes_gzip(asked.headers.get(b"accept-encoding", b"")):
         return Reply(200, file.packed, file.media, (*headers, (b"content-encoding", b"gzip")), cache=cache)
     return Reply(200, file.whole, file.media, headers, cache=cache)

@@ -1,0 +1,55 @@
+"""Photographs the page of a run, with a scenario of more animals beside it, both played, and two cells pinned. See `scripts/picture`."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+from playwright.sync_api import sync_playwright
+
+import steppe
+from steppe.client import Run
+
+UNTIL, FORK = "1990-04-20", "1990-01-31"
+SPEED = 5.0  # [1/s] slow enough for every day to be a point of the figure
+PINS = [(143.0, -20.0), (148.2, -26.4)]
+POINTER = (480, 480)  # of the window
+LOOK = "variable=green_leaf&palette=bamako_r&scenario=main,more-stock&maps=3&theme=light"
+
+
+def main(picture: str, *served: str) -> None:
+    """picture: the file to write; served: what `steppe serve` is told."""
+    command = [sys.executable, "-m", "steppe", "serve", *served, "--bind", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        link = next(found[1] for line in process.stdout if (found := re.match(r" +steer +(\S+)", line)))
+        try:
+            run = steppe.connect(link)
+            run.step(until=FORK)
+            more = run.branch("more-stock", set={"stocking_rate": 0.5})
+            photograph(link, picture, (run, more))
+        finally:
+            process.terminate()
+
+
+def photograph(link: str, picture: str, runs: tuple[Run, ...]) -> None:
+    """The page at that link, which has seen the scenarios go."""
+    with sync_playwright() as playwright:
+        program = shutil.which("chromium") or sys.exit("There is no chromium on the PATH.")
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--enable-unsafe-swiftshader"])
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        pins = ",".join(f"{-lat}S{lon}E" for lon, lat in PINS)
+        page.goto(f"{link}&{LOOK}&pins={pins}")
+        page.wait_for_selector("#series canvas")
+        page.wait_for_timeout(3000)
+        steps = [run.step(until=UNTIL, speed=SPEED, wait=False) for run in runs]
+        while not all(step.is_over for step in steps):
+            page.wait_for_timeout(200)
+        page.mouse.move(*POINTER)
+        page.wait_for_timeout(3000)
+        page.screenshot(path=picture)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,252 @@
+"""Steering from the page: what is pressed becomes orders in the journal, once, and what others ordered is not overwritten unseen."""
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from tests.page.house import House, Opened, wait_for
+
+
+def kinds(house: House, since: int = 0) -> list[str]:
+    return [row["kind"] for row in house.log() if row["seq"] > since]
+
+
+def last(house: House) -> int:
+    return max((row["seq"] for row in house.log()), default=0)
+
+
+def focus_by_tab(opened: Opened, selector: str, most: int = 80) -> None:
+    """Presses Tab until an element has the focus, as who has no mouse does."""
+    for _ in range(most):
+        opened.press("Tab")
+        if opened.page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"No Tab leads to {selector}.")
+
+
+def draft(opened: Opened, value: str, variable: str = "capacity") -> None:
+    """Opens the form of a variable by keys and types a value."""
+    opened.press("s")
+    opened.page.keyboard.type(variable)
+    focus_by_tab(opened, f".row-head[data-variable={variable}]")
+    opened.press("Enter")
+    expect(opened.page.locator(f"#change-{variable}-value")).to_be_focused()
+    opened.page.keyboard.type(value)
+
+
+def test_keyboard_alone_plays_pins_and_sets(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    since = last(house)
+    focus_by_tab(opened, "#map")
+    opened.press("ArrowRight", "ArrowDown", "Enter")
+    expect(page.locator("#map-said")).to_contain_text("pinned")
+    opened.press(".")
+    expect(opened.chip).to_contain_text("Paused at 10 Jan 1990")
+    opened.press("]", "[", "[", "[", "[")  # slow enough to be seen running
+    opened.press(" ")
+    expect(opened.chip).to_contain_text("Running")
+    opened.press(" ")
+    expect(opened.chip).to_contain_text("Paused")
+    draft(opened, "90")
+    opened.press("Enter")
+    expect(page.locator(".preview")).to_have_text("144 cells: mean 120 → 90 mm")
+    assert "set" not in kinds(house, since)  # what was looked at is not ordered yet
+    opened.press("Enter")
+    wait_for(lambda: "set" in kinds(house, since))
+    expect(page.locator(".row-head[data-variable=capacity] .value")).to_have_text("90")
+    expect(page.locator(".row-head[data-variable=capacity] small")).to_contain_text("steer")
+    (row,) = [row for row in house.log() if row["seq"] > since and row["kind"] == "set"]
+    assert (row["who"], row["arguments"]["value"], row["arguments"]["variable"]) == ("steer", 90.0, "capacity")
+    assert house.value("capacity", 7, 3) == 90.0
+
+
+def test_stale_set_keeps_the_draft(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    opened.expected.append("412")
+    draft(opened, "70")
+    opened.press("Enter")
+    expect(page.locator(".preview")).to_be_visible()
+    house.order("/set", {"variable": "capacity", "value": 100.0, "when": "now"})
+    opened.press("Enter")
+    note = page.locator(".stale-note:not([hidden])")
+    expect(note).to_contain_text("While you typed 70")
+    expect(note).to_contain_text("admin: ")
+    expect(note).to_contain_text("set to 100 mm everywhere")
+    expect(page.locator("#change-capacity-value")).to_have_value("70")
+    assert house.value("capacity", 7, 3) == 100.0
+    page.get_by_role("button", name="Apply anyway").click()
+    wait_for(lambda: house.value("capacity", 7, 3) == 70.0)
+    # and once more, to drop it
+    page.locator("#change-capacity-value").fill("60")
+    page.keyboard.press("Enter")
+    expect(page.locator(".preview")).to_be_visible()
+    house.order("/set", {"variable": "capacity", "value": 110.0, "when": "now"})
+    page.keyboard.press("Enter")
+    page.locator(".stale-note").get_by_role("button", name="Drop").click()
+    expect(page.locator("#change-capacity-value")).to_have_value("")
+    assert house.value("capacity", 7, 3) == 110.0
+
+
+def test_a_step_of_somebody_else_makes_no_draft_stale(opened: Opened) -> None:
+    opened.expected.append("412")
+    draft(opened, "70")
+    opened.press("Enter")
+    expect(opened.page.locator(".preview")).to_be_visible()
+    opened.house.order("/step", {"steps": 2})
+    opened.press("Enter")
+    wait_for(lambda: opened.house.value("capacity", 7, 3) == 70.0)
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "says"),
+    [
+        ("many", "value", "Give a number."),
+        ("-5", "value", "outside"),
+        ("70 kilograms", "units", "does not convert"),
+        ("70 @nowhere", "region", "nowhere"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_field_and_changes_nothing(opened: Opened, typed: str, field: str, says: str) -> None:
+    house, page = opened.house, opened.page
+    opened.expected.append("422")
+    since = last(house)
+    draft(opened, typed.split()[0])
+    if "@" in typed:
+        page.locator("#change-capacity-where").select_option("name")
+        page.locator("#change-capacity-region").fill("nowhere")
+    elif " " in typed:
+        page.locator("#change-capacity-units").fill("kg")
+    page.locator("#change-capacity-value").press("Enter")
+    expect(page.locator("#change-capacity-wrong")).to_contain_text(says)
+    wrong = page.locator("[aria-invalid=true]")
+    assert wrong.get_attribute("id") == f"change-capacity-{'where' if field == 'region' else field}"
+    assert wrong.get_attribute("aria-describedby") == "change-capacity-wrong"
+    assert last(house) == since
+
+
+def test_view_token_cannot_set(context: BrowserContext, run: House) -> None:
+    opened = Opened(context.new_page(), run)
+    opened.open("view")
+    page, since = opened.page, last(run)
+    expect(page.locator("#steers")).to_contain_text("Viewing")
+    draft(opened, "70")
+    button = page.get_by_role("button", name="Preview")
+    assert button.get_attribute("aria-disabled") == "true"
+    assert button.get_attribute("aria-description") == "needs a steer token"
+    opened.press("Enter")
+    expect(page.locator("#change-capacity-wrong")).to_contain_text("needs a steer token")
+    page.click("#map")  # away from the form
+    opened.press(".", " ", ">", ",", "<")
+    page.wait_for_timeout(500)
+    assert last(run) == since
+    # nor can a script in the page, with the cookie that it has
+    refused = page.evaluate(
+        """async () => (await fetch("api/v1/runs/out/set", {method: "POST", body: '{"variable": "capacity", "value": 1}',
+            headers: {"Content-Type": "application/json", "Idempotency-Key": "sly"}})).status"""
+    )
+    assert refused == 403
+    assert last(run) == since
+
+
+def test_branch_then_difference(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 3})
+    expect(opened.chip).to_contain_text("12 Jan 1990")
+    opened.press("r")
+    page.keyboard.type("dry")
+    opened.press("Enter")
+    expect(page.locator("[role=treeitem]")).to_have_count(2)
+    expect(page.locator("#titles")).to_contain_text("dry − main")
+    house.order("/set", {"scenario": "dry", "variable": "water", "value": 40.0, "region": {"box": [143.4, -22.1, 144.1, -21.4]}})
+    expect(page.locator("[role=treeitem]").nth(1)).to_contain_text("Soil water set to 40 mm")
+    opened.point(7, 3, map_number=2, maps=3)
+    main, dry = house.value("water", 7, 3), house.value("water", 7, 3, "dry")
+    assert dry == 40.0
+    expect(page.locator("#readout")).to_contain_text(f"{dry - main:+.4g}"[:5].replace("-", "−"))
+    expect(page.locator("#legend-difference")).to_be_hidden()  # another tab is open
+    page.click("#tab-look")
+    expect(page.locator("#legend-difference")).to_be_visible()
+
+
+def test_a_scenario_is_renamed_and_deleted_unless_somebody_undoes_it(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/scenarios", {"name": "dry"})
+    page.click("#tab-scenarios")
+    page.locator("[role=treeitem]").nth(1).focus()
+    opened.press("ArrowDown", "F2")
+    page.keyboard.type("wet")
+    opened.press("Enter")
+    wait_for(lambda: "wet" in [each["name"] for each in house.info()["scenarios"]])
+    expect(page.locator("[role=treeitem]").nth(1)).to_contain_text("wet")
+    opened.press("Delete")
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    expect(page.locator("[role=treeitem]")).to_have_count(1)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("[role=treeitem]")).to_have_count(2)
+    page.wait_for_timeout(500)
+    assert "wet" in [each["name"] for each in house.info()["scenarios"]]
+
+
+def test_drag_previews_release_rewinds(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 40})
+    expect(opened.chip).to_contain_text("18 Feb 1990")
+    branch = house.main()["branch"]
+    line = page.get_by_role("slider", name="Date")
+    box = line.bounding_box()
+    assert box is not None
+    steps = house.info()["steps"]
+    x, y = (lambda step: box["x"] + box["width"] * step / steps), box["y"] + box["height"] / 2
+    page.mouse.move(x(40), y)
+    page.mouse.down()
+    page.mouse.move(x(30), y, steps=4)
+    page.mouse.move(x(20), y, steps=4)
+    opened.wait("steppe.store.now.shown[0] && !steppe.store.now.shown[0].live && steppe.store.now.shown[0].step < 30")
+    assert house.main()["branch"] == branch  # a look is no order
+    assert house.main()["step"] == 40
+    page.mouse.up()
+    wait_for(lambda: house.main()["branch"] != branch)
+    assert abs(house.main()["step"] - 20) <= 2
+    assert any(each["name"] == "main@1" or each["name"].startswith("main@") for each in house.info()["scenarios"])
+
+
+def test_the_log_is_filtered_and_an_order_taken_away_as_a_program(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 2})
+    house.order("/set", {"variable": "capacity", "value": 88.0, "region": {"box": [143.4, -22.1, 144.1, -21.4]}})
+    opened.press("g")
+    page.keyboard.type("capacity")
+    row = page.locator(".log-row", has_text="set to 88 mm").first
+    expect(row).to_contain_text("admin")
+    row.locator(".row-head").click()
+    row = page.locator(".log-row", has_text="set to 88 mm").first
+    row.get_by_role("button", name="Copy as curl").click()
+    expect(page.locator(".notice")).to_contain_text("Copied as curl")
+    text = page.evaluate("() => navigator.clipboard.readText()")
+    assert "$STEPPE_TOKEN" in text
+    assert f"{house.address}api/v1/runs/out/set" in text
+    assert '"value":88' in text
+    row.get_by_role("button", name="Copy as Python").click()
+    wait_for(lambda: "import steppe" in page.evaluate("() => navigator.clipboard.readText()"))
+    assert 'run.set("capacity", 88' in page.evaluate("() => navigator.clipboard.readText()")
+    branch = house.main()["branch"]
+    page.locator(".log-row", has_text="set to 88 mm").first.get_by_role("button", name="Go back to before this").click()
+    wait_for(lambda: house.main()["branch"] != branch)
+    assert house.value("capacity", 7, 3) == 120.0
+
+
+def test_a_trigger_is_made_and_one_that_cannot_be_read_is_refused_in_words(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    opened.expected.append("422")
+    page.click("#tab-steer")
+    page.get_by_text("New trigger").click()
+    page.get_by_label("When").fill("mean(watr) < 1000")
+    page.get_by_role("button", name="Watch for it").click()
+    expect(page.locator("#trigger-wrong")).to_contain_text("water")
+    page.get_by_label("When").fill("mean(water) < 1000")
+    page.locator("#trigger-action").select_option("pause")
+    page.get_by_role("button", name="Watch for it").click()
+    expect(page.locator("#rules")).to_contain_text("mean(water) < 1000")
+    assert [each["expression"] for each in house.get("/triggers").json()["triggers"]] == ["mean(water) < 1000"]
+    page.get_by_role("button", name="Take back: mean(water) < 1000").click()
+    wait_for(lambda: house.get("/triggers").json()["triggers"] == [])
+    expect(page.locator("#rules")).not_to_contain_text("mean(water) < 1000")

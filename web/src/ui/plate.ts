@@ -1,0 +1,44 @@
+/** What is seen, for a picture that is saved. */
+import type { Screen } from "../decode/screen";
+import { prettyUnit } from "../decode/units";
+import { DIFFERENCE, isPalette } from "../draw/palette";
+import type { Plate } from "../draw/picture";
+import type { Store } from "../state/store";
+import type { Colouring } from "./colouring";
+import { cornersOf, type MapView } from "./map";
+import type { Theme } from "./theme";
+import { titlesOf } from "./titles";
+
+/** ratio: pixels a CSS pixel; paper: for paper it is light. Null before the first map. */
+export function plateOf(
+  { map, store, screen, colouring, theme }: { map: MapView; store: Store; screen: Screen; colouring: Colouring; theme: Theme },
+  ratio: number,
+  paper: boolean,
+): Omit<Plate, "notes"> | null {
+  const { grid, look, pins, selection, run } = store.now;
+  const { view, element } = map;
+  const { values, difference } = colouring;
+  if (!grid || !view || !values || !run) return null;
+  const { colours, hatch } = paper ? theme.light() : theme;
+  const modes = map.modes.filter((mode) => map.coloursOf(mode));
+  const titles = titlesOf(store.now, modes);
+  const maps = modes.flatMap((mode, index) => {
+    const [look, title] = [map.coloursOf(mode), titles[index]];
+    return look && title ? [{ mode, ...look, ...title }] : [];
+  });
+  const variable = run.variables.find((each) => each.name === look.variable);
+  const unit = prettyUnit(variable?.units ?? "");
+  const palette = isPalette(look.palette) ? look.palette : "batlow";
+  const legends = [{ title: variable?.long_name || look.variable, unit, legend: { ...values, palette, signed: false } }];
+  if (difference && modes.includes(2)) {
+    const [first, second] = look.scenarios;
+    const legend = { ...difference, palette: DIFFERENCE, signed: true };
+    legends.push({ title: "Difference", unit: `${unit}, ${second} − ${first}`, legend });
+  }
+  const marks = pins.map((pin, index) => ({ cell: pin.cell, colour: theme.pin(pin.colour), number: index + 1 }));
+  return {
+    ...{ size: [element.clientWidth, element.clientHeight], ratio, view: { ...view, zoom: (view.zoom * ratio) / map.ratio }, grid },
+    ...{ coast: map.coast, colours, hatch, smooth: look.smooth, frames: screen.frames, maps, legends, marks },
+    outline: selection && cornersOf(selection),
+  };
+}

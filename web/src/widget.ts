@@ -1,0 +1,168 @@
+/**
+ * The map in a notebook (anywidget): the page's own parts, whose requests and live messages the kernel passes on, so that the browser needs no way to
+ * the server and no token.
+ *
+ *     here -> kernel   {ask: n, method, path, body}   {watch: [...]}   {cursor: {...}}
+ *     kernel -> here   {answer: n, status} + [body]   {live: text}   {} + [frame]   {link}
+ */
+import type { Topology } from "topojson-specification";
+import { Screen } from "./decode/screen";
+import { coastOf, ringsOf } from "./draw/coast";
+import { suitable } from "./draw/palette";
+import { Api } from "./fetch/api";
+import { type Hearers, heardBinary, type Stream, type Wire } from "./fetch/live";
+import { Following } from "./session/following";
+import { Past } from "./session/past";
+import { Session } from "./session/session";
+import { FIRST, Store } from "./state/store";
+import type { Message } from "./state/told";
+import { Actions } from "./ui/actions";
+import { choice } from "./ui/choice";
+import { Colouring } from "./ui/colouring";
+import { h } from "./ui/dom";
+import { variableOptions } from "./ui/header";
+import { mount as mountLegend } from "./ui/legend";
+import { MapView } from "./ui/map";
+import { mount as mountPointer } from "./ui/pointer";
+import { mount as mountReadout, valueText } from "./ui/readout";
+import { mount as mountSeries } from "./ui/series";
+import { Steering } from "./ui/steering";
+import { Theme } from "./ui/theme";
+import { mount as mountTimeline } from "./ui/timeline";
+
+declare const STYLE: string; // the page's, put in by the build
+
+/** What anywidget gives. */
+interface Model {
+  get(name: string): unknown;
+  send(content: unknown): void;
+  on(event: "msg:custom", heard: (content: Told, buffers: DataView[]) => void): void;
+  off(event: "msg:custom", heard: (content: Told, buffers: DataView[]) => void): void;
+}
+interface Told {
+  answer?: number;
+  status?: number;
+  live?: string;
+  link?: "lost";
+}
+
+/** A copy of a buffer that begins where it does. */
+function bytes(view: DataView): ArrayBuffer {
+  return view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength) as ArrayBuffer;
+}
+
+/** Requests and live messages by way of the kernel. */
+class Kernel {
+  private asked = 0;
+  private readonly open = new Map<number, (answer: Response) => void>();
+  private hearers: Hearers | null = null;
+
+  constructor(private readonly model: Model) {
+    model.on("msg:custom", this.hear);
+  }
+
+  readonly request: typeof fetch = (input, how = {}) => {
+    this.asked += 1;
+    const number = this.asked;
+    const headers = Object.fromEntries(new Headers(how.headers).entries());
+    const { pathname, search } = new URL(String(input));
+    this.model.send({ ask: number, method: how.method ?? "GET", path: pathname + search, headers, body: how.body ?? null });
+    return new Promise((answered) => this.open.set(number, answered));
+  };
+
+  wire(hearers: Hearers): Wire {
+    this.hearers = hearers;
+    this.model.send({ watch: [] }); // the kernel opens the socket with the first word
+    return {
+      watch: (streams: readonly Stream[]) => this.model.send({ watch: streams }),
+      cursor: (stream, cell) => this.model.send({ cursor: { stream, cell } }),
+      close: () => this.model.send({ leave: true }),
+    };
+  }
+
+  close(): void {
+    this.model.off("msg:custom", this.hear);
+    this.model.send({ leave: true });
+  }
+
+  private readonly hear = (told: Told, buffers: DataView[]): void => {
+    const [first] = buffers;
+    if (told.answer !== undefined) {
+      const status = told.status ?? 500;
+      const body = status === 204 || status === 304 || !first ? null : bytes(first);
+      this.open.get(told.answer)?.(new Response(body, { status }));
+      this.open.delete(told.answer);
+    } else if (told.live !== undefined) this.hearers?.message(JSON.parse(told.live) as Message);
+    else if (told.link === "lost") this.hearers?.link("lost", null);
+    else if (first && this.hearers) heardBinary(this.hearers, bytes(first));
+  };
+}
+
+function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
+  const part = (name: string) => h("section", { class: name });
+  const [map, legend, difference, readout, series, timeline] = [
+    ...[h("section", { class: "map", tabindex: 0, role: "application", "aria-label": "Map" }), part("card"), part("card"), part("card")],
+    ...[part("card tall"), h("footer", { class: "timeline", "aria-label": "Time" })],
+  ] as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+  const choices = h("div", { class: "tabs" });
+  const side = h("div", { class: "side" }, choices, h("div", { class: "pane" }, legend, difference, readout, series));
+  const root = h("div", { class: "widget", style: null }, h("div", { class: "parts" }, map, side), timeline);
+  const shadow = el.attachShadow({ mode: "open" });
+  const style = new CSSStyleSheet();
+  style.replaceSync(STYLE);
+  shadow.adoptedStyleSheets = [style];
+  shadow.append(root);
+
+  const kernel = new Kernel(model);
+  const store = new Store({
+    letter_keys: false,
+    look: { ...FIRST.look, variable: String(model.get("variable") ?? ""), scenarios: [String(model.get("scenario") ?? "main")] },
+  });
+  const actions = new Actions();
+  const theme = new Theme(store, root);
+  const screen = new Screen();
+  const colouring = new Colouring(store, screen);
+  const view = new MapView(map, store, screen, colouring, theme, () => undefined);
+  const api = new Api(new URL("http://kernel/"), String(model.get("run")), kernel.request);
+  const variable = choice(
+    "variable",
+    "Variable",
+    () => variableOptions(store),
+    (name) => store.look({ variable: name, range: null }),
+  );
+  choices.append(variable.element);
+  store.subscribe(
+    (state) => [state.look.variable, state.run],
+    (_, { look, run }) => {
+      variable.show(look.variable);
+      const found = run?.variables.find((each) => each.name === look.variable);
+      if (found) store.look({ palette: suitable(found) });
+    },
+  );
+  mountLegend(legend, difference, store, colouring, theme);
+  mountReadout(readout, store, screen);
+  mountSeries(series, store, screen, theme, actions);
+  mountTimeline(timeline, store, new Steering(store, () => api, actions), actions);
+  mountPointer(view, store, actions, (cell) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]));
+  const session = new Session(
+    store,
+    screen,
+    api,
+    (hearers) => kernel.wire(hearers),
+    () => Promise.resolve(true),
+    () => map.clientWidth * view.ratio,
+  );
+  new Past(store, screen, api);
+  new Following(store, screen, api);
+  kernel
+    .request("http://kernel/coast")
+    .then((answer) => answer.json())
+    .then((atlas: Topology) => view.putCoast(coastOf(ringsOf(atlas))))
+    .catch(() => undefined); // the map does without it
+  return () => {
+    session.close();
+    kernel.close();
+  };
+}
+
+export default { render };

@@ -1,0 +1,193 @@
+// @vitest-environment happy-dom
+import { describe, expect, test, vi } from "vitest";
+import { Api } from "../src/fetch/api";
+import { FIRST, type State, Store } from "../src/state/store";
+import type { Info, LogRow, Scenario, Variable } from "../src/state/told";
+import { lengthText, Pace, standingOf } from "../src/ui/chip";
+import { mount as mountNotices } from "../src/ui/notice";
+import { changesOf } from "../src/ui/parameters";
+import { differenceOf, treeOf } from "../src/ui/scenarios";
+import { csvCell, linkTo, seriesCsv } from "../src/ui/share";
+import { asCurl, asPython, previewText, requestOf, rowText } from "../src/ui/wording";
+
+const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
+const variable = { name: "stock", units: "ha-1", long_name: "Stocking rate", role: "parameter", initial: 0.1 } as Variable;
+const scenario = (name: string, branch: number, parent: number | null, more: Partial<Scenario> = {}): Scenario => ({
+  ...{
+    name,
+    branch,
+    parent,
+    step: 40,
+    seq: 0,
+    target: 40,
+    date: null,
+    state: "ready",
+    version: `b${branch}.1`,
+    fork_step: 20,
+    problem: null,
+  },
+  ...more,
+});
+const info = (more: Partial<Info> = {}): Info => ({
+  ...{ run: "out", state: "ready", version: "b1.1", engine: null, rate: null, model: "m", calendar: "standard", steps: 365 },
+  ...{ silent: false, deaths: 0, problem: null, scenarios: [scenario("main", 1, null, { fork_step: 0 }), scenario("dry", 2, 1)] },
+  ...more,
+});
+const run = { name: "out", title: "", model: "m", steps: 365, clock, forcing: null, variables: [variable], parameters: { stock: 0.1 } };
+const state = (more: Partial<State> = {}): State => ({
+  ...FIRST,
+  connection: { ...FIRST.connection, link: "live" },
+  info: info(),
+  run,
+  ...more,
+});
+const row = (kind: string, given: Record<string, unknown>, more: Partial<LogRow> = {}): LogRow => ({
+  ...{ seq: 1, at: 0, who: "kim", kind, scenario: "", arguments: given, state: "done", at_step: 25, branch: 2 },
+  ...more,
+});
+const set = (value: number, more: Record<string, unknown> = {}) => ({
+  ...{ variable: "stock", operation: "set", value, upload: "", region: "all", given: { value, units: "ha-1" } },
+  ...more,
+});
+
+describe("orders in words", () => {
+  test("an order is told as people say it", () => {
+    expect(rowText(row("set", set(0.08)), state())).toBe("Stocking rate set to 0.08 ha⁻¹ everywhere");
+    expect(rowText(row("set", set(2, { operation: "scale", region: "west" })), state())).toBe("Stocking rate times 2 in west");
+    expect(rowText(row("step", { until: 51 }), state())).toBe("Play to 20 Feb 2003");
+    expect(rowText(row("rewind", { step: 51 }), state())).toBe("Back to 20 Feb 2003");
+  });
+  test("as a command line it survives any shell", () => {
+    const request = requestOf(
+      row("trigger", { expression: "mean(stock) > 1", action: "message", text: "it's $HOME `x`", variable: "" }),
+      "main",
+    );
+    const line = asCurl(request!, "http://h/api/v1/runs/out/triggers");
+    expect(line).toContain(`'{"scenario":"main","expression":"mean(stock) > 1","action":"message","text":"it'\\''s $HOME \`x\`"}'`);
+    expect(line).toContain("Bearer $STEPPE_TOKEN");
+  });
+  test("as Python it says what the client takes", () => {
+    const request = requestOf(row("set", set(0.08, { region: { box: [1, 2, 3, 4] } })), "dry");
+    expect(asPython(request!, "http://h/", "out")).toBe(
+      'import steppe\n\nrun = steppe.connect("http://h/", run="out")\nrun.scenarios["dry"].set("stock", 0.08, units="ha-1", box=[1, 2, 3, 4])',
+    );
+    expect(requestOf(row("set", set(0.08, { upload: "00" })), "dry")).toBeNull();
+  });
+});
+
+describe("where things stand", () => {
+  const at = (more: Partial<State>) => standingOf(state(more), 0);
+  test("each state has its words and its weight", () => {
+    expect(at({})).toEqual({ weight: "none", text: "Paused at 9 Feb 2003", stale: false });
+    expect(at({ info: info({ state: "recovering" }) })).toMatchObject({ weight: "warn", stale: true });
+    expect(at({ info: info({ state: "compiling" }) }).text).toBe("Starting: compiling the model");
+    expect(at({ info: info({ state: "compiling", deaths: 1 }) }).text).toBe("Engine died, coming back: compiling the model");
+    expect(at({ info: info({ silent: true }) }).text).toBe("Engine is silent");
+    expect(at({ info: null, runs: [] }).text).toBe("No run yet");
+    const lost = { ...FIRST.connection, link: "lost" as const, retry_at: 3500 };
+    expect(at({ connection: lost })).toEqual({ weight: "bad", text: "Connection lost, trying again in 4 s", stale: true });
+  });
+  test("the rate is that of the last seconds, and begins anew on another branch", () => {
+    const pace = new Pace();
+    expect(pace.rate(0, 1, 10)).toBeNull();
+    expect(pace.rate(1000, 1, 14)).toBe(4);
+    expect(pace.rate(2000, 1, 18)).toBe(4);
+    expect(pace.rate(2500, 2, 18)).toBeNull();
+    expect([lengthText(12), lengthText(180), lengthText(7200)]).toEqual(["12 s", "3 min", "2 h"]);
+  });
+});
+
+describe("scenarios", () => {
+  const all = [scenario("main@1", 1, null), scenario("main", 2, 1), scenario("dry", 3, 1), scenario("wet", 4, 3)];
+  test("what was left is shown when somebody asks, and its children always", () => {
+    expect(treeOf(all, false).map(({ scenario: { name }, depth }) => `${depth} ${name}`)).toEqual(["0 main", "0 dry", "1 wet"]);
+    expect(treeOf(all, true).map(({ depth }) => depth)).toEqual([0, 1, 1, 2]);
+  });
+  test("the first change of a branch is what made it differ", () => {
+    const log = [row("step", { steps: 3 }), row("set", set(0.08), { branch: 1 }), row("set", set(0.2))];
+    expect(differenceOf(scenario("dry", 2, 1), state({ log }))).toContain("0.2");
+  });
+  test("changes hold as far as they lie on the path of the scenario that is shown", () => {
+    const log = [
+      row("set", set(0.2), { branch: 1, at_step: 10, seq: 1 }),
+      row("set", set(0.3), { branch: 1, at_step: 30, seq: 2 }), // behind the fork
+      row("set", set(0.4), { branch: 2, at_step: 35, seq: 3 }),
+    ];
+    const look = (name: string) => changesOf(state({ log, look: { ...FIRST.look, scenarios: [name] } }), "stock").map(({ seq }) => seq);
+    expect(look("dry")).toEqual([3, 1]);
+    expect(look("main")).toEqual([2, 1]);
+  });
+});
+
+describe("taking away", () => {
+  test("a cell of CSV is never a formula", () => {
+    expect(["=1+1", "+A1", "-2.5", "@x", 'a "b", c', "plain"].map(csvCell)).toEqual([
+      "'=1+1",
+      "'+A1",
+      "-2.5",
+      "'@x",
+      '"a ""b"", c"',
+      "plain",
+    ]);
+  });
+  test("the series say what they are of", () => {
+    const series = [{ pin: 1, cell: 3, place: null, scenario: "main", steps: [1, 2], values: [5, null] }];
+    const pins = [{ cell: 3, place: [147.35, -21.65] as [number, number], colour: 1 }];
+    const lines = seriesCsv(state({ series, pins, look: { ...FIRST.look, variable: "stock" } })).split("\n");
+    expect(lines).toContain("# variable stock, unit ha-1");
+    expect(lines).toContain("# main cell 1: longitude 147.35, latitude -21.65");
+    expect(lines.slice(-4)).toEqual(["step,date,main cell 1", "1,2003-01-01,5", "2,2003-01-02,", ""]);
+  });
+  test("a link never holds a token", () => {
+    const link = linkTo(state({ preview: 51 }), "http://h/steppe/");
+    expect(link.startsWith("http://h/steppe/#run=out&")).toBe(true);
+    expect(link).toContain("date=2003-02-20");
+    expect(link).not.toContain("token");
+  });
+  test("a preview says how many cells and which means", () => {
+    const told = { variable: "stock", units: "ha-1", step: 3, cells: 29016, before: 0.12, after: 0.1, outside: 0 };
+    expect(previewText(told)).toBe("29 016 cells: mean 0.12 → 0.1 ha⁻¹");
+    expect(previewText({ ...told, cells: 1, outside: 1 })).toContain("1 cell: mean 0.12 → 0.1 ha⁻¹; 1 would leave what is allowed");
+  });
+});
+
+test("a_name_with_markup_is_shown_as_text", () => {
+  const store = new Store();
+  const place = document.createElement("div");
+  mountNotices(place, store);
+  store.notify({ weight: "bad", text: "<b>bold</b>", detail: "<img src=x onerror=alert(1)>" });
+  expect(place.querySelector("img")).toBeNull();
+  expect(place.textContent).toContain("<b>bold</b><img src=x onerror=alert(1)>");
+});
+
+test("a message goes by itself, but not while somebody reads it", () => {
+  vi.useFakeTimers();
+  const store = new Store();
+  const place = document.createElement("div");
+  mountNotices(place, store);
+  store.notify({ weight: "good", text: "done", lasts: 1000 });
+  place.firstElementChild?.dispatchEvent(new Event("pointerenter"));
+  vi.advanceTimersByTime(5000);
+  expect(store.now.notices).toHaveLength(1);
+  place.firstElementChild?.dispatchEvent(new Event("pointerleave"));
+  vi.advanceTimersByTime(1001);
+  expect(store.now.notices).toHaveLength(0);
+  vi.useRealTimers();
+});
+
+test("an order has a key of its own and the version that it was made for", async () => {
+  const asked: Request[] = [];
+  const answer = () => new Response("{}", { status: 202 });
+  const api = new Api(new URL("http://h/steppe/"), "out", async (address, how) => {
+    asked.push(new Request(address, how));
+    return answer();
+  });
+  await api.set({ scenario: "main", variable: "stock", value: 1 }, { match: "b1.7" });
+  await api.leave("dry");
+  expect(asked[0]?.url).toBe("http://h/steppe/api/v1/runs/out/set");
+  expect(asked[0]?.headers.get("If-Match")).toBe('"b1.7"');
+  expect(asked[1]?.method).toBe("DELETE");
+  const keys = asked.map((each) => each.headers.get("Idempotency-Key"));
+  expect(new Set(keys).size).toBe(2);
+  expect(keys.every((key) => /^[0-9a-f]{32}$/.test(key ?? ""))).toBe(true);
+});
