@@ -10,6 +10,7 @@ from typing import Any
 
 import cftime
 import numpy as np
+
 from steppe.api import decode, encode_head
 from steppe.api.frame import DROPPED, DROPPED_MAGIC, KEY, REPLAYING, empty_frame, numbered, tell_missing
 
@@ -32,14 +33,28 @@ def frame(bits: int, seed: int) -> dict[str, Any]:
     tell_missing(content, int((missing & ~outside).sum()), KEY | REPLAYING)
     kinds = np.where(outside, "outside", np.where(missing, "missing", "")).ravel()
     cells = [str(kind) or float(value) for kind, value in zip(kinds, values.ravel(), strict=True)]
-    return {"bits": bits, "bytes": b64encode(numbered(bytes(content), 2, 41, 0)).decode(), "cells": cells, "number": 41, "stream": 2, "step": 1155}
+    return {
+        "bits": bits,
+        "bytes": b64encode(numbered(bytes(content), 2, 41, 0)).decode(),
+        "cells": cells,
+        "number": 41,
+        "stream": 2,
+        "step": 1155,
+    }
 
 
 def array(dtype: str) -> dict[str, Any]:
     """An array of 3 x 4 numbers, of which one is none."""
     values = np.arange(12, dtype=dtype).reshape(3, 4) / 7
     values[1, 2] = np.nan
-    head = {"variable": "green", "units": "kg ha-1", "dtype": values.dtype.str, "shape": list(values.shape), "dims": ["lat", "lon"], "step": 3}
+    head = {
+        "variable": "green",
+        "units": "kg ha-1",
+        "dtype": values.dtype.str,
+        "shape": list(values.shape),
+        "dims": ["lat", "lon"],
+        "step": 3,
+    }
     content = encode_head(head) + values.tobytes()
     assert decode(content)[0]["step"] == 3
     return {"bytes": b64encode(content).decode(), "values": [None if np.isnan(value) else float(value) for value in values.ravel()]}
