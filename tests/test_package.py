@@ -42,9 +42,9 @@ def test_a_wheel_has_the_page_and_all_that_it_names(made: Path) -> None:
     (wheel,) = made.glob("*.whl")
     page = page_in(wheel)
     named = parts_named_by(page["index.html"].decode())
-    assert {name.rpartition(".")[2] for name in named} == {"js", "css"}
+    assert {name.rpartition(".")[2] for name in named} == {"js", "css", "svg"}
     assert named <= set(page)
-    assert {name.rpartition(".")[2] for name in page} <= {"html", "js", "css", "json"}  # no sources, no maps of them
+    assert {name.rpartition(".")[2] for name in page} <= {"html", "js", "css", "svg", "json"}  # no sources, no maps of them
 
 
 def test_a_wheel_of_an_sdist_needs_no_node_and_has_the_same_page(made: Path, tmp_path: Path) -> None:

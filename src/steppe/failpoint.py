@@ -17,7 +17,7 @@ NAMES = (
     *("dispatch.before", "pin.written", "pin.sent", "fired.written"),
     *("hello.before", "load.middle", "boundary.sent", "action.before", "action.after", "applied.sent", "fired.sent"),  # the engine
     *("step.before", "step.middle", "shown.swapped", "gather.middle", "data.before", "fork.middle"),
-    *("slot.filled", "frame.sent"),
+    *("compact.made", "compact.linked", "slot.filled", "frame.sent"),
     *("checkpoint.part_written", "checkpoint.renamed", "checkpoint.told"),
 )
 ACTIONS = ("kill", "raise", "hang", "enospc")

@@ -54,6 +54,7 @@ Commands (steppe COMMAND --help shows one, with examples):
   ensemble    Run many scenarios of a run side by side; the weather is read once for all.
   engine      Compute a run for its server, which starts this by itself.
   replay      Repeat a steered run from its journal alone, and compare.
+  compact     Make the journal of a steered run short again: it begins at a checkpoint.
   describe    Show a model: variables, units, parameters, sources.
   info        Show what a run folder or a store holds.
   plot        Draw maps and series of a run (PNG).

@@ -17,6 +17,12 @@ def test_every_command_happens_once_in_the_journals_order(block: int) -> None:
         play(seed)
 
 
+@pytest.mark.parametrize("block", range(4))
+def test_a_journal_that_is_compacted_on_the_way_makes_no_difference(block: int) -> None:
+    for seed in range(20 * block, 20 * block + 20):
+        play(seed, compactions=2)
+
+
 @pytest.mark.parametrize("seed", [6085, 6431, 7982])
 def test_what_was_wrong_once_is_not_again(seed: int) -> None:
     """A branch that was taken back ran on before it was told again what had happened; an action was withdrawn that had happened."""

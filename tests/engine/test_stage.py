@@ -137,6 +137,50 @@ def test_a_checkpoint_beyond_the_path_is_not_taken(scenario):
 
 
 @pytest.mark.parametrize("ranks", RANKS)
+def test_diagnostics_are_known_where_an_engine_begins(wide_scenario, ranks):
+    """From the checkpoint before, with what was done between them; or from the initial state, where there is none."""
+
+    def stepped(stage: Stage) -> dict[int, np.ndarray]:
+        stage.load(1, OWN)
+        found = {}
+        for number, step in enumerate((20, 33, 47), 1):
+            to(stage, step)
+            found[step] = seen(stage, "runoff")
+            stage.save(1)
+            assert stage.apply(1, number, "set", setting("water", 9.0 - number)).ok
+            stage.save(1)
+            assert stage.apply(1, 10 + number, "set", setting("capacity", 30.0, operation="add")).ok
+        to(stage, 60)
+        assert stage.apply(1, 20, "event", {"id": 20, "step": 65, "yearly": "", "change": setting("water", 1.0)}).ok
+        to(stage, 75)
+        found[75] = seen(stage, "runoff")
+        found[70] = seen(stage, "runoff", step=70)
+        stage.save(1)
+        return found
+
+    def again(stage: Stage) -> dict[int, np.ndarray]:
+        position = stage.load(1, OWN)
+        found = {75: seen(stage, "runoff"), 70: seen(stage, "runoff", step=70)}
+        assert stage.position(1) == position == (75, 0)
+        return found
+
+    def first(stage: Stage) -> np.ndarray:
+        stage.load(1, OWN)
+        to(stage, 20)
+        found = seen(stage, "runoff")
+        assert stage.apply(1, 1, "set", setting("water", 8.0)).ok
+        stage.save(1)
+        return found
+
+    expected = on_stage(wide_scenario, stepped, ranks)
+    for step, values in on_stage(wide_scenario, again, ranks).items():
+        np.testing.assert_array_equal(values, expected[step])
+    shutil.rmtree(wide_scenario.parent / "out")
+    at_first = on_stage(wide_scenario, first, ranks)
+    np.testing.assert_array_equal(on_stage(wide_scenario, lambda stage: (stage.load(1, OWN), seen(stage, "runoff"))[1], ranks), at_first)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
 def test_looks_get_the_last_step_and_move_only_once(wide_scenario, ranks):
     def work(stage: Stage) -> None:
         stage.load(1, OWN)

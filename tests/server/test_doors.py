@@ -227,10 +227,25 @@ def test_only_a_proxy_is_believed_what_it_took_off(toy: Toy, access: Access, add
     assert f"Path={path};" in answer.headers["set-cookie"]
 
 
+def test_a_problem_is_explained_where_the_client_finds_it(toy: Toy, access: Access) -> None:
+    told = {**bearer("view"), "X-Forwarded-Prefix": "/gate"}
+    for path, instance, more in (
+        ("/steppe/api/v1/runs/no", "/steppe/api/v1/runs/no", {"prefix": "/steppe", "headers": bearer("view")}),
+        ("/api/v1/runs/no", "/gate/api/v1/runs/no", {"address": "10.0.0.7", "proxies": ["10.0.0.7"], "headers": told}),
+        ("/api/v1/runs/no", "/api/v1/runs/no", {"headers": bearer("view")}),
+    ):
+        found = behind(toy, access, path, **more).json()
+        assert (found["type"], found["instance"]) == (instance.replace("api/v1/runs/no", "problems/unknown-run"), instance)
+    outside = behind(toy, access, "/healthz", prefix="/steppe").json()["type"]
+    assert outside == "/steppe/problems/unknown-path"
+    assert behind(toy, access, outside, prefix="/steppe").status_code == 200
+
+
 @pytest.mark.parametrize("told", ["steppe", "//evil.example", "/a b", "/a;Path=/", "/..", "/a/../b", "/é", "/" + "a" * 100])
 def test_what_is_no_prefix_is_refused_also_from_a_proxy(toy: Toy, access: Access, told: str) -> None:
     answer = behind(toy, access, "/healthz", "10.0.0.7", "", ["10.0.0.7"], headers={"X-Forwarded-Prefix": told.encode("latin-1")})
-    assert problem(answer)["position"] == "X-Forwarded-Prefix"
+    found = problem(answer)
+    assert (found["position"], found["type"]) == ("X-Forwarded-Prefix", "/problems/bad-header")
     assert behind(toy, access, "/healthz", "10.0.0.8", "", ["10.0.0.7"], headers={"X-Forwarded-Prefix": "//x"}).status_code == 200
 
 

@@ -24,7 +24,9 @@ from tests.server.listening import listening
 from tests.server.toy import Toy
 from tests.server.viewers import Viewer, masked, raw_viewer, viewer
 
-LIMITS = Limits(requests=1e9, requests_burst=1e9, strangers=1e9, strangers_burst=1e9, write_seconds=0.7, sockets_of_token=5, sockets=20)
+LIMITS = Limits(
+    requests=1e9, requests_burst=1e9, strangers=1e9, strangers_burst=1e9, write_seconds=0.7, sockets_of_token=5, sockets=20, channels=6
+)
 
 
 VISIT = sys.modules["steppe.server.live.visit"]
@@ -360,6 +362,16 @@ def test_more_than_twenty_messages_a_second_close_the_socket(port: int) -> None:
             one.say({"ping": number})
         assert closing(one) == 1008
         assert 20 <= sum(each["type"] == "pong" for each in one.told) <= 22
+
+
+def test_a_run_is_watched_in_so_many_ways_and_no_more(port: int) -> None:
+    with viewer(port) as one, viewer(port) as two:
+        for each, widths in ((one, (1, 2, 3, 4)), (two, (5, 6, 4))):
+            each.say({"watch": [{**GOOD, "stream": number, "bits": 16, "range": [0, width]} for number, width in enumerate(widths, 1)]})
+        assert len(one.until("watching")["streams"]) == 4
+        assert two.until("problem")["problem"]["code"] == "too-busy"
+        two.watch()
+        assert two.frame().step == 0
 
 
 MESSAGES = st.recursive(

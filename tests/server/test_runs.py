@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 import tomllib
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,9 @@ import httpx
 import pytest
 
 from steppe.api import NewRun
+from steppe.control.launch import RUN_FILE
 from steppe.server.admission import check_paths, table_of
+from steppe.server.begun import Begun
 from steppe.server.problems import Wrong
 from tests.errors.scenario import RUN
 from tests.server.asking import TOKENS, Client, bearer, documented, problem
@@ -59,8 +62,48 @@ def test_a_request_names_only_what_lies_in_the_folders_of_the_server(tmp_path: P
     assert wrong.value.code == "path-foreign"
 
 
+def test_a_run_that_is_asked_for_twice_is_begun_once(scenario: Path, tmp_path: Path) -> None:
+    pasture = RUN.replace('"mask.zarr"', f'"{scenario.parent}/mask.zarr"').replace('"weather.zarr"', f'"{scenario.parent}/weather.zarr"')
+    with serving(scenario, tmp_path) as client:
+        assert client.post("/runs", json={"name": "a", "toml": pasture}).json()["code"] == "key-missing"
+        assert begun(client, name="a", toml=pasture.replace("grid", "gird"), key="k").json()["code"] == "bad-run"
+        first = begun(client, name="a", toml=pasture, key="k")  # what was refused is not kept
+        assert first.status_code == 201, first.text
+        again = begun(client, name="a", toml=pasture, key="k")
+        assert (again.status_code, again.content, again.headers["location"]) == (201, first.content, first.headers["location"])
+        assert (again.headers["idempotent-replayed"], "idempotent-replayed" in first.headers) == ("true", False)
+        for other in ({"name": "b", "toml": pasture}, {"name": "a", "toml": f"{pasture}\n"}):
+            answer = begun(client, **other, key="k")
+            assert (answer.status_code, answer.json()["code"]) == (422, "key-reused")
+        assert begun(client, name="a", toml=pasture, key="l").json()["code"] == "name-taken"
+    with serving(scenario, tmp_path) as client:
+        assert begun(client, name="a", toml=pasture, key="k").content == first.content
+        assert begun(client, name="b", toml=pasture, key="k").json()["code"] == "key-reused"
+        assert client.delete("/runs/a?keep=data").status_code == 202
+        assert begun(client, name="a", toml=pasture, key="k").content == first.content
+        assert client.get("/runs").json()["runs"] == []
+
+
+def test_a_server_that_died_while_it_began_a_run_begins_it_when_it_is_asked_again(tmp_path: Path) -> None:
+    begins = Begun(tmp_path, "a", "anna", "k", b"{}")
+    begins.note()
+    (begins.folder / "rest").touch()
+    assert begins.answer() is None  # no run is there yet
+    other = Begun(tmp_path, "a", "anna", "l", b"{}")
+    other.clear()
+    assert not begins.folder.exists()
+    begins.note()
+    (begins.folder / RUN_FILE).touch()
+    assert begins.answer() == b""
+    other.clear()
+    assert begins.folder.exists()
+    assert (other.answer(), Begun(tmp_path, "a", "bob", "k", b"{}").answer()) == (None, None)
+    begins.note(b'{"run": "a"}')
+    assert begins.answer() == b'{"run": "a"}'
+
+
 def test_a_server_without_a_folder_for_runs_makes_none(client: Client) -> None:
-    answer = client.ask("POST", "/runs", json={"name": "new", "run": {"model": "pasture"}})
+    answer = client.ask("POST", "/runs", json={"name": "new", "run": {"model": "pasture"}}, headers={"Idempotency-Key": "a"})
     assert problem(answer)["code"] == "runs-closed"
 
 
@@ -114,7 +157,7 @@ def serving(scenario: Path, tmp_path: Path) -> Iterator[httpx.Client]:
 
 
 def begun(client: httpx.Client, **content: Any) -> httpx.Response:
-    answer = client.post("/runs", json=content)
+    answer = client.post("/runs", json=content, headers={"Idempotency-Key": content.pop("key", uuid.uuid4().hex)})
     documented("POST", str(answer.request.url), answer)
     return answer
 

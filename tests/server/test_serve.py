@@ -24,6 +24,7 @@ from tests.server.asking import CONTRACT, TOKENS, bearer, documented
 
 RUN = "/runs/out"
 WAIT = {"Prefer": "wait=5"}
+COMPACT = (sys.executable, "-m", "steppe", "compact")
 
 
 @contextmanager
@@ -139,6 +140,31 @@ def test_a_run_is_steered_ended_and_found_again(scenario: Path) -> None:
         assert values(client, "packed=1").tobytes() == state.tobytes()
         rows = [json.loads(line) for line in client.get(f"{RUN}/log").text.splitlines()]
         assert [row["kind"] for row in rows] == ["step", "set", "step", "rewind"]
+
+
+def test_a_run_whose_journal_was_compacted_is_served_on(scenario: Path) -> None:
+    with served(scenario) as client:
+        ordered(client, "/step", "a", {"steps": 10})
+        ordered(client, "/set", "b", {"variable": "water", "value": 5.0})
+        ordered(client, "/step", "c", {"steps": 10})
+        state = values(client, "packed=1")
+        busy = subprocess.run([*COMPACT, str(scenario.parent / "out")], capture_output=True, text=True, check=False)
+        assert (busy.returncode, "is served already" in busy.stderr) == (2, True)
+    assert subprocess.run([*COMPACT, str(scenario.parent / "out")], check=False).returncode == 0
+    with served(scenario) as client:
+        for key, target in (("a", 10), ("c", 20)):
+            again = client.post(f"{RUN}/step", json={"steps": 10}, headers={"Idempotency-Key": key})
+            documented("POST", str(again.request.url), again)
+            assert (again.headers["idempotent-replayed"], again.json()["target"], again.json()["state"]) == ("true", target, "done")
+        assert ordered(client, "/step", "d", {"steps": 1})["target"] == 21
+        refused = client.post(f"{RUN}/scenarios/main/rewind", json={"step": 19}, headers={"Idempotency-Key": "e"})
+        assert (refused.status_code, refused.json()["code"], refused.json()["allowed"]) == (422, "out-of-range", [20, 21])
+        ordered(client, "/scenarios/main/rewind", "f", {"step": 20})
+        assert values(client, "packed=1").tobytes() == state.tobytes()
+        ordered(client, "/restart", "g", {})
+        assert client.get(RUN).json()["scenarios"][-1]["step"] == 0
+        for path in ("", "/log", "/checkpoints", "/operations/1"):
+            assert client.get(RUN + path).status_code == 200
 
 
 def test_a_checkpoint_that_is_pinned_stays_whatever_follows(scenario: Path) -> None:

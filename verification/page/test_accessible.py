@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from tests.page.house import House, Opened
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 
-def found(opened: Opened) -> list[str]:
-    """The violations, in words."""
-    opened.page.evaluate(AXE.read_text())
-    result: dict[str, Any] = opened.page.evaluate("async () => await axe.run(document, {resultTypes: ['violations']})")
+def violations(page: Page) -> list[str]:
+    """What is wrong with a page, in words."""
+    page.evaluate(AXE.read_text())
+    result: dict[str, Any] = page.evaluate("async () => await axe.run(document, {resultTypes: ['violations']})")
     return [f"{each['id']}: {node['target']} {node['failureSummary'][:200]}" for each in result["violations"] for node in each["nodes"]]
 
 
@@ -28,7 +28,7 @@ def test_axe_finds_nothing_in_every_state_light_and_dark(browser: Browser, run: 
 
     def look(state: str) -> None:
         page.wait_for_timeout(250)
-        seen[state] = found(opened)
+        seen[state] = violations(page)
 
     run.order("/step", {"steps": 30})
     opened.open()
@@ -88,7 +88,7 @@ def test_axe_finds_nothing_in_every_state_light_and_dark(browser: Browser, run: 
     viewing = Opened(context.new_page(), run)
     viewing.open("view")
     viewing.page.click("#tab-steer")
-    seen["looking alone"] = found(viewing)
+    seen["looking alone"] = violations(viewing.page)
     context.close()
     wrong = {word: [state for state, words in seen.items() if word in words] for words in seen.values() for word in words}
     assert not wrong, "\n".join(f"{word}\n    in: {', '.join(states)}" for word, states in wrong.items())

@@ -3,13 +3,12 @@ import { describe, expect, test, vi } from "vitest";
 import { Api } from "../src/fetch/api";
 import { FIRST, type State, Store } from "../src/state/store";
 import type { Info, LogRow, Scenario, Variable } from "../src/state/told";
-import { previewText } from "../src/ui/change";
 import { lengthText, Pace, standingOf } from "../src/ui/chip";
 import { mount as mountNotices } from "../src/ui/notice";
 import { changesOf } from "../src/ui/parameters";
 import { differenceOf, treeOf } from "../src/ui/scenarios";
 import { csvCell, linkTo, seriesCsv } from "../src/ui/share";
-import { asCurl, asPython, requestOf, rowText } from "../src/ui/wording";
+import { asCurl, asPython, previewText, requestOf, rowText } from "../src/ui/wording";
 
 const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
 const variable = { name: "stock", units: "ha-1", long_name: "Stocking rate", role: "parameter", initial: 0.1 } as Variable;

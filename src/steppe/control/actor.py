@@ -15,6 +15,7 @@ from steppe.control.orders import CHANGES, numbered
 from steppe.control.showing import Behind, Showing, at_once
 from steppe.control.stage import Stage
 from steppe.control.wire import (
+    BEGINNING,
     OPEN_END,
     Action,
     Applied,
@@ -70,6 +71,7 @@ class _Course:
     held: dict[str, int] = field(default_factory=dict)  # trigger -> step at which it has stopped the branch
     failed: Failed | None = None
     path: list[Leg] = field(default_factory=list)
+    begin: Position = BEGINNING
 
 
 class LateError(Exception):
@@ -126,11 +128,11 @@ class Actor:
     def hear(self, message: Message) -> None:
         """Takes a message of the server. Said twice it does no harm."""
         match message:
-            case Load(branch, path):
+            case Load(branch, path, begin):
                 before = self._stage.position(branch) if branch in self._courses else None
-                position = self._stage.load(branch, path)
+                position = self._stage.load(branch, path, begin)
                 course, end = self._courses.setdefault(branch, _Course()), path[-1]
-                course.path = path
+                course.path, course.begin = path, begin
                 course.target = min(course.target, end.step)  # it may have been left by a rewind
                 if position != before:
                     course.target = position.step  # what happened on the way to the old one is to be said again before
@@ -298,9 +300,10 @@ class Actor:
         """Those whose state was of no use any more were given up and are brought back; else nobody could go on."""
         lost = [branch for branch in branches if not self._stage.has(branch)]
         for branch in lost or branches:
-            position = self._stage.load(branch, self._courses[branch].path) if branch in lost else self._stage.position(branch)
+            course = self._courses[branch]
+            position = self._stage.load(branch, course.path, course.begin) if branch in lost else self._stage.position(branch)
             failed = Failed(branch, position, error.code, str(error))
-            self._courses[branch].failed = failed
+            course.failed = failed
             self._tell(failed)
 
     def _keep(self) -> bool:

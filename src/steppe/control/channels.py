@@ -66,6 +66,10 @@ class Channels:
         self._numbers: dict[int, Channel] = {}
         self._last = 0
 
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._channels)
+
     def open(self, view: View, tell: Callable[[], None], interval: float) -> Channel:
         """Begins to watch. tell: is called when there are newer frames; interval: seconds between two that are wanted."""
         channel = self._channels.get(view)

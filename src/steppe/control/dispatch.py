@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from steppe.control.journal import Journal
 from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, Branch, Command
 from steppe.control.wire import (
+    BEGINNING,
     OPEN_END,
     Action,
     Applied,
@@ -30,7 +31,6 @@ from steppe.control.wire import (
 )
 from steppe.failpoint import reach
 
-BEGINNING = Position(0, 0)
 LEFT = 20  # branches that rewinds have left, of which people are told with how things stand
 
 
@@ -102,7 +102,7 @@ class Dispatch:
         """Has the engine bring a branch into memory, if it is not there."""
         if branch not in self.courses and self._described:
             self.courses[branch] = Course()
-            self._send(Load(branch, self._journal.path(branch)))
+            self._send(Load(branch, self._journal.path(branch), self._journal.begin(branch)))
 
     def drop(self, branch: int) -> None:
         """Nobody goes on with a branch."""
@@ -186,6 +186,9 @@ class Dispatch:
     def fired(self, message: Fired, stop: bool) -> None:
         """The journal holds what a rule did. stop: and a pause at its step."""
         self.last = self._journal.last
+        if message.branch not in self.branches:
+            self._send(Heeded(message.branch, message.step, message.source, False))
+            return
         known = self._learn(self._journal.branch(message.branch))
         for seq in self._journal.reached(message.branch, known.shown_step):  # an engine that dies now does not come there again
             self._ended(seq)

@@ -74,7 +74,11 @@ class Journal(Records):
         Refused
             The key was used for another one.
         """
-        known = self._one("SELECT seq, branch, request, target, at_step FROM command WHERE who = ? AND key = ?", (order.who, order.key))
+        what = "SELECT seq, branch, request, target, at_step"
+        known = self._one(
+            f"{what} FROM command WHERE who = :who AND key = :key UNION ALL {what} FROM former WHERE who = :who AND key = :key",
+            {"who": order.who, "key": order.key},
+        )
         if known is None:
             return None
         seq, branch, request, target, at_step = known
@@ -110,10 +114,7 @@ class Journal(Records):
         if order.kind == "step":
             return self._target(order.arguments, branch, steps), None
         if order.kind in ("rewind", "branch") and order.arguments.get("step") is not None:
-            step = order.arguments["step"]
-            if not 0 <= step <= branch.shown_step:
-                text = f"Step {step} is not done yet: {branch.name} is at step {branch.shown_step}."
-                raise Refused("out-of-range", text, value=step, allowed=[0, branch.shown_step])
+            self._check_past(order.arguments["step"], branch)
         if order.kind == "event" and order.arguments.get("step") is not None:
             self._check_ahead(order.arguments["step"], branch, steps)
         if order.kind == "cancel":
@@ -125,6 +126,15 @@ class Journal(Records):
         step = int(order.when)
         self._check_ahead(step, branch, steps)
         return None, step if step >= branch.target else None
+
+    def _check_past(self, step: int, branch: Branch) -> None:
+        begin = self.begin(branch.id).step
+        if begin <= step <= branch.shown_step:
+            return
+        text = f"Step {step} is not done yet: {branch.name} is at step {branch.shown_step}."
+        if step < begin:
+            text = f"Step {step} is before the journal, which was compacted and begins at step {begin}; a restart is possible."
+        raise Refused("out-of-range", text, value=step, allowed=[begin, branch.shown_step])
 
     def _check_ahead(self, step: int, branch: Branch, steps: int) -> None:
         if not branch.shown_step <= step < steps:
@@ -155,7 +165,7 @@ class Journal(Records):
         step = 0 if order.kind == "restart" else order.arguments.get("step")
         if step is None:
             step = parent.shown_step
-        (number,) = self._one("SELECT max(id) + 1 FROM branch")
+        (number,) = self._one("SELECT max(id) + 1 FROM (SELECT id FROM branch UNION SELECT branches FROM compacted)")
         name = order.arguments["name"] if order.kind == "branch" else parent.name
         if order.kind == "branch":
             self._check_free(name)
@@ -213,7 +223,8 @@ class Journal(Records):
     def _last_place(self, branch: int, step: int) -> int:
         """Of the actions that are known to have happened at a step; what is still due there is not for a fork."""
         found = (each for each in self.placed(branch, Position(step, -1)) if each.at_step == step and each.outcome is not None)
-        return max((each.place for each in found), default=0)
+        begin = self.begin(branch)
+        return max(begin.seq if step == begin.step else 0, *(each.place for each in found), 0)
 
     def _next_place(self) -> int:
         return int(self._one("SELECT coalesce(max(place), 0) + 1 FROM command")[0])
@@ -265,6 +276,8 @@ class Journal(Records):
             Whether it was news; whether the branch stops there.
         """
         with self._all_or_nothing():
+            if self._branch(fired.branch) is None:  # it led to a scenario before the journal was compacted
+                return self.emit(fired.branch, fired.step, fired.source, fired.kind, fired.text) is not None, False
             owner, branch = self.owner(fired.branch, fired.step), self.branch(fired.branch)
             if owner is None:
                 return False, False

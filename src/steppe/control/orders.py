@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from steppe.control.wire import Leg, Position
 
 FIRST_BRANCH, FIRST_NAME = 1, "main"
 FORKS = ("branch", "rewind", "restart")  # what makes a branch
@@ -93,6 +96,28 @@ class Command:
     ended_step: int | None
     outcome: str | None
     detail: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a journal begins that was compacted.
+
+    at: the position of the checkpoint; on: its branch; name: of its folder, "" for the initial state. path: the legs that led to the
+    scenario's branch, of which rows are not there any more. branches: the greatest number of a branch so far. journal: the file with all
+    that was before.
+    """
+
+    at: Position
+    on: int
+    name: str
+    path: list[Leg]
+    branches: int
+    journal: str
+
+
+def folder_of(run: Path, branch: int) -> Path:
+    """Where a branch lies; the first one is in the run folder itself."""
+    return run if branch == FIRST_BRANCH else run / "branches" / str(branch)
 
 
 def numbered(kind: str, seq: int, arguments: dict[str, Any]) -> dict[str, Any]:

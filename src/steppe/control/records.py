@@ -11,12 +11,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
-from steppe.control.orders import ACTIONS, CHANGES, FIRST_BRANCH, FIRST_NAME, RULES, Branch, Command, Refused
-from steppe.control.wire import OPEN_END, Leg, Position
+from steppe.control.orders import ACTIONS, CHANGES, FIRST_BRANCH, FIRST_NAME, RULES, Beginning, Branch, Command, Refused
+from steppe.control.wire import BEGINNING, OPEN_END, Leg, Position
 from steppe.errors import DamagedError, Mistake
 from steppe.failpoint import reach
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION, COMPACTED = 1, 2  # the latter of a journal that was compacted, which older ones cannot go on with
 SCHEMA = """
 CREATE TABLE run(schema INTEGER NOT NULL, id TEXT NOT NULL, facts TEXT) STRICT;
 CREATE TABLE branch(
@@ -40,6 +40,12 @@ CREATE TABLE emission(
 """
 BRANCH = "id, name, parent, fork_step, fork_place, made_by, target, shown_step, closed_step, closed_place"
 COMMAND = "seq, branch, place, key, who, role, kind, arguments, due, accepted_at, target, at_step, ended_step, outcome, detail"
+ADDED = (
+    "CREATE INDEX IF NOT EXISTS command_by_place ON command(place)",
+    "CREATE TABLE IF NOT EXISTS compacted(step INTEGER NOT NULL, place INTEGER NOT NULL, origin INTEGER NOT NULL, checkpoint TEXT "
+    "NOT NULL, path TEXT NOT NULL, branches INTEGER NOT NULL, journal TEXT NOT NULL) STRICT",
+    f"CREATE TABLE IF NOT EXISTS former({COMMAND.replace('seq', 'seq INTEGER PRIMARY KEY', 1)}, request, UNIQUE(who, key))",
+)  # what journals of before do not have
 
 
 class Records:
@@ -64,7 +70,8 @@ class Records:
         self._versions: dict[int, str] = {}  # as far as they were asked for
         self._read: dict[Any, Any] = {}  # branches and commands, until something is written
         self._writes = -1
-        self._before: dict[int, list[Leg]] = {}  # of each branch the legs of its ancestors, likewise
+        self._before: dict[int, list[Leg]] = {}  # of each branch the legs of its ancestors
+        self._begins: dict[int, Position] = {}  # of each branch the position from which on its commands are here
         self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._base.execute("PRAGMA journal_mode = WAL")
@@ -73,7 +80,7 @@ class Records:
             with self._all_or_nothing():
                 if not self._one("SELECT count(*) FROM sqlite_master")[0]:
                     self._create()
-                self._base.execute("CREATE INDEX IF NOT EXISTS command_by_place ON command(place)")
+                self._complete()
             self._check_schema(path, "writes")
         except sqlite3.DatabaseError as error:
             self._base.close()
@@ -83,9 +90,13 @@ class Records:
 
     def _check_schema(self, path: Path | str, does: str) -> None:
         (version,) = self._one("SELECT schema FROM run")
-        if version != SCHEMA_VERSION:
+        if version not in (SCHEMA_VERSION, COMPACTED):
             self._base.close()
             raise Mistake(f'"{path}" has version {version}; this Steppe {does} version {SCHEMA_VERSION}. Use the Steppe that made it.')
+
+    def _complete(self) -> None:
+        for statement in ADDED:
+            self._base.execute(statement)
 
     @classmethod
     def snapshot(cls, path: Path) -> Self:
@@ -106,6 +117,7 @@ class Records:
             source.backup(made._base)
             source.close()
             made._check_schema(path, "reads")
+            made._complete()
         except sqlite3.DatabaseError as error:
             raise DamagedError(f'"{path}" is no journal of a run, or is damaged: {error}.') from None
         return made
@@ -143,13 +155,27 @@ class Records:
             self._read[key] = find()
         return self._read[key]
 
-    def _one(self, text: str, values: tuple[Any, ...] = ()) -> Any:
+    def _one(self, text: str, values: tuple[Any, ...] | dict[str, Any] = ()) -> Any:
         return self._base.execute(text, values).fetchone()
 
     @property
     def id(self) -> str:
         """Tells this journal from any other, of the same folder too."""
         return str(self._one("SELECT id FROM run")[0])
+
+    @property
+    def beginning(self) -> Beginning | None:
+        """Where it begins, if it was compacted."""
+        row = self._one("SELECT step, place, origin, checkpoint, path, branches, journal FROM compacted")
+        if row is None:
+            return None
+        step, place, on, name, path, *rest = row
+        return Beginning(Position(step, place), on, name, [Leg(*leg) for leg in json.loads(path)], *rest)
+
+    def begin(self, branch: int) -> Position:
+        """The position from which on the journal knows what happened on the path of a branch."""
+        self._ancestors(self.branch(branch))
+        return self._begins[branch]
 
     @property
     def facts(self) -> dict[str, Any] | None:
@@ -207,15 +233,21 @@ class Records:
         line = [own]
         while line[-1].id not in self._before and line[-1].parent is not None:
             line.append(self.branch(line[-1].parent))
+        if line[-1].parent is None and line[-1].id not in self._begins:
+            beginning = self.beginning
+            self._begins[line[-1].id] = beginning.at if beginning else BEGINNING
+            self._before[line[-1].id] = beginning.path if beginning else []
         for parent, child in pairwise(reversed(line)):
             fork = Position(child.fork_step, child.fork_place)
+            begin = self._begins[parent.id]
+            self._begins[child.id] = begin if fork >= begin else BEGINNING  # a restart
             legs: list[Leg] = []
-            for leg in (*self._before.get(parent.id, ()), Leg(parent.id, *fork)):
+            for leg in (*self._before[parent.id], Leg(parent.id, *fork)):
                 end = min(Position(leg.step, leg.seq), fork)
                 if not legs or leg.branch == parent.id or end > Position(legs[-1].step, legs[-1].seq):
                     legs.append(Leg(leg.branch, *end))
             self._before[child.id] = legs
-        return self._before.get(own.id, [])
+        return self._before[own.id]
 
     def version(self, branch: int) -> str:
         """Names what was ordered: it changes with every command of the branch, not with its steps."""
@@ -238,15 +270,16 @@ class Records:
             (branch,),
         )
         own = Position(*row) if row else Position(0, 0)
-        return max(own, Position(found.shown_step, 0), Position(found.fork_step, found.fork_place))
+        return max(own, Position(found.shown_step, 0), Position(found.fork_step, found.fork_place), self.begin(branch))
 
     def command(self, seq: int) -> Command | None:
-        """The command of a number."""
+        """The command of a number; of those before a compaction the newest."""
         found: Command | None = self._remembered(("command", seq), lambda: self._command(seq))
         return found
 
     def _command(self, seq: int) -> Command | None:
-        row = self._one(f"SELECT {COMMAND} FROM command WHERE seq = ?", (seq,))
+        text = f"SELECT {COMMAND} FROM command WHERE seq = :seq UNION ALL SELECT {COMMAND} FROM former WHERE seq = :seq"
+        row = self._one(text, {"seq": seq})
         return _command(row) if row else None
 
     def commands(self, after: int = 0, branch: int | None = None) -> Iterator[Command]:
@@ -325,6 +358,7 @@ class Records:
         """Those that were made, newest last."""
         done = self._base.execute(f"SELECT {COMMAND} FROM command WHERE kind = 'checkpoint' AND outcome = 'done'").fetchall()
         pinned = {(each.branch, each.detail.get("checkpoint")) for each in map(_command, done) if each.arguments.get("pin")}
+        pinned.update((each.on, each.name) for each in (self.beginning,) if each)
         rows = self._base.execute("SELECT branch, name, step, place, bytes FROM checkpoint ORDER BY rowid")
         return [
             {"branch": branch, "name": name, "step": step, "seq": place, "bytes": size, "pinned": (branch, name) in pinned}

@@ -15,7 +15,7 @@ from steppe.errors import SteppeError
 from steppe.failpoint import reach
 
 QUICK, WATCHED = 0.05, 1 / 30  # [s] between frames of people who watch closely, and that a piece of steps then takes: short ones cost more
-SHARE = 0.03  # of the stepper's time that frames may take from steps
+SHARE, AT_ONCE = 0.04, 0.005  # of the stepper's time that frames may take from steps, and [s] at one end of a step
 
 Behind = Callable[[Callable[[], None]], None]
 """Has something done, soon, in the order in which it is told."""
@@ -84,7 +84,7 @@ class Showing:
         now = self._clock()
         if not self._channels or (busy and now < self._affordable):
             return
-        for number, each in self._channels.items():
+        for number, each in [*self._channels.items()]:
             branches = each.show.branches
             if not each.free or now < each.due or not all(branch in loaded for branch in branches):
                 continue
@@ -92,6 +92,9 @@ class Showing:
             if positions != each.shown:
                 each.shown = positions
                 self._show(number, each, now)
+                self._channels[number] = self._channels.pop(number)  # behind those that have not had their turn
+            if busy and self._clock() - now > AT_ONCE:
+                break
         self._affordable = now + (self._clock() - now) / SHARE
 
     def _show(self, number: int, channel: _Channel, now: float) -> None:

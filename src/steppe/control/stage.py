@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from steppe.control.wire import Buffer, Fired, Leg, Outcome, Position, Saved
+from steppe.control.wire import BEGINNING, Buffer, Fired, Leg, Outcome, Position, Saved
 
 
 class Stage(Protocol):
@@ -14,8 +14,8 @@ class Stage(Protocol):
     def describe(self) -> dict[str, Any]:
         """What the run is, as JSON would have it: declarations, grid, clock, `steps`, parameters."""
 
-    def load(self, branch: int, path: Sequence[Leg]) -> Position:
-        """Makes the branch stand at the best position that is known on its path; it may stand there already.
+    def load(self, branch: int, path: Sequence[Leg], begin: Position = BEGINNING) -> Position:
+        """Makes the branch stand at the best position that is known on its path, from `begin` on; it may stand there already.
 
         States of the branch beyond the end of its path, durable ones too, are forgotten: what led to them may change.
         """

@@ -32,6 +32,9 @@ class Position(NamedTuple):
     seq: int
 
 
+BEGINNING = Position(0, 0)  # of the initial state
+
+
 class Leg(NamedTuple):
     """A part of the way to a state: along `branch` up to and with the position (step, seq)."""
 
@@ -75,10 +78,14 @@ class Welcome(Message, frozen=True):
 
 
 class Load(Message, frozen=True):
-    """Make a branch stand as near as possible before the end of its path; answered by `Ready`."""
+    """Make a branch stand as near as possible before the end of its path; answered by `Ready`.
+
+    begin: states before it are of no use, since nobody knows any more what happened between.
+    """
 
     branch: int
     path: list[Leg]
+    begin: Position = BEGINNING
 
 
 class Target(Message, frozen=True):

@@ -2,17 +2,17 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from steppe.control import Leg, Position, Saved
-from steppe.control.wire import Fired
+from steppe.control.wire import BEGINNING, Fired
 from steppe.engine.bad_cell import bad_cell
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
@@ -22,7 +22,28 @@ from steppe.errors import BadCellError
 from steppe.failpoint import reach
 from steppe.io import Records, Spent
 
-BEGINNING = Position(0, 0)
+Actions = Mapping[Position, tuple[str, Mapping[str, Any]]]
+"""Kind and arguments of what was done, by where a branch stood then."""
+
+MOST = 1000  # actions that a checkpoint tells
+
+
+class Behind(NamedTuple):
+    """A state from which another one can be come to again. name: of its checkpoint in the same folder, "" for the initial state."""
+
+    name: str
+    position: Position
+    actions: Actions
+
+    def plain(self) -> list[Any]:
+        """As JSON has it."""
+        return [self.name, self.position, [[*position, *action] for position, action in self.actions.items()]]
+
+    @classmethod
+    def of(cls, plain: Sequence[Any]) -> "Behind":
+        """From `plain`."""
+        name, position, actions = plain
+        return cls(name, Position(*position), {Position(step, seq): (kind, done) for step, seq, kind, done in actions})
 
 
 @dataclass
@@ -31,7 +52,8 @@ class Branch:
 
     path: the way to it. part: the number of its parts. keeper: of its run folder, None before it is settled; until then `origin` is the
     branch whose results it shares, 0 for none, and `first` how many records those are. saved: the checkpoint of where it stands. since: the
-    position from which on all that was done on its path was done by this engine.
+    position from which on all that was done on its path was done by this engine. kept: name and position of its newest checkpoint, or of
+    the initial state. behind: the state before that one, of an earlier step; diagnostics of where it stood are made from it.
     """
 
     number: int
@@ -50,6 +72,8 @@ class Branch:
     unheeded: Sequence[Fired] = ()  # in the checkpoint that it was made from
     remembered: int = 0  # the step of its newest copy
     since: Position = BEGINNING
+    kept: tuple[str, Position] | None = None
+    behind: Behind | None = None
 
     @property
     def settled(self) -> Keeper:
@@ -116,18 +140,30 @@ class Branch:
         """Of its state and its rules, as outcomes have it; the same for any number of ranks."""
         return int(self.order("digest")) ^ self.rules.digest
 
-    def save(self, unheeded: Sequence[Fired] = ()) -> Saved:
-        """A checkpoint of where it stands, durable when this returns. unheeded: what its rules did that nobody has noted."""
+    def save(self, unheeded: Sequence[Fired] = (), done: Callable[[Position], Actions] = lambda position: {}) -> Saved:
+        """A checkpoint of where it stands, durable when this returns.
+
+        unheeded: what its rules did that nobody has noted. done: what was done on the way from a position.
+        """
         if self.saved is None:
             if self.unsynced:
                 os.sync()  # links live in many folders; all at once is quicker than each
                 self.unsynced = False
-            self.settled.keep(self.position.step, self.spent, self.position.seq, self._more(unheeded))
+            behind = self._behind(done)
+            self.settled.keep(self.position.step, self.spent, self.position.seq, self._more(unheeded, behind))
             self.saved = saved(self.settled.finish(), self.position)
+            self.kept, self.behind = (self.saved.name, self.position), behind
         return self.saved
 
-    def _more(self, unheeded: Sequence[Fired]) -> dict[str, Any]:
-        rules = {"rules": self.rules.plain()} if self.rules else {}
+    def _behind(self, done: Callable[[Position], Actions]) -> Behind | None:
+        """The state of an earlier step that will be behind the one that is saved now."""
+        name, position = self.kept or ("", self.position)
+        if position.step == self.position.step:  # the same as before it, and what was done at this step makes no difference
+            return self.behind
+        return Behind(name, position, done(position)) if position >= self.since and len(done(position)) <= MOST else None
+
+    def _more(self, unheeded: Sequence[Fired], behind: Behind | None) -> dict[str, Any]:
+        rules = ({"rules": self.rules.plain()} if self.rules else {}) | ({"behind": behind.plain()} if behind else {})
         return rules | ({"unheeded": [astuple(each) for each in unheeded]} if unheeded else {})
 
     def flush(self) -> None:

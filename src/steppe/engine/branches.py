@@ -14,12 +14,13 @@ from functools import partial
 from pathlib import Path
 
 from steppe.control import Leg, Position
-from steppe.control.wire import Fired
-from steppe.engine.branch import Branch, saved
+from steppe.control.orders import folder_of
+from steppe.control.wire import BEGINNING, Fired
+from steppe.engine.branch import Actions, Behind, Branch, saved
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
-from steppe.engine.ring import BEGINNING, Entry, Ring
+from steppe.engine.ring import BEFORE_ALL, Entry, Ring
 from steppe.engine.rules import Rules
 from steppe.errors import DamagedError, Failure
 from steppe.failpoint import reach
@@ -51,17 +52,17 @@ class Branches:
         self._folders = {FIRST: RunFolder(path, plan.identity)}
 
     # ---- into memory ----------------------------------------------------------------------------------------------------------------
-    def load(self, number: int, path: Sequence[Leg], patience: int) -> Branch:
+    def load(self, number: int, path: Sequence[Leg], patience: int, begin: Position) -> Branch:
         """A branch, standing as near as possible before the end of its path; one in memory stays where it is, if that is not beyond.
 
         What there is of it beyond the end of its path is forgotten, on the disk, too: what led to it may change.
 
-        patience: steps that may be computed again where that makes diagnostics known.
+        patience: steps that may be computed again where that makes diagnostics known. begin: states before it are of no use.
 
         Raises
         ------
         DamagedError
-            What is needed to go on is not what was written.
+            What is needed to go on is not what was written, or there is no state from `begin` on.
         """
         end = Position(path[-1].step, path[-1].seq)
         if number in self.live and self.live[number].position > end:
@@ -71,10 +72,16 @@ class Branches:
             self._forget(self.ring.forget(number, end))
             self._forget_beyond(number, end)
             entry = self.ring.best(path, patience)
-            if durable := self._durable(path, entry.position if entry else BEGINNING):
+            before = Position(begin.step, begin.seq - 1) if begin > BEGINNING else BEFORE_ALL
+            if durable := self._durable(path, entry.position if entry else before):
                 branch = self._from_checkpoint(number, path, *durable)
             elif entry and (number != FIRST or entry.position > (0, 0)):  # which may have been made by others
                 branch = self._from_entry(number, path, entry)
+            elif begin > (0, 0):
+                raise DamagedError(
+                    f'"{self._path}" has no whole checkpoint from step {begin.step} on, with which its journal begins since it was '
+                    "compacted. Put the folder of the checkpoint back, or the journal of before."
+                )
             else:
                 branch = self._from_the_beginning(number, path)
             assert reach("load.middle")
@@ -104,16 +111,18 @@ class Branches:
         """Removes the checkpoints of a branch after a position."""
         folder = self._folder_of(number) / "checkpoints"
         if folder.is_dir():
-            Checkpoint.remove(folder, self._plan.identity, lambda each: _at(each) > end)
+            Checkpoint.remove(folder, self._plan.identity, lambda each: position_of(each) > end)
 
     def _from_checkpoint(self, number: int, path: Sequence[Leg], of: int, checkpoint: Checkpoint) -> Branch:
-        branch = self._begun(number, path, _at(checkpoint), Spent(**checkpoint.manifest["spent"]))
+        branch = self._begun(number, path, position_of(checkpoint), Spent(**checkpoint.manifest["spent"]))
         branch.rules = Rules.of(checkpoint.manifest.get("rules", {}))
         branch.unheeded = [Fired(*each) for each in checkpoint.manifest.get("unheeded", ())]
         if of == number:
             branch.keeper = Keeper(self._opened(number), branch.plan, self._crew, branch.part)
             self._or_close(branch, lambda: branch.settled.go_on_from(checkpoint))
-            branch.saved = saved(checkpoint.path, _at(checkpoint))
+            branch.saved = saved(checkpoint.path, position_of(checkpoint))
+            branch.kept = checkpoint.path.name, position_of(checkpoint)
+            branch.behind = Behind.of(checkpoint.manifest["behind"]) if "behind" in checkpoint.manifest else None
         else:
             branch.origin, branch.first = of, checkpoint.manifest["records"]
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=str(checkpoint.path)))
@@ -130,6 +139,7 @@ class Branches:
         else:
             branch.origin, branch.first = entry.branch, entry.records
         self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output=output))
+        branch.kept = ("", BEGINNING) if entry.position == BEGINNING else None
         return branch
 
     def _from_the_beginning(self, number: int, path: Sequence[Leg]) -> Branch:
@@ -140,6 +150,7 @@ class Branches:
         else:
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=""))
             branch.first = branch.records
+        branch.kept = "", BEGINNING
         return branch
 
     def aside(self, number: int, path: Sequence[Leg], entry: Entry) -> Branch:
@@ -147,6 +158,22 @@ class Branches:
         branch = self._begun(number, path, entry.position, since=entry.since)
         branch.rules = entry.rules
         self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output="", muted=True))
+        return branch
+
+    def aside_of(self, number: int, on: Branch, behind: Behind) -> Branch | None:
+        """The same of what is behind the checkpoint that a branch was loaded from; None: it is not there any more."""
+        path, rules = "", {}
+        if behind.name:
+            folder = self._folder_of(on.number) / "checkpoints" / behind.name
+            try:
+                checkpoint = Checkpoint.open(folder, self._plan.identity)
+                checkpoint.verify()
+            except DamagedError:
+                return None
+            path, rules = str(folder), checkpoint.manifest.get("rules", {})
+        branch = self._begun(number, on.path, behind.position)
+        branch.rules = Rules.of(rules)
+        self._or_close(branch, lambda: branch.order("open", output="", checkpoint=path, muted=True))
         return branch
 
     def _begun(
@@ -224,11 +251,11 @@ class Branches:
         return run_id({**self._plan.identity, "parent": parent, "name": str(leg.branch)})
 
     # ---- out of memory --------------------------------------------------------------------------------------------------------------
-    def drop(self, number: int, unheeded: Sequence[Fired] = ()) -> None:
+    def drop(self, number: int, unheeded: Sequence[Fired], done: Callable[[Position], Actions]) -> None:
         """Forgets a branch that nobody needs for now, after saving it if it is settled; another one is computed again when it is needed."""
         self._settle_those_from(number)
         if self.live[number].keeper:
-            self.live[number].save(unheeded)
+            self.live[number].save(unheeded, done)
         self.lose(number)
 
     def lose(self, number: int) -> None:
@@ -261,7 +288,7 @@ class Branches:
 
     # ---- folders --------------------------------------------------------------------------------------------------------------------
     def _folder_of(self, number: int) -> Path:
-        return self._path if number == FIRST else self._path / "branches" / str(number)
+        return folder_of(self._path, number)
 
     def _opened(self, number: int) -> RunFolder:
         if number not in self._folders:
@@ -273,9 +300,9 @@ class Branches:
 
 
 def _is_within(known: Position, limit: Position, checkpoint: Checkpoint) -> bool:
-    return known < _at(checkpoint) <= limit
+    return known < position_of(checkpoint) <= limit
 
 
-def _at(checkpoint: Checkpoint) -> Position:
-    """Where a checkpoint stands."""
+def position_of(checkpoint: Checkpoint) -> Position:
+    """Where the state of a checkpoint stands."""
     return Position(checkpoint.step, int(checkpoint.manifest.get("applied", 0)))

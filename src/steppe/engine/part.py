@@ -106,8 +106,13 @@ class Part:
             self.reader = spread_forcing(self.reader, self.world, self.bounds, forcing.spread, spare, tell=self._tell_spread)
         return nothing
 
-    def open(self, output: str, checkpoint: str) -> Together:
-        """Begins, or goes on from a checkpoint; the store of results is there. output "": it is not yet, see `settle`."""
+    def open(self, output: str, checkpoint: str, muted: bool = False) -> Together:
+        """Begins, or goes on from a checkpoint; the store of results is there. output "": it is not yet, see `settle`.
+
+        muted: nothing is recorded from it.
+        """
+        if muted:
+            self.outputs.recorder.mute()
         return self._begin_with(lambda: self._initialise(checkpoint), output)
 
     def _begin_with(self, state: Callable[[], tuple[Mapping[str, int] | None, Mapping[str, Array]]], output: str) -> Together:

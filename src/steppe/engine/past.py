@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from steppe.control import OPEN_END, Position
-from steppe.engine.branch import Branch
+from steppe.engine.branch import Actions, Behind, Branch
 from steppe.engine.branches import Branches
 from steppe.errors import Failure
 
@@ -33,6 +33,11 @@ class Past:
     def note(self, branch: Branch, kind: str, arguments: Mapping[str, Any]) -> None:
         """An action was done where a branch stands."""
         self._actions[branch.number][branch.position] = kind, arguments
+
+    def since(self, on: Branch, position: Position) -> Actions:
+        """What was done on the way of a branch from a position to where it stands, in order."""
+        limits = {leg.branch: Position(leg.step, leg.seq) for leg in on.path} | {on.number: on.position}
+        return dict(sorted(self._between(position, limits).items()))
 
     def forget(self, branch: int, after: Position) -> None:
         """What was done to a branch after a position may come to be something else."""
@@ -61,12 +66,21 @@ class Past:
         limits = {leg.branch: min(limit, Position(leg.step, leg.seq)) for leg in on.path} | {on.number: limit}
         within = (each for each in self._branches.ring.entries if each.branch in limits and each.position <= limits[each.branch])
         entry = max((each for each in within if each.position >= on.since), key=lambda each: each.position, default=None)
-        if entry is None or step - entry.position.step > most:
+        source = entry or (on.behind if step <= on.since.step else None)
+        if source is None or not source.position.step < max(step, 1) <= source.position.step + most:
             yield None
             return
-        then = self._branches.aside(NOBODY, on.path, entry)
+        if isinstance(source, Behind):
+            actions: Actions = {at: done for at, done in source.actions.items() if at <= limit}
+            then = self._branches.aside_of(NOBODY, on, source)
+        else:
+            actions = self._between(source.position, limits)
+            then = self._branches.aside(NOBODY, on.path, source)
+        if then is None:
+            yield None
+            return
         try:
-            self._redo(then, limits, self._go)
+            self._redo(then, actions, self._go)
             self._go(then, step)
             yield then
         finally:
@@ -86,17 +100,16 @@ class Past:
             raise Failure(
                 f"Branch {on.number} cannot be brought back to step {to.step}: its last state on the disk is from before {since}."
             )
-        self._redo(on, {leg.branch: min(to, Position(leg.step, leg.seq)) for leg in on.path} | {on.number: to}, go)
+        limits = {leg.branch: min(to, Position(leg.step, leg.seq)) for leg in on.path} | {on.number: to}
+        self._redo(on, self._between(on.position, limits), go)
         go(on, to.step)
 
-    def _redo(self, on: Branch, limits: Mapping[int, Position], go: Callable[[Branch, int], object]) -> None:
-        """The actions of some branches up to some positions, each at its step."""
-        actions = {
-            position: action
-            for number, last in limits.items()
-            for position, action in self._actions[number].items()
-            if on.position < position <= last
-        }
+    def _between(self, position: Position, limits: Mapping[int, Position]) -> Actions:
+        """The actions of some branches behind a position, up to one for each."""
+        return {at: done for number, last in limits.items() for at, done in self._actions[number].items() if position < at <= last}
+
+    def _redo(self, on: Branch, actions: Actions, go: Callable[[Branch, int], object]) -> None:
+        """Does actions, each at its step."""
         for position in sorted(actions):
             go(on, position.step)
             self._do(on, *actions[position])

@@ -1,7 +1,8 @@
 """A steered run once more, from its journal alone: each scenario in one go from the first step, undisturbed, by a run of its own.
 
 Nothing of what was computed before is used: no checkpoint, no ring, no branch of another. So it says whether what people saw is what
-they ordered, and can be had again after everything but the journal, the run file and the uploads is lost.
+they ordered, and can be had again after everything but the journal, the run file and the uploads is lost. Of a journal that was compacted
+the checkpoint with which it begins is used, and the results until then.
 """
 
 import json
@@ -16,12 +17,14 @@ from numpy.typing import NDArray
 
 from steppe.control import OPEN_END, Command, Journal, Leg, Position
 from steppe.control.launch import RUN_FILE
-from steppe.control.orders import CHANGES, Branch, ReplayDiffersError, numbered
+from steppe.control.orders import CHANGES, Branch, ReplayDiffersError, folder_of, numbered
+from steppe.control.wire import BEGINNING
 from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import read_run_file
 from steppe.engine.stage import Stage
 from steppe.errors import Failure
+from steppe.io.folder import link_run
 
 FIRST = 1  # a replay has one branch
 
@@ -70,11 +73,14 @@ def replay(run: Path, journal: Journal, branch: Branch, output: Path, crew: Crew
     Mistake
         The weather or the model does not fit the run any more.
     Failure
-        What was uploaded is damaged.
+        What was uploaded is damaged, or the checkpoint with which the journal begins.
     """
-    with replaying(run, output, crew) as stage:
+    begin = journal.begin(branch.id)
+    if begin > (0, 0) and (beginning := journal.beginning):
+        link_run(folder_of(run, beginning.on), output, beginning.name)
+    with replaying(run, output, crew, begin) as stage:
         actions, differs = 0, ""
-        for each in journal.placed(branch.id, Position(-1, -1)):
+        for each in journal.placed(branch.id, begin if begin > (0, 0) else Position(-1, -1)):
             if each.kind not in CHANGES or each.outcome is None or each.at_step is None:
                 continue  # not done when the journal ended
             differs = _repeat(stage, journal, each, each.at_step)
@@ -94,8 +100,11 @@ def _values(stage: Stage, name: str) -> NDArray[Any]:
 
 
 @contextmanager
-def replaying(run: Path, output: Path, crew: Crew | None = None) -> Iterator[Stage]:
-    """A stage that begins the run of a folder anew in another folder, with what was uploaded to the first."""
+def replaying(run: Path, output: Path, crew: Crew | None = None, begin: Position = BEGINNING) -> Iterator[Stage]:
+    """A stage that begins the run of a folder anew in another folder, with what was uploaded to the first.
+
+    begin: where a checkpoint stands that is there already.
+    """
     output.mkdir(parents=True, exist_ok=True)
     uploads = output / "uploads"
     if (run / "uploads").is_dir() and not uploads.exists():
@@ -103,7 +112,7 @@ def replaying(run: Path, output: Path, crew: Crew | None = None) -> Iterator[Sta
     whole = read_run_file(run / RUN_FILE, {"output.path": json.dumps(str(output.absolute()), ensure_ascii=False)})
     stage = Stage(output, Plan.of(whole), crew)
     try:
-        stage.load(FIRST, [Leg(FIRST, OPEN_END, OPEN_END)])
+        stage.load(FIRST, [Leg(FIRST, OPEN_END, OPEN_END)], begin)
         yield stage
     finally:
         stage.close()

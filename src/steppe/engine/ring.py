@@ -13,7 +13,7 @@ LIMIT = 256 << 20  # bytes of all copies
 SPACING = 8  # steps between entries of a branch, at least
 
 
-BEGINNING = Position(-1, 0)  # before all
+BEFORE_ALL = Position(-1, 0)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Ring:
             self.entries = thinned
         return gone
 
-    def forget(self, branch: int, after: Position = BEGINNING) -> list[int]:
+    def forget(self, branch: int, after: Position = BEFORE_ALL) -> list[int]:
         """Gives up the entries of a branch, or those after a position; their numbers."""
         gone = [entry.number for entry in self.entries if entry.branch == branch and entry.position > after]
         self.entries = [entry for entry in self.entries if entry.number not in gone]

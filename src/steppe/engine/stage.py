@@ -7,6 +7,7 @@ stepper   load, advance, apply, save, get ──> shown at boundaries of steps �
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from steppe.control import Leg, Outcome, Position, Saved
 from steppe.control.orders import CHANGES
-from steppe.control.wire import Fired
+from steppe.control.wire import BEGINNING, Fired
 from steppe.engine.branch import Branch
 from steppe.engine.branches import Branches
 from steppe.engine.crew import Crew
@@ -39,6 +40,7 @@ LONGEST = 0.4  # [s] that a piece may take
 REMEMBER = 0.025  # [s] of steps, at least, between copies of a branch
 PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
 AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
+AT_FIRST = 400  # steps that may be, while nobody knows how long one takes
 LONG = 0.2  # [s] a step that takes longer has all states shown
 
 
@@ -105,8 +107,8 @@ class Stage:
         return self._branches.ring.bytes
 
     # ---- positions ------------------------------------------------------------------------------------------------------------------
-    def load(self, branch: int, path: Sequence[Leg]) -> Position:
-        """Makes a branch stand as near as possible before the end of its path; gives where.
+    def load(self, branch: int, path: Sequence[Leg], begin: Position = BEGINNING) -> Position:
+        """Makes a branch stand as near as possible before the end of its path, not before `begin`; gives where.
 
         One that is in memory stays where it is, if that is not beyond. What there is beyond the end of its path is forgotten. One that was
         lost in a step stands where that began.
@@ -114,13 +116,14 @@ class Stage:
         Raises
         ------
         DamagedError
-            There are checkpoints, and none is whole.
+            There are checkpoints, and none is whole, or none from `begin` on.
         Failure
             It cannot be brought back to where it was.
         """
         before, end = self._branches.live.get(branch), Position(path[-1][1], path[-1][2])
         with self.watch.at(f"loading branch {branch}"):
-            on = self._branches.load(branch, [Leg(*leg) for leg in path], int(PATIENCE / self._pace) if self._pace else 0)
+            patience = int(PATIENCE / self._pace) if self._pace else 0
+            on = self._branches.load(branch, [Leg(*leg) for leg in path], patience, Position(*begin))
             if on is not before:
                 self._past.forget(branch, end)
                 self._happening.again(on)
@@ -147,7 +150,7 @@ class Stage:
         """Forgets a branch that nobody needs for now; `load` brings it back."""
         if branch in self._branches.live:
             self._looks.hide(branch)
-            self._branches.drop(branch, self._happening.unheeded(branch))
+            self._branches.drop(branch, self._happening.unheeded(branch), partial(self._past.since, self._branch(branch)))
 
     def kept(self, branch: int) -> int:
         """The first step from which on a branch can be shown again within about a second."""
@@ -329,7 +332,7 @@ class Stage:
         on = self._branch(branch)
         with self.watch.at(f"a checkpoint of branch {branch}"):
             self._branches.settle(on)
-            found = on.save(self._happening.unheeded(branch))
+            found = on.save(self._happening.unheeded(branch), partial(self._past.since, on))
             if pin:
                 Checkpoint.pin(on.settled.folder.checkpoints / found.name)
         return found
@@ -352,9 +355,9 @@ class Stage:
                 return self._looks.get(on, request)
             except NotComputedError:
                 step = on.position.step if request.get("step") is None else request["step"]
-                if not self._pace or step > on.position.step:
+                if step > on.position.step:
                     raise
-                with self._past.at(on, step, int(AGAIN / self._pace)) as then:
+                with self._past.at(on, step, int(AGAIN / self._pace) if self._pace else AT_FIRST) as then:
                     if then is None:
                         raise
                     if step == on.position.step:

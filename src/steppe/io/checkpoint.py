@@ -227,6 +227,11 @@ class Checkpoint:
         digests = {tile: bytes.fromhex(digest) for tile, digest in enumerate(content["xxh3"], HEAD)}
         return cls(path, content["step"], content["identity"], content["manifest"], Contents(content["cells"], entries), digests)
 
+    @staticmethod
+    def all(folder: Path) -> list[Path]:
+        """Those of a folder, newest first, whole or not."""
+        return _found(folder)
+
     @property
     def arrays(self) -> Collection[str]:
         """The names of its arrays."""

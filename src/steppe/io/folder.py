@@ -12,6 +12,7 @@ queensland/
   branches/<name>/   a run folder each: what-if runs that share the output of the time before
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -272,6 +273,25 @@ class RunFolder:
                     path.unlink(missing_ok=True)
 
 
+def link_run(source: Path, target: Path, checkpoint: str) -> None:
+    """Makes `target` a run folder that goes on from a checkpoint of another one, whose results it shares; that one may be in use.
+
+    Raises
+    ------
+    DamagedError
+        There is no such checkpoint.
+    NoSpaceError, Failure
+        The system refused.
+    """
+    if not (source / "checkpoints" / checkpoint).is_dir():
+        raise DamagedError(f'"{source}" has no checkpoint "{checkpoint}" any more.')
+    with writing(target):
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / "identity.json", target / "identity.json")
+        for name in ("output.zarr", f"checkpoints/{checkpoint}"):
+            _link(source / name, target / name)
+
+
 def read_identity(folder: Path) -> dict[str, str]:
     """What the run in a folder computes.
 
@@ -339,4 +359,13 @@ def _link(source: Path, target: Path, rows: Mapping[str, int] | None = None) -> 
         here.mkdir(parents=True)
         for name in names:
             if not name.endswith(".tmp"):
-                os.link(os.path.join(folder, name), here / name)
+                _link_or_copy(os.path.join(folder, name), here / name)
+
+
+def _link_or_copy(source: str, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.copyfile(source, target)  # on another disk

@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from steppe.control import Refused
 from steppe.errors import NoSpaceError
@@ -124,13 +125,13 @@ class Server:
                 return None
             return await handle(asked.route)
         except Wrong as wrong:
-            return problem(wrong.code, wrong.detail, asked.scope["path"], wrong.facts, wrong.headers)
+            return _problem(asked, wrong.code, wrong.detail, wrong.facts, wrong.headers)
         except Refused as refused:
-            return problem(ENGINES_WORDS.get(refused.code, refused.code), refused.detail, asked.scope["path"], refused.facts)
+            return _problem(asked, ENGINES_WORDS.get(refused.code, refused.code), refused.detail, refused.facts)
         except (NoSpaceError, OSError) as error:
             if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 return self._defect(asked)
-            return problem("disk-full", "The disk is full. Nothing of this request was stored.", asked.scope["path"], {})
+            return _problem(asked, "disk-full", "The disk is full. Nothing of this request was stored.")
         except Gone:
             raise
         except Exception:
@@ -138,7 +139,7 @@ class Server:
 
     def _defect(self, asked: Asked) -> Reply:
         LOG.exception("%s %r failed", asked.scope["method"], asked.scope["path"])
-        return problem("defect", "The server has a defect. Its log tells more.", asked.scope["path"], {})
+        return _problem(asked, "defect", "The server has a defect. Its log tells more.")
 
     def _note(self, asked: Asked, seconds: float) -> None:
         route = asked.route
@@ -191,6 +192,11 @@ def application(
     house = House(runs, access, limits, rates.requests_left, read_only)
     house.opener, house.readable = opener, readable
     return Server(house, Hosts(hosts), Prefix(prefix, proxies), rates, TABLE)
+
+
+def _problem(asked: Asked, code: str, detail: str, facts: Mapping[str, Any] | None = None, headers: Headers = ()) -> Reply:
+    instance = asked.prefix + asked.path if asked.path else asked.scope["path"]
+    return problem(code, detail, instance, facts or {}, headers, asked.prefix)
 
 
 def _check_once(asked: Asked) -> None:

@@ -115,7 +115,7 @@ def _description(route: Route) -> str:
 
 
 def _headers_of(route: Route) -> list[str]:
-    names = ["Idempotency-Key", "If-Match", "If-Step"] if route.steering else []
+    names = ["Idempotency-Key", "If-Match", "If-Step"] if route.steering else ["Idempotency-Key"] if route.keyed else []
     if route.steering or route.name == "operation":
         names.append("Prefer")
     if 304 in route.codes:

@@ -26,6 +26,7 @@ class Limits:
     connections: int = 2_000
     sockets: int = 1_200  # to look at runs
     sockets_of_token: int = 8
+    channels: int = 200  # ways in which a run is watched
     strangers_sockets: int = 16  # that have not said a token yet
     runs: int = 20  # of a server
     requests: float = 50.0  # [1/s] of a token

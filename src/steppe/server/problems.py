@@ -25,8 +25,10 @@ class Wrong(Exception):
         self.code, self.detail, self.headers, self.facts = code, detail, headers, facts
 
 
-def problem(code: str, detail: str, instance: str, facts: Mapping[str, Any], headers: tuple[tuple[bytes, bytes], ...] = ()) -> Reply:
-    """The reply to a request that is not met."""
+def problem(
+    code: str, detail: str, instance: str, facts: Mapping[str, Any], headers: tuple[tuple[bytes, bytes], ...] = (), prefix: str = ""
+) -> Reply:
+    """The reply to a request that is not met. prefix: what stands before all addresses, where the client is."""
     kind = KINDS.get(code, KINDS["defect"])
     said = {key: value for key, value in facts.items() if value is not None}
     value, allowed = said.get("value"), said.get("allowed")
@@ -39,7 +41,7 @@ def problem(code: str, detail: str, instance: str, facts: Mapping[str, Any], hea
     if code == "not-authenticated":
         headers = (*headers, (b"www-authenticate", b"Bearer"))
     content = {
-        "type": f"/problems/{code}",
+        "type": f"{prefix}/problems/{code}",
         "title": kind.title,
         "status": kind.status,
         "detail": detail,

@@ -1,20 +1,15 @@
 /** The form that changes one variable: what is typed is a draft until it was looked at (first Enter) and sent (second Enter). */
-import { grouped, prettyUnit, rounded, typedNumber } from "../decode/units";
+import { typedNumber } from "../decode/units";
 import type { Api, SetOrder } from "../fetch/api";
 import { isFailure, Refused } from "../fetch/problem";
 import type { Store } from "../state/store";
-import type { Ordered, Preview, Variable } from "../state/told";
+import type { Ordered, Variable } from "../state/told";
 import { bar, fill, h, say } from "./dom";
 import { barred, ordered, send } from "./orders";
-import { nameOf, rowDate, rowText, scenarioOf } from "./wording";
+import { type Changed, isHarmless, staleNote } from "./stale";
+import { nameOf, previewText } from "./wording";
 
 type When = "after" | "now" | "date" | "yearly";
-interface Changed {
-  seq: number;
-  who: string;
-  kind: string;
-}
-const HARMLESS = ["step", "pause", "checkpoint"]; // they change no value, so that a draft is as good behind them
 const PARTS: Record<string, string> = { value: "value", units: "units", region: "where", when: "when" };
 
 export class ChangeForm {
@@ -236,32 +231,15 @@ export class ChangeForm {
 
   /** Somebody has ordered since the draft was begun. It is kept. */
   private async tellStale(changed: Changed[], version: string): Promise<void> {
-    if (changed.length > 0 && changed.every(({ kind }) => HARMLESS.includes(kind))) {
+    if (changed.length > 0 && changed.every(isHarmless)) {
       this.match = version;
       return this.send(version);
     }
     const rows = await this.api()
       .log(Math.min(...changed.map(({ seq }) => seq)) - 1)
-      .catch(() => []);
-    const lines = changed
-      .filter(({ kind }) => !HARMLESS.includes(kind))
-      .map(({ seq, who, kind }) => {
-        const row = rows.find((each) => each.seq === seq);
-        return row
-          ? `${who}: ${rowText(row, this.store.now)}, ${rowDate(row, this.store.now) || scenarioOf(this.store.now, row.branch)?.name}`
-          : `${who}: ${kind}`;
-      });
-    fill(
-      this.stale,
-      h("b", {}, `While you typed ${this.value.value}`),
-      h("ul", {}, ...lines.map((line) => h("li", {}, line))),
-      h(
-        "div",
-        { class: "acts" },
-        h("button", { type: "button", class: "main", onclick: () => this.applyAnyway(version) }, "Apply anyway"),
-        h("button", { type: "button", onclick: () => this.clear() }, "Drop"),
-      ),
-    );
+      .catch(() => []); // then it is told in fewer words
+    const acts = { apply: () => this.applyAnyway(version), drop: () => this.clear() };
+    fill(this.stale, ...staleNote(this.store.now, changed, rows, this.value.value, acts));
     this.stale.hidden = false;
     this.stale.querySelector("button")?.focus();
   }
@@ -271,12 +249,4 @@ export class ChangeForm {
     this.match = version;
     void this.send(version);
   }
-}
-
-/** "29 016 cells: mean 0.12 -> 0.1 animals ha-1". */
-export function previewText({ cells, before, after, units, outside }: Preview): string {
-  const number = (value: number | null) => (value === null ? "no value" : rounded(value, 5));
-  const means = `${grouped(String(cells))} ${cells === 1 ? "cell" : "cells"}: mean ${number(before)} → ${number(after)} ${prettyUnit(units)}`;
-  const wrong = outside ? `; ${grouped(String(outside))} would leave what is allowed` : "";
-  return `${means.trim()}${wrong}`;
 }

@@ -1,6 +1,6 @@
 /** What is to happen by itself: changes on dates, and triggers, which are looked at after each step. */
 import type { Api } from "../fetch/api";
-import { isFailure, type Refused } from "../fetch/problem";
+import type { Refused } from "../fetch/problem";
 import type { State, Store } from "../state/store";
 import type { EventInfo, TriggerInfo } from "../state/told";
 import { bar, fill, h, say } from "./dom";
@@ -140,13 +140,8 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
       ...(text.value ? { text: text.value } : {}),
       ...(action.value === "image" ? { variable: variable.value } : {}),
     };
-    try {
-      const made = await send(store, () => api().addTrigger(order, { match: scenario.version, wait: 2 }), refused);
-      if (made) form.reset();
-    } catch (error) {
-      if (!isFailure(error)) throw error;
-      say(wrong, error.message);
-    }
+    const made = await send(store, () => api().addTrigger(order, { match: scenario.version, wait: 2 }), refused);
+    if (made) form.reset();
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();

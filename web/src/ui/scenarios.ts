@@ -1,9 +1,9 @@
 /** The tree of scenarios: what each differs in and where it stands; two that are ticked are compared. */
 import type { Api } from "../fetch/api";
-import { isFailure, type Refused } from "../fetch/problem";
 import { paced } from "../state/pace";
 import type { State, Store } from "../state/store";
 import type { Scenario } from "../state/told";
+import { askBranch } from "./branch";
 import { bar, fill, h } from "./dom";
 import { barred, send } from "./orders";
 import { rowText, stepWords } from "./wording";
@@ -48,7 +48,11 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   const leaving = new Set<number>(); // branches that are deleted when nobody undoes it
   let focused: number | null = null;
   let renaming: number | null = null;
-  const branch = h("button", { type: "button", class: "small", onclick: () => askBranch() }, "Branch…");
+  const branch = h(
+    "button",
+    { type: "button", class: "small", onclick: () => askBranch(form, store, api, () => branch.focus()) },
+    "Branch…",
+  );
   branch.title = "Branch from where the shown scenario stands (R)";
   const form = h("div", { class: "ask" });
   fill(
@@ -126,66 +130,6 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     );
     sure.focus();
   };
-  const askBranch = (): void => {
-    const { info, look, preview, run } = store.now;
-    const from = info?.scenarios.find((each) => each.name === look.scenarios[0]) ?? info?.scenarios[0];
-    if (!from || !run) return;
-    const step = preview ?? from.step;
-    const name = h("input", {
-      id: "branch-name",
-      autocomplete: "off",
-      required: true,
-      maxlength: 64,
-      "aria-describedby": "branch-wrong",
-      placeholder: "dry",
-    });
-    const wrong = h("p", { class: "wrong", role: "alert", id: "branch-wrong" });
-    const refused = (error: Refused) => {
-      wrong.textContent = error.problem.detail || error.problem.title;
-      name.setAttribute("aria-invalid", "true");
-      return true;
-    };
-    const submit = async (event: Event) => {
-      event.preventDefault();
-      const wanted = name.value.trim();
-      if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(wanted)) {
-        wrong.textContent = "A name has letters, digits, . _ and -, and begins with a letter or digit.";
-        name.setAttribute("aria-invalid", "true");
-        return;
-      }
-      try {
-        const made = await send(store, () => api().branch({ name: wanted, from: { scenario: from.name, step } }, { wait: 2 }), refused);
-        if (!made) return;
-      } catch (error) {
-        if (!isFailure(error)) throw error;
-        return;
-      }
-      fill(form);
-      store.look({ scenarios: [from.name, wanted], maps: 3 });
-      branch.focus();
-    };
-    const cancel = () => {
-      fill(form);
-      branch.focus();
-    };
-    const button = h("button", { type: "submit", class: "main" }, "Branch");
-    bar(button, barred(store));
-    fill(
-      form,
-      h(
-        "form",
-        { class: "change", "aria-label": "New scenario", novalidate: true, onsubmit: (event) => void submit(event) },
-        h("label", { for: name.id }, "Name"),
-        name,
-        h("span", {}, "From"),
-        h("span", {}, `${from.name}, ${stepWords(store.now, step)}`),
-        wrong,
-        h("div", { class: "acts" }, button, h("button", { type: "button", onclick: cancel }, "Cancel")),
-      ),
-    );
-    name.focus();
-  };
-
   const itemOf = ({ scenario, depth }: { scenario: Scenario; depth: number }): HTMLElement => {
     const { now } = store;
     const at = now.look.scenarios.indexOf(scenario.name);
@@ -280,7 +224,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     event.preventDefault();
     event.stopPropagation();
   });
-  element.addEventListener("branch", askBranch);
+  element.addEventListener("branch", () => branch.click());
   const soon = paced(2, draw);
   store.subscribe(({ info, log }) => [info?.scenarios, log], soon);
   store.subscribe(({ look, run, viewer }) => [look.scenarios, look.maps, run, viewer], draw);

@@ -2,7 +2,7 @@
 import { momentText, parseMoment, stepText } from "../decode/calendar";
 import { grouped, placeText, prettyUnit, rounded } from "../decode/units";
 import type { State } from "../state/store";
-import type { LogRow, Scenario, Variable } from "../state/told";
+import type { LogRow, Preview, Scenario, Variable } from "../state/told";
 
 type Words = Record<string, unknown>;
 /** What an order was: where it is sent, how, and its body; path begins behind the address of the run. */
@@ -236,4 +236,12 @@ function callOf({ path }: Request, body: Words): string | null {
 /** The scenario that a branch is, by its number. */
 export function scenarioOf(state: State, branch: unknown): Scenario | undefined {
   return state.info?.scenarios.find((each) => each.branch === branch);
+}
+
+/** "29 016 cells: mean 0.12 -> 0.1 animals ha-1". */
+export function previewText({ cells, before, after, units, outside }: Preview): string {
+  const number = (value: number | null) => (value === null ? "no value" : rounded(value, 5));
+  const means = `${grouped(String(cells))} ${cells === 1 ? "cell" : "cells"}: mean ${number(before)} → ${number(after)} ${prettyUnit(units)}`;
+  const wrong = outside ? `; ${grouped(String(outside))} would leave what is allowed` : "";
+  return `${means.trim()}${wrong}`;
 }

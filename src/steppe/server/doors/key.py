@@ -17,7 +17,7 @@ def check_key(asked: Asked) -> None:
     Wrong
         key-missing, bad-header; version-stale, when If-Match is no version at all.
     """
-    if asked.route is None or not asked.route.steering:
+    if asked.route is None or not (asked.route.steering or asked.route.keyed):
         return
     key = asked.headers.get(b"idempotency-key")
     if key is None:
@@ -26,6 +26,8 @@ def check_key(asked: Asked) -> None:
         text = f"Idempotency-Key has {len(key)} characters; it may be 1 to 64 of A-Z a-z 0-9 . _ -."
         raise Wrong("bad-header", text, position="Idempotency-Key")
     asked.key = key.decode()
+    if not asked.route.steering:
+        return
     version = asked.headers.get(b"if-match", b"*").decode("latin-1").strip()
     if version != "*":
         found = VERSION.fullmatch(version)

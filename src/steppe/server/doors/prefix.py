@@ -41,13 +41,15 @@ class Prefix:
         path = asked.scope["path"]
         told = asked.headers.get(b"x-forwarded-prefix")
         if told is not None and self._believes(asked.address):
-            asked.prefix = told.decode("latin-1").rstrip("/")
-            if asked.prefix and not _PREFIX.fullmatch(asked.prefix):
+            before = told.decode("latin-1").rstrip("/")
+            if before and not _PREFIX.fullmatch(before):
                 raise Wrong("bad-header", "X-Forwarded-Prefix must be like /steppe.", position="X-Forwarded-Prefix")
+            asked.prefix = before
         elif self._prefix:
+            asked.prefix = self._prefix
             if not path.startswith(self._prefix + "/"):
                 raise Wrong("unknown-path", "There is nothing at this address.")
-            asked.prefix, path = self._prefix, path[len(self._prefix) :]
+            path = path[len(self._prefix) :]
         asked.path = path
 
     def _is_proxy(self, address: str) -> bool:

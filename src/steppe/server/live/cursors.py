@@ -9,9 +9,11 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steppe.api import Stream
 from steppe.control import Refused
@@ -59,11 +61,11 @@ class Cursors:
             return
         if cell >= grid.active.size:
             raise Wrong("cell-outside", f"The grid has {grid.active.size:,} cells.", value=cell, allowed=[0, grid.active.size - 1])
-        packed = np.flatnonzero(grid.order == cell)
-        if not packed.size:
+        packed = int(_packed(cast(Any, grid))[cell])
+        if packed < 0:
             raise Wrong("cell-inactive", f"Cell {cell} takes no part.", value=cell)
         former = self._cursors.get(stream)
-        self._cursors[stream] = _Cursor(stream, wanted, cell, int(packed[0]), former.due if former else 0.0)
+        self._cursors[stream] = _Cursor(stream, wanted, cell, packed, former.due if former else 0.0)
         self.moved(stream)
 
     def moved(self, stream: int) -> None:
@@ -101,6 +103,14 @@ class Cursors:
             self._say(
                 {"type": "cursor", "stream": cursor.stream, "cell": cursor.cell, "step": head["step"], **_number(values[cursor.packed])}
             )
+
+
+@lru_cache(8)
+def _packed(grid: Grid) -> NDArray[np.int64]:
+    """Of each place of the grid, row by row, the packed number of its cell; -1 where there is none."""
+    found = np.full(grid.active.size, -1, np.int64)
+    found[grid.order] = np.arange(grid.n_cells)
+    return found
 
 
 def _number(value: Any) -> dict[str, Any]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 KEPT = 200  # texts; who is farther behind begins anew
 ROUND = 0.05  # [s] between two looks at a run
-SELDOM = 1.0  # [s] between two messages of what changes all the time
+SELDOM = 1.0  # [s] between two messages of what changes all the time, at least
+CROWD = 200  # of such messages that are sent in a second, at most: frames have the step, too
 OPEN = 50  # orders that are looked at whether they are over
 MOVING = ("step", "seq", "date", "kept")  # of a scenario
 
@@ -150,7 +151,7 @@ class Feed:
             self._tell({"type": "info", **info})
         loop = asyncio.get_running_loop()
         if loop.time() >= self._seldom_at:
-            self._seldom_at = loop.time() + SELDOM
+            self._seldom_at = loop.time() + max(SELDOM, len(self._listeners) / CROWD)
             self._look_at_what_moves(progress)
         elif self._timer is None:
             self._timer = loop.call_at(self._seldom_at, self._look_later)

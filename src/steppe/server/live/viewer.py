@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 UNACKNOWLEDGED = 2  # frames of a stream that who acknowledges may have
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Watching:
     """A channel as one viewer sees it. streams: the number of each of its scenarios' streams."""
 
@@ -66,7 +66,7 @@ class Viewer:
         self._streams: dict[int, tuple[_Watching, Stream, Seen]] = {}
         self._greeted, self._told = False, 0
         self._news = self._tell_news
-        self._cursors = Cursors(self._run, self._say)
+        self._cursors = Cursors(self._run, self._say_if_he_reads)
         line.when_free = self._go_on
         feed.listen(self._news)
         self._told = feed.count
@@ -105,6 +105,10 @@ class Viewer:
 
     def _say(self, what: Mapping[str, Any]) -> None:
         self._line.write(message_of(msgspec.json.encode(what), TEXT))
+
+    def _say_if_he_reads(self, what: Mapping[str, Any]) -> None:
+        if self._line.free:
+            self._say(what)
 
     def _offer(self, watching: _Watching) -> None:
         """Sends the newest frames of a channel, if he has not seen them, wants them now, and reads."""
@@ -186,6 +190,8 @@ class Viewer:
                 raise Wrong("bad-field", f"Streams {twice} and {stream.stream} show the same. Leave one of them away.", position="$.watch")
             group[stream.scenario] = stream, view
         self._unwatch()
+        if len(self._run.channels) + len(groups) > self._house.limits.channels:
+            raise Wrong("too-busy", f"The run is watched in {len(self._run.channels)} ways, as many as it may. Watch what others do.")
         for (words, bits, span), group in groups.items():
             self._open(View(tuple(sorted(group)), words, bits, span), group)
         self._say({"type": "watching", "streams": [self._told_of(stream, view) for stream, view in zip(streams, seen, strict=True)]})

@@ -62,7 +62,7 @@ TABLE = Table(
         Route("GET", f"{BASE}/models", "view", initialise.models, "All models.", (200, 304), ModelList),
         Route("GET", f"{BASE}/models/{{model}}", "view", initialise.model, "A model.", (200, 304), ModelDeclared),
         Route("GET", f"{BASE}/runs", "view", state.runs, "All runs.", (200,), RunList),
-        Route("POST", f"{BASE}/runs", "steer", initialise.begin_run, "Begin a run.", (201, 409, 422, 507), Info, NewRun),
+        Route("POST", f"{BASE}/runs", "steer", initialise.begin_run, "Begin a run.", (201, 409, 422, 507), Info, NewRun, keyed=True),
         Route("DELETE", _RUN, "admin", initialise.end_run, "End a run; what was written stays.", (202, 409), Ended, query=KEEP),
         Route("POST", f"{_RUN}/start", "steer", making.start, "Start the engine; of a run that failed, too.", (202, 422), Info, Start),
         Route("GET", f"{_RUN}/variables", "view", state.variables, "All variables.", (200, 304), VariableList),

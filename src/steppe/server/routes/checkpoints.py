@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from steppe.control.orders import FIRST_BRANCH
+from steppe.control.orders import folder_of
 from steppe.server.asked import Asked, Reply
 from steppe.server.problems import Wrong
 from steppe.server.query import BRANCH, read_query
@@ -40,8 +40,7 @@ async def download(asked: Asked) -> Reply:
         names = [each["name"] for each in asked.run.checkpoints()]
         raise Wrong("unknown-checkpoint", f'There is no checkpoint "{name[:64]}"{where}.', value=name[:64], allowed=names)
     found = known[-1]  # of several branches the one that was made last
-    # those of the first branch lie in the run folder itself
-    above = asked.run.folder if found["branch"] == FIRST_BRANCH else asked.run.folder / "branches" / str(found["branch"])
+    above = folder_of(asked.run.folder, found["branch"])
     try:
         parts = await asyncio.to_thread(_opened, above / "checkpoints" / found["name"])
     except FileNotFoundError:

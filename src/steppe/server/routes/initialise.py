@@ -4,14 +4,16 @@ import asyncio
 import json
 import shutil
 import sys
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from steppe.api import NewRun
+from steppe.api import NewRun, canonical
 from steppe.errors import SteppeError
 from steppe.server.admission import check_paths, prepare, table_of
 from steppe.server.asked import Asked, Reply
+from steppe.server.begun import Begun
 from steppe.server.problems import Wrong
 from steppe.server.query import KEEP, read_query
 from steppe.server.routes.state import info_of, tagged
@@ -58,22 +60,33 @@ async def begin_run(asked: Asked) -> Reply:
         raise Wrong("unknown-launcher", f'There is no launcher "{request.launcher}".', value=request.launcher, allowed=names)
     table = table_of(request)
     check_paths(table, opener.folder, [opener.folder, *house.readable])
-    folder = opener.folder / request.name
+    folder, who = opener.folder / request.name, asked.principal
+    assert who is not None, "the route has a role"
+    begun = Begun(opener.folder, request.name, who.name, asked.key, canonical(request))
+    location = (b"location", f"/api/v1/runs/{request.name}".encode())
     async with house.opening:
+        answer = begun.answer()
+        if answer is not None:
+            answer = answer or msgspec.json.encode(info_of(asked.house, request.name))
+            return Reply(201, answer, headers=(location, (b"idempotent-replayed", b"true")))
+        begun.clear()
         if request.name in house.runs or folder.exists():
             raise Wrong("name-taken", f'There is a run "{request.name}" already.', value=request.name)
         if len(house.runs) >= house.limits.runs:
             raise Wrong("too-many-runs", f"This server has {len(house.runs)} runs. End one.", allowed=house.limits.runs)
-        await prepare(table, folder)
         try:
+            begun.note()
+            await prepare(table, folder)
             if house.draining.is_set():
                 raise Wrong("draining", "The server is ending and takes no more runs.")
             house.runs[request.name] = await opener.begin(folder, request.launcher)
-        except (SteppeError, OSError, Wrong):
+        except (SteppeError, OSError, Wrong, asyncio.CancelledError):
             shutil.rmtree(folder, ignore_errors=True)
             raise
-    location = (b"location", f"/api/v1/runs/{request.name}".encode())
-    return Reply(201, msgspec.json.encode(info_of(asked.house, request.name)), headers=(location,))
+        answer = msgspec.json.encode(info_of(asked.house, request.name))
+        with suppress(OSError):  # the disk may be full; then it is answered as it is
+            begun.note(answer)
+    return Reply(201, answer, headers=(location,))
 
 
 async def end_run(asked: Asked) -> Reply:

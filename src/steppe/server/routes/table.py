@@ -20,7 +20,7 @@ class Route(NamedTuple):
 
     role: "-" for anybody, else the least that is needed. codes: the statuses of success and those of problems beyond `ALWAYS`; the first is
     that of `reply`: a struct, a media type, several of them, or None. request: a struct, or "bytes" of an upload.
-    steering: needs an Idempotency-Key.
+    steering: needs an Idempotency-Key, and may say for which version it is meant; keyed: needs the key alone.
     """
 
     method: str
@@ -34,6 +34,7 @@ class Route(NamedTuple):
     query: Grammar | None = None
     steering: bool = False
     by_bytes: bool = False  # counted by bytes sent, not by requests
+    keyed: bool = False
     needed: tuple[str, ...] = ()  # keys of the query that must be given
 
     @property

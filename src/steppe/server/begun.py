@@ -1,0 +1,74 @@
+"""Who has begun a run and by which request, so that the same request, sent again, begins no second one; also after the server's end.
+
+It lies in the run folder before the run does, and with it the answer, once that was given.
+"""
+
+import json
+import shutil
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from steppe.control.launch import RUN_FILE
+from steppe.server.problems import Wrong
+
+FILE = "server.begun"
+
+
+class Begun:
+    """A request to begin a run.
+
+    Parameters
+    ----------
+    runs
+        The folder of all runs.
+    name
+        Of the run.
+    who, key
+        Who asks, and by which key.
+    request
+        All that is asked for, in one form.
+    """
+
+    def __init__(self, runs: Path, name: str, who: str, key: str, request: bytes) -> None:
+        self.folder = runs / name
+        self._runs = runs
+        self._said = {"who": who, "key": key, "request": sha256(request).hexdigest()}
+
+    def answer(self) -> bytes | None:
+        """What was answered to this request before; b"" when the run was begun and nobody was told.
+
+        Raises
+        ------
+        Wrong
+            The key was used for another request: key-reused.
+        """
+        for path in self._runs.glob(f"*/{FILE}"):
+            found = _read(path)
+            if (found.get("who"), found.get("key")) != (self._said["who"], self._said["key"]):
+                continue
+            if found.get("request") != self._said["request"]:
+                text = f'The key "{self._said["key"]}" was used to begin the run "{path.parent.name}", or for other content.'
+                raise Wrong("key-reused", text, value=self._said["key"])
+            return str(found.get("answer", "")).encode() if (path.parent / RUN_FILE).exists() else None
+        return None
+
+    def clear(self) -> None:
+        """Takes away what a server left that ended before the run could be opened."""
+        if (self.folder / FILE).exists() and not (self.folder / RUN_FILE).exists():
+            shutil.rmtree(self.folder)
+
+    def note(self, answer: bytes = b"") -> None:
+        """Keeps the request, and what was answered to it."""
+        self.folder.mkdir(exist_ok=True)
+        aside = self.folder / f"{FILE}.tmp"
+        aside.write_text(json.dumps(self._said | {"answer": answer.decode()}))
+        aside.replace(self.folder / FILE)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        found: dict[str, Any] = json.loads(path.read_text())
+        return found
+    return {}

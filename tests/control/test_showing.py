@@ -1,0 +1,101 @@
+"""What an engine shows: one frame of a channel at a time, nothing while nobody watches, and no more than its share of the time of steps."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from steppe.control.showing import AT_ONCE, SHARE, Showing, at_once
+from steppe.control.wire import Hide, Message, Position, Show, Shown, Taken
+
+
+class Engine:
+    """A branch that stands at `at`; each frame takes `cost` seconds."""
+
+    def __init__(self, cost: float = 0.0) -> None:
+        self.at, self.time, self.cost = Position(0, 0), 0.0, cost
+        self.made: list[int] = []  # channels
+        self.showing = Showing(self, self.tell, lambda: self.time, at_once)
+
+    def position(self, branch: int) -> Position:
+        return self.at
+
+    def frames(self, branches: Sequence[int], words: dict[str, Any], bits: int, span: Any) -> tuple[list[Any], Callable[[], bytes]]:
+        self.time += self.cost
+        return [0.0, 1.0], lambda: bytes(8)
+
+    def tell(self, message: Message, body: Any) -> None:
+        assert isinstance(message, Shown)
+        self.made.append(message.channel)
+
+    def watch(self, channel: int = 1, interval: float = 0.0, **words: Any) -> None:
+        self.showing.hear(Show(channel, [1], words, 8, None, interval))
+
+    def turn(self, busy: bool = False, steps: int = 1, seconds: float = 0.001) -> int:
+        """How many frames an end of a step gives."""
+        self.at, self.time, before = Position(self.at.step + steps, 0), self.time + seconds, len(self.made)
+        self.showing.turn({1}, busy)
+        return len(self.made) - before
+
+
+def test_nothing_is_shown_to_nobody() -> None:
+    engine = Engine()
+    assert engine.turn() == 0
+    engine.watch()
+    assert engine.turn() == 1
+    engine.showing.hear(Taken(1))
+    engine.showing.hear(Hide(1))
+    assert engine.turn() == 0
+
+
+def test_a_frame_is_made_when_the_last_was_taken_and_the_branch_has_moved() -> None:
+    engine = Engine()
+    engine.watch()
+    assert [engine.turn() for _ in range(3)] == [1, 0, 0]
+    engine.showing.hear(Taken(1))
+    assert engine.turn() == 1
+    engine.showing.hear(Taken(1))
+    assert engine.turn(steps=0) == 0
+    assert engine.turn() == 1
+
+
+def test_frames_come_no_faster_than_they_are_wanted() -> None:
+    engine = Engine()
+    engine.watch(interval=0.1)
+    for _ in range(1000):
+        engine.turn()
+        engine.showing.hear(Taken(1))
+    assert len(engine.made) in (10, 11)
+
+
+def test_frames_take_no_more_than_their_share_of_the_time_of_steps() -> None:
+    engine = Engine(cost=0.002)
+    engine.watch()
+    while engine.time < 10:
+        engine.turn(busy=True)
+        engine.showing.hear(Taken(1))
+    assert 0.5 * SHARE < 0.002 * len(engine.made) / engine.time < 1.05 * SHARE
+    before = len(engine.made)
+    for _ in range(10):  # while nothing is to be done they cost nobody anything
+        engine.turn(busy=False)
+        engine.showing.hear(Taken(1))
+    assert len(engine.made) == before + 10
+
+
+def test_very_many_channels_have_their_turn_one_after_the_other() -> None:
+    engine = Engine(cost=0.002)
+    for channel in range(1, 101):
+        engine.watch(channel, part=channel)
+    while len(engine.made) < 100:
+        begin = engine.time
+        engine.turn(busy=True)
+        assert engine.time - begin <= AT_ONCE + 0.002 + 0.0011
+    assert sorted(engine.made) == [*range(1, 101)]
+
+
+def test_who_shows_something_else_is_shown_it_at_once() -> None:
+    engine = Engine()
+    engine.watch(interval=10.0)
+    assert engine.turn() == 1
+    engine.watch(interval=10.0, name="other")
+    assert engine.turn(steps=0) == 1
+    engine.showing.clear()
+    assert engine.turn() == 0

@@ -1,0 +1,63 @@
+/** The form that makes a scenario. */
+import type { Api } from "../fetch/api";
+import type { Refused } from "../fetch/problem";
+import type { Store } from "../state/store";
+import { bar, fill, h } from "./dom";
+import { barred, send } from "./orders";
+import { stepWords } from "./wording";
+
+/** Asks for a name and branches off where the first scenario that is shown stands, or the past that is looked at. back: where the focus goes. */
+export function askBranch(form: HTMLElement, store: Store, api: () => Api, back: () => void): void {
+  const { info, look, preview, run } = store.now;
+  const from = info?.scenarios.find((each) => each.name === look.scenarios[0]) ?? info?.scenarios[0];
+  if (!from || !run) return;
+  const step = preview ?? from.step;
+  const name = h("input", {
+    id: "branch-name",
+    autocomplete: "off",
+    required: true,
+    maxlength: 64,
+    "aria-describedby": "branch-wrong",
+    placeholder: "dry",
+  });
+  const wrong = h("p", { class: "wrong", role: "alert", id: "branch-wrong" });
+  const refused = (error: Refused) => {
+    wrong.textContent = error.problem.detail || error.problem.title;
+    name.setAttribute("aria-invalid", "true");
+    return true;
+  };
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const wanted = name.value.trim();
+    if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(wanted)) {
+      wrong.textContent = "A name has letters, digits, . _ and -, and begins with a letter or digit.";
+      name.setAttribute("aria-invalid", "true");
+      return;
+    }
+    const made = await send(store, () => api().branch({ name: wanted, from: { scenario: from.name, step } }, { wait: 2 }), refused);
+    if (!made) return;
+    fill(form);
+    store.look({ scenarios: [from.name, wanted], maps: 3 });
+    back();
+  };
+  const cancel = () => {
+    fill(form);
+    back();
+  };
+  const button = h("button", { type: "submit", class: "main" }, "Branch");
+  bar(button, barred(store));
+  fill(
+    form,
+    h(
+      "form",
+      { class: "change", "aria-label": "New scenario", novalidate: true, onsubmit: (event) => void submit(event) },
+      h("label", { for: name.id }, "Name"),
+      name,
+      h("span", {}, "From"),
+      h("span", {}, `${from.name}, ${stepWords(store.now, step)}`),
+      wrong,
+      h("div", { class: "acts" }, button, h("button", { type: "button", onclick: cancel }, "Cancel")),
+    ),
+  );
+  name.focus();
+}
