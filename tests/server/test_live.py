@@ -364,6 +364,19 @@ def test_more_than_twenty_messages_a_second_close_the_socket(port: int) -> None:
         assert 20 <= sum(each["type"] == "pong" for each in one.told) <= 22
 
 
+@pytest.mark.parametrize("piece", [b"\x89\x80" + bytes(4), b"\x8a\x80" + bytes(4), b"\x00\x80" + bytes(4)], ids=["ping", "pong", "piece"])
+def test_a_flood_of_what_is_no_message_closes_the_socket(port: int, piece: bytes) -> None:
+    line = raw_viewer(port, "view")
+    first = b"\x01\x80" + bytes(4) if piece[0] == 0 else b""  # the beginning of a text in pieces
+    found = b""
+    with suppress(ConnectionError):
+        line.sendall(first + 5000 * piece)
+        while got := line.recv(65536):
+            found += got
+    assert b"\x03\xf0too many pings" in found  # 1008
+    line.close()
+
+
 def test_a_run_is_watched_in_so_many_ways_and_no_more(port: int) -> None:
     with viewer(port) as one, viewer(port) as two:
         for each, widths in ((one, (1, 2, 3, 4)), (two, (5, 6, 4))):

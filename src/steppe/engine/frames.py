@@ -1,7 +1,8 @@
 """Frames of the live socket, made of the levels that the ranks give, when somebody watches."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from steppe.engine.levels import Made
 from steppe.engine.plan import Plan
 from steppe.engine.requests import Request, cut_of
 from steppe.errors import UnknownNameError, nearest
-from steppe.grid import Window, window_of
+from steppe.grid import Grid, Window, window_of
 from steppe.view import Span, scale_of
 
 Array = NDArray[Any]
@@ -49,10 +50,8 @@ class Frames:
         return list(made.span), lambda: self._joined(words, bits, made, positions, flags)
 
     def _joined(self, words: Mapping[str, Any], bits: int, made: Made, positions: Sequence[Position], flags: int) -> memoryview:
-        request, grid = Request.of(words), self._plan.grid
-        cut = cut_of(request, grid, None)
-        window = window_of(grid, None if request.box is None else grid.select({"box": list(request.box)}), *request.pixel_words)
-        places = np.arange(len(made.levels[0])) if cut.places is None else np.unique(cut.places) if cut.reduce else cut.places
+        window, places = _layout(cast(Any, self._plan.grid), Request.of(words))
+        places = np.arange(len(made.levels[0])) if places is None else places
         frames = []
         for levels, position in zip(made.levels, positions, strict=True):
             content, where = empty_frame(bits, *window.shape, self._head(window, made.span, bits, position.step))
@@ -67,6 +66,14 @@ class Frames:
         scale, offset = scale_of(span, bits)
         cell = (east - west) / window.shape[1]
         return west, north, cell, float(scale), float(offset), time_of(self._plan.clock, step), step
+
+
+@lru_cache(64)
+def _layout(grid: Grid, request: Request) -> tuple[Window, NDArray[np.int64] | None]:
+    """The part of the map that is seen, and where in it the levels go, None for one after the other."""
+    cut = cut_of(request, grid, None)
+    inside = None if request.box is None else grid.select({"box": list(request.box)})
+    return window_of(grid, inside, *request.pixel_words), cut.seen if cut.reduce else cut.places
 
 
 def time_of(clock: Clock, step: int) -> float:

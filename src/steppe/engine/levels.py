@@ -53,9 +53,7 @@ def begin_frames(parts: Sequence[Holder], words: Mapping[str, Any], bits: int, s
         here, index = (np.asarray(first.deal.mine), slice(None)) if cut.cells is None else first.index_of(cut.cells)
 
         def pixels() -> Made | None:
-            assert cut.places is not None, "it has pixels"
-            seen = np.unique(cut.places)
-            found = [cut.reduced(values[index], here, world).ravel()[seen] for values in exported]
+            found = [cut.reduced(values[index], here, world).ravel()[cut.seen] for values in exported]
             return _made(found, before, bits) if world.rank == 0 else None
 
         return pixels

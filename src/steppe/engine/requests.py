@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -122,6 +122,12 @@ class Cut:
     weights: NDArray[np.float64] | None = None
     order: NDArray[np.int64] | None = None
     box: Box | None = None
+
+    @cached_property
+    def seen(self) -> NDArray[np.int64]:
+        """The places that have cells, ascending."""
+        assert self.places is not None, "it has a map"
+        return np.unique(self.places)
 
     def chosen(self, values: Array) -> Array:
         """The values of its cells, of those of all."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from steppe.server.house import House
 
 KEPT = 200  # texts; who is farther behind begins anew
-ROUND = 0.05  # [s] between two looks at a run
+ROUND = 0.1  # [s] between two looks at a run
 SELDOM = 1.0  # [s] between two messages of what changes all the time, at least
 CROWD = 200  # of such messages that are sent in a second, at most: frames have the step, too
 OPEN = 50  # orders that are looked at whether they are over

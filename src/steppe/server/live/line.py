@@ -10,12 +10,14 @@ from contextlib import suppress
 from typing import Any, Protocol, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 
 from steppe.server.limits import Limits
 
 EXTENSION = "steppe.line"  # of the scope
 TEXT, BINARY = 0x81, 0x82  # whole messages
 UNSENT = 1 << 16  # [byte] that the kernel may hold and has not sent: what lies there grows old
+BORNE = 20.0  # [1/s] of pings, pongs and pieces of messages
 LAST_WORD = 2.0  # [s] that a client who did not read has to read why it is closed
 LOG = logging.getLogger("steppe.server.live")
 
@@ -62,6 +64,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self.free = True
         self.write: Callable[[bytes], None] = lambda message: None
         self._stuck: asyncio.TimerHandle | None = None
+        self._borne, self._borne_at = 0.0, 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""
@@ -81,10 +84,31 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def handle_ping(self) -> None:
         """Answers, unless the client does not read answers."""
+        if not self._bears():
+            return
         if self.writable.is_set():
             super().handle_ping()
         else:
             self.conn.data_to_send()
+
+    def handle_pong(self, event: Frame) -> None:
+        """It is there."""
+        if self._bears():
+            super().handle_pong(event)
+
+    def handle_cont(self, event: Frame) -> None:
+        """A message in pieces."""
+        if self._bears():
+            super().handle_cont(event)
+
+    def _bears(self) -> bool:
+        """Whether pings and pieces, which no viewer needs to send, are still few enough; empty ones are in no other limit."""
+        now = self.loop.time()
+        self._borne = max(0.0, self._borne - (now - self._borne_at) * BORNE) + 1.0
+        self._borne_at = now
+        if self._borne > 2 * BORNE:
+            self.end(1008, "too many pings or pieces")
+        return not self.close_sent
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""
