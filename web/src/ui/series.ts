@@ -12,6 +12,8 @@ import { aligned } from "./lines";
 import { mount as mountRegion } from "./region";
 import type { Theme } from "./theme";
 
+const ROUND = Array.from({ length: 16 }, (_, k) => [1, 2, 5].map((each) => each * 10 ** (k - 6))).flat(); // between two lines of the axis
+
 export function mount(element: HTMLElement, store: Store, screen: Screen, theme: Theme, actions: Actions): void {
   const unit = h("small");
   const key = h("em");
@@ -79,8 +81,7 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
         { ...axis, space: 70, incrs: [1, 2, 5, 10, 20, 30, 61, 91, 182, 365, 730, 1826, 3652], values: (_, steps) => dated(steps) },
         {
           ...axis,
-          size: 52,
-          space: 26,
+          ...{ size: 52, space: 26, incrs: ROUND },
           values: (_, values) => values.map((value) => toStep(value, Math.abs((values[1] ?? 1) - (values[0] ?? 0)) || 1)),
         },
       ],
