@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { earlier, extended, meanOf } from "../src/session/following";
+import { extended, gap, joined, meanOf } from "../src/session/following";
 import type { Line } from "../src/state/store";
 import { aligned } from "../src/ui/lines";
 
@@ -26,13 +26,24 @@ it("a value that the server told exactly is not replaced by a decoded one", () =
   expect(extended(told, 2, 20.1)).toBe(told);
 });
 
-it("a line takes what was before its first step, and nothing twice", () => {
-  const grown = earlier(line([5, 6], [50, 60]), line([3, 4, 5], [30, 40, 51]));
+it("a line takes what is told of its past, and nothing behind its last step", () => {
+  const grown = joined(line([5, 6, 9], [50, 60, 90]), line([3, 4, 5, 7, 8, 10], [30, 40, 51, 70, 80, 100]));
   expect([grown.steps, grown.values]).toEqual([
-    [3, 4, 5, 6],
-    [30, 40, 50, 60],
+    [3, 4, 5, 6, 7, 8, 9],
+    [30, 40, 51, 60, 70, 80, 90],
   ]);
-  expect(earlier(line([], []), line([1, 2], [1, 2])).steps).toEqual([1, 2]);
+  expect(joined(line([], []), line([1, 2], [1, 2])).steps).toEqual([1, 2]);
+  const region = joined(line([4], [4], { low: [3], high: [5] }), line([3], [3], { low: [2], high: [4] }));
+  expect([region.low, region.high]).toEqual([
+    [2, 3],
+    [4, 5],
+  ]);
+});
+
+it("steps that were not seen are found, from the first to the last of them", () => {
+  expect(gap([line([1, 2, 3], [1, 2, 3]), line([], [])])).toBeNull();
+  expect(gap([line([1, 2, 5, 6, 9], [1, 2, 5, 6, 9])])).toEqual([3, 8]);
+  expect(gap([line([1, 4], [1, 4]), line([2, 3, 7], [2, 3, 7])])).toEqual([2, 6]);
 });
 
 it("means of a region are by area, and of what has a value", () => {

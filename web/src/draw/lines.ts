@@ -61,6 +61,24 @@ export function drawUnder(pen: Pen, coast: Coast, scene: Scene): void {
   });
 }
 
+/** Where the model is, before it has a value to show. active: 1 for the cells that take part, row by row. */
+export function drawMask(pen: Pen, active: Uint8Array, { view, grid, panel, colours }: Scene): void {
+  const [sx, sy] = scale(view, grid);
+  clipped(pen, panel, () => {
+    pen.fillStyle = colours.graticule;
+    for (let row = 0; row < grid.rows; row++) {
+      for (let from = 0; from < grid.columns; from++) {
+        if (!active[row * grid.columns + from]) continue;
+        let to = from + 1;
+        while (to < grid.columns && active[row * grid.columns + to]) to++;
+        const [x, y] = toPixel(view, grid, panel, grid.west + from * grid.dx, grid.north - row * grid.dy);
+        pen.fillRect(x, y, (to - from) * grid.dx * sx, grid.dy * sy);
+        from = to;
+      }
+    }
+  });
+}
+
 /** margin: CSS pixels at the top that the title covers, where no label is written. */
 export function drawOver(pen: Pen, coast: Coast, scene: Scene, margin: number): void {
   clipped(pen, scene.panel, () => {

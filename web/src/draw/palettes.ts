@@ -5,16 +5,17 @@
  *
  * Copyright (c) 2020 Fabio Crameri
  *
- * Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files (the "Software"),
- * to deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge, publish, distribute, sublicense,
- * and/or sell copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to the following conditions:
+ * Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files
+ * (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge,
+ * publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is furnished to do so,
+ * subject to the following conditions:
  *
  * The above copyright notice and this permission notice shall be included in all copies or substantial portions of the Software.
  *
- * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
- * FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
- * LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER
- * DEALINGS IN THE SOFTWARE.
+ * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF
+ * MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR
+ * ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH
+ * THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
  */
 export const TABLES = {
   batlow: "ARlZAhtZAxxaBB5aBR9aBiFbByJbByRbCCVbCSdcCihcCipcCytcCy1dDC5dDC9dDTFdDTJeDTNeDjVeDjZeDjdeDzhfDzlfDztfDzxfED1fED5fED9gEEBgEUFgEUJgEUNgEURgEkVhEkZhEkdhEkhhE0lhE0phE0thFExiFE1iFE5iFU9iFU9iFlBiFlFiF1JiF1NiGFRiGFViGVZiGVdiGldiG1hiG1liHFpiHVtiHlxiHl1iH11hIF5hIV9hImBhI2BgJGFgJWJgJmNfJ2NfKGRfKmVeK2VeLGZdLWddL2dcMGhcMWlbM2laNGpaNWpZN2tYOGxYOmxXO21WPG1WPm5VP25UQW9TQm9SRHBSRXBRR3FQSHFPSnJOTHJNTXNNT3NMUHRLUnRKU3VJVXVIV3ZHWHZGWndFW3dFXXhEX3hDYHlCYnlBY3pAZXo/Z3s+aHs+ans9bHw8bXw7b306cX05c344dH44dn83eH82eYA1e4A0fYE0f4EzgYIygoIxhIMxhoMwiIQvioQvjIUujoUuj4YtkYYtk4cslYcsl4gsmYgsm4krnYkrn4kroYoro4ospYssp4ssqYwsq4wtrYwtr40usY0vs44vtY4wt44xuY8yu48zvY80vpA1wJA2wpA3xJE4xpE6yJE7ypI8y5I+zZI/z5NA0ZNC0pND1JRF1pRG2JRI2ZVK25VL3ZVN3pZP4JZR4ZdS45dU5JdW5phY55ha6Zlc6ple65pg7Zpi7ptk75tn8Jxp8Z1r8p1t855w9J9y9Z909qB396F5+KF7+KJ++aOA+aOC+qSF+qWH+6aJ+6aM/KeO/KiQ/KmT/KmV/aqX/aua/ayc/aye/a2g/a6i/a+l/a+n/bCp/bGr/bKt/bKv/bOx/bS0/bS2/bW4/ba6/be8/be+/bjA/bnC/brE/brH/bvJ/bzL/bzN/L3P/L7R/L/T/L/W/MDY/MHa/MLc/MPf/MPh/MTj/MXl+8bo+8bq+8fs+8jv+8nx+8rz+8r2+sv4+sz6",

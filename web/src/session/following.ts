@@ -12,6 +12,7 @@ const STEPS = 1500; // of the past that are asked for, the newest first
 const [FIRST_PIECE, LARGEST_PIECE] = [60, 480]; // steps of a request
 const VALUES = 500_000; // of a region in a request
 const POINTS = 4000; // of a line; then every second one is dropped
+const REST = 300; // [ms] without a frame after which steps that were not seen are asked for
 
 /** The cells of a region: row-major numbers, and areas. */
 interface Share {
@@ -22,6 +23,8 @@ interface Share {
 export class Following {
   private share: Share | null = null;
   private of = "";
+  private readonly asked = new Set<string>(); // steps that were not seen
+  private resting: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private readonly store: Store,
@@ -34,6 +37,13 @@ export class Following {
       (selection) => void this.select(selection),
     );
     screen.follow(() => this.append());
+    store.subscribe(
+      ({ shown, series }) => [series.length, ...shown.map((frame) => frame.step)],
+      () => {
+        clearTimeout(this.resting);
+        this.resting = setTimeout(() => this.complete(), REST);
+      },
+    );
   }
 
   /** Keeps the lines that are still wanted, and begins those that are not there. */
@@ -49,21 +59,36 @@ export class Following {
     const lines = wanted.map((line) => (fresh ? line : (series.find((each) => alike(each, line)) ?? line)));
     this.store.change({ series: lines });
     const begun = lines.filter((line) => line.steps.length === 0);
+    if (fresh) this.asked.clear();
     this.append();
-    for (const scenario of new Set(begun.map((line) => line.scenario))) {
-      const mine = begun.filter((line) => line.scenario === scenario);
-      void this.fetchPast(
-        scenario,
-        mine.filter((line) => line.pin > 0),
-        LARGEST_PIECE,
-      );
-      if (this.share)
-        void this.fetchPast(
-          scenario,
-          mine.filter((line) => line.pin === 0),
-          Math.max(1, Math.floor(VALUES / this.share.cells.length)),
-        );
+    for (const { scenario, mine, largest } of this.together(begun)) {
+      const stands = this.store.now.info?.scenarios.find((each) => each.name === scenario)?.step ?? 0;
+      void this.fetch(scenario, mine, largest, Math.max(1, stands - STEPS + 1), stands);
     }
+  }
+
+  /** Asks for the steps between those that were seen: of a run that goes fast, not every step is. */
+  private complete(): void {
+    for (const { scenario, mine, largest } of this.together(this.store.now.series)) {
+      const missing = gap(mine);
+      const asked = `${scenario} ${mine.map((line) => line.cell)} ${missing}`;
+      if (!missing || this.asked.has(asked)) continue;
+      this.asked.add(asked);
+      void this.fetch(scenario, mine, largest, ...missing);
+    }
+  }
+
+  /** Lines that are asked for together. largest: steps of a request. */
+  private together(lines: readonly Line[]): { scenario: string; mine: Line[]; largest: number }[] {
+    return [...new Set(lines.map((line) => line.scenario))].flatMap((scenario) => {
+      const mine = lines.filter((line) => line.scenario === scenario);
+      const [cells, region] = [mine.filter((line) => line.pin > 0), mine.filter((line) => line.pin === 0)];
+      const few = Math.max(1, Math.floor(VALUES / (this.share?.cells.length ?? 1)));
+      return [
+        { scenario, mine: cells, largest: LARGEST_PIECE },
+        { scenario, mine: region, largest: Math.min(few, LARGEST_PIECE) },
+      ].filter((each) => each.mine.length > 0);
+    });
   }
 
   private async select(selection: State["selection"]): Promise<void> {
@@ -85,20 +110,19 @@ export class Following {
     }
   }
 
-  /** The past of some lines of a scenario, piece by piece back in time, as long as they are wanted. What is not kept ends it. */
-  private async fetchPast(scenario: string, lines: readonly Line[], largest: number): Promise<void> {
+  /** Steps of some lines of a scenario, piece by piece back in time, as long as they are wanted. What is not kept ends it. */
+  private async fetch(scenario: string, lines: readonly Line[], largest: number, first: number, end: number): Promise<void> {
     const { of } = this;
-    const stands = this.store.now.info?.scenarios.find((each) => each.name === scenario)?.step ?? 0;
     let piece = Math.min(FIRST_PIECE, largest);
-    for (let last = stands; last >= 1 && stands - last < STEPS; last -= piece, piece = Math.min(piece * 2, largest)) {
+    for (let last = end; last >= first; last -= piece, piece = Math.min(piece * 2, largest)) {
       const wanted = lines.filter((line) => this.store.now.series.some((each) => alike(each, line)));
       if (wanted.length === 0) return;
       try {
-        const found = await this.piece(scenario, wanted, Math.max(1, last - piece + 1), last);
+        const found = await this.piece(scenario, wanted, Math.max(first, last - piece + 1), last);
         if (of !== this.of) return;
         this.store.change({
           series: this.store.now.series.map((line) =>
-            earlier(
+            joined(
               line,
               found.find((each) => alike(each, line)),
             ),
@@ -106,8 +130,8 @@ export class Following {
         });
       } catch (error) {
         if (!isFailure(error)) throw error;
-        if (last !== stands || stands < 2) return;
-        last = stands - 1 + piece; // after a start the newest step may have no value; those before it have
+        if (last !== end || end - first < 1) return;
+        last = end - 1 + piece; // after a start the newest step may have no value; those before it have
       }
     }
   }
@@ -163,14 +187,39 @@ function number(frame: Frame, cell: number): number | null {
   return value === undefined || Number.isNaN(value) ? null : value;
 }
 
-/** A line with what was before its first step. */
-export function earlier(line: Line, past: Line | undefined): Line {
-  if (!past) return line;
-  const end = line.steps.length ? past.steps.findIndex((step) => step >= (line.steps[0] as number)) : -1;
-  const before = <T>(list: readonly T[]) => (end < 0 ? [...list] : list.slice(0, end));
-  const joined = { ...line, steps: [...before(past.steps), ...line.steps], values: [...before(past.values), ...line.values] };
-  if (!line.low || !line.high) return joined;
-  return { ...joined, low: [...before(past.low ?? []), ...line.low], high: [...before(past.high ?? []), ...line.high] };
+/** The first and the last of the steps that lines have not, between those that they have; null when they have them all. */
+export function gap(lines: readonly Line[]): [number, number] | null {
+  let missing: [number, number] | null = null;
+  for (const { steps } of lines) {
+    const begin = (steps.at(-1) ?? 0) - STEPS;
+    steps.forEach((step, index) => {
+      const before = steps[index - 1] ?? step;
+      if (step - before < 2 || before < begin) return;
+      missing = [Math.min(missing?.[0] ?? step, before + 1), Math.max(missing?.[1] ?? 0, step - 1)];
+    });
+  }
+  return missing;
+}
+
+/** A line with what was told of its past; nothing behind its last step, from which a run may have gone back. */
+export function joined(line: Line, told: Line | undefined): Line {
+  if (!told) return line;
+  const end = line.steps.at(-1) ?? Number.POSITIVE_INFINITY;
+  const places = new Map<number, [Line, number]>();
+  line.steps.forEach((step, index) => {
+    places.set(step, [line, index]);
+  });
+  told.steps.forEach((step, index) => {
+    if (step <= end) places.set(step, [told, index]);
+  });
+  const steps = [...places.keys()].sort((one, other) => one - other);
+  const pick = (list: (of: Line) => readonly (number | null)[] | undefined) =>
+    steps.map((step) => {
+      const [of, index] = places.get(step) as [Line, number];
+      return list(of)?.[index] ?? null;
+    });
+  const whole: Line = { ...line, steps, values: pick((of) => of.values) };
+  return line.low && line.high ? { ...whole, low: pick((of) => of.low), high: pick((of) => of.high) } : whole;
 }
 
 /** Mean by area, least and greatest of the cells that have a value; null when none has. */

@@ -64,7 +64,8 @@ export class Past {
       this.store.change({ shown });
       this.screen.show(frames);
     } catch (error) {
-      if (!isFailure(error)) throw error; // a date that is not kept: the picture stays, and says its own date
+      if (!isFailure(error)) throw error;
+      if (this.store.now.preview === step) this.store.change({ not_at_hand: step }); // the picture stays, and says its own date
     }
   }
 }

@@ -6,12 +6,14 @@ import type { Api } from "../fetch/api";
 import type { Hearers, Stream, Wire } from "../fetch/live";
 import { isFailure } from "../fetch/problem";
 import { activeOf, gridOf } from "../state/grid";
+import { paced } from "../state/pace";
 import type { Connection, Shown, Store } from "../state/store";
 import type { Hello, Info, Message, Variable } from "../state/told";
 import { fetchPlaces, fetchRules } from "./asked";
 
 const LARGE = 2_000_000; // cells above which a map comes in no more pixels than it is shown in
 const KEPT_HAPPENINGS = 100;
+const POINTINGS = 7; // [1/s] that the pointer is told of, for each of two streams; the server hears 20 messages a second
 const PATIENCE = 600; // [ms] that what was shown stays while something else is to come
 
 export class Session {
@@ -47,7 +49,7 @@ export class Session {
     );
     store.subscribe(
       (state) => [state.cursor.cell, state.watching],
-      () => this.point(),
+      paced(POINTINGS, () => this.point()),
     );
     store.subscribe(
       (state) => state.preview,

@@ -152,6 +152,8 @@ export interface State {
   series: Line[];
   /** A past step that is looked at while the run stands elsewhere; null: the newest. */
   preview: number | null;
+  /** A past step that the server could not show; null: none. */
+  not_at_hand: number | null;
   /** Steps a second that a run is asked for; null: as fast as can be. */
   speed: number | null;
   /** Frames a second that the picture is asked for. */
@@ -187,6 +189,7 @@ export const FIRST: State = {
   region_means: [],
   series: [],
   preview: null,
+  not_at_hand: null,
   speed: 10,
   frame_rate: 30,
   pane: "look",

@@ -102,7 +102,7 @@ export interface Steers {
   id: number;
   at: number;
 }
-/** Scenario -> first and last step that can be shown again within a second. */
+/** Scenario -> first and last step that can be shown again within a second; told again when the first changes, the last goes on by itself. */
 export type Kept = Record<string, [number, number]>;
 
 export interface Hello {

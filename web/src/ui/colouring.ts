@@ -2,8 +2,8 @@
 import type { Frame } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import { automaticRange, differences, histogram, levelCounts, percentiles, type Range, symmetricRange } from "../decode/statistics";
+import { paced } from "../state/pace";
 import type { Store } from "../state/store";
-import { paced } from "./dom";
 
 export interface Coloured {
   range: Range;

@@ -1,9 +1,9 @@
 /** Keeps the journal as new as the rest: it is only told by HTTP. */
 import type { Api } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
+import { paced } from "../state/pace";
 import type { Store } from "../state/store";
 import type { LogRow } from "../state/told";
-import { paced } from "./dom";
 
 const RATE = 2; // [1/s] at most
 

@@ -1,8 +1,9 @@
 /** The journal: who ordered what and what became of it; each order can be gone back to, or taken away as a line of a program. */
 import type { Api } from "../fetch/api";
+import { paced } from "../state/pace";
 import type { Store } from "../state/store";
 import type { LogRow } from "../state/told";
-import { bar, fill, h, paced } from "./dom";
+import { bar, fill, h } from "./dom";
 import { barred, send } from "./orders";
 import { asCurl, asPython, outcomeText, requestOf, rowDate, rowText, scenarioOf } from "./wording";
 

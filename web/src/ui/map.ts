@@ -7,7 +7,7 @@ import type { Screen } from "../decode/screen";
 import type { Range } from "../decode/statistics";
 import type { Coast } from "../draw/coast";
 import { FieldMap, type Mode, placementOf } from "../draw/field";
-import { drawMarks, drawOutline, drawOver, drawUnder, type Mark, type Scene } from "../draw/lines";
+import { drawMarks, drawMask, drawOutline, drawOver, drawUnder, type Mark, type Scene } from "../draw/lines";
 import { DIFFERENCE, isPalette, type PaletteName } from "../draw/palette";
 import { drawPoints } from "../draw/points";
 import { cellAt } from "../state/grid";
@@ -52,7 +52,11 @@ export class MapView {
     this.titles = h("div", named("titles"));
     element.prepend(...this.layers, this.titles);
     this.field = new FieldMap(this.layers[1] as HTMLCanvasElement, () => this.refresh("field"));
-    screen.follow(() => this.refresh("field"));
+    let empty = true;
+    screen.follow(() => {
+      this.refresh("field", ...(empty !== (screen.frames.length === 0) ? (["still"] as const) : []));
+      empty = screen.frames.length === 0;
+    });
     colouring.follow(() => this.refresh("field"));
     theme.follow(() => this.refresh("still", "field", "marks"));
     const all = () => this.refresh("still", "field", "marks");
@@ -191,7 +195,9 @@ export class MapView {
     for (const panel of this.panels) {
       const scene = this.scene(panel);
       if (!scene || !under || !over) return;
+      const { active, kind } = scene.grid;
       drawUnder(under, scene.grid.kind === "projected" ? [] : this.coast, scene);
+      if (active && kind !== "points" && this.screen.frames.length === 0) drawMask(under, active, scene);
       drawOver(over, scene.grid.kind === "projected" ? [] : this.coast, scene, TITLE);
     }
   }

@@ -1,10 +1,11 @@
 /** What can be changed: a row for each variable, which opens into the form that changes it; what is computed names what to change instead. */
 import { grouped, prettyUnit, rounded } from "../decode/units";
 import type { Api } from "../fetch/api";
+import { paced } from "../state/pace";
 import type { State, Store } from "../state/store";
 import type { LogRow, Variable } from "../state/told";
 import { ChangeForm } from "./change";
-import { fill, h, paced, s } from "./dom";
+import { fill, h, s } from "./dom";
 import { ordered } from "./orders";
 import { nameOf, regionText, rowDate } from "./wording";
 

@@ -4,8 +4,9 @@ import { readAt } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import { areaText, grouped, placeText, prettyUnit, toStep } from "../decode/units";
 import { areaOf, centreOf, degreesOf, rowOf } from "../state/grid";
+import { paced } from "../state/pace";
 import type { Reading, Store } from "../state/store";
-import { fill, h, paced } from "./dom";
+import { fill, h } from "./dom";
 
 /** The value of a cell in words: the server's exact one, or the decoded one with its step until that has come, and of past dates. */
 export function valueText(store: Store, screen: Screen, index: number, cell: number, reading: Reading | undefined): string {

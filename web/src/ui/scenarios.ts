@@ -1,9 +1,10 @@
 /** The tree of scenarios: what each differs in and where it stands; two that are ticked are compared. */
 import type { Api } from "../fetch/api";
+import { paced } from "../state/pace";
 import type { State, Store } from "../state/store";
 import type { Scenario } from "../state/told";
 import { askBranch } from "./branch";
-import { bar, fill, h, paced } from "./dom";
+import { bar, fill, h } from "./dom";
 import { barred, send } from "./orders";
 import { rowText, stepWords } from "./wording";
 

@@ -4,12 +4,15 @@ import { momentOf, monthText, stepText } from "../decode/calendar";
 import { readAt } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import { placeText, prettyUnit, rounded, toStep } from "../decode/units";
+import { paced } from "../state/pace";
 import type { Line, Store } from "../state/store";
 import type { Actions } from "./actions";
-import { fill, h, paced, say } from "./dom";
+import { fill, h, say } from "./dom";
 import { aligned } from "./lines";
 import { mount as mountRegion } from "./region";
 import type { Theme } from "./theme";
+
+const ROUND = Array.from({ length: 16 }, (_, k) => [1, 2, 5].map((each) => each * 10 ** (k - 6))).flat(); // between two lines of the axis
 
 export function mount(element: HTMLElement, store: Store, screen: Screen, theme: Theme, actions: Actions): void {
   const unit = h("small");
@@ -78,8 +81,7 @@ export function mount(element: HTMLElement, store: Store, screen: Screen, theme:
         { ...axis, space: 70, incrs: [1, 2, 5, 10, 20, 30, 61, 91, 182, 365, 730, 1826, 3652], values: (_, steps) => dated(steps) },
         {
           ...axis,
-          size: 52,
-          space: 26,
+          ...{ size: 52, space: 26, incrs: ROUND },
           values: (_, values) => values.map((value) => toStep(value, Math.abs((values[1] ?? 1) - (values[0] ?? 0)) || 1)),
         },
       ],

@@ -92,9 +92,10 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     const text = clock ? stepText(clock, step) : "";
     say(now, text);
     back.hidden = preview === null;
-    const [first, last] = kept[look.scenarios[0] ?? ""] ?? [0, 0];
-    place(layers[1], 0, share(steering.at));
-    place(layers[2], share(first), share(Math.min(last, Math.max(steering.at, last))));
+    const at = Math.max(steering.at, preview === null ? step : 0);
+    const [first] = kept[look.scenarios[0] ?? ""] ?? [at]; // what is kept goes on to where the scenario stands
+    place(layers[1], 0, share(at));
+    place(layers[2], share(Math.min(first, at)), share(at));
     head.style.left = `${share(step) * 100}%`;
     line.setAttribute("aria-valuemin", "0");
     line.setAttribute("aria-valuemax", String(total()));
@@ -186,7 +187,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   line.addEventListener("keydown", (event) => {
     const { kept, look, run, preview } = store.now;
     const here = preview ?? steering.at;
-    const [first, last] = kept[look.scenarios[0] ?? ""] ?? [0, steering.at];
+    const [first] = kept[look.scenarios[0] ?? ""] ?? [0];
     const clock = run?.clock;
     const months = (by: number) => {
       const moment = clock && momentOf(clock, Math.max(here, 1));
@@ -194,7 +195,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     };
     const to = {
       ...{ ArrowLeft: here - 1, ArrowDown: here - 1, ArrowRight: here + 1, ArrowUp: here + 1 },
-      ...{ PageDown: months(-1), PageUp: months(1), Home: first, End: last },
+      ...{ PageDown: months(-1), PageUp: months(1), Home: first, End: steering.at },
     }[event.key];
     if (to !== undefined) {
       event.preventDefault();

@@ -11,7 +11,7 @@ export interface Title {
   text: string;
 }
 
-export function titlesOf({ run, shown, look, preview, connection }: State, modes: readonly Mode[]): Title[] {
+export function titlesOf({ run, shown, look, preview, not_at_hand, connection }: State, modes: readonly Mode[]): Title[] {
   const [first, second] = look.scenarios;
   const dated = (index: number) => {
     const frame = shown[index];
@@ -19,6 +19,7 @@ export function titlesOf({ run, shown, look, preview, connection }: State, modes
     const words = [prettyUnit(frame.units), stepText(run.clock, frame.step)];
     if (look.smooth) words.push("smoothed");
     if (preview !== null && !frame.live) words.push("past");
+    if (preview !== null && preview === not_at_hand) words.push(`${stepText(run.clock, preview)} is not at hand`);
     if (connection.link !== "live") words.push("not live");
     return words.filter(Boolean).join(", ");
   };
@@ -30,8 +31,17 @@ export function titlesOf({ run, shown, look, preview, connection }: State, modes
 }
 
 /** What the words depend on. */
-export function titled({ look, run, preview, connection, shown }: State): unknown[] {
-  return [run, look.scenarios, look.maps, look.smooth, preview, connection.link, ...shown.flatMap((each) => [each.step, each.units])];
+export function titled({ look, run, preview, not_at_hand, connection, shown }: State): unknown[] {
+  return [
+    run,
+    look.scenarios,
+    look.maps,
+    look.smooth,
+    preview,
+    not_at_hand,
+    connection.link,
+    ...shown.flatMap((each) => [each.step, each.units]),
+  ];
 }
 
 /** panels: in device pixels; ratio: device pixels a CSS pixel. */

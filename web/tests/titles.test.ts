@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { FIRST, type Shown, type State } from "../src/state/store";
+import { titlesOf } from "../src/ui/titles";
+
+const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
+const frame = (scenario: string, step: number, live = true): Shown => ({
+  ...{ stream: 1, scenario, variable: "green", units: "kg ha-1", number: 1, step, time: step - 1, scale: 1, offset: 0, missing: 0, live },
+  replaying: false,
+});
+const state = (parts: Partial<State>): State => ({
+  ...FIRST,
+  connection: { ...FIRST.connection, link: "live" },
+  run: { name: "q", title: "", model: "pasture", steps: 400, clock, forcing: null, variables: [], parameters: {} },
+  look: { ...FIRST.look, variable: "green", scenarios: ["main", "dry"] },
+  ...parts,
+});
+const texts = (parts: Partial<State>) => titlesOf(state(parts), [0, 1, 2]).map(({ title, text }) => `${title}: ${text}`);
+
+it("a title says scenario, unit and date, and that a difference needs equal dates", () => {
+  expect(texts({ shown: [frame("main", 51), frame("dry", 51)] })).toEqual([
+    "main: kg ha⁻¹, 20 Feb 2003",
+    "dry: kg ha⁻¹, 20 Feb 2003",
+    "dry − main: kg ha⁻¹, 20 Feb 2003",
+  ]);
+  expect(texts({ shown: [frame("main", 51), frame("dry", 50)] })[2]).toBe("dry − main: no difference: the dates differ");
+});
+
+it("what is past, smoothed, lost or not at hand is said", () => {
+  const shown = [frame("main", 51, false)];
+  expect(texts({ shown, preview: 51 })[0]).toContain("past");
+  expect(texts({ shown, preview: 20, not_at_hand: 20 })[0]).toContain("20 Jan 2003 is not at hand");
+  expect(texts({ shown, look: { ...state({}).look, smooth: true } })[0]).toContain("smoothed");
+  expect(texts({ shown, connection: { ...FIRST.connection, link: "lost" } })[0]).toContain("not live");
+  expect(texts({ shown: [] })[0]).toBe("main: no value yet: it comes with the next step");
+});
