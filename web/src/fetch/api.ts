@@ -84,7 +84,7 @@ export class Api {
   logout = () => this.send<null>("POST", "logout", {});
   runs = async () => (await this.get<{ runs: told.Info[] }>("runs")).runs;
   models = async () => (await this.get<{ models: Model[] }>("models")).models;
-  beginRun = (run: NewRun) => this.send<told.Info>("POST", "runs", run);
+  beginRun = (run: NewRun) => this.send<told.Info>("POST", "runs", run, { "Idempotency-Key": newKey() });
   /** Starts the engine, of a run that failed, too. */
   start = () => this.send<told.Info>("POST", this.path("start"), {});
   endRun = () => this.send<{ run: string; state: string }>("DELETE", `runs/${encodeURIComponent(this.run)}?keep=data`);
