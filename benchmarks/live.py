@@ -29,9 +29,9 @@ ENGINE, SERVER = 1, 0  # processors
 ROWS, COLUMNS = 186, 156
 CROWDS = ((1000, 5), (50, 60))  # viewers, frames a second
 STATE, DIAGNOSTIC = "green_leaf", "soil_water_index"  # the one lies there, the other is computed once more for whoever looks
-PIECE, QUICK_PIECE = 1400, 350  # steps of a round
+PIECE, QUICK_PIECE = 1000, 350  # steps of a round
 ROUNDS, QUICK_ROUNDS = 5, 2
-SECONDS = 1.5  # of a round of frames
+SECONDS = 1.2  # of a round of frames
 MOMENTS = f"""\
 model = "{ROOT / "benchmarks" / "live_model.py"}"
 time = {{ start = 1000-01-01, end = 2999-12-31 }}

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,10 @@ from verification.server.conftest import Served
 ADMIN = f"Host: localhost\r\nAuthorization: Bearer {TOKENS['admin']}\r\n".encode()
 RUN = b"/api/v1/runs/toy"
 ORDER = b"POST " + RUN + b"/step HTTP/1.1\r\nIdempotency-Key: k\r\n" + ADMIN + b"Content-Type: application/json\r\n"
+SOCKET = (
+    b"GET " + RUN + b"/live HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Protocol: steppe.live.1\r\n"
+)
 TRICKS = 10_000
 PIECES = (
     *(
@@ -150,14 +154,30 @@ def foreign(port: int) -> None:
         assert status(talk(port, ORDER.replace(b"Host: localhost", b"Host: " + host) + length, until=b'"code"')) == 421
     for token in (b"x" * 43, b"", TOKENS["admin"][:-1].encode(), TOKENS["admin"].encode() + b"a"):
         assert status(talk(port, ORDER.replace(TOKENS["admin"].encode(), token) + length, until=b'"code"')) == 401
-    assert (
-        status(
-            talk(
-                port, b"GET " + RUN + b"/live HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" + ADMIN + b"\r\n", until=b'"code"'
-            )
-        )
-        == 404
-    )
+    for origin in (b"http://evil.example", b"null", b"https://localhost:1"):
+        assert status(talk(port, SOCKET + ADMIN + b"Origin: " + origin + b"\r\n\r\n", until=b'"code"')) == 403
+
+
+def sockets(port: int) -> None:
+    """Three hundred live sockets that never say who they are; those of a token that send what nobody may, or read nothing."""
+    strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
+    for line in strangers:
+        line.sendall(SOCKET + b"Host: localhost\r\n\r\n")
+    codes = [status(line.recv(4096)) for line in strangers]
+    assert set(codes) == {101, 429}
+    assert codes.count(101) <= 16
+    floods = (b"\x89\x80" + bytes(4), b"\x81\xfe\x10\x01" + bytes(4 + 4097), b"\x82\x80" + bytes(4), b"\x01\x80" + bytes(4))
+    for flood in floods:
+        with socket.create_connection(("127.0.0.1", port), 10.0) as line:
+            line.sendall(SOCKET + ADMIN + b"\r\n")
+            greeting = b""
+            while b'"hello"' not in greeting:
+                greeting += line.recv(1 << 16)
+            with suppress(OSError):
+                for _ in range(1000):
+                    line.sendall(50 * flood)
+    for line in strangers:
+        line.close()
 
 
 def smuggled(port: int) -> None:
@@ -199,7 +219,7 @@ def test_nothing_is_changed_and_a_normal_client_hardly_notices(served: Served, m
     assert status(talk(port, body_of(b'{"steps":3}'), until=b'"target"')) == 200
     before, held = standing(port), memory(served.pid)
     with somebody(port) as times:
-        for attack in (path_tricks, bombs, foreign, smuggled, slow):
+        for attack in (path_tricks, bombs, foreign, smuggled, slow, sockets):
             begin = len(times)
             attack(port)
             time.sleep(0.2)  # so that somebody asked, however short it was

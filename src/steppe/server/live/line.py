@@ -82,6 +82,12 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         if self.response.status_code == 101:
             cast(dict[str, Any], self.scope["extensions"])[EXTENSION] = self
 
+    async def send(self, message: Any) -> None:
+        """Passes on what the application says."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
+            self.handshake_complete = True  # uvicorn would call the refusal an error of the application
+
     def handle_ping(self) -> None:
         """Answers, unless the client does not read answers."""
         if not self._bears():
