@@ -165,7 +165,7 @@ class Journal(Records):
         step = 0 if order.kind == "restart" else order.arguments.get("step")
         if step is None:
             step = parent.shown_step
-        (number,) = self._one("SELECT max(id) + 1 FROM (SELECT id FROM branch UNION SELECT branches FROM compacted)")
+        (number,) = self._one("SELECT 1 + max((SELECT max(id) FROM branch), coalesce((SELECT max(branches) FROM compacted), 0))")
         name = order.arguments["name"] if order.kind == "branch" else parent.name
         if order.kind == "branch":
             self._check_free(name)
@@ -194,9 +194,11 @@ class Journal(Records):
 
     def _leave(self, branch: Branch, seq: int) -> None:
         """A branch that nobody goes on with, by name@n; it can still be looked at and forked."""
-        first, end = f"{branch.name}@0", f"{branch.name}@:"  # the sign behind 9
-        (former,) = self._one("SELECT count(*) FROM branch WHERE name >= ? AND name < ?", (first, end))
-        self._base.execute("UPDATE branch SET name = ? WHERE id = ?", (f"{branch.name}@{former + 1}", branch.id))
+        if branch.name not in self._left:  # counted once: a calibration leaves very many
+            names = f"{branch.name}@0", f"{branch.name}@:"  # the sign behind 9
+            (self._left[branch.name],) = self._one("SELECT count(*) FROM branch WHERE name >= ? AND name < ?", names)
+        self._left[branch.name] += 1
+        self._base.execute("UPDATE branch SET name = ? WHERE id = ?", (f"{branch.name}@{self._left[branch.name]}", branch.id))
         self._close(branch, seq)
 
     def _skip(self, seq: int, branch: Branch, by: int) -> None:

@@ -70,6 +70,7 @@ class Records:
         self._versions: dict[int, str] = {}  # as far as they were asked for
         self._read: dict[Any, Any] = {}  # branches and commands, until something is written
         self._writes = -1
+        self._left: dict[str, int] = {}  # how many branches of a name were left
         self._before: dict[int, list[Leg]] = {}  # of each branch the legs of its ancestors
         self._begins: dict[int, Position] = {}  # of each branch the position from which on its commands are here
         self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -141,6 +142,7 @@ class Records:
         except BaseException:
             self._base.execute("ROLLBACK")
             self._read.clear()
+            self._left.clear()
             raise
         assert reach("journal.before_commit")
         self._base.execute("COMMIT")
