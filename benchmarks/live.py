@@ -76,7 +76,8 @@ def _slowing(run: "Served", viewers: int, rate: int, rounds: int, piece: int, va
                     samples["cpu" + " alone" * alone].append(cpu)
         crowd.do(f"watch {rate} 8 {viewers}")
         run.start()
-        frames.append(crowd.do("measure 1")["frames"] / viewers)
+        time.sleep(0.8)
+        frames.append(crowd.do("measure 2")["frames"] / viewers)
         run.stop()
     cpu, wall = (ratio(samples[kind], samples[f"{kind} alone"]) for kind in ("cpu", "wall"))
     return [

@@ -330,8 +330,8 @@ class CellModel:
                 kernel.run(*given, last.today, last.steps, cells, *rest)
 
             self._each(on, self._shares)
-            self._diagnostics = {n: v[0].astype(self._real) for n, v in zip(names, values, strict=True)}
-        return self._diagnostics[name]
+            self._diagnostics = dict(zip(names, values[:, 0], strict=True))
+        return self._diagnostics[name].astype(self._real)
 
     def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
         """Sets a state or a parameter from now on, or an optional forcing for the next step, for all cells or those of `index`.
