@@ -13,6 +13,11 @@ export class Latest {
     this.at = now;
   }
 
+  /** Whether a frame has come. */
+  get any(): boolean {
+    return this.frames.size > 0;
+  }
+
   /** Forgets all, as a new `watch` begins anew. */
   clear(): void {
     this.frames.clear();

@@ -38,8 +38,13 @@ export class Past {
     const stands = (name: string) => info?.scenarios.find((each) => each.name === name)?.step ?? 0;
     if (!grid || !run || names.some((name) => step > stands(name))) return; // still to come
     try {
-      const arrays = await Promise.all(names.map((scenario) => this.api.data(look.variable, { scenario, time: `step:${step}` })));
+      const asked = await Promise.allSettled(names.map((scenario) => this.api.data(look.variable, { scenario, time: `step:${step}` })));
       if (this.store.now.preview === null) return;
+      const [first] = asked;
+      if (first?.status !== "fulfilled") throw first?.reason; // without the first map there is nothing to see
+      const missing = asked.findIndex((each) => each.status === "rejected");
+      const there = missing < 0 ? asked : asked.slice(0, missing);
+      const arrays = there.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
       const frames = arrays.map(({ head, values }, index) => {
         const shape = [head.shape.at(-2) ?? 1, head.shape.at(-1) ?? 1] as const;
         return frameOf(values, shape, grid.active, { stream: index + 1, time: step - 1, step, number: 0 });

@@ -8,10 +8,10 @@ import { isFailure } from "../fetch/problem";
 import { activeOf, gridOf } from "../state/grid";
 import { paced } from "../state/pace";
 import type { Connection, Shown, Store } from "../state/store";
-import type { Hello, Info, Message, Variable } from "../state/told";
+import type { Hello, Info, Message } from "../state/told";
 import { fetchPlaces, fetchRules } from "./asked";
+import { first, fits, streamsOf } from "./streams";
 
-const LARGE = 2_000_000; // cells above which a map comes in no more pixels than it is shown in
 const KEPT_HAPPENINGS = 100;
 const POINTINGS = 7; // [1/s] that the pointer is told of, for each of two streams; the server hears 20 messages a second
 const PATIENCE = 600; // [ms] that what was shown stays while something else is to come
@@ -23,6 +23,7 @@ export class Session {
   private answered = false;
   private drawing = 0;
   private clearing: ReturnType<typeof setTimeout> | undefined;
+  private parting: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private readonly store: Store,
@@ -178,18 +179,24 @@ export class Session {
     const { look, run, frame_rate, grid } = this.store.now;
     if (!run || !look.variable || look.scenarios.length === 0) return;
     const names = look.maps > 1 ? look.scenarios.slice(0, 2) : look.scenarios.slice(0, 1);
-    const large = grid && grid.rows * grid.columns > LARGE;
-    this.wanted = names.map((scenario, index) => ({
-      ...{ stream: index + 1, scenario, variable: look.variable, bits: 16 as const, range: "auto" as const, rate: frame_rate },
-      ...(large ? { width: Math.min(grid.columns, Math.round(this.width())) } : {}),
-    }));
+    this.wanted = streamsOf(names, look.variable, frame_rate, grid, this.width());
     this.answered = false;
     this.latest.clear();
     this.live.watch(this.wanted);
+    clearTimeout(this.parting);
+    if (names.length > 1) this.parting = setTimeout(() => this.part(), 2 * PATIENCE);
     clearTimeout(this.clearing);
     if (this.store.now.shown.some((frame, index) => frame.variable !== look.variable || frame.scenario !== names[index])) {
       this.clearing = setTimeout(() => this.clear(), PATIENCE);
     }
+  }
+
+  /** A pair is sent together, and so not at all while one of it has no value. Then each is watched for itself: streams of other bits are no pair. */
+  private part(): void {
+    if (!this.answered || this.latest.any) return;
+    this.wanted = this.wanted.map((stream, index) => (index > 0 ? { ...stream, bits: 8 } : stream));
+    this.answered = false;
+    this.live.watch(this.wanted);
   }
 
   /** Shows nothing: what was shown is of something else, and what is wanted has no value yet. */
@@ -234,14 +241,4 @@ export class Session {
     this.store.change({ shown });
     this.screen.show(frames);
   }
-}
-
-function fits(told: { stream: number; scenario: string; variable: string }, wanted: Stream): boolean {
-  return told.stream === wanted.stream && told.scenario === wanted.scenario && told.variable === wanted.variable;
-}
-
-/** The variable that is shown when nobody has chosen one: the first of the state that is one number a cell. */
-function first(variables: readonly Variable[]): string {
-  const flat = variables.filter((each) => each.dims.length <= 1);
-  return (flat.find((each) => each.role === "state") ?? flat[0] ?? variables[0])?.name ?? "";
 }

@@ -1,5 +1,5 @@
 /** Playing, stepping and going back: orders to all scenarios that are shown, so that they stay at one time. */
-import { between, isoDate, momentOf, monthsLater, parseMoment } from "../decode/calendar";
+import { between, isoDate, momentOf, monthsLater } from "../decode/calendar";
 import type { Api } from "../fetch/api";
 import type { Store } from "../state/store";
 import type { Scenario } from "../state/told";
@@ -39,19 +39,19 @@ export class Steering {
 
   play(): void {
     if (this.running) this.all((each) => this.api().pause(each.name));
-    else this.all((each) => this.api().step({ scenario: each.name, end: true, ...this.speed }));
+    else this.on((each) => this.api().step({ scenario: each.name, end: true, ...this.speed }));
     this.store.change({ preview: null });
   }
 
   step(steps: number): void {
     this.store.change({ preview: null });
-    this.all((each) => this.api().step({ scenario: each.name, steps }));
+    this.on((each) => this.api().step({ scenario: each.name, steps }));
   }
 
   /** Until a date is done. */
   until(date: string): void {
     this.store.change({ preview: null });
-    this.all((each) => this.api().step({ scenario: each.name, until: date }));
+    this.on((each) => this.api().step({ scenario: each.name, until: date }));
   }
 
   private month(): void {
@@ -59,8 +59,18 @@ export class Steering {
     const now = run && momentOf(run.clock, Math.max(this.at, 1));
     if (!run || !now) return this.step(30);
     const then = monthsLater(now, 1, run.clock.calendar);
-    const last = run.forcing && parseMoment(run.forcing.last, run.clock.calendar);
+    const last = run.steps === null ? null : momentOf(run.clock, run.steps);
     this.until(isoDate(last && between(then, last, run.clock.calendar) < 0 ? last : then));
+  }
+
+  /** Orders those to go on that can. */
+  private on(order: (scenario: Scenario) => ReturnType<Api["pause"]>): void {
+    const { run } = this.store.now;
+    const ends = (each: Scenario) => run !== null && run.steps !== null && each.target >= run.steps && each.step >= run.steps;
+    if (this.scenarios.length > 0 && this.scenarios.every(ends)) {
+      const text = "The run ends here. Go back on the time line, or branch off an earlier date.";
+      this.store.notify({ weight: "warn", text, lasts: 8000 });
+    } else this.all(order, (each) => !ends(each));
   }
 
   /** Goes back to a step. What branched off behind it stays. */

@@ -1,0 +1,26 @@
+/** Which streams of the live socket show what somebody chose. */
+import type { Stream } from "../fetch/live";
+import type { Grid } from "../state/grid";
+import type { Variable } from "../state/told";
+
+const LARGE = 2_000_000; // cells above which a map comes in no more pixels than it is shown in
+
+/** One stream a scenario. rate: frames a second; width: device pixels across the page. */
+export function streamsOf(scenarios: readonly string[], variable: string, rate: number, grid: Grid | null, width: number): Stream[] {
+  const large = grid !== null && grid.rows * grid.columns > LARGE;
+  return scenarios.map((scenario, index) => ({
+    ...{ stream: index + 1, scenario, variable, bits: 16, range: "auto", rate },
+    ...(large ? { width: Math.min(grid.columns, Math.round(width)) } : {}),
+  }));
+}
+
+/** Whether what is shown is what was wanted. */
+export function fits(told: { stream: number; scenario: string; variable: string }, wanted: Stream): boolean {
+  return told.stream === wanted.stream && told.scenario === wanted.scenario && told.variable === wanted.variable;
+}
+
+/** The variable that is shown when nobody has chosen one: the first of the state that is one number a cell. */
+export function first(variables: readonly Variable[]): string {
+  const flat = variables.filter((each) => each.dims.length <= 1);
+  return (flat.find((each) => each.role === "state") ?? flat[0] ?? variables[0])?.name ?? "";
+}
