@@ -16,6 +16,7 @@ GROUPS = {
     "new": ("run", "model"),
     "forcing": ("check", "pack"),
     "token": ("new", "list", "revoke"),
+    "measure": ("fit", "predict"),
 }
 ALONE = [name for name in COMMANDS if name not in GROUPS]
 EVERY = [*((name,) for name in ALONE), *((group, name) for group, names in GROUPS.items() for name in names)]
@@ -59,6 +60,7 @@ Commands (steppe COMMAND --help shows one, with examples):
   info        Show what a run folder or a store holds.
   plot        Draw maps and series of a run (PNG).
   export      Write results as NetCDF, CSV or GeoTIFF.
+  measure     Fit measured times of messages: laws, weaknesses, predictions.
   schema      Write the JSON Schema of the run file, for editors.
   completion  Print the script with which a shell completes commands, options and files.
 

@@ -1,0 +1,140 @@
+"""`steppe measure`: what the machine can do, and the laws of measured times."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from steppe.cli.commands import COMMANDS
+from steppe.errors import Mistake
+
+if TYPE_CHECKING:
+    from steppe.measure import Fit
+
+measure = App(name="measure", help=COMMANDS["measure"], help_format="plaintext")
+
+
+@measure.command
+def fit(
+    file: Path | None = None,
+    /,
+    *,
+    unit: Literal["s", "ms", "us", "ns"] | None = None,
+    protocol: Literal["oneway", "pingpong", "ack"] = "oneway",
+    spread: float | None = None,
+    laws: Path | None = None,
+    noise: float = 0.05,
+    outliers: float = 0.05,
+    repeats: int = 100,
+    seed: int = 1,
+    ranks: Annotated[list[int] | None, Parameter(consume_multiple=True)] = None,
+    json: Path | None = None,
+) -> None:
+    """Fit t(n, p) = t0(p) + n / r_inf(p) to a table of measured times, and say what is weak.
+
+    Columns: n or bytes, p or ranks, and t, time or average with its unit, as t_us; repeats are more lines; any other column tells series
+    apart, one named operation is compared with others. With --laws, times are made from known laws, with noise, and the laws found again.
+
+    Examples:
+
+        steppe measure fit times.csv --protocol pingpong
+        steppe measure fit times.csv --unit us --json fit.json
+        steppe measure fit --laws laws.json --noise 0.05 --outliers 0.05 --repeats 100 --seed 1
+
+    Parameters
+    ----------
+    file
+        The table, CSV with a header.
+    unit
+        Unit of times whose column does not say it: s, ms, us or ns.
+    protocol
+        What a time is: oneway; pingpong, there and back; ack, there and an empty answer back.
+    spread
+        How much a single time scatters, relative to it, where there are no repeats; 0.03 is assumed otherwise.
+    laws
+        Laws as formulas in p, JSON; instead of a table.
+    noise
+        With --laws: standard deviation relative to the time.
+    outliers
+        With --laws: the share of times that are 3 to 10 times as long.
+    repeats
+        With --laws: times for each size and p.
+    seed
+        With --laws: begins the random numbers.
+    ranks
+        With --laws: the p; 2 4 8 12 16 by default.
+    json
+        Writes the fits to this file, for `steppe measure predict` and others.
+    """
+    from steppe.measure import find_weaknesses, laws_of, lines_of, of_fit, read_table, remarks_of, weaknesses_text
+    from steppe.measure import fit as fit_points
+
+    if (file is None) == (laws is None):
+        raise Mistake("Give a table of times, or known laws with --laws; one of them.")
+    if spread is not None and not 0.0 < spread < 1.0:
+        raise Mistake(f"--spread {spread:g} must lie between 0 and 1: it is relative to the time.")
+    if file is not None:
+        series = read_table(file, unit, spread)
+        fits = [fit_points(one.points, one.name, protocol) for one in series]
+        sys.stdout.write(lines_of(fits) + "".join(f"\n{text}" for text in (remarks_of(series, fits), *map(laws_of, fits)) if text))
+    else:
+        assert laws is not None
+        fits = _rehearsed(laws, noise, outliers, repeats, seed, ranks)
+    found = find_weaknesses([of_fit(one) for one in fits if one.operation and one.pieces[0].t0 is not None])
+    sys.stdout.write(f"\n{weaknesses_text(found)}" if found else "")
+    if json is not None:
+        from datetime import UTC, datetime
+
+        from steppe.measure import Document, record_fit, record_weaknesses, write_document
+
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        write_document(Document(made=made, fits=[record_fit(one) for one in fits], weaknesses=record_weaknesses(found)), json)
+
+
+def _rehearsed(laws: Path, noise: float, outliers: float, repeats: int, seed: int, ranks: list[int] | None) -> "list[Fit]":
+    from steppe.measure import read_formulas, rehearsals_text, rehearse
+
+    for name, value, low, high in (("noise", noise, 0.0, 1.0), ("outliers", outliers, 0.0, 0.5)):
+        if not low <= value < high:
+            raise Mistake(f"--{name} {value:g} must lie from {low:g} to below {high:g}.")
+    if repeats < 1 or any(p < 2 for p in ranks or ()):
+        raise Mistake(f"--repeats {repeats} must be at least 1, --ranks at least 2 each.")
+    found = rehearse(read_formulas(laws), noise, outliers, repeats, seed, *([ranks] if ranks else []))
+    sys.stdout.write(rehearsals_text(found))
+    return [one.fit for one in found if one.fit is not None]
+
+
+@measure.command
+def predict(file: Path, /, *, ranks: float, bytes: float = 0.0) -> None:
+    """Say how long an operation takes on ranks or for sizes that were not measured, with 95 % intervals.
+
+    Examples:
+
+        steppe measure predict fit.json --ranks 64
+        steppe measure predict fit.json --ranks 64 --bytes 1048576
+
+    Parameters
+    ----------
+    file
+        What `steppe measure fit --json` wrote.
+    ranks
+        The number of ranks.
+    bytes
+        The size of the message.
+    """
+    from steppe.measure import fit_again, prediction_text, read_document
+    from steppe.measure import predict as predict_time
+
+    records = read_document(file).fits
+    if not records:
+        raise Mistake(f'"{file}" holds no fits. `steppe measure fit TABLE.csv --json {file}` makes some.')
+    said, mistakes = "", []
+    for found in map(fit_again, records):
+        try:
+            said += prediction_text(found.title, predict_time(found, bytes, ranks))
+        except Mistake as mistake:
+            mistakes.append(str(mistake))
+    if not said:
+        raise Mistake(" ".join(mistakes))
+    sys.stdout.write(said + "".join(f"{mistake}\n" for mistake in mistakes))

@@ -1,0 +1,73 @@
+"""Know the machine: measured times, the laws that they follow, what is weak, and what to expect of more ranks.
+
+    points      medians and their errors         line      t0 + n / r_inf, in pieces         table     times out of CSV
+    family      laws in p, all fitted at once    law       the one that the points support   operation all of it, for one operation
+    prediction  beyond what was measured         weakness  what is slower than it need be    formula   published laws
+    rehearsal   known laws, found again          document  the JSON and its schema           text      what a terminal shows
+
+It knows no models and no files of runs. Parts are imported when they are used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "Document": "document",
+    "Fit": "operation",
+    "Points": "points",
+    "Prediction": "prediction",
+    "Protocol": "operation",
+    "find_weaknesses": "weakness",
+    "fit": "operation",
+    "fit_again": "document",
+    "laws_of": "text",
+    "lines_of": "text",
+    "medians": "points",
+    "of_fit": "weakness",
+    "predict": "prediction",
+    "prediction_text": "text",
+    "read_document": "document",
+    "read_formulas": "formula",
+    "read_table": "table",
+    "record_fit": "document",
+    "record_weaknesses": "document",
+    "rehearsals_text": "text",
+    "rehearse": "rehearsal",
+    "remarks_of": "text",
+    "weaknesses_text": "text",
+    "write_document": "document",
+}
+
+__all__ = list(_HOME)
+
+if TYPE_CHECKING:
+    from steppe.measure.document import Document as Document
+    from steppe.measure.document import fit_again as fit_again
+    from steppe.measure.document import read_document as read_document
+    from steppe.measure.document import record_fit as record_fit
+    from steppe.measure.document import record_weaknesses as record_weaknesses
+    from steppe.measure.document import write_document as write_document
+    from steppe.measure.formula import read_formulas as read_formulas
+    from steppe.measure.operation import Fit as Fit
+    from steppe.measure.operation import Protocol as Protocol
+    from steppe.measure.operation import fit as fit
+    from steppe.measure.points import Points as Points
+    from steppe.measure.points import medians as medians
+    from steppe.measure.prediction import Prediction as Prediction
+    from steppe.measure.prediction import predict as predict
+    from steppe.measure.rehearsal import rehearse as rehearse
+    from steppe.measure.table import read_table as read_table
+    from steppe.measure.text import laws_of as laws_of
+    from steppe.measure.text import lines_of as lines_of
+    from steppe.measure.text import prediction_text as prediction_text
+    from steppe.measure.text import rehearsals_text as rehearsals_text
+    from steppe.measure.text import remarks_of as remarks_of
+    from steppe.measure.text import weaknesses_text as weaknesses_text
+    from steppe.measure.weakness import find_weaknesses as find_weaknesses
+    from steppe.measure.weakness import of_fit as of_fit
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'steppe.measure' has no attribute {name!r}")
+    return getattr(import_module(f"steppe.measure.{_HOME[name]}"), name)

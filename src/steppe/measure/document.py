@@ -1,0 +1,285 @@
+"""What is measured and fitted, as a file: JSON of schema "steppe.measure/1", whole or absent.
+
+`measure.schema.json` beside this file is the published schema. All times are in seconds, sizes in bytes, rates in bytes a second.
+A reader refuses a newer version; older ones will be converted here.
+"""
+
+import base64
+import contextlib
+import errno
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from steppe.errors import Failure, Mistake, NoSpaceError
+from steppe.measure.family import Floats
+from steppe.measure.law import Law
+from steppe.measure.operation import Fit, Protocol, fit
+from steppe.measure.points import Points
+from steppe.measure.weakness import Finding
+
+VERSION = 1
+SCHEMA = "steppe.measure"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Statistics(_Part):
+    """Of the samples of a series [s]; `half_width`: of the 95 % interval of the median."""
+
+    n: int
+    minimum: float
+    p10: float
+    median: float
+    p90: float
+    p99: float
+    maximum: float
+    half_width: float
+
+
+class Mode(_Part):
+    """One of two times that the samples gather around: its share and its median [s]."""
+
+    share: float
+    median: float
+
+
+class Measured(_Part):
+    """One series of times of an operation of `bytes` on `p` ranks. `samples`: base64 of little-endian float32 [s], one a block."""
+
+    group: str
+    operation: str
+    variant: str = ""
+    placement: str = ""
+    p: int
+    bytes: int
+    block: Annotated[int, Field(description="operations in a block; a sample is the time of one of them")]
+    samples: str
+    statistics: Statistics
+    converged: bool
+    modes: list[Mode] = []
+    outliers: int = 0
+    warnings: list[str] = []
+
+    def times(self) -> Floats:
+        """The samples (blocks,) [s]."""
+        return decode(self.samples)
+
+
+class LawRecord(_Part):
+    """A law in p: its family, as text and as numbers, with 95 % intervals; what the choice rests on; why to doubt it."""
+
+    family: str
+    formula: str
+    coefficients: list[float]
+    exponent: float | None
+    intervals: list[tuple[float, float]]
+    criterion: dict[str, float]
+    left_out: dict[str, float]
+    shares: dict[str, float]
+    leading_term: str
+    local_exponent: float | None
+    change: float | None
+    doubts: list[str]
+
+
+class LineRecord(_Part):
+    """t(n) = t0 + n / r_inf on p ranks, with standard errors; r_inf null where the sizes do not tell it."""
+
+    p: float
+    t0: float
+    t0_error: float
+    r_inf: float | None
+    r_inf_error: float | None
+    worst_residual: float
+
+
+class PieceRecord(_Part):
+    """The lines of a range of sizes, and the laws of their coefficients."""
+
+    low: float
+    high: float
+    lines: list[LineRecord]
+    t0: LawRecord | None
+    r_inf: LawRecord | None
+    reasons: list[str]
+
+
+class PointsRecord(_Part):
+    """The medians that were fitted, with their standard errors: a reader that fits them again gets the same."""
+
+    bytes: list[float]
+    p: list[float]
+    t: list[float]
+    sigma: list[float]
+    repeats: list[float]
+    known: bool
+
+
+class FitRecord(_Part):
+    """One fit."""
+
+    name: dict[str, str]
+    protocol: Protocol
+    points: PointsRecord
+    pieces: list[PieceRecord]
+    remarks: list[str]
+
+
+class Weakness(_Part):
+    """How many times too slow something is, 95 % of that, and the sentence."""
+
+    ratio: float
+    low: float
+    high: float
+    sentence: str
+
+
+class Document(_Part):
+    """A file of measurements, of fits, or of both."""
+
+    schema_: Annotated[Literal["steppe.measure/1"], Field(alias="schema")] = "steppe.measure/1"
+    made: str
+    complete: Annotated[bool, Field(description="false: stopped in mid-run; what was measured is here")] = True
+    machine: dict[str, Any] = {}
+    clock: dict[str, Any] = {}
+    warnings: list[str] = []
+    series: list[Measured] = []
+    fits: list[FitRecord] = []
+    weaknesses: list[Weakness] = []
+
+
+def encode(times: Floats) -> str:
+    """Samples [s] as they are kept."""
+    return base64.b64encode(np.asarray(times, "<f4").tobytes()).decode()
+
+
+def decode(text: str) -> Floats:
+    """Samples (blocks,) [s] as float64."""
+    return np.frombuffer(base64.b64decode(text), "<f4").astype(np.float64)
+
+
+def record_fit(found: Fit) -> FitRecord:
+    """A fit as it is kept."""
+    points = found.points
+    held = PointsRecord(
+        bytes=points.n.tolist(),
+        p=points.p.tolist(),
+        t=points.t.tolist(),
+        sigma=points.sigma.tolist(),
+        repeats=points.repeats.tolist(),
+        known=points.known,
+    )
+    pieces = []
+    for piece in found.pieces:
+        lines, rates = piece.lines, piece.lines.has_rate
+        pieces.append(
+            PieceRecord(
+                low=lines.low,
+                high=lines.high,
+                lines=[
+                    LineRecord(
+                        p=float(p),
+                        t0=float(lines.t0[i]),
+                        t0_error=float(lines.t0_error[i]),
+                        r_inf=float(lines.rate[i]) if rates else None,
+                        r_inf_error=float(lines.rate_error[i]) if rates else None,
+                        worst_residual=float(lines.worst[i]),
+                    )
+                    for i, p in enumerate(points.ranks)
+                ],
+                t0=_law(piece.t0),
+                r_inf=_law(piece.rate),
+                reasons=piece.reasons,
+            )
+        )
+    return FitRecord(name=found.name, protocol=found.protocol, points=held, pieces=pieces, remarks=found.remarks)
+
+
+def _law(law: Law | None) -> LawRecord | None:
+    if law is None:
+        return None
+    return LawRecord(
+        family=law.curve.family.name,
+        formula=law.curve.formula(),
+        coefficients=list(law.curve.coefficients),
+        exponent=law.curve.exponent if law.curve.family.has_exponent else None,
+        intervals=law.intervals,
+        criterion=law.criterion,
+        left_out=law.left_out,
+        shares=law.shares,
+        leading_term=law.leading,
+        local_exponent=law.local_exponent if np.isfinite(law.local_exponent) else None,
+        change=law.change,
+        doubts=law.doubts,
+    )
+
+
+def record_weaknesses(findings: Sequence[Finding]) -> list[Weakness]:
+    """Findings as they are kept."""
+    return [Weakness(ratio=one.ratio, low=one.low, high=one.high, sentence=one.sentence) for one in findings]
+
+
+def fit_again(record: FitRecord) -> Fit:
+    """The fit that was kept, with all that a prediction needs: made again from its points."""
+    held = record.points
+    n, p, t, sigma, repeats = np.array([held.bytes, held.p, held.t, held.sigma, held.repeats], float)
+    points = Points(n, p, t, sigma, repeats, held.known)
+    return fit(points, record.name, "oneway" if record.protocol == "pingpong" else record.protocol)  # their halves are kept
+
+
+def write_document(document: Document, path: Path) -> None:
+    """Writes a document, whole or not at all.
+
+    Raises
+    ------
+    NoSpaceError
+        The disk is full.
+    Failure
+        The file cannot be written.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with aside.open("w", encoding="utf-8") as file:
+            file.write(document.model_dump_json(by_alias=True, indent=1) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NoSpaceError(f'"{path}" cannot be written: {error.strerror}. Nothing of it is left.') from None
+        raise Failure(f'"{path}" cannot be written: {error.strerror}. Give another place.') from None
+
+
+def read_document(path: Path) -> Document:
+    """A document of this version or an older one.
+
+    Raises
+    ------
+    Mistake
+        The file cannot be read, or is no such document, or of a newer version.
+    """
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Mistake(f'"{path}" cannot be read as JSON: {getattr(error, "strerror", None) or error}.') from None
+    name, _, version = str(held.get("schema", "") if isinstance(held, dict) else "").partition("/")
+    if name != SCHEMA or not version.isdigit():
+        raise Mistake(f'"{path}" is no file of measurements or fits: its "schema" is not {SCHEMA}/{VERSION}. `steppe measure` writes them.')
+    if int(version) > VERSION:
+        raise Mistake(f'"{path}" is of version {version}, this Steppe reads {VERSION} and older ones. Use a newer Steppe.')
+    try:
+        return Document.model_validate(held)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise Mistake(f'"{path}" is damaged or changed at {place}: {first["msg"]}.') from None

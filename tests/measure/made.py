@@ -1,0 +1,30 @@
+"""Times made from a law, as if they were measured."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from steppe.measure import Points
+from steppe.measure.family import Floats
+from steppe.measure.formula import made_points
+from steppe.measure.rehearsal import SIZES
+
+FEW = (2, 4, 8, 12, 16)
+MANY = tuple(range(2, 17))
+
+
+def points_of(
+    t0: Callable[[Floats], Floats],
+    rate: Callable[[Floats], Floats] | None = None,
+    ranks: tuple[int, ...] = FEW,
+    sizes: Floats = SIZES,
+    seed: int = 1,
+    noise: float = 0.05,
+    outliers: float = 0.05,
+    repeats: int = 100,
+) -> Points:
+    """Points of t0 (p) [us] and rate (p) [MB/s]; without a rate of one size."""
+    chosen = sizes if rate is not None else sizes[:1]
+    p, n = (grid.reshape(-1).astype(float) for grid in np.meshgrid(ranks, chosen, indexing="ij"))
+    times = t0(p) * 1e-6 + (n / (rate(p) * 1e6) if rate is not None else 0.0)
+    return made_points(times * np.ones_like(p), n, p, noise, outliers, repeats, seed)

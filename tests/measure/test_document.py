@@ -1,0 +1,102 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steppe.errors import Failure, Mistake, NoSpaceError
+from steppe.measure import (
+    Document,
+    find_weaknesses,
+    fit,
+    fit_again,
+    of_fit,
+    predict,
+    read_document,
+    record_fit,
+    record_weaknesses,
+    write_document,
+)
+from steppe.measure.document import decode, encode
+from tests.measure.made import points_of
+from tests.small_disk import mount_small_disk
+
+STORED = Path(__file__).parent / "measure_v1.json"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "measure.schema.json"
+
+
+@pytest.fixture(scope="module")
+def found():
+    return fit(points_of(lambda p: 40 * p, lambda p: 1.05 + 0 * p), {"environment": "A", "operation": "scan"})
+
+
+@pytest.fixture(scope="module")
+def document(found):
+    return Document(
+        made="2026-01-01T00:00:00+00:00", fits=[record_fit(found)], weaknesses=record_weaknesses(find_weaknesses([of_fit(found)]))
+    )
+
+
+def test_a_fit_that_was_written_predicts_what_it_did(document, found, tmp_path):
+    write_document(document, tmp_path / "a.json")
+    (record,) = read_document(tmp_path / "a.json").fits
+    assert predict(fit_again(record), 1000, 32) == predict(found, 1000, 32)
+    assert record.pieces[0].t0.family == "linear"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_the_times_of_a_round_trip_are_not_halved_twice(tmp_path):
+    found = fit(points_of(lambda p: 40 * p, lambda p: 1.05 + 0 * p), protocol="pingpong")
+    again = fit_again(record_fit(found))
+    np.testing.assert_array_equal(again.pieces[0].lines.t0, found.pieces[0].lines.t0)
+
+
+def test_the_published_schema_is_that_of_the_code():
+    assert json.loads(PUBLISHED.read_text()) == Document.model_json_schema(by_alias=True)
+
+
+def test_the_stored_file_of_version_1_stays_readable():
+    document = read_document(STORED)
+    assert document.schema_ == "steppe.measure/1"
+    (series,) = document.series
+    assert series.times().tolist() == [0.5, 0.25, 0.125]
+    (record,) = document.fits
+    assert fit_again(record).pieces[0].t0.curve.family.name == record.pieces[0].t0.family == "linear"
+    assert document.weaknesses[0].sentence.startswith("A scan: latency grows")
+
+
+def test_samples_keep_seven_digits():
+    times = np.array([1.23456789e-6, 5e-9])
+    np.testing.assert_allclose(decode(encode(times)), times, rtol=6e-8)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "cannot be read as JSON"),
+        ("[]", "is no file of measurements or fits"),
+        ('{"schema": "other/1"}', 'its "schema" is not steppe.measure/1'),
+        ('{"schema": "steppe.measure/2"}', "is of version 2, this Steppe reads 1 and older ones"),
+        ('{"schema": "steppe.measure/1"}', "is damaged or changed at made"),
+    ],
+)
+def test_what_is_no_such_file_is_refused(tmp_path, text, said):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(Mistake, match=said):
+        read_document(path)
+
+
+def test_a_place_that_cannot_be_written_is_named(document, tmp_path):
+    with pytest.raises(Failure, match="cannot be written: No such file or directory"):
+        write_document(document, tmp_path / "no" / "a.json")
+
+
+def test_a_full_disk_leaves_nothing_of_the_file(document, tmp_path):
+    undo = mount_small_disk(tmp_path / "disk", "4k")
+    try:
+        with pytest.raises(NoSpaceError, match="Nothing of it is left"):
+            write_document(document, tmp_path / "disk" / "a.json")
+        assert list((tmp_path / "disk").iterdir()) == []
+    finally:
+        undo()

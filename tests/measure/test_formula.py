@@ -1,0 +1,44 @@
+import json
+
+import numpy as np
+import pytest
+
+from steppe.errors import Mistake
+from steppe.measure import read_formulas
+from steppe.measure.formula import made_points
+
+
+def test_formulas_give_seconds_and_bytes_a_second(tmp_path):
+    path = tmp_path / "laws.json"
+    first = {"PVM": {"t0": "169 + 146*log(p)", "r_inf": "1.05"}}
+    laws = {"point_to_point": first, "collectives": {"MPI allgather": {"t0": "-p**2", "r_inf": None}}}
+    path.write_text(json.dumps({"source": "a paper", **laws}))
+    first, second = read_formulas(path)
+    assert (first.environment, first.operation) == ("PVM", "point-to-point")
+    assert (second.environment, second.operation, second.rate) == ("MPI", "allgather", None)
+    p = np.array([2.0, 16.0])
+    np.testing.assert_allclose(first.t0(p), (169 + 146 * np.log(p)) * 1e-6)
+    np.testing.assert_allclose(first.rate(p), [1.05e6, 1.05e6])
+    np.testing.assert_allclose(second.t0(p), -(p**2) * 1e-6)
+
+
+@pytest.mark.parametrize("text", ["__import__('os').getcwd()", "p +", "q * 2", "log(p, 2)", "p if p else 1", "'a'"])
+def test_what_is_no_formula_is_refused_and_not_run(tmp_path, text):
+    path = tmp_path / "laws.json"
+    path.write_text(json.dumps({"MPI barrier": {"t0": text, "r_inf": None}}))
+    with pytest.raises(Mistake, match="is no formula in p"):
+        read_formulas(path)
+
+
+def test_a_file_without_laws_says_so(tmp_path):
+    path = tmp_path / "laws.json"
+    path.write_text('{"a": 1}')
+    with pytest.raises(Mistake, match="holds no laws"):
+        read_formulas(path)
+
+
+def test_made_times_scatter_as_asked():
+    one = np.array([1e-3])
+    points = made_points(np.repeat(one, 400), np.arange(400.0), np.full(400, 2.0), 0.05, 0.0, 100, 3)
+    assert np.std(points.t) == pytest.approx(1.2533 * 0.05e-3 / 10, rel=0.15)
+    assert np.median(points.sigma) == pytest.approx(1.2533 * 0.05e-3 / 10, rel=0.1)

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from steppe.errors import Mistake
+from steppe.measure import read_table
+
+GOOD = "bytes,t_us\n0,10\n8,11\n64,17\n"
+
+
+def written(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_repeats_become_medians_with_their_errors(tmp_path):
+    lines = "".join(f"{n},{2 * n + 10 + d}\n" for n in (1, 2, 4) for d in (-1, 0, 0, 0, 1, 2, 50))
+    (series,) = read_table(written(tmp_path / "a.csv", "n,t_ms\n" + lines))
+    assert series.points.known
+    np.testing.assert_allclose(series.points.t, np.array([12, 14, 18]) * 1e-3)
+    assert series.points.repeats.tolist() == [7, 7, 7]
+    assert series.points.sigma[0] == pytest.approx(1.2533 * 1.4826 * 1e-3 / np.sqrt(7), rel=1e-12)
+
+
+def test_other_columns_tell_series_apart_and_units_stand_in_names_or_are_given(tmp_path):
+    text = "operation,p,n,time\nbroadcast,2,8,1\nbroadcast,4,8,2\nscan,2,8,3\n"
+    first, second = read_table(written(tmp_path / "a.csv", text), unit="us")
+    assert (first.name, second.name) == ({"operation": "broadcast"}, {"operation": "scan"})
+    assert first.points.p.tolist() == [2, 4]
+    assert first.points.t.tolist() == [1e-6, 2e-6]
+    assert not first.points.known
+
+
+def test_first_messages_and_packing_stand_beside(tmp_path):
+    (series,) = read_table(written(tmp_path / "a.csv", "bytes,first_us,average_us,pack_us\n0,20,10,\n100,400,20,50\n1000,70,100,500\n"))
+    assert series.first_to_later == [(0.0, 2.0), (100.0, 20.0), (1000.0, 0.7)]
+    assert series.pack_rate == pytest.approx(2e6)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (GOOD.replace("11", "eleven"), 'line 3: t_us "eleven" is no number'),
+        (GOOD.replace("11", "-11"), "line 3: t_us = -11 must be above 0"),
+        (GOOD.replace("64,", "-64,"), "line 4: bytes = -64 must be 0 or more"),
+        (GOOD.replace("t_us", "t"), "does not say the unit of column t. Name it t_us, t_ms or t_s, or give --unit us."),
+        (GOOD.replace("t_us", "x"), "has the columns bytes, x, and none of times"),
+        (GOOD.replace("bytes", "x"), "none of sizes (n or bytes) or ranks (p)"),
+        (GOOD + "8\n", "line 5: 1 values, the header names 2 columns."),
+        ("bytes,t_us\n", "holds a header and no times"),
+        ("", "holds nothing"),
+    ],
+)
+def test_a_table_that_is_none_is_refused_with_its_line(tmp_path, text, said):
+    with pytest.raises(Mistake) as mistake:
+        read_table(written(tmp_path / "a.csv", text))
+    assert said in str(mistake.value)
+
+
+def test_a_unit_that_is_none_and_a_file_that_is_not_there_are_named(tmp_path):
+    with pytest.raises(Mistake, match=r'--unit "uss" is no unit of time\. Did you mean "us"\?'):
+        read_table(written(tmp_path / "a.csv", GOOD), unit="uss")
+    with pytest.raises(Mistake, match="cannot be read as CSV: No such file"):
+        read_table(tmp_path / "no.csv")
