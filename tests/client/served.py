@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import steppe
@@ -66,9 +67,12 @@ def kill_engine(run: Run) -> int:
 
 def until_stepping(run: Run, beyond: int = 0) -> None:
     """Waits until a run has been seen beyond a step."""
+    until(lambda: any(each.step > beyond for each in run.info().scenarios))
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Waits for what is told a little later than what led to it."""
     end = time.monotonic() + 20
-    while time.monotonic() < end:
-        if any(each.step > beyond for each in run.info().scenarios):
-            return
+    while not true():
+        assert time.monotonic() < end, "It did not come true."
         time.sleep(0.02)
-    raise AssertionError(f"The run does not step: {run.info()}")

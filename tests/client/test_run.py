@@ -12,7 +12,7 @@ import xarray
 import steppe
 from steppe.client import NoAccessError, NotAtHandError, RefusedError, Run, StaleError, UnknownError, UnreachableError
 from steppe.errors import Mistake
-from tests.client.served import TOKENS, Served
+from tests.client.served import TOKENS, Served, until
 
 BOX = (143.4, -23.1, 144.1, -21.9)
 TRIANGLE = [(143.0, -23.0), (145.0, -23.0), (145.0, -21.0)]
@@ -123,9 +123,12 @@ def test_a_trigger_stops_a_run_that_plays(run: Run) -> None:
     playing = run.play()
     assert playing.wait().state == "cancelled"
     stood = run.scenarios["main"].step
-    triggers = {each.id: each for each in run.triggers}
-    assert triggers[wet.id].fired == [stood]
-    assert triggers[picture.id].fired == [stood]
+
+    def fired(which: int) -> list[int]:
+        return next(each.fired for each in run.triggers if each.id == which)
+
+    assert fired(wet.id) == [stood]
+    until(lambda: fired(picture.id) == [stood])
     last = run.log()[-1]
     assert (last["kind"], last["who"], last["at_step"]) == ("pause", f"trigger:{wet.id}", stood)
     with pytest.raises(StaleError, match="This was ordered on version"):  # the trigger has steered in the meantime

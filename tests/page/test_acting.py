@@ -192,6 +192,7 @@ def test_drag_previews_release_rewinds(opened: Opened) -> None:
     expect(opened.chip).to_contain_text("18 Feb 1990")
     branch = house.main()["branch"]
     line = page.get_by_role("slider", name="Date")
+    expect(page.locator("#timeline")).to_contain_text("18 Feb 1990")  # until then it has another text, and the bar another width
     box = line.bounding_box()
     assert box is not None
     steps = house.info()["steps"]

@@ -15,7 +15,7 @@ from tests.engine.test_simulation import digest
 from tests.scenario import EXAMPLES, write_mask
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
-PATIENCE = 60.0  # [s]
+PATIENCE = 180.0  # [s]
 NAP = "STEPPE_TEST_NAP"  # in the environment [s]
 CONF = """
 ClusterName=test
@@ -119,25 +119,29 @@ def test_srun_that_is_not_of_the_library_is_refused_before_a_file_is_touched(slu
     assert not (tmp_path / "out").exists()
 
 
-def test_a_job_whose_time_ends_keeps_its_state_and_goes_on_when_it_is_requeued(slurm, whole, tmp_path):
+@pytest.mark.parametrize(("signal", "code"), [("USR1", 75), ("KILL", 137)])
+def test_a_job_that_is_stopped_or_killed_goes_on_when_it_is_requeued(slurm, whole, tmp_path, signal, code):
     run_file = _run_file(tmp_path)
-    script = tmp_path / "job.sh"
+    script, said = tmp_path / "job.sh", tmp_path / "said"
     script.write_text(
         "#!/bin/sh\n#SBATCH --ntasks=3 --time=00:10:00 --requeue --open-mode=append\n"
         f"srun --mpi=pmi2 {sys.executable} -m steppe run {run_file} --quiet --threads 1\n"
-        'code=$?; echo "code $code"; [ $code -eq 75 ] && scontrol requeue "$SLURM_JOB_ID"\n'
+        f'code=$?; echo "code $code"; [ $code -eq {code} ] && scontrol requeue "$SLURM_JOB_ID"\n'
     )
-    job = _said(["sbatch", "--parsable", f"--output={tmp_path}/said", str(script)], {**slurm, NAP: "0.05"}).strip()
+    job = _said(["sbatch", "--parsable", f"--output={said}", str(script)], {**slurm, NAP: "0.02"}).strip()
     _await(lambda: (tmp_path / "out" / "progress.json").exists())
     time.sleep(1.0)  # some days
-    _said(["scancel", "--signal=USR1", job], slurm)  # as Slurm does before the time is over, by #SBATCH --signal=USR1@120
+    if signal == "USR1":
+        _said(["scancel", "--signal=USR1", job], slurm)  # as Slurm does before the time is over, by #SBATCH --signal=USR1@120
+    else:
+        _said(["pkill", "-KILL", "-f", f"^{sys.executable} -m steppe run {run_file}"], slurm)
     _await(lambda: "PENDING" in _said(["squeue", "--noheader", "--format=%T", f"--jobs={job}"], slurm))
-    said = (tmp_path / "said").read_text()
-    assert "Stopped before" in said
-    assert "code 75" in said
-    assert digest(tmp_path / "out") != whole
-    _said(["scontrol", "update", f"JobId={job}", "StartTime=now"], slurm)  # Slurm lets a requeued job rest for two minutes
-    _await(lambda: "code 0" in (tmp_path / "said").read_text())
+    assert f"code {code}" in said.read_text()
+    assert ("Stopped before" in said.read_text()) == (signal == "USR1")
+    assert "finished" not in (tmp_path / "out" / "progress.json").read_text()
+    # Slurm lets a requeued job rest for two minutes, since a node refuses one that begins in the second in which it ended
+    _said(["scontrol", "update", f"JobId={job}", "StartTime=now+3"], slurm)
+    _await(lambda: "code 0" in said.read_text())
     assert digest(tmp_path / "out") == whole
 
 

@@ -43,7 +43,8 @@ it("a line takes what is told of its past, and nothing behind its last step", ()
 it("steps that were not seen are found, from the first to the last of them", () => {
   expect(gap([line([1, 2, 3], [1, 2, 3]), line([], [])])).toBeNull();
   expect(gap([line([1, 2, 5, 6, 9], [1, 2, 5, 6, 9])])).toEqual([3, 8]);
-  expect(gap([line([1, 4], [1, 4]), line([2, 3, 7], [2, 3, 7])])).toEqual([2, 6]);
+  expect(gap([line([1, 4], [1, 4]), line([2, 3, 7], [2, 3, 7])])).toEqual([1, 6]);
+  expect(gap([line([2000, 2001], [1, 2])])).toEqual([502, 1999]);
 });
 
 it("means of a region are by area, and of what has a value", () => {

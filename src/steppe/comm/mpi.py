@@ -16,10 +16,11 @@ import numpy as np
 from steppe.comm.fail import Whereabouts, fail
 from steppe.comm.launch import Launch, Library, check_pair, check_size, find_library
 from steppe.comm.layout import ABOUT, Layout, about, known_layout, layout_of, names
+from steppe.comm.leftovers import sweep
 from steppe.comm.passing import PART, Passing, Persistent
 from steppe.comm.wake import Wake
 from steppe.comm.world import Array, Messages, Operation, check_length, check_rank, check_summable, check_target
-from steppe.errors import Exit, Failure
+from steppe.errors import Exit, Failure, Mistake
 
 GATHER_TAG = 1_000  # of the parts of a large gather; tags above belong to this file
 NAP = 0.005  # [s] longest between two looks, where nobody can be roused
@@ -44,10 +45,17 @@ def open_mpi(launch: Launch, host: str | None = None, on_abort: Callable[[int], 
 
     ours = not MPI.Is_initialized()
     if ours:
+        if library.name == "MPICH":
+            sweep()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # mpi4py's own doubt about the launcher: check_size knows
             MPI.Init_thread(MPI.THREAD_SERIALIZED)
-    check_size(launch, library, MPI.COMM_WORLD.size)
+    try:
+        check_size(launch, library, MPI.COMM_WORLD.size)
+    except Mistake:
+        if ours:
+            MPI.Finalize()
+        raise
     try:
         return _guarded(Mpi(MPI.COMM_WORLD.Dup(), ours, host, on_abort))
     except BaseException as error:  # the others wait for this rank

@@ -73,6 +73,7 @@ class Records:
         self._left: dict[str, int] = {}  # how many branches of a name were left
         self._before: dict[int, list[Leg]] = {}  # of each branch the legs of its ancestors
         self._begins: dict[int, Position] = {}  # of each branch the position from which on its commands are here
+        self._first = 0  # the branch that has no parent
         self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._base.execute("PRAGMA journal_mode = WAL")
@@ -226,7 +227,10 @@ class Records:
         return [*ancestors, Leg(branch, *min((own.step, own.seq), row or (OPEN_END, OPEN_END)))]
 
     def _legs(self, branch: int) -> list[Leg]:
-        """Ancestors up to each fork, then the branch itself; but for those, further up than the parent, that ended where they began."""
+        """Ancestors up to each fork, then the branch itself; but for those, further up than the parent, that ended where they began.
+
+        The first branch of a compacted journal has the actions of those before it, and stays.
+        """
         own = self.branch(branch)
         return [*self._ancestors(own), Leg(branch, own.closed_step, own.closed_place)]
 
@@ -239,6 +243,7 @@ class Records:
             beginning = self.beginning
             self._begins[line[-1].id] = beginning.at if beginning else BEGINNING
             self._before[line[-1].id] = beginning.path if beginning else []
+            self._first = line[-1].id
         for parent, child in pairwise(reversed(line)):
             fork = Position(child.fork_step, child.fork_place)
             begin = self._begins[parent.id]
@@ -246,7 +251,7 @@ class Records:
             legs: list[Leg] = []
             for leg in (*self._before[parent.id], Leg(parent.id, *fork)):
                 end = min(Position(leg.step, leg.seq), fork)
-                if not legs or leg.branch == parent.id or end > Position(legs[-1].step, legs[-1].seq):
+                if not legs or leg.branch in (parent.id, self._first) or end > Position(legs[-1].step, legs[-1].seq):
                     legs.append(Leg(leg.branch, *end))
             self._before[child.id] = legs
         return self._before[own.id]

@@ -24,6 +24,7 @@ export class Following {
   private share: Share | null = null;
   private of = "";
   private readonly asked = new Set<string>(); // steps that were not seen
+  private fetching = 0;
   private resting: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -39,11 +40,13 @@ export class Following {
     screen.follow(() => this.append());
     store.subscribe(
       ({ shown, series }) => [series.length, ...shown.map((frame) => frame.step)],
-      () => {
-        clearTimeout(this.resting);
-        this.resting = setTimeout(() => this.complete(), REST);
-      },
+      () => this.rest(),
     );
+  }
+
+  private rest(): void {
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.complete(), REST);
   }
 
   /** Keeps the lines that are still wanted, and begins those that are not there. */
@@ -62,13 +65,16 @@ export class Following {
     if (fresh) this.asked.clear();
     this.append();
     for (const { scenario, mine, largest } of this.together(begun)) {
-      const stands = this.store.now.info?.scenarios.find((each) => each.name === scenario)?.step ?? 0;
+      const { info, shown } = this.store.now;
+      const seen = shown.filter((frame) => frame.scenario === scenario).map((frame) => frame.step);
+      const stands = Math.max(info?.scenarios.find((each) => each.name === scenario)?.step ?? 0, ...seen); // which is told but once a second
       void this.fetch(scenario, mine, largest, Math.max(1, stands - STEPS + 1), stands);
     }
   }
 
   /** Asks for the steps between those that were seen: of a run that goes fast, not every step is. */
   private complete(): void {
+    if (this.fetching > 0) return;
     for (const { scenario, mine, largest } of this.together(this.store.now.series)) {
       const missing = gap(mine);
       const asked = `${scenario} ${mine.map((line) => line.cell)} ${missing}`;
@@ -112,6 +118,16 @@ export class Following {
 
   /** Steps of some lines of a scenario, piece by piece back in time, as long as they are wanted. What is not kept ends it. */
   private async fetch(scenario: string, lines: readonly Line[], largest: number, first: number, end: number): Promise<void> {
+    this.fetching += 1;
+    try {
+      await this.fetchAll(scenario, lines, largest, first, end);
+    } finally {
+      this.fetching -= 1;
+      this.rest();
+    }
+  }
+
+  private async fetchAll(scenario: string, lines: readonly Line[], largest: number, first: number, end: number): Promise<void> {
     const { of } = this;
     let piece = Math.min(FIRST_PIECE, largest);
     for (let last = end; last >= first; last -= piece, piece = Math.min(piece * 2, largest)) {
@@ -187,14 +203,14 @@ function number(frame: Frame, cell: number): number | null {
   return value === undefined || Number.isNaN(value) ? null : value;
 }
 
-/** The first and the last of the steps that lines have not, between those that they have; null when they have them all. */
+/** The first and the last of the steps that lines have not before the last that they have; null when they have them all. */
 export function gap(lines: readonly Line[]): [number, number] | null {
   let missing: [number, number] | null = null;
   for (const { steps } of lines) {
-    const begin = (steps.at(-1) ?? 0) - STEPS;
+    const begin = Math.max((steps.at(-1) ?? 0) - STEPS, 0);
     steps.forEach((step, index) => {
-      const before = steps[index - 1] ?? step;
-      if (step - before < 2 || before < begin) return;
+      const before = Math.max(steps[index - 1] ?? 0, begin);
+      if (step - before < 2) return;
       missing = [Math.min(missing?.[0] ?? step, before + 1), Math.max(missing?.[1] ?? 0, step - 1)];
     });
   }
