@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from steppe.cli.commands import COMMANDS
+from steppe.cli.measure_files import files
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
     from steppe.measure import Fit
 
 measure = App(name="measure", help=COMMANDS["measure"], help_format="plaintext")
+measure.command(files)
 SECOND = 1.0  # [s] that the other ranks give rank 0 to say what is wrong
 
 

@@ -5,6 +5,8 @@
     prediction  beyond what was measured         weakness  what is slower than it need be    formula   published laws
     sample      when blocks are enough, modes    clock     its step, its cost, who was away  loops     what is timed, compiled
     messages    series of times, between ranks   session   all of them, with the machine     tables    as a terminal shows them
+    files       reads, writes, codecs    disk     where, and what is in memory       system   its functions, for compiled loops
+    codecs      what compresses          series   blocks become a series             machine  what it is      rates  as a terminal shows them
     rehearsal   known laws, found again          document  the JSON and its schema           text      what a terminal shows
 
 It knows no models and no files of runs. Parts are imported when they are used.
@@ -24,12 +26,14 @@ _HOME = {
     "fit_again": "document",
     "laws_of": "text",
     "lines_of": "text",
+    "measure_files": "files",
     "measure_messages": "session",
     "measured_text": "tables",
     "medians": "points",
     "of_fit": "weakness",
     "predict": "prediction",
     "prediction_text": "text",
+    "rates_text": "rates",
     "read_document": "document",
     "read_formulas": "formula",
     "read_table": "table",
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from steppe.measure.document import record_fit as record_fit
     from steppe.measure.document import record_weaknesses as record_weaknesses
     from steppe.measure.document import write_document as write_document
+    from steppe.measure.files import measure_files as measure_files
     from steppe.measure.formula import read_formulas as read_formulas
     from steppe.measure.operation import Fit as Fit
     from steppe.measure.operation import Protocol as Protocol
@@ -59,6 +64,7 @@ if TYPE_CHECKING:
     from steppe.measure.points import medians as medians
     from steppe.measure.prediction import Prediction as Prediction
     from steppe.measure.prediction import predict as predict
+    from steppe.measure.rates import rates_text as rates_text
     from steppe.measure.rehearsal import rehearse as rehearse
     from steppe.measure.session import measure_messages as measure_messages
     from steppe.measure.table import read_table as read_table

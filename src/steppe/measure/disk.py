@@ -1,0 +1,85 @@
+"""A directory to measure in: whether it will do, what it lies on, and files that are put out of memory, which is proven."""
+
+import ctypes
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from steppe.errors import Mistake
+
+PAGE = mmap.PAGESIZE
+MIB = 1 << 20
+ROOM = 2  # times the largest file must be free
+
+
+@contextmanager
+def workplace(directory: Path, largest: int) -> Iterator[Path]:
+    """A folder of one's own in `directory`, gone afterwards with all that is in it. largest: of its files [bytes].
+
+    Raises
+    ------
+    Mistake
+        There is no such directory, nothing can be written in it, or there is too little room.
+    """
+    if not directory.is_dir():
+        raise Mistake(f'"{directory}" is no directory. Give one on the disk that is to be measured.')
+    try:
+        made = tempfile.TemporaryDirectory(prefix=".steppe-measure-", dir=directory)
+    except OSError as error:
+        raise Mistake(f'Nothing can be written in "{directory}": {error.strerror}. Give a directory in which you may write.') from None
+    with made as folder:
+        free = os.statvfs(directory)
+        room = free.f_bavail * free.f_frsize
+        if room < ROOM * largest:
+            raise Mistake(
+                f'"{directory}" has {room / MIB:.1f} MiB free and files need {ROOM * largest / MIB:.1f} MiB. '
+                "Make room, give another directory, or a smaller --size."
+            )
+        yield Path(folder)
+
+
+def describe_place(directory: Path) -> dict[str, str]:
+    """Directory, mount point, device and kind of file system, as the kernel names them."""
+    found, place = {"directory": str(directory.resolve())}, directory.resolve()
+    try:
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    except OSError:
+        return found
+    above = [fields for fields in mounts if place.is_relative_to(fields[1].replace("\\040", " "))]
+    if above:
+        device, point, kind = max(above, key=lambda fields: len(fields[1]))[:3]
+        found |= {"device": device, "mounted": point, "kind": kind}
+    return found
+
+
+def resident_pages(file: int, size: int) -> int:
+    """How many pages of an open file lie in memory (mincore)."""
+    with mmap.mmap(file, size, prot=mmap.PROT_READ) as mapped:
+        pages = np.zeros(-(-size // PAGE), np.uint8)
+        view = np.frombuffer(mapped, np.uint8)
+        libc = ctypes.CDLL(None, use_errno=True)
+        failed = libc.mincore(ctypes.c_void_p(view.ctypes.data), ctypes.c_size_t(size), ctypes.c_void_p(pages.ctypes.data))
+        del view
+    if failed:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return int((pages & 1).sum())
+
+
+def put_out(file: int, size: int) -> int:
+    """Asks the kernel to forget an open file; the pages that lie in memory all the same. Only what is on the disk can be forgotten."""
+    os.fsync(file)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    return resident_pages(file, size)
+
+
+def open_direct(path: Path) -> int | None:
+    """The file past the kernel's memory (O_DIRECT); None where the file system does not have that."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_DIRECT)
+    except OSError:
+        return None

@@ -1,0 +1,41 @@
+"""What was measured on: processor, memory, system."""
+
+import os
+import platform
+from pathlib import Path
+
+CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def describe_machine() -> dict[str, object]:
+    """Processor, its cores and those that this process may use, its largest cache and the memory [bytes], kernel, source of the clock."""
+    facts = [line.partition(":") for line in _lines(Path("/proc/cpuinfo"))]
+    return {
+        "cpu": next((text.strip() for name, _, text in facts if name.startswith("model name")), platform.machine()),
+        "cores": os.cpu_count(),
+        "allowed": sorted(os.sched_getaffinity(0)),
+        "cache": largest_cache(),
+        "memory": memory("MemTotal"),
+        "kernel": platform.release(),
+        "clocksource": "".join(_lines(CLOCKSOURCE)),
+    }
+
+
+def largest_cache() -> int:
+    """Bytes of the largest cache of a core, 0 where the system does not say."""
+    sizes = [text[0] for path in CACHES.glob("index*/size") if (text := _lines(path))]
+    return max((int(size[:-1]) * UNITS[size[-1]] for size in sizes if size[-1] in UNITS), default=0)
+
+
+def memory(what: str) -> int:
+    """Bytes of MemTotal or MemAvailable, 0 where the system does not say."""
+    return next((int(line.split()[1]) * 1024 for line in _lines(Path("/proc/meminfo")) if line.startswith(f"{what}:")), 0)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,75 @@
+"""Times of blocks become a series as it is kept, once they say enough or their time is over."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from steppe.measure.document import Measured, Mode, Statistics, encode
+from steppe.measure.family import Floats
+from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough
+
+FEWEST = 5  # blocks, when the time is over
+
+
+def take_blocks(take: Callable[[int], Floats], precision: float, budget: float) -> tuple[Floats, bool]:
+    """Blocks until the median is known to `precision` or `budget` [s] is over, and whether it is.
+
+    take: times at least one and at most so many blocks, and gives their times [s].
+    """
+    end = time.monotonic() + budget
+    times, look = np.empty(0), FIRST_LOOK
+    while True:
+        times = np.concatenate([times, take(max(1, look - times.size))])
+        if times.size >= look:
+            if is_enough(times, precision):
+                return times, True
+            look *= 2
+        if times.size >= MOST_BLOCKS or (times.size >= FEWEST and time.monotonic() > end):
+            return times, False
+
+
+def series_of(
+    group: str,
+    operation: str,
+    variant: str,
+    size: int,
+    times: Floats,
+    block: int,
+    converged: bool,
+    p: int = 1,
+    work: float = 0.0,
+    unit: str = "",
+) -> Measured:
+    """Block times (blocks,) [s] of operations of `size` bytes, with their figures; two times instead of one are told."""
+    found = figures(times)
+    statistics = Statistics(
+        n=found.n,
+        minimum=found.minimum,
+        p10=found.p10,
+        median=found.median,
+        p90=found.p90,
+        p99=found.p99,
+        maximum=found.maximum,
+        half_width=found.half_width,
+    )
+    said = [
+        f"In {share:.0%} of the blocks the time is {at * 1e6:.3g} us instead of {found.modes[0][1] * 1e6:.3g} us."
+        for share, at in found.modes[1:]
+    ]
+    return Measured(
+        group=group,
+        operation=operation,
+        variant=variant,
+        p=p,
+        bytes=size,
+        block=block,
+        samples=encode(times),
+        work=work,
+        unit=unit,
+        statistics=statistics,
+        converged=converged,
+        modes=[Mode(share=share, median=at) for share, at in found.modes],
+        outliers=found.outliers,
+        warnings=said,
+    )
