@@ -29,6 +29,7 @@ SUITES = {
     "image": "benchmarks.image",
     "batch": "benchmarks.batch",
     "calibrate": "benchmarks.calibrate",
+    "kernels": "benchmarks.kernels",
 }
 
 

@@ -5,8 +5,9 @@
     prediction  beyond what was measured         weakness  what is slower than it need be    formula   published laws
     sample      when blocks are enough, modes    clock     its step, its cost, who was away  loops     what is timed, compiled
     messages    series of times, between ranks   session   all of them, with the machine     tables    as a terminal shows them
-    files       reads, writes, codecs    disk     where, and what is in memory       system   its functions, for compiled loops
-    codecs      what compresses          series   blocks become a series             machine  what it is      rates  as a terminal shows them
+    files       reads, writes, codecs    disk    where, and what is in memory        system  its functions, for compiled loops
+    codecs      what compresses          series  blocks become a series              machine what it is
+    processor   streams, arithmetic      cores   threads that begin together         rates   as a terminal shows them
     rehearsal   known laws, found again          document  the JSON and its schema           text      what a terminal shows
 
 It knows no models and no files of runs. Parts are imported when they are used.
@@ -21,6 +22,7 @@ _HOME = {
     "Points": "points",
     "Prediction": "prediction",
     "Protocol": "operation",
+    "check_cell": "processor",
     "find_weaknesses": "weakness",
     "fit": "operation",
     "fit_again": "document",
@@ -28,6 +30,7 @@ _HOME = {
     "lines_of": "text",
     "measure_files": "files",
     "measure_messages": "session",
+    "measure_processor": "processor",
     "measured_text": "tables",
     "medians": "points",
     "of_fit": "weakness",
@@ -64,6 +67,8 @@ if TYPE_CHECKING:
     from steppe.measure.points import medians as medians
     from steppe.measure.prediction import Prediction as Prediction
     from steppe.measure.prediction import predict as predict
+    from steppe.measure.processor import check_cell as check_cell
+    from steppe.measure.processor import measure_processor as measure_processor
     from steppe.measure.rates import rates_text as rates_text
     from steppe.measure.rehearsal import rehearse as rehearse
     from steppe.measure.session import measure_messages as measure_messages

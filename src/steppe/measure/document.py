@@ -144,6 +144,16 @@ class Weakness(_Part):
     sentence: str
 
 
+class Roof(_Part):
+    """A model's cells a second beside those that memory and arithmetic allow, by what a cell takes of both."""
+
+    rate: float
+    bytes: float
+    flops: float
+    memory: float
+    arithmetic: float
+
+
 class Document(_Part):
     """A file of measurements, of fits, or of both."""
 
@@ -156,6 +166,7 @@ class Document(_Part):
     series: list[Measured] = []
     fits: list[FitRecord] = []
     weaknesses: list[Weakness] = []
+    roofs: list[Roof] = []
 
 
 def encode(times: Floats) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from steppe.measure.document import Document, Measured
+from steppe.measure.document import Document, Measured, Roof
 from steppe.measure.text import MB, US, columns
 
 
@@ -31,7 +31,18 @@ def rates_text(document: Document) -> str:
         said += f"\n{group}: {operation}\n{_table(series)}"
         notes = dict.fromkeys(f"{one.variant}: {text}" for one in series for text in one.warnings if text.startswith("Suspect"))
         said += "".join(f"{text}\n" for text in notes)
-    return said
+    return said + "".join(f"\n{roof_text(roof)}" for roof in document.roofs)
+
+
+def roof_text(roof: Roof) -> str:
+    """A model beside the nearer roof and the other."""
+    shares = {"memory": roof.rate / roof.memory, "arithmetic": roof.rate / roof.arithmetic}
+    nearer = max(shares, key=lambda name: shares[name])
+    return (
+        f"{roof.rate / 1e6:.4g} M cells/s: {shares['memory']:.1%} of the {roof.memory / 1e6:.4g} that memory allows "
+        f"({roof.bytes:g} bytes a cell), {shares['arithmetic']:.1%} of the {roof.arithmetic / 1e6:.4g} that arithmetic allows "
+        f"({roof.flops:g} operations). The nearer roof is {nearer}.\n"
+    )
 
 
 def rate_of(one: Measured) -> tuple[float, str]:

@@ -1,0 +1,55 @@
+"""`steppe measure kernels`."""
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+from steppe.errors import Exit
+
+
+def kernels(
+    *,
+    quick: bool = False,
+    cells: float | None = None,
+    cell_bytes: float | None = None,
+    cell_flops: float | None = None,
+    cell_real: Literal["float32", "float64"] = "float64",
+    json: Path | None = None,
+) -> Exit:
+    """Measure processor and memory: streams, random reads, multiply-add, the functions of models; on one core, then on all.
+
+    A model's rate can be handed in, to be set beside what memory and arithmetic allow: --cells, --cell-bytes and --cell-flops together.
+
+    Examples:
+
+        steppe measure kernels --quick
+        steppe measure kernels --json processor.json
+        steppe measure kernels --cells 41e6 --cell-bytes 120 --cell-flops 900 --cell-real float32
+
+    Parameters
+    ----------
+    quick
+        Fewer blocks: under a minute.
+    cells
+        Cells a second that a model computes on all these cores.
+    cell_bytes
+        Bytes that a cell moves between memory and processor, in and out.
+    cell_flops
+        Additions and multiplications of a cell.
+    cell_real
+        What numbers they are of: float32 or float64, the default.
+    json
+        Writes all samples and the machine to this file.
+    """
+    from steppe.cli.making import Bar
+    from steppe.comm import keep_stops, kept_stops
+    from steppe.measure import check_cell, measure_processor, rates_text, write_document
+
+    cell = check_cell(cells, cell_bytes, cell_flops, cell_real)
+    keep_stops()
+    with Bar("kernels") as tell:
+        document = measure_processor(cell, quick, tell, lambda: bool(kept_stops()))
+    if json is not None:
+        write_document(document, json)
+    sys.stdout.write(rates_text(document))
+    return Exit.DONE if document.complete else Exit.STOPPED
