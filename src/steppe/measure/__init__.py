@@ -5,10 +5,11 @@
     prediction  beyond what was measured         weakness  what is slower than it need be    formula   published laws
     sample      when blocks are enough, modes    clock     its step, its cost, who was away  loops     what is timed, compiled
     messages    series of times, between ranks   session   all of them, with the machine     tables    as a terminal shows them
-    files       reads, writes, codecs    disk    where, and what is in memory        system  its functions, for compiled loops
-    codecs      what compresses          series  blocks become a series              machine what it is
-    processor   streams, arithmetic      cores   threads that begin together         rates   as a terminal shows them
-    rehearsal   known laws, found again          document  the JSON and its schema           text      what a terminal shows
+    files       reads, writes, codecs            disk      where, and what is in memory      codecs    what compresses
+    processor   streams, random reads            cores     threads that begin together       arithmetic  and functions, compiled
+    system      its functions, for loops         series    blocks become a series            rates     as a terminal shows them
+    machine     what it is                       document  the JSON and its schema           text      what a terminal shows
+    rehearsal   known laws, found again
 
 It knows no models and no files of runs. Parts are imported when they are used.
 """

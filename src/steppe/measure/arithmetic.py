@@ -1,56 +1,73 @@
-"""Multiplications with additions, and functions of `kernels.vecmath`, compiled as kernels of models are: with the longest vectors.
+"""Multiplications with additions, by the longest vectors there are, and functions of `kernels.vecmath`, compiled as models' kernels are.
 
 Importing this imports Numba.
 """
 
 # Numba declares types for some of its functions only.
-# mypy: disable-error-code="no-untyped-call"
+# mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg"
 
 import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from steppe.kernels import vecmath
-from steppe.kernels.cache import Linked
+from steppe.kernels.cache import Linked, vector_bytes
 from steppe.kernels.compiling import compiled, inline, machine_code
-from steppe.kernels.primitives import fma
 
 NUMBERS = 1 << 14  # of a call: they stay in the cache of a core
-IN_CACHE = 1 << 10  # numbers that are multiplied: they stay in the nearest cache
-DEPTH = 8  # multiplications with additions of each, one after the other; meanwhile those of the vectors behind it are on their way, too
+VECTORS = 12  # that are multiplied and added to, independently: what every processor has registers for
+DEPTH = 32  # times, before they go back to memory
 FACTOR, ADDEND = 0.999, 0.001  # their fixed point is 1: no number grows or vanishes
 FUNCTIONS = ("exp", "log", "power", "tanh", "sin")
 
 
-def _deep(v: Any, a: Any, b: Any) -> Any:
-    v = fma(v, a, b)
-    v = fma(v, a, b)
-    v = fma(v, a, b)
-    v = fma(v, a, b)
-    v = fma(v, a, b)
-    v = fma(v, a, b)
-    v = fma(v, a, b)
-    return fma(v, a, b)
+@intrinsic
+def _multiply_add(context: Any, address: Any, a: Any, b: Any) -> Any:
+    """v = a v + b, `DEPTH` times, of `VECTORS` vectors at an address; none waits for another."""
+    if not (isinstance(address, types.Integer) and isinstance(a, types.Float)):
+        return None
+
+    def emit(lowering: Any, builder: Any, signature: Any, values: Any) -> Any:
+        number = ir.DoubleType() if signature.args[1] == types.float64 else ir.FloatType()
+        lanes = vector_bytes() // (signature.args[1].bitwidth // 8)
+        kind = ir.VectorType(number, lanes)
+        one = ("contract",)  # both become one instruction where there is one
+        factor, addend = (_spread(builder, value, kind) for value in values[1:])
+        places = builder.inttoptr(values[0], kind.as_pointer())
+        each = [builder.gep(places, [ir.Constant(ir.IntType(64), i)]) for i in range(VECTORS)]
+        align = signature.args[1].bitwidth // 8
+        held = [builder.load(place, align=align) for place in each]
+        for _ in range(DEPTH):
+            held = [builder.fadd(builder.fmul(v, factor, flags=one), addend, flags=one) for v in held]
+        for place, v in zip(each, held, strict=True):
+            builder.store(v, place, align=align)
+        return lowering.get_dummy_value()
+
+    return types.void(address, a, b), emit
+
+
+def _spread(builder: Any, value: Any, kind: Any) -> Any:
+    one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count))
+
+
+@njit(cache=True, nogil=True)
+def multiply_add(x: Any, a: Any, b: Any, sweeps: int) -> None:
+    """x (n,) = a x + b, `DEPTH` times a sweep. x: as long as `VECTORS` vectors."""
+    for _ in range(sweeps):
+        _multiply_add(x.ctypes.data, a, b)
 
 
 def multiply_add_of(real: Any) -> tuple[Callable[[int], None], NDArray[Any]]:
-    """Does v = FACTOR v + ADDEND `DEPTH` times for `IN_CACHE` numbers, so many times; and the numbers."""
-    deep = compiled(_deep, real)
-
-    def loop(x: Any, a: Any, b: Any, n: int, sweeps: int) -> None:
-        for _ in range(sweeps):
-            for i in range(n):
-                x[i] = deep(x[i], a, b)
-
-    number, size = (types.float32, ctypes.c_float) if real is np.float32 else (types.float64, ctypes.c_double)
-    code = machine_code(loop, (types.CPointer(number), number, number, types.int64, types.int64))
-    linked = Linked(code.symbol, code.object_file, [ctypes.c_void_p, size, size, ctypes.c_int64, ctypes.c_int64])
-    x = np.full(IN_CACHE, 0.5, real)
-    return lambda sweeps: linked(x.ctypes.data, FACTOR, ADDEND, IN_CACHE, sweeps), x
+    """Does v = FACTOR v + ADDEND `DEPTH` times for some numbers, so many times; and the numbers."""
+    x = np.full(VECTORS * vector_bytes() // np.dtype(real).itemsize, 0.5, real)
+    return lambda sweeps: multiply_add(x, real(FACTOR), real(ADDEND), sweeps), x
 
 
 def loop_of(name: str, real: Any) -> Callable[[int], None]:

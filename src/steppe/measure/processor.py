@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steppe.errors import Mistake
-from steppe.measure.arithmetic import DEPTH, FUNCTIONS, IN_CACHE, NUMBERS, loop_of, multiply_add_of
+from steppe.measure.arithmetic import DEPTH, FUNCTIONS, NUMBERS, loop_of, multiply_add_of
 from steppe.measure.clock import Ticks, read_ticks
 from steppe.measure.cores import Cores
 from steppe.measure.document import Document, Measured, Roof
@@ -27,7 +27,7 @@ SMALLEST, DEFAULT_CACHE = 32 * MIB, 64 * MIB  # bytes of an array at least; of t
 SHARE = 0.5  # of the memory that is free, at most, for three arrays
 PIECE = 1 << 20  # numbers of a stream in a block
 STEPS, READS = 20_000, 500_000  # of a block: reads that wait for each other, and that do not
-SWEEPS, CALLS = 10_000, 20  # how often a block goes over numbers that are multiplied, and over those of functions
+SWEEPS, CALLS = 20_000, 20  # how often a block goes over numbers that are multiplied, and over those of functions
 STREAMS = {"copy": (copy, 2), "scale": (scale, 2), "add": (add, 3), "triad": (triad, 3)}  # and the numbers that are moved
 PRECISION = 0.02
 BUDGET, QUICK_BUDGET = 3.0, 0.6  # [s] of a series
@@ -107,9 +107,10 @@ class Processor:
         """Multiplications with additions on numbers that stay in the nearest cache."""
         found = []
         for real in REALS:
-            works = [partial(multiply_add_of(real)[0], SWEEPS) for _ in range(cores.size)]
+            made = [multiply_add_of(real) for _ in range(cores.size)]
+            works = [partial(run, SWEEPS) for run, _ in made]
             times, converged = self._take(cores, works)
-            work = 2.0 * DEPTH * IN_CACHE * SWEEPS * cores.size
+            work = 2.0 * DEPTH * made[0][1].size * SWEEPS * cores.size
             name = f"multiply-add, {np.dtype(real).name}"
             found.append(series_of("arithmetic", name, title, 0, times, 1, converged, work=work, unit="flop"))
         return found
