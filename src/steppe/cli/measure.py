@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from steppe.cli.commands import COMMANDS
+from steppe.cli.measure_compare import compare
 from steppe.cli.measure_files import files
 from steppe.cli.measure_kernels import kernels
 from steppe.errors import Exit, Mistake
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from steppe.measure import Fit
 
 measure = App(name="measure", help=COMMANDS["measure"], help_format="plaintext")
+measure.command(compare)
 measure.command(files)
 measure.command(kernels)
 SECOND = 1.0  # [s] that the other ranks give rank 0 to say what is wrong

@@ -9,7 +9,7 @@
     processor   streams, random reads            cores     threads that begin together       arithmetic  and functions, compiled
     system      its functions, for loops         series    blocks become a series            rates     as a terminal shows them
     machine     what it is                       document  the JSON and its schema           text      what a terminal shows
-    rehearsal   known laws, found again
+    rehearsal   known laws, found again          comparison  two documents side by side
 
 It knows no models and no files of runs. Parts are imported when they are used.
 """
@@ -24,6 +24,8 @@ _HOME = {
     "Prediction": "prediction",
     "Protocol": "operation",
     "check_cell": "processor",
+    "compare": "comparison",
+    "compared_text": "comparison",
     "find_weaknesses": "weakness",
     "fit": "operation",
     "fit_again": "document",
@@ -53,6 +55,8 @@ _HOME = {
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:
+    from steppe.measure.comparison import compare as compare
+    from steppe.measure.comparison import compared_text as compared_text
     from steppe.measure.document import Document as Document
     from steppe.measure.document import fit_again as fit_again
     from steppe.measure.document import read_document as read_document

@@ -33,9 +33,14 @@ class Figures:
     modes: list[tuple[float, float]]
 
 
+def independent(times: Floats) -> Floats:
+    """The blocks, or medians of batches of them where neighbours are alike: no more of them than there is knowledge of."""
+    return _batches(times) if times.size >= FIRST_LOOK and _serial(times) > SERIAL else times
+
+
 def median_interval(times: Floats) -> tuple[float, float]:
-    """95 % interval of the median by order statistics; of batches where neighbours are alike."""
-    used = _batches(times) if times.size >= FIRST_LOOK and _serial(times) > SERIAL else times
+    """95 % interval of the median by order statistics."""
+    used = independent(times)
     ordered, n = np.sort(used), used.size
     low = int(np.floor(n / 2 - 0.98 * np.sqrt(n)))
     high = int(np.ceil(1 + n / 2 + 0.98 * np.sqrt(n)))

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from steppe.measure import Document, compare, compared_text
+from steppe.measure.comparison import Match
+from steppe.measure.series import series_of
+
+
+def document(*series, **more):
+    return Document(made="2026-01-01", series=list(series), **more)
+
+
+def one(times, operation="read", size=8, group="files"):
+    return series_of(group, operation, "cold", size, np.asarray(times, float), 1, True)
+
+
+def noisy(random, n=60, noise=0.1, median=1e-5, memory=0.0):
+    """Log-normal times; memory: correlation of neighbours."""
+    steps = random.standard_normal(n)
+    for i in range(1, n):
+        steps[i] = memory * steps[i - 1] + np.sqrt(1 - memory**2) * steps[i]
+    return median * np.exp(noise * steps)
+
+
+@pytest.mark.parametrize(("n", "noise", "memory"), [(30, 0.3, 0.0), (60, 0.1, 0.0), (240, 0.3, 0.7)])
+def test_the_same_machine_is_neither_faster_nor_slower(n, noise, memory):
+    random = np.random.default_rng(3)
+    runs = [document(*(one(noisy(random, n, noise, memory=memory), size=size) for size in range(400))) for _ in range(2)]
+    words = [match.word for match in compare(*runs).matches]
+    assert len(words) == 400
+    assert sum(word in ("faster", "slower") for word in words) <= 20
+
+
+def test_intervals_hold_the_true_ratio_as_often_as_they_say():
+    random = np.random.default_rng(5)
+    runs = [document(*(one(noisy(random, 60, 0.2, median), size=size) for size in range(600))) for median in (1e-5, 1.3e-5)]
+    inside = [match.low <= 1.3 <= match.high for match in compare(*runs).matches]
+    assert 0.92 <= np.mean(inside) <= 0.99
+
+
+def test_what_differs_is_found_and_what_has_no_match_is_listed():
+    random = np.random.default_rng(1)
+    first = document(
+        one(noisy(random), size=1),
+        one(noisy(random, n=1_000, noise=0.02), size=2),
+        one(noisy(random), size=3),
+        machine={"cpu": "a", "cores": 2},
+    )
+    second = document(
+        one(noisy(random, median=1.5e-5), size=1),
+        one(noisy(random, n=1_000, noise=0.02), size=2),
+        one(noisy(random), size=4),
+        machine={"cpu": "b", "cores": 2},
+        complete=False,
+    )
+    found = compare(first, second)
+    assert [match.word for match in found.matches] == ["slower", "same"]
+    assert [match.word for match in compare(second, first).matches] == ["faster", "same"]
+    assert found.matches[0].ratio == pytest.approx(1.5, rel=0.06)
+    ratio, low, high = found.groups["files"]
+    assert low < ratio < high
+    assert ratio == pytest.approx(np.sqrt(found.matches[0].ratio * found.matches[1].ratio))
+    said = compared_text(found)
+    assert said.startswith("The second run was stopped before its end.\ncpu: a | b\n")
+    assert "Second beside first: 1 same, 1 slower." in said
+    assert "Only in the first: read, cold (3 bytes).\nOnly in the second: read, cold (4 bytes)." in said
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [(0.96, 1.04, "same"), (0.94, 1.04, "cannot tell"), (1.04, 1.2, "cannot tell"), (1.06, 1.2, "slower"), (0.8, 0.94, "faster")],
+)
+def test_words_need_the_whole_interval(low, high, word):
+    series = one(np.full(30, 1.0))
+    assert Match(series, series, (low + high) / 2, low, high).word == word
