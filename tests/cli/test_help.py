@@ -16,7 +16,7 @@ GROUPS = {
     "new": ("run", "model"),
     "forcing": ("check", "pack"),
     "token": ("new", "list", "revoke"),
-    "measure": ("fit", "predict", "messages", "files", "kernels", "compare"),
+    "measure": ("fit", "predict", "messages", "files", "kernels", "compare", "report"),
 }
 ALONE = [name for name in COMMANDS if name not in GROUPS]
 EVERY = [*((name,) for name in ALONE), *((group, name) for group, names in GROUPS.items() for name in names)]

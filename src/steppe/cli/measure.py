@@ -10,6 +10,7 @@ from steppe.cli.commands import COMMANDS
 from steppe.cli.measure_compare import compare
 from steppe.cli.measure_files import files
 from steppe.cli.measure_kernels import kernels
+from steppe.cli.measure_report import report
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ measure = App(name="measure", help=COMMANDS["measure"], help_format="plaintext")
 measure.command(compare)
 measure.command(files)
 measure.command(kernels)
+measure.command(report)
 SECOND = 1.0  # [s] that the other ranks give rank 0 to say what is wrong
 
 

@@ -10,6 +10,7 @@
     system      its functions, for loops         series    blocks become a series            rates     as a terminal shows them
     machine     what it is                       document  the JSON and its schema           text      what a terminal shows
     rehearsal   known laws, found again          comparison  two documents side by side
+    pictures    as SVG                           report    one HTML file
 
 It knows no models and no files of runs. Parts are imported when they are used.
 """
@@ -50,6 +51,7 @@ _HOME = {
     "remarks_of": "text",
     "weaknesses_text": "text",
     "write_document": "document",
+    "write_report": "report",
 }
 
 __all__ = list(_HOME)
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
     from steppe.measure.processor import measure_processor as measure_processor
     from steppe.measure.rates import rates_text as rates_text
     from steppe.measure.rehearsal import rehearse as rehearse
+    from steppe.measure.report import write_report as write_report
     from steppe.measure.session import measure_messages as measure_messages
     from steppe.measure.table import read_table as read_table
     from steppe.measure.tables import measured_text as measured_text

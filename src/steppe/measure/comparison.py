@@ -67,9 +67,11 @@ def compare(first: Document, second: Document, seed: int = 1) -> Compared:
         other = there.pop(_key(one), None)
         if other is None:
             continue
-        drawn = np.log(_medians(other.times(), random) / _medians(one.times(), random))
+        blocks = [independent(series.times()) for series in (one, other)]
+        drawn = np.log(_medians(blocks[1], random) / _medians(blocks[0], random))
+        ratio = float(np.median(blocks[1]) / np.median(blocks[0]))
         low, high = np.exp(np.quantile(drawn, (0.025, 0.975)))
-        matches.append(Match(one, other, other.statistics.median / one.statistics.median, float(low), float(high)))
+        matches.append(Match(one, other, ratio, float(low), float(high)))
         groups.setdefault(one.group, []).append(drawn)
     means = {}
     for name, each in groups.items():
@@ -87,7 +89,7 @@ def _key(one: Measured) -> Key:
 
 def _medians(times: Floats, random: np.random.Generator) -> Floats:
     """Medians of samples drawn anew (`DRAWS`,): the middle of n numbers between 0 and 1 is a beta variate, and says which time it is."""
-    ordered = np.sort(independent(times))
+    ordered = np.sort(times)
     middle = (ordered.size + 1) / 2.0
     return np.asarray(ordered[(random.beta(middle, middle, DRAWS) * ordered.size).astype(int)])
 

@@ -1,0 +1,27 @@
+"""`steppe measure report`."""
+
+import sys
+from pathlib import Path
+
+
+def report(file: Path, /, *, html: Path | None = None) -> None:
+    """Draw a measurement or a fit as one HTML file that needs no network: warnings, pictures, tables, the machine, the data.
+
+    Examples:
+
+        steppe measure report machine.json
+        steppe measure report disk.json --html disk.html
+
+    Parameters
+    ----------
+    file
+        What `steppe measure ... --json` wrote.
+    html
+        The file to write; beside the other by default.
+    """
+    from steppe.measure import read_document, write_report
+
+    document = read_document(file)
+    path = html or file.with_suffix(".html")
+    write_report(document, path)
+    sys.stdout.write(f"{path}\n")

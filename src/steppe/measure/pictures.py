@@ -1,0 +1,235 @@
+"""Pictures of measurements as SVG texts: times with their fits, rates, residuals, laws in p, two times instead of one."""
+
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steppe.measure.document import FitRecord, LawRecord, LineRecord, Measured
+from steppe.measure.family import RATE_FAMILIES, Curve, Floats
+from steppe.measure.rates import rate_of
+from steppe.measure.text import MB, US
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTH, HEIGHT = 11.0, 3.0  # [inch] of a row of panels
+MOST = 6  # lines of a panel that an eye can follow
+FEW = 0.4  # bytes: where a size of 0 stands on an axis of logarithms
+INK, FAINT = "#22282d", "#b8c0c6"
+CYCLE = ("#1f5f8b", "#c2622d", "#3f8361", "#8a4f7d", "#a98a1f", "#5c6670")
+Draw = Callable[["Axes"], None]
+
+
+def fit_picture(fit: FitRecord) -> str:
+    """Times, rates and residuals against bytes; t0, r_inf and n_half against p where there are several."""
+    n, p, t = (np.array(values) for values in (fit.points.bytes, fit.points.p, fit.points.t))
+    ranks = _some(sorted(set(p.tolist())))
+    panels: list[Draw] = []
+    if len(set(n.tolist())) > 1:
+        panels += [_times(fit, ranks, n, p, t), _rates(fit, ranks, n, p, t), _residuals(fit, ranks, n, p, t)]
+    if len(set(p.tolist())) > 1:
+        panels += _laws(fit)
+    return _svg(panels)
+
+
+def _times(fit: FitRecord, ranks: Sequence[float], n: Floats, p: Floats, t: Floats) -> Draw:
+    def draw(axes: "Axes") -> None:
+        for colour, one in zip(CYCLE, ranks, strict=False):
+            axes.plot(np.maximum(n[p == one], FEW), t[p == one] / US, "o", ms=3, color=colour, label=f"{one:g} ranks")
+            for sizes, times in _lines(fit, one):
+                axes.plot(np.maximum(sizes, FEW), times / US, lw=1, color=colour)
+        _log(axes, "time [us], and t0 + n / r_inf")
+        axes.legend(frameon=False, fontsize=8)
+
+    return draw
+
+
+def _rates(fit: FitRecord, ranks: Sequence[float], n: Floats, p: Floats, t: Floats) -> Draw:
+    def draw(axes: "Axes") -> None:
+        for colour, one in zip(CYCLE, ranks, strict=False):
+            sent = (p == one) & (n > 0)
+            axes.plot(n[sent], n[sent] / t[sent] / MB, "o-", ms=3, lw=1, color=colour)
+        _log(axes, "bytes / time [MB/s]")
+
+    return draw
+
+
+def _residuals(fit: FitRecord, ranks: Sequence[float], n: Floats, p: Floats, t: Floats) -> Draw:
+    def draw(axes: "Axes") -> None:
+        axes.axhline(0.0, color=FAINT, lw=1)
+        for colour, one in zip(CYCLE, ranks, strict=False):
+            for piece, (low, high) in _pieces(fit, one):
+                at = (p == one) & (n >= low) & (n <= high)
+                axes.plot(np.maximum(n[at], FEW), 100.0 * (t[at] / piece(n[at]) - 1.0), "o", ms=3, color=colour)
+        axes.set_xscale("log")
+        axes.xaxis.minorticks_off()
+        axes.set_xlabel("bytes")
+        axes.set_title("measured beside fitted [%]")
+
+    return draw
+
+
+def _pieces(fit: FitRecord, p: float) -> Iterable[tuple[Callable[[Floats], Floats], tuple[float, float]]]:
+    for piece in fit.pieces:
+        for line in piece.lines:
+            if line.p == p:
+                yield partial(_time, line), (piece.low, piece.high)
+
+
+def _time(line: LineRecord, n: Floats) -> Floats:
+    return line.t0 + (n / line.r_inf if line.r_inf else np.zeros_like(n))
+
+
+def _lines(fit: FitRecord, p: float) -> Iterable[tuple[Floats, Floats]]:
+    for line, (low, high) in _pieces(fit, p):
+        sizes = np.concatenate([[low], np.geomspace(max(low, 1.0), max(high, 1.0), 60)])
+        yield sizes, line(sizes)
+
+
+def _laws(fit: FitRecord) -> list[Draw]:
+    """Coefficients of all pieces against p, each with its law."""
+
+    def panel(title: str, value: str, error: str, law: str, scale: float) -> Draw:
+        def draw(axes: "Axes") -> None:
+            for colour, piece in zip(CYCLE, fit.pieces, strict=False):
+                lines = [line for line in piece.lines if getattr(line, value) is not None]
+                if not lines:
+                    continue
+                at = np.array([line.p for line in lines])
+                bars = [1.96 * getattr(line, error) / scale for line in lines]
+                axes.errorbar(at, [getattr(line, value) / scale for line in lines], bars, fmt="o", ms=3, lw=1, color=colour)
+                curve = curve_of(getattr(piece, law))
+                if curve is not None:
+                    between = np.linspace(at.min(), at.max(), 100)
+                    axes.plot(between, curve(between) / scale, lw=1, color=colour)
+            axes.set_xlabel("p")
+            axes.set_title(title)
+
+        return draw
+
+    def halves(axes: "Axes") -> None:
+        for colour, piece in zip(CYCLE, fit.pieces, strict=False):
+            lines = [line for line in piece.lines if line.r_inf is not None]
+            axes.plot(
+                [line.p for line in lines], [max(0.0, line.t0) * (line.r_inf or 0.0) for line in lines], "o-", ms=3, lw=1, color=colour
+            )
+        axes.set_xlabel("p")
+        axes.set_title("n_half(p) [bytes]")
+
+    panels = [panel("t0(p) [us] and its law", "t0", "t0_error", "t0", US)]
+    if any(line.r_inf is not None for piece in fit.pieces for line in piece.lines):
+        panels += [panel("r_inf(p) [MB/s] and its law", "r_inf", "r_inf_error", "r_inf", MB), halves]
+    return panels
+
+
+def curve_of(law: LawRecord | None) -> Curve | None:
+    """The law that was kept, as a function of p; None where there is none."""
+    families = {family.name: family for family in RATE_FAMILIES}
+    if law is None or law.family not in families:
+        return None
+    return Curve(families[law.family], tuple(law.coefficients), np.nan if law.exponent is None else law.exponent)
+
+
+def sizes_picture(titles: Sequence[str], groups: Sequence[Sequence[Measured]]) -> str:
+    """Rates against bytes, a panel for each group, a line for each variant, p10 to p90 as a band."""
+
+    def panel(title: str, series: Sequence[Measured]) -> Draw:
+        def draw(axes: "Axes") -> None:
+            variants = list(dict.fromkeys(one.variant for one in series))
+            for colour, variant in zip(CYCLE * 2, variants, strict=False):
+                ours = sorted((one for one in series if one.variant == variant), key=lambda one: one.bytes)
+                n = np.array([one.bytes for one in ours], float)
+                low, middle, high = (np.array([getattr(one.statistics, name) for one in ours]) for name in ("p90", "median", "p10"))
+                axes.fill_between(n, n / low / MB, n / high / MB, color=colour, alpha=0.15, lw=0)
+                axes.plot(n, n / middle / MB, "o-", ms=3, lw=1, color=colour, label=variant)
+            _log(axes, title)
+            axes.legend(frameon=False, fontsize=7)
+
+        return draw
+
+    return _svg([panel(title, series) for title, series in zip(titles, groups, strict=True)])
+
+
+def bars_picture(titles: Sequence[str], groups: Sequence[Sequence[Measured]]) -> str:
+    """Rates as bars, a panel for each group, with p10 to p90."""
+
+    def panel(title: str, series: Sequence[Measured]) -> Draw:
+        def draw(axes: "Axes") -> None:
+            variants = list(dict.fromkeys(one.variant for one in series))
+            names = list(dict.fromkeys(one.operation for one in series))
+            for colour, (number, variant) in zip(CYCLE, enumerate(variants), strict=False):
+                ours = [one for one in series if one.variant == variant]
+                at = np.array([names.index(one.operation) for one in ours]) + 0.8 * (number + 0.5) / len(variants) - 0.4
+                rates = np.array([rate_of(one)[0] for one in ours])
+                reach = np.array([[one.statistics.median / getattr(one.statistics, name) for name in ("p90", "p10")] for one in ours]).T
+                bars = np.abs(reach - 1.0) * rates
+                axes.barh(at, rates, 0.8 / len(variants), xerr=bars, color=colour, error_kw={"lw": 0.8, "ecolor": INK}, label=variant)
+            axes.set_yticks(range(len(names)), names)
+            axes.invert_yaxis()
+            axes.set_title(f"{title} [{rate_of(series[0])[1]}]")
+            axes.legend(frameon=False, fontsize=7)
+
+        return draw
+
+    return _svg([panel(title, series) for title, series in zip(titles, groups, strict=True)], of_row=2)
+
+
+def modes_picture(series: Sequence[Measured]) -> str:
+    """Histograms of series whose blocks gather around two times."""
+
+    def panel(one: Measured) -> Draw:
+        def draw(axes: "Axes") -> None:
+            times = one.times() / US
+            axes.hist(times[times <= np.quantile(times, 0.99)], 50, color=CYCLE[0])
+            for mode in one.modes:
+                axes.axvline(mode.median / US, color=CYCLE[1], lw=1)
+            axes.set_xlabel("us")
+            axes.set_title(
+                f"{one.operation}{f', {one.variant}' if one.variant else ''}\n{one.bytes} bytes{f', {one.p} ranks' if one.p > 1 else ''}",
+                fontsize=8,
+            )
+
+        return draw
+
+    return _svg([panel(one) for one in series])
+
+
+def _some(values: Sequence[float]) -> list[float]:
+    """At most `MOST` of them, the first and the last among them."""
+    if len(values) <= MOST:
+        return list(values)
+    return [values[i] for i in np.linspace(0, len(values) - 1, MOST).round().astype(int)]
+
+
+def _log(axes: "Axes", title: str) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.minorticks_off()
+    axes.set_xlabel("bytes")
+    axes.set_title(title)
+
+
+def _svg(panels: Sequence[Draw], of_row: int = 3) -> str:
+    """Panels in rows as one SVG element, its letters as text, without a word about who made it."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    rows = -(-len(panels) // of_row)
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "steppe", "font.size": 9, "axes.titlesize": 9, "font.family": "sans-serif"}):
+        figure = Figure(figsize=(WIDTH, HEIGHT * rows), layout="constrained")
+        for number, draw in enumerate(panels):
+            axes = figure.add_subplot(rows, of_row, number + 1)
+            draw(axes)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.set_axisbelow(True)
+            axes.grid(True, color=FAINT, lw=0.3)
+        made = io.StringIO()
+        figure.savefig(made, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = made.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = re.sub(r"(\d\.\d\d)\d+", r"\1", re.sub(r"\s*\n\s*", "\n", text))  # a hundredth of a point is finer than any screen
+    return re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', 'role="img"', text, count=1)

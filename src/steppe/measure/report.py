@@ -1,0 +1,210 @@
+"""A document as one HTML file: warnings first, then pictures, tables, the machine, and the data. It asks nothing of any network."""
+
+import contextlib
+import os
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from steppe.errors import Failure
+from steppe.measure.document import Document, Measured
+from steppe.measure.pictures import bars_picture, curve_of, fit_picture, modes_picture, sizes_picture
+from steppe.measure.rates import rate_of, roof_text
+from steppe.measure.text import MB, US
+
+MOST_DATA = 1_200_000  # letters of the data; a larger document is held without its samples
+MOST_MODES = 12  # histograms
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #22282d; background: #fff; max-width: 1120px; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.6rem; margin: 0 } h2 { font-size: 1.2rem; margin: 2.2rem 0 .4rem; border-bottom: 1px solid #b8c0c6 }
+h3 { font-size: 1rem; margin: 1.4rem 0 .2rem }
+.warning { background: #fdf0e6; border-left: 4px solid #c2622d; padding: .4rem .8rem; margin: .4rem 0 } .faint { color: #5c6670 }
+svg { width: 100%; height: auto } .wide { overflow-x: auto }
+table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
+th, td { text-align: right; padding: .1rem .7rem .1rem 0; border-bottom: 1px solid #eceff1 } th { color: #5c6670; font-weight: 500 }
+th:first-child, td:first-child { text-align: left } .unsure { color: #b3261e }
+summary { cursor: pointer; color: #1f5f8b }
+"""
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def report_html(document: Document) -> str:
+    """The whole file."""
+    parts = [f"<h1>Measured {escape(document.made)}</h1>", _where(document), _warnings(document)]
+    if document.weaknesses:
+        items = "".join(f"<li>{escape(one.sentence)}</li>" for one in document.weaknesses)
+        parts.append(f"<h2>Weaknesses, the greatest first</h2><ol>{items}</ol>")
+    for roof in document.roofs:
+        parts.append(f"<h2>The model</h2><p>{escape(roof_text(roof))}</p>")
+    parts += [*_fits(document), *_files(document), *_kernels(document), *_modes(document), *_tables(document), _machine(document)]
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta name="viewport" content="width=device-width"><title>Measured {escape(document.made)}</title><style>{STYLE}</style></head>'
+        f"<body>{''.join(parts)}{_data(document)}</body></html>\n"
+    )
+
+
+def write_report(document: Document, path: Path) -> None:
+    """Writes the file, whole or not at all.
+
+    Raises
+    ------
+    Failure
+        It cannot be written.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_text(report_html(document), encoding="utf-8")
+        aside.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise Failure(f'"{path}" cannot be written: {error.strerror}. Give another place.') from None
+
+
+def _warnings(document: Document) -> str:
+    said = [*document.warnings, *([] if document.complete else ["Stopped before the end: what was measured until then."])]
+    unsure = sum(not one.converged for one in document.series)
+    told = (
+        f"{unsure} of {len(document.series)} series ended before their median was known to 2 %: their intervals are red." if unsure else ""
+    )
+    boxes = "".join(f'<p class="warning">{escape(text)}</p>' for text in said)
+    return f'{boxes}<p class="faint">{told}</p>' if told else boxes
+
+
+def _where(document: Document) -> str:
+    """The machine in a line."""
+    machine = document.machine
+    named = [str(machine[name]) for name in ("cpu",) if name in machine]
+    named += [f"{machine['cores']} cores"] if "cores" in machine else []
+    named += [str(machine["mpi"]["name"])] if "mpi" in machine else []
+    place = machine.get("filesystem", {})
+    named += [f"{place['directory']} ({place['kind']})"] if "kind" in place else []
+    return f"<p>{escape(', '.join(named))}</p>" if named else ""
+
+
+def _fits(document: Document) -> list[str]:
+    parts = ["<h2>Time against size and ranks</h2>"] if document.fits else []
+    for fit in document.fits:
+        laws = [
+            f"{name}(p) = {curve.formula(scale)} {unit}, from {piece.low:g} to {piece.high:g} bytes"
+            for piece in fit.pieces
+            for name, law, scale, unit in (("t0", piece.t0, US, "us"), ("r_inf", piece.r_inf, MB, "MB/s"))
+            if (curve := curve_of(law)) is not None
+        ]
+        remarks = "".join(f"<br>{escape(text)}" for text in [*laws, *fit.remarks])
+        title = ", ".join(fit.name.values()) or "all times"
+        parts.append(f'<h3>{escape(title)}</h3>{fit_picture(fit)}<p class="faint">{remarks.removeprefix("<br>")}</p>')
+    return parts
+
+
+def _of(document: Document, group: str) -> dict[str, list[Measured]]:
+    found: dict[str, list[Measured]] = {}
+    for one in document.series:
+        if one.group == group:
+            found.setdefault(one.operation, []).append(one)
+    return found
+
+
+def _files(document: Document) -> list[str]:
+    files, coded = _of(document, "files"), _of(document, "codecs")
+    parts = []
+    if files:
+        groups = [
+            (f"read, {order} [MB/s]", [one for one in files.get("read", []) if order in one.variant])
+            for order in ("sequential", "permuted")
+        ]
+        groups += [("write [MB/s]", _shortened(files.get("write", [])))]
+        groups = [(title, series) for title, series in groups if series]
+        parts.append(f"<h2>Files</h2>{sizes_picture(*zip(*groups, strict=True))}")
+    if coded:
+        titles = [f"{name} [MB/s before compression]" for name in coded]
+        parts.append(f"<h2>Codecs</h2>{sizes_picture(titles, list(coded.values()))}")
+    return parts
+
+
+def _shortened(series: Sequence[Measured]) -> list[Measured]:
+    """Durable writes as one line, however many waited together."""
+    return [one.model_copy(update={"variant": one.variant.partition(",")[0]}) for one in series]
+
+
+def _kernels(document: Document) -> list[str]:
+    rates: dict[str, list[Measured]] = {}
+    for one in document.series:
+        if one.group in ("memory", "arithmetic", "functions"):
+            name = f"{one.group}, random reads" if one.unit == "reads" else one.group
+            rates.setdefault(name, []).append(one)
+    return [f"<h2>Processor and memory</h2>{bars_picture(list(rates), list(rates.values()))}"] if rates else []
+
+
+def _modes(document: Document) -> list[str]:
+    two = [one for one in document.series if len(one.modes) > 1 and one.samples]
+    if not two:
+        return []
+    most = sorted(two, key=lambda one: -one.modes[1].median / one.modes[0].median)[:MOST_MODES]
+    said = f"{len(two)} series gather around two times" + (f"; the {MOST_MODES} that lie furthest apart" if len(two) > MOST_MODES else "")
+    return [f"<h2>Two times instead of one</h2><p>{said}.</p>{modes_picture(most)}"]
+
+
+def _tables(document: Document) -> list[str]:
+    groups: dict[tuple[str, str], list[Measured]] = {}
+    for one in document.series:
+        groups.setdefault((one.group, one.operation), []).append(one)
+    parts = ["<h2>All series</h2>"] if groups else []
+    for (group, operation), series in groups.items():
+        head = "".join(
+            f"<th>{text}</th>" for text in ("", "ranks", "bytes", "min us", "median us", "+-", "p99 us", "rate", "blocks", "far off")
+        )
+        rows = "".join(_row(one) for one in series)
+        title = operation if operation == group else f"{group}: {operation}"
+        parts.append(
+            f"<details><summary>{escape(title)}, {len(series)} series</summary>"
+            f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div></details>'
+        )
+    return parts
+
+
+def _row(one: Measured) -> str:
+    found = one.statistics
+    rate, unit = rate_of(one)
+    width = f"{found.half_width / US:.2g}"
+    cells = [
+        escape(one.variant),
+        str(one.p),
+        str(one.bytes),
+        *(f"{value / US:.4g}" for value in (found.minimum, found.median)),
+        width if one.converged else f'<span class="unsure">({width})</span>',
+        f"{found.p99 / US:.4g}",
+        f"{rate:.4g} {unit}" if rate else "-",
+        str(found.n),
+        str(one.outliers),
+    ]
+    said = "".join(f'<tr><td colspan="10" class="faint">{escape(text)}</td></tr>' for text in one.warnings)
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>{said}"
+
+
+def _machine(document: Document) -> str:
+    facts = {**document.machine, **{f"clock: {name}": value for name, value in document.clock.items()}}
+    rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(_plain(value))}</td></tr>" for name, value in facts.items())
+    return f"<h2>The machine</h2><table>{rows}</table>" if facts else ""
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_plain(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return " ".join(map(_plain, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _data(document: Document) -> str:
+    text = document.model_dump_json(by_alias=True)
+    said = "The data is in this file."
+    if len(text) > MOST_DATA:
+        short = document.model_copy(update={"series": [one.model_copy(update={"samples": ""}) for one in document.series]})
+        text, said = (
+            short.model_dump_json(by_alias=True),
+            "The data is in this file, without single samples: those are in the JSON file that it was made of.",
+        )
+    safe = text.replace("<", "\\u003c")
+    return f'<p class="faint">{said}</p><script type="application/json" id="measured">{safe}</script>'
