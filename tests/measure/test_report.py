@@ -19,9 +19,10 @@ def data_of(html):
 
 
 def messages(sizes, ranks, blocks):
-    random = np.random.default_rng(1)
+    times = 1e-5 * np.exp(0.1 * np.random.default_rng(1).standard_normal(blocks))
+    one = series_of("collective", "broadcast", "", 8, times, 1, True, p=2)
     return [
-        series_of("collective", operation, "", size, 1e-5 * np.exp(0.1 * random.standard_normal(blocks)), 1, True, p=p)
+        one.model_copy(update={"operation": operation, "bytes": size, "p": p})
         for operation in ("broadcast", "scan", "gather", "scatter", "allgather", "reduction", "allreduce", "total exchange")
         for size in sizes
         for p in ranks
