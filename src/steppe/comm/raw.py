@@ -26,8 +26,8 @@ from steppe.comm.launch import Launch, check_pair, check_size, find_library
 from steppe.errors import Failure, Mistake
 
 FUNCTIONS = (
-    "Wtime", "Barrier", "Send", "Recv", "Isend", "Irecv", "Waitall", "Bcast", "Scatter", "Gather", "Allgather", "Alltoall", "Reduce",
-    "Allreduce", "Reduce_scatter_block", "Scan",
+    "Wtime", "Wtick", "Barrier", "Send", "Recv", "Isend", "Irecv", "Waitall", "Bcast", "Scatter", "Gather", "Allgather", "Alltoall",
+    "Reduce", "Allreduce", "Reduce_scatter_block", "Scan",
 )  # fmt: skip
 ADDRESS = {name: number for number, name in enumerate(FUNCTIONS)}
 PAGE = 4096
@@ -82,13 +82,6 @@ class Raw:
         part = self._comm.Split(0 if self.rank < size else self._mpi.UNDEFINED, self.rank)
         return None if part == self._mpi.COMM_NULL else Raw(part, self._mpi, self.addresses)
 
-    def on_host(self) -> int:
-        """How many of the ranks are on the host of this one. All ranks call it."""
-        part = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED)
-        size = int(part.size)
-        part.Free()
-        return size
-
     def together(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """The arrays of all ranks (ranks, ...), on every rank."""
         found = np.empty((self.size, *times.shape))
@@ -106,10 +99,6 @@ class Raw:
     def barrier(self) -> None:
         """Waits for all."""
         self._comm.Barrier()
-
-    def free(self) -> None:
-        """Gives a part of the ranks back."""
-        self._comm.Free()
 
     def abort(self, text: str) -> None:
         """Ends all ranks, which would wait for this one for ever."""

@@ -1,8 +1,9 @@
 """Messages measured: what is sent, how often, and what becomes of the times.
 
 Every block is timed on each rank by a compiled loop; the time of a collective operation is the longest over the ranks, that of a message
-rank 0's, who sends first. Between blocks, rank 0 decides whether the
-median is known well enough. What a rank was kept from running is looked at before each series, and told.
+rank 0's, who sends first. How many operations and blocks there are, and whether the median is known well enough, rank 0 alone decides and
+tells: ranks whose counts differ would wait for each other's messages for ever. What a rank was kept from running is looked at before each
+series, and told.
 """
 
 import math
@@ -82,7 +83,7 @@ class Messages:
         self.ticks = self._look()
         times = np.empty(100)
         empty(raw.addresses, times, 1_000, self.ticks.cost)
-        self.overhead = float(np.median(times)) - self.ticks.cost  # [s] of the loop itself
+        self.overhead = float(np.median(times))  # [s] an operation, of the loop itself
 
     def _look(self) -> Ticks:
         differences = np.empty(TICKS)
@@ -116,7 +117,8 @@ class Messages:
             return None
         self._look()
         self._watch.look()
-        k = max(1, math.ceil(LONG * self.ticks.cost / max(1e-9, part.told(float(np.median(self._times(task, part, WARM_UP, 1)))))))
+        operation = max(1e-9, float(np.median(self._times(task, part, WARM_UP, 1))))
+        k = int(part.told(max(1.0, math.ceil(LONG * self.ticks.cost / operation))))
         begin = time.monotonic()
         end = begin + self._budget
         times = self._times(task, part, FIRST_LOOK, k)
