@@ -38,8 +38,10 @@ def test_a_quick_measurement_keeps_all_samples_and_fits_them(mpi, tmp_path):
         assert one.statistics.minimum > 0
     assert 0 < document.clock["cost"] < 1e-5
     assert 0 <= document.clock["loop"] < document.clock["cost"]
-    lines = {tuple(one.name.values()): one.pieces[0].lines[0] for one in document.fits}
-    assert lines["point-to-point", "ping-pong"].r_inf > 1e6
+    fitted = {(one.operation, one.variant) for one in document.series} - {("barrier", "")}
+    assert {(one.name["operation"], one.name.get("variant", "")) for one in document.fits} == fitted
+    medians = {one.statistics.median for one in document.series}
+    assert all(medians.issuperset(one.points.t) and one.pieces for one in document.fits)
     assert "point-to-point, ping-pong, 2 ranks" in done.stdout
     assert done.stdout.count("\n") > 60
 

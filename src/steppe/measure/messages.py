@@ -136,12 +136,23 @@ class Messages:
         return 2.0 if times.size >= MOST_BLOCKS or time.monotonic() > end else 0.0
 
     def _times(self, task: Task, part: Raw, blocks: int, k: int) -> Floats:
+        each = self.block_times(task, part, blocks, k)
+        return np.asarray(each.max(axis=0) if task.group == "collective" else each[0])
+
+    def block_times(self, task: Task, part: Raw, blocks: int, k: int) -> Floats:
+        """Seconds an operation (ranks, blocks) of `part`, in blocks of k operations; all ranks of it call it alike.
+
+        Raises
+        ------
+        Failure
+            MPI says that a call failed.
+        """
         times = np.empty(blocks)
         bad = self._loop(task, part)(times, k)
         each = part.together(np.append(times, bad))
         if each[:, -1].any():
             raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
-        return np.asarray(each[:, :-1].max(axis=0) if task.group == "collective" else each[0, :-1])
+        return each[:, :-1]
 
     def _loop(self, task: Task, part: Raw) -> Callable[[Floats, int], int]:
         f, comm, n, cost = self._raw.addresses, Int(part.comm), Int(task.bytes), self.ticks.cost
