@@ -9,7 +9,8 @@ from dataclasses import replace
 from steppe.comm import find_launch
 from steppe.comm.raw import Raw, open_raw
 from steppe.errors import Mistake
-from steppe.measure.messages import Messages, Task
+from steppe.measure.messages import Messages
+from steppe.measure.plan import PING_PONG, UNDER_WAY, Task
 
 LARGE = 1 << 20
 
@@ -17,9 +18,9 @@ LARGE = 1 << 20
 def tasks(ranks: int) -> dict[str, Task]:
     """Series by the name that the C program gives them."""
     between_two = {
-        "latency0": Task("point-to-point", "point-to-point", "ping-pong", 2, 0),
-        "latency8": Task("point-to-point", "point-to-point", "ping-pong", 2, 8),
-        "bandwidth": Task("point-to-point", "point-to-point", "64 under way", 2, LARGE),
+        "latency0": Task("point-to-point", "point-to-point", PING_PONG, 2, 0),
+        "latency8": Task("point-to-point", "point-to-point", PING_PONG, 2, 8),
+        "bandwidth": Task("point-to-point", "point-to-point", UNDER_WAY, 2, LARGE),
     }
     among_all = {"allreduce": Task("collective", "allreduce", "", ranks, 8), "barrier": Task("collective", "barrier", "", ranks, 0)}
     return {**(between_two if ranks == 2 else {}), **among_all}

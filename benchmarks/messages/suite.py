@@ -32,7 +32,7 @@ TITLES = {
     "barrier": "barrier",
 }
 ROUNDS, REPEATS = 15, 11
-ITERATIONS = {2: 5_000, 4: 200}  # by ranks: four share the cores of a small machine
+ITERATIONS = {2: 5_000, 4: 2_000}  # by ranks
 LOW, HIGH = 0.95, 1.05
 DRAWS = 2_000
 Times = dict[str, list[float]]  # [s] of each repeat, by series
@@ -46,7 +46,7 @@ def figures(quick: bool, osu: Path | None = None) -> list[Figure]:
         for name, python in PYTHONS.items():
             library, mpiexec = _places(name, python)
             referee = _compiled(library, Path(folder) / name.replace(" ", ""))
-            for ranks in (2, 4) if name == "Open MPI" else (2,):
+            for ranks in ITERATIONS if name == "Open MPI" else (2,):
                 start, many = [*mpiexec, "-n", str(ranks)], ITERATIONS[ranks]
                 program = [*start, str(python), "-m", "benchmarks.messages.program", str(many)]
                 pairs = {"C": (_printed([*program, str(REPEATS)]), _printed([*start, str(referee), str(many), str(REPEATS)]))}

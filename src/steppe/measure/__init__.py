@@ -5,6 +5,7 @@
     prediction  beyond what was measured         weakness  what is slower than it need be    formula   published laws
     sample      when blocks are enough, modes    clock     its step, its cost, who was away  loops     what is timed, compiled
     messages    series of times, between ranks   session   all of them, with the machine     tables    as a terminal shows them
+    plan        which series, by name
     rehearsal   known laws, found again          document  the JSON and its schema           text      what a terminal shows
 
 It knows no models and no files of runs. Parts are imported when they are used.
