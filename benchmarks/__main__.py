@@ -23,6 +23,7 @@ SUITES = {
     "memory": "benchmarks.memory",
     "generator": "benchmarks.generator",
     "exchange": "benchmarks.exchange",
+    "messages": "benchmarks.messages.suite",
     "restore": "benchmarks.restore",
     "server": "benchmarks.server",
     "live": "benchmarks.live",
@@ -39,6 +40,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=f"some of {', '.join(SUITES)}; all by default")
     parser.add_argument("--quick", action="store_true", help="fewer rounds of less work: shows that it runs, judges nothing for sure")
     parser.add_argument("--json", type=Path, metavar="FILE", help="machine, figures and all samples")
+    parser.add_argument("--osu", type=Path, metavar="FOLDER", help="messages: an OSU build to compare with, too")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.suite if name not in SUITES]
     if unknown:
@@ -50,7 +52,8 @@ def main(arguments: list[str]) -> int:
     for name in given.suite or SUITES:
         print(f"\n{name}", flush=True)
         try:
-            found[name] = importlib.import_module(SUITES[name]).figures(given.quick)
+            more = {"osu": given.osu} if name == "messages" else {}
+            found[name] = importlib.import_module(SUITES[name]).figures(given.quick, **more)
             print(table(found[name]), flush=True)
         except MissingPeer as missing:
             failures[name] = str(missing)

@@ -1,5 +1,8 @@
 """MPI's functions by address do what mpi4py's do; compiled once, they serve every process and every library."""
 
+from pathlib import Path
+
+from steppe.comm.raw import _is_huge, huge_buffer, page_buffer
 from tests.comm.mpis import each_mpi, run_ranks
 
 PAYLOADS = """
@@ -71,3 +74,14 @@ def test_mpi_that_was_begun_before_is_refused():
     done = run_ranks("installed", 2, "-c", code)
     assert done.returncode != 0
     assert "MPI was begun before, with its own thread level." in done.stderr
+
+
+def test_buffers_lie_on_the_pages_that_were_asked_for():
+    if "never" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text().partition("[")[2].partition("]")[0]:
+        assert huge_buffer(8) is None
+        return
+    small, huge = page_buffer(4 << 20), huge_buffer(3 << 20)
+    assert not _is_huge(small.ctypes.data)
+    assert huge is not None
+    assert (huge.size, huge.ctypes.data % (2 << 20), huge.min(), huge.max()) == (3 << 20, 0, 1, 1)
+    assert _is_huge(huge.ctypes.data)

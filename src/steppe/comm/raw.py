@@ -14,6 +14,7 @@ import mmap
 import os
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -26,12 +27,12 @@ from steppe.comm.launch import Launch, check_pair, check_size, find_library
 from steppe.errors import Failure, Mistake
 
 FUNCTIONS = (
-    "Wtime", "Barrier", "Send", "Recv", "Isend", "Irecv", "Waitall", "Bcast", "Scatter", "Gather", "Allgather", "Alltoall", "Reduce",
-    "Allreduce", "Reduce_scatter_block", "Scan",
+    "Wtime", "Wtick", "Barrier", "Send", "Recv", "Isend", "Irecv", "Waitall", "Bcast", "Scatter", "Gather", "Allgather", "Alltoall",
+    "Reduce", "Allreduce", "Reduce_scatter_block", "Scan",
 )  # fmt: skip
 ADDRESS = {name: number for number, name in enumerate(FUNCTIONS)}
-PAGE = 4096
-HUGE = 2 << 20
+HUGE = 2 << 20  # [bytes] of a page
+PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # as any program's memory is; what is shared has other pages
 Threads = Literal["single", "multiple"]
 
 
@@ -82,13 +83,6 @@ class Raw:
         part = self._comm.Split(0 if self.rank < size else self._mpi.UNDEFINED, self.rank)
         return None if part == self._mpi.COMM_NULL else Raw(part, self._mpi, self.addresses)
 
-    def on_host(self) -> int:
-        """How many of the ranks are on the host of this one. All ranks call it."""
-        part = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED)
-        size = int(part.size)
-        part.Free()
-        return size
-
     def together(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """The arrays of all ranks (ranks, ...), on every rank."""
         found = np.empty((self.size, *times.shape))
@@ -106,10 +100,6 @@ class Raw:
     def barrier(self) -> None:
         """Waits for all."""
         self._comm.Barrier()
-
-    def free(self) -> None:
-        """Gives a part of the ranks back."""
-        self._comm.Free()
 
     def abort(self, text: str) -> None:
         """Ends all ranks, which would wait for this one for ever."""
@@ -161,12 +151,46 @@ def _signed(handle: int) -> np.int64:
 
 def page_buffer(size: int) -> NDArray[np.uint8]:
     """Bytes on small pages of their own, written once: huge pages, which numpy asks for, carry messages half as fast again."""
-    memory = mmap.mmap(-1, max(size, 1))
+    memory = mmap.mmap(-1, max(size, 1), flags=PRIVATE)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         memory.madvise(mmap.MADV_NOHUGEPAGE)
     found = np.frombuffer(memory, np.uint8)
     found[:] = 1
     return found
+
+
+def huge_buffer(size: int) -> NDArray[np.uint8] | None:
+    """Bytes on pages of 2 MiB, written once; None where the system gives none."""
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        return None
+    whole = -(-max(size, 1) // HUGE) * HUGE
+    memory = mmap.mmap(-1, whole + HUGE, flags=PRIVATE)
+    try:
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    except OSError:
+        return None
+    found = np.frombuffer(memory, np.uint8)
+    begin = -found.ctypes.data % HUGE
+    found = found[begin : begin + whole]
+    found[:] = 1
+    return found[:size] if _is_huge(int(found.ctypes.data)) else None
+
+
+def _is_huge(address: int) -> bool:
+    """Whether the mapping of an address has huge pages: the system may refuse them without a word."""
+    try:
+        lines = Path("/proc/self/smaps").read_text().splitlines()
+    except OSError:
+        return False
+    inside = False
+    for line in lines:
+        first = line.split(None, 1)[0]
+        if "-" in first:
+            low, _, high = first.partition("-")
+            inside = int(low, 16) <= address < int(high, 16)
+        elif inside and first == "AnonHugePages:":
+            return int(line.split()[1]) > 0
+    return False
 
 
 def pointers(arrays: Sequence[NDArray[Any]]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@
     system      its functions, for loops         series    blocks become a series            rates     as a terminal shows them
     machine     what it is                       document  the JSON and its schema           text      what a terminal shows
     rehearsal   known laws, found again          comparison  two documents side by side
-    pictures    as SVG                           report    one HTML file
+    pictures    as SVG                           report    one HTML file                     plan      which messages, by name
 
 It knows no models and no files of runs. Parts are imported when they are used.
 """

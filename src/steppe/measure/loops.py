@@ -13,10 +13,10 @@ import numpy as np
 from numba import njit
 
 from steppe.comm.raw import ADDRESS, call, seconds
+from steppe.measure.plan import WINDOW
 
 TAG = 7
-WINDOW = 64  # messages under way, as OSU has them
-_WTIME, _BARRIER, _SEND, _RECV = (ADDRESS[name] for name in ("Wtime", "Barrier", "Send", "Recv"))
+_WTIME, _WTICK, _BARRIER, _SEND, _RECV = (ADDRESS[name] for name in ("Wtime", "Wtick", "Barrier", "Send", "Recv"))
 _ISEND, _IRECV, _WAITALL = (ADDRESS[name] for name in ("Isend", "Irecv", "Waitall"))
 
 
@@ -32,11 +32,11 @@ def ticks(f: Any, found: Any) -> None:
 
 @njit(cache=True)
 def empty(f: Any, times: Any, k: int, cost: float) -> int:
-    """The loop of a block with nothing but a reading of the clock in the place of the operation."""
+    """The loop of a block with MPI_Wtick, which gives a constant, in the place of the operation."""
     for block in range(times.size):
         begin = seconds(f[_WTIME])
         for _ in range(k):
-            seconds(f[_WTIME])
+            seconds(f[_WTICK])
         times[block] = (seconds(f[_WTIME]) - begin - cost) / k
     return 0
 
@@ -87,13 +87,77 @@ def window(
 
 
 @njit(cache=True)
-def collective(f: Any, function: Any, arguments: Any, comm: Any, times: Any, k: int, cost: float) -> int:
-    """Any collective operation, each after a barrier, timed alone on this rank."""
+def window_both(
+    f: Any, comm: Any, byte: Any, rank: Any, n: Any, buffers: Any, requests: Any, statuses: Any, times: Any, k: int, cost: float
+) -> int:
+    """The share of one message of n bytes in `WINDOW` each way at once between ranks 0 and 1, with one acknowledgement each way."""
     bad = 0
+    other = np.int64(1) - rank
+    call(f[_BARRIER], (comm,))
+    for block in range(times.size):
+        begin = seconds(f[_WTIME])
+        for _ in range(k):
+            if rank < 2:
+                for i in range(WINDOW):
+                    bad += call(f[_IRECV], (buffers[1], n, byte, other, TAG, comm, requests[i])) != 0
+                for i in range(WINDOW):
+                    bad += call(f[_ISEND], (buffers[0], n, byte, other, TAG, comm, requests[WINDOW + i])) != 0
+                bad += call(f[_WAITALL], (np.int64(2 * WINDOW), requests[0], statuses)) != 0
+                bad += call(f[_IRECV], (buffers[1], np.int64(0), byte, other, TAG, comm, requests[0])) != 0
+                bad += call(f[_ISEND], (buffers[0], np.int64(0), byte, other, TAG, comm, requests[1])) != 0
+                bad += call(f[_WAITALL], (np.int64(2), requests[0], statuses)) != 0
+        times[block] = (seconds(f[_WTIME]) - begin - cost) / (2 * WINDOW * k)
+    return bad
+
+
+@njit(cache=True)
+def exchange(
+    f: Any,
+    comm: Any,
+    byte: Any,
+    rank: Any,
+    n: Any,
+    buffers: Any,
+    requests: Any,
+    statuses: Any,
+    work: float,
+    times: Any,
+    k: int,
+    cost: float,
+) -> int:
+    """What ranks 0 and 1 see of an exchange of n bytes, when both work for `work` seconds before they wait for it.
+
+    The work reads the clock and leaves MPI alone, so that only messages that go on by themselves are hidden behind it.
+    """
+    bad = 0
+    other = np.int64(1) - rank
+    call(f[_BARRIER], (comm,))
+    for block in range(times.size):
+        begin = seconds(f[_WTIME])
+        for _ in range(k):
+            if rank < 2:
+                bad += call(f[_IRECV], (buffers[1], n, byte, other, TAG, comm, requests[0])) != 0
+                bad += call(f[_ISEND], (buffers[0], n, byte, other, TAG, comm, requests[1])) != 0
+                if work > 0.0:
+                    end = seconds(f[_WTIME]) + work
+                    while seconds(f[_WTIME]) < end:
+                        pass
+                bad += call(f[_WAITALL], (np.int64(2), requests[0], statuses)) != 0
+        times[block] = (seconds(f[_WTIME]) - begin - cost) / k - work
+    return bad
+
+
+@njit(cache=True)
+def collective(f: Any, function: Any, arguments: Any, comm: Any, times: Any, k: int, cost: float) -> int:
+    """Any collective operation, each after a barrier, timed alone on this rank; a barrier comes after the one before."""
+    bad = 0
+    apart = function != f[_BARRIER]
+    call(f[_BARRIER], (comm,))
     for block in range(times.size):
         total = 0.0
         for _ in range(k):
-            bad += call(f[_BARRIER], (comm,)) != 0
+            if apart:
+                bad += call(f[_BARRIER], (comm,)) != 0
             begin = seconds(f[_WTIME])
             bad += call(function, arguments) != 0
             total += seconds(f[_WTIME]) - begin - cost

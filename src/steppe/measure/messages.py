@@ -1,66 +1,30 @@
 """Messages measured: what is sent, how often, and what becomes of the times.
 
 Every block is timed on each rank by a compiled loop; the time of a collective operation is the longest over the ranks, that of a message
-rank 0's, who sends first. Between blocks, rank 0 decides whether the
-median is known well enough. What a rank was kept from running is looked at before each series, and told.
+rank 0's, who sends first. How many operations and blocks there are, and whether the median is known well enough, rank 0 alone decides and
+tells: ranks whose counts differ would wait for each other's messages for ever. What a rank was kept from running is looked at before each
+series, and told.
 """
 
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from steppe.comm.raw import ADDRESS, Raw, page_buffer, pointers
+from steppe.comm.raw import ADDRESS, Raw, huge_buffer, page_buffer, pointers
 from steppe.errors import Failure
 from steppe.measure.clock import StepWatch, Ticks, ranks_away, read_ticks
 from steppe.measure.document import Measured, Mode, Statistics, encode
 from steppe.measure.family import Floats
-from steppe.measure.loops import WINDOW, collective, empty, ping_pong, ticks, window
+from steppe.measure.loops import collective, empty, exchange, ping_pong, ticks, window, window_both
+from steppe.measure.plan import ACKNOWLEDGED, BEHIND, COLLECTIVES, EACH_WAY, EXCHANGE, HUGE, PING_PONG, WINDOW, Task
 from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough
 
 TICKS = 100_000
 WARM_UP = 10  # blocks that do not count
 LONG = 100.0  # a block lasts so many times what reading the clock costs
-KIB, MIB = 1 << 10, 1 << 20
-COLLECTIVES = {  # operation: function of MPI
-    "broadcast": "Bcast",
-    "scatter": "Scatter",
-    "gather": "Gather",
-    "allgather": "Allgather",
-    "total exchange": "Alltoall",
-    "reduction": "Reduce",
-    "allreduce": "Allreduce",
-    "reduce-scatter": "Reduce_scatter_block",
-    "scan": "Scan",
-    "barrier": "Barrier",
-}
 Int = np.int64
-
-
-@dataclass(frozen=True)
-class Task:
-    """One series: `bytes` of an operation on p ranks."""
-
-    group: str
-    operation: str
-    variant: str
-    p: int
-    bytes: int
-
-
-def plan(ranks: int, quick: bool) -> list[Task]:
-    """What is measured on so many ranks."""
-    sizes = [0, 8, KIB, 64 * KIB, MIB] if quick else [0, *(1 << i for i in range(25))]
-    tasks = [Task("point-to-point", "point-to-point", variant, 2, n) for variant in ("ping-pong", "acknowledged") for n in sizes]
-    tasks += [Task("point-to-point", "point-to-point", f"{WINDOW} under way", 2, n) for n in sizes if n > 0]
-    some = sorted({2, ranks}) if quick else range(2, ranks + 1)
-    lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
-    for p in some:
-        tasks += [Task("collective", name, "", p, n) for name in COLLECTIVES if name != "barrier" for n in lengths]
-        tasks.append(Task("collective", "barrier", "", p, 0))
-    return tasks
 
 
 class Messages:
@@ -73,16 +37,20 @@ class Messages:
         self._raw, self._precision, self._budget = raw, precision, budget
         self._buffers = [page_buffer(largest) for _ in range(2)]
         self._pointers = np.array(pointers(self._buffers), Int)
-        self._statuses = np.zeros(WINDOW * raw.status_size, np.uint8)
-        self._held = np.zeros(WINDOW * raw.request_size, np.uint8)
-        self._requests = pointers([self._held])[0] + raw.request_size * np.arange(WINDOW, dtype=Int)
+        self._huge = [huge_buffer(largest) for _ in range(2)]
+        self._on_huge = np.array(pointers([buffer for buffer in self._huge if buffer is not None]), Int)
+        self.has_huge = bool(raw.together(np.array([float(self._on_huge.size)])).min() == 2.0)  # on every rank
+        self._statuses = np.zeros(2 * WINDOW * raw.status_size, np.uint8)
+        self._held = np.zeros(2 * WINDOW * raw.request_size, np.uint8)
+        self._requests = pointers([self._held])[0] + raw.request_size * np.arange(2 * WINDOW, dtype=Int)
+        self._work: dict[int, float] = {}  # [s] of an exchange of so many bytes, as long as the work that shall hide it
         self._parts: dict[int, Raw | None] = {raw.size: raw}
         self._ticks: list[Ticks] = []
         self._watch = StepWatch(time.time, time.monotonic)
         self.ticks = self._look()
         times = np.empty(100)
         empty(raw.addresses, times, 1_000, self.ticks.cost)
-        self.overhead = float(np.median(times)) - self.ticks.cost  # [s] of the loop itself
+        self.overhead = float(np.median(times))  # [s] an operation, of the loop itself
 
     def _look(self) -> Ticks:
         differences = np.empty(TICKS)
@@ -116,7 +84,8 @@ class Messages:
             return None
         self._look()
         self._watch.look()
-        k = max(1, math.ceil(LONG * self.ticks.cost / max(1e-9, part.told(float(np.median(self._times(task, part, WARM_UP, 1)))))))
+        operation = max(1e-9, float(np.median(self._times(task, part, WARM_UP, 1))))
+        k = int(part.told(max(1.0, math.ceil(LONG * self.ticks.cost / operation))))
         begin = time.monotonic()
         end = begin + self._budget
         times = self._times(task, part, FIRST_LOOK, k)
@@ -125,6 +94,8 @@ class Messages:
             room = (end - time.monotonic()) * times.size / (time.monotonic() - begin)
             blocks = int(part.told(float(np.clip(room, FIRST_LOOK, times.size))))
             times = np.concatenate([times, self._times(task, part, blocks, k)])
+        if task.variant == EXCHANGE:
+            self._work[task.bytes] = float(np.median(times))
         return _measured(task, times, k, done < 2.0)
 
     def _is_done(self, times: Floats, end: float) -> float:
@@ -134,12 +105,23 @@ class Messages:
         return 2.0 if times.size >= MOST_BLOCKS or time.monotonic() > end else 0.0
 
     def _times(self, task: Task, part: Raw, blocks: int, k: int) -> Floats:
+        each = self.block_times(task, part, blocks, k)
+        return np.asarray(each.max(axis=0) if task.group == "collective" else each[0])
+
+    def block_times(self, task: Task, part: Raw, blocks: int, k: int) -> Floats:
+        """Seconds an operation (ranks, blocks) of `part`, in blocks of k operations; all ranks of it call it alike.
+
+        Raises
+        ------
+        Failure
+            MPI says that a call failed.
+        """
         times = np.empty(blocks)
         bad = self._loop(task, part)(times, k)
         each = part.together(np.append(times, bad))
         if each[:, -1].any():
             raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
-        return np.asarray(each[:, :-1].max(axis=0) if task.group == "collective" else each[0, :-1])
+        return each[:, :-1]
 
     def _loop(self, task: Task, part: Raw) -> Callable[[Floats, int], int]:
         f, comm, n, cost = self._raw.addresses, Int(part.comm), Int(task.bytes), self.ticks.cost
@@ -147,10 +129,16 @@ class Messages:
         if task.group == "collective":
             function, arguments = COLLECTIVES[task.operation], self._arguments(task, part)
             return lambda times, k: int(collective(f, f[ADDRESS[function]], arguments, comm, times, k, cost))
-        if task.variant in ("ping-pong", "acknowledged"):
-            back, ways = (n, Int(2)) if task.variant == "ping-pong" else (Int(0), Int(1))
+        if task.variant in (PING_PONG, ACKNOWLEDGED):
+            back, ways = (n, Int(2)) if task.variant == PING_PONG else (Int(0), Int(1))
             return lambda times, k: int(ping_pong(f, comm, part.byte, rank, n, back, self._pointers, status, ways, times, k, cost))
-        return lambda times, k: int(window(f, comm, part.byte, rank, n, self._pointers, self._requests, status, times, k, cost))
+        if task.variant in (EXCHANGE, BEHIND):
+            work = self._work[task.bytes] if task.variant == BEHIND else 0.0
+            held = self._pointers, self._requests, status
+            return lambda times, k: int(exchange(f, comm, part.byte, rank, n, *held, work, times, k, cost))
+        loop = window_both if task.variant == EACH_WAY else window
+        buffers = self._on_huge if task.variant == HUGE else self._pointers
+        return lambda times, k: int(loop(f, comm, part.byte, rank, n, buffers, self._requests, status, times, k, cost))
 
     def _arguments(self, task: Task, part: Raw) -> tuple[np.int64, ...]:
         send, receive = self._pointers

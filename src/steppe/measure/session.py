@@ -13,8 +13,9 @@ from steppe.comm.launch import find_library
 from steppe.comm.raw import Raw
 from steppe.errors import Mistake
 from steppe.measure.document import Document, Measured, record_fit, record_weaknesses
-from steppe.measure.messages import Messages, plan
+from steppe.measure.messages import Messages
 from steppe.measure.operation import Fit, fit
+from steppe.measure.plan import largest_of, plan
 from steppe.measure.points import FLOOR, Points
 from steppe.measure.weakness import find_weaknesses, of_fit
 
@@ -37,9 +38,8 @@ def measure_messages(
         raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
     places = raw.texts(f"{socket.gethostname()}:{','.join(map(str, sorted(os.sched_getaffinity(0))))}")
     warnings = _crowded(places, oversubscribe, find_library().name)
-    tasks = plan(raw.size, quick)
-    largest = max(task.bytes * (task.p if task.group == "collective" else 1) for task in tasks)
-    session = Messages(raw, PRECISION, QUICK_BUDGET if quick else BUDGET, largest)
+    session = Messages(raw, PRECISION, QUICK_BUDGET if quick else BUDGET, largest_of(plan(raw.size, quick, huge=False)))
+    tasks = plan(raw.size, quick, session.has_huge)
     series: list[Measured] = []
     complete = True
     for number, task in enumerate(tasks):

@@ -1,9 +1,13 @@
 """Measured series as a terminal shows them."""
 
+import math
 from collections.abc import Sequence
 
 from steppe.measure.document import Document, Measured
+from steppe.measure.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY, WINDOW
 from steppe.measure.text import MB, US, columns
+
+SAME = 0.05  # a ratio that much nearer to 1 is not told
 
 
 def measured_text(document: Document) -> str:
@@ -24,6 +28,26 @@ def measured_text(document: Document) -> str:
     for (operation, variant, p), series in groups.items():
         said += f"\n{operation}{f', {variant}' if variant else ''}, {p} ranks\n" + _table(series)
         said += "".join(f"{one.bytes} bytes: {text}\n" for one in series for text in one.warnings)
+    compared = comparisons(document.series)
+    return said + ("\n" + "".join(f"{text}\n" for text in compared) if compared else "")
+
+
+def comparisons(series: Sequence[Measured]) -> list[str]:
+    """What variants say together, with 95 % intervals: what huge pages gain, and how much of an exchange goes on behind work."""
+    found = {(one.variant, one.bytes): one.statistics for one in series if one.group == "point-to-point"}
+    said = []
+    for (variant, n), less in found.items():
+        more = found.get(({HUGE: UNDER_WAY, BEHIND: EXCHANGE}.get(variant, ""), n))
+        if more is None:
+            continue
+        ratio = less.median / more.median
+        width = ratio * math.hypot(less.half_width / less.median, more.half_width / more.median)
+        if variant == HUGE and abs(1.0 - ratio) > width + SAME:
+            said.append(
+                f"Huge pages: {n} bytes, {WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones."
+            )
+        elif variant == BEHIND:
+            said.append(f"Overlap: work as long as an exchange of {n} bytes hides {1.0 - ratio:.0%} +- {width:.0%} of it.")
     return said
 
 

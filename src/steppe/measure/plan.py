@@ -1,0 +1,54 @@
+"""What is measured between ranks: operations, their variants, sizes, numbers of ranks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WINDOW = 64  # messages under way, as OSU has them
+KIB, MIB = 1 << 10, 1 << 20
+COLLECTIVES = {  # operation: function of MPI
+    "broadcast": "Bcast",
+    "scatter": "Scatter",
+    "gather": "Gather",
+    "allgather": "Allgather",
+    "total exchange": "Alltoall",
+    "reduction": "Reduce",
+    "allreduce": "Allreduce",
+    "reduce-scatter": "Reduce_scatter_block",
+    "scan": "Scan",
+    "barrier": "Barrier",
+}
+PING_PONG, ACKNOWLEDGED = "ping-pong", "acknowledged"
+UNDER_WAY, EACH_WAY, HUGE = f"{WINDOW} under way", f"{WINDOW} each way", f"{WINDOW} under way, huge pages"
+EXCHANGE, BEHIND = "exchange", "exchange behind work"
+LEAST_HUGE = 64 * KIB  # [bytes] of a message, from which on the kind of its pages is looked at
+
+
+@dataclass(frozen=True)
+class Task:
+    """One series: `bytes` of an operation on p ranks."""
+
+    group: str
+    operation: str
+    variant: str
+    p: int
+    bytes: int
+
+
+def plan(ranks: int, quick: bool, huge: bool) -> list[Task]:
+    """What is measured on so many ranks; huge: whether there are huge pages."""
+    sizes = [0, 8, KIB, 64 * KIB, MIB] if quick else [0, *(1 << i for i in range(25))]
+    tasks = [Task("point-to-point", "point-to-point", variant, 2, n) for variant in (PING_PONG, ACKNOWLEDGED) for n in sizes]
+    for n in sizes[1:]:
+        variants = [UNDER_WAY, *([HUGE] if huge and n >= LEAST_HUGE else []), EACH_WAY, EXCHANGE, BEHIND]
+        tasks += [Task("point-to-point", "point-to-point", variant, 2, n) for variant in variants]
+    some = sorted({2, ranks}) if quick else range(2, ranks + 1)
+    lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
+    for p in some:
+        tasks += [Task("collective", name, "", p, n) for name in COLLECTIVES if name != "barrier" for n in lengths]
+        tasks.append(Task("collective", "barrier", "", p, 0))
+    return tasks
+
+
+def largest_of(tasks: Sequence[Task]) -> int:
+    """Bytes of a buffer that serves all tasks."""
+    return max(task.bytes * (task.p if task.group == "collective" else 1) for task in tasks)
