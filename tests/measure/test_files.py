@@ -13,7 +13,7 @@ from steppe.measure import measure_files, rates_text
 from steppe.measure.codecs import codecs, maps
 from steppe.measure.disk import PAGE, open_direct, put_out, resident_pages
 from steppe.measure.files import QUICK_CHUNKS, _suspect
-from steppe.measure.series import series_of, take_blocks
+from steppe.measure.series import measure_rounds, series_of, take_blocks
 from steppe.measure.system import READ, addresses, transfer, write_durably
 from tests.comm.mpis import ROOT
 from tests.small_disk import mount_small_disk
@@ -191,3 +191,21 @@ def test_blocks_are_taken_until_the_median_is_known_or_the_time_is_over():
     assert (times.size, known) == (5, False)
     times, known = take_blocks(lambda wanted: np.exp(random.normal(size=wanted)), 1e-6, 60.0)
     assert (times.size, known) == (1_920, False)
+
+
+def test_rounds_that_disagree_leave_a_wide_interval():
+    rounds = iter([1e-3, 2e-3, 1e-3, 1e-3, 1e-3, 1e-3])
+    steady = np.random.default_rng(1)
+
+    def task(name):
+        return lambda: [series_of("files", "read", name, 8, next(rounds) * np.exp(0.01 * steady.standard_normal(60)), 1, True)]
+
+    told = []
+    (steadily, changing), complete = measure_rounds([task("a"), task("b")], 0.02, told.append, lambda: False)
+    # a: 1, 1, 1 ms; b: 2, 1, 1 ms
+    assert complete
+    assert told[-1] == 1.0
+    assert (steadily.statistics.n, changing.statistics.n) == (180, 180)
+    assert (steadily.converged, changing.converged) == (True, False)
+    assert changing.statistics.half_width > 10 * steadily.statistics.half_width
+    assert measure_rounds([task("c")], 0.02, told.append, lambda: True) == ([], False)

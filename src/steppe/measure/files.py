@@ -25,7 +25,7 @@ from steppe.measure.document import Document, Measured
 from steppe.measure.family import Floats
 from steppe.measure.machine import describe_machine
 from steppe.measure.sample import is_enough
-from steppe.measure.series import series_of, take_blocks
+from steppe.measure.series import ROUNDS, measure_rounds, series_of, take_blocks
 from steppe.measure.system import READ, addresses, ticks, transfer, write_durably
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -207,18 +207,10 @@ def measure_files(directory: Path, quick: bool, size: int | None, tell: Callable
     """
     length = (size or (QUICK_FILE if quick else FILE)) * MIB
     requests = [one for one in (QUICK_SIZES if quick else SIZES) if one <= length // 4]
-    series: list[Measured] = []
     with workplace(directory, length) as folder:
         try:
-            files = Files(folder, length, QUICK_BUDGET if quick else BUDGET, max(16 * MIB, BLOCK))
-            tasks = _plan(files, quick, requests)
-            complete = True
-            for number, task in enumerate(tasks):
-                if stop():
-                    complete = False
-                    break
-                series += task()
-                tell((number + 1) / len(tasks))
+            files = Files(folder, length, (QUICK_BUDGET if quick else BUDGET) / ROUNDS, AHEAD)
+            series, complete = measure_rounds(_plan(files, quick, requests), PRECISION, tell, stop)
         except OSError as error:
             raise Failure(f'Files in "{directory}" cannot be measured: {error.strerror or error}.') from None
     _suspect(series)

@@ -3,7 +3,8 @@
 Streams go through arrays far larger than the largest cache, a piece a block, and come back to a piece when all others were touched.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,13 +19,13 @@ from steppe.measure.document import Document, Measured, Roof
 from steppe.measure.family import Floats
 from steppe.measure.machine import describe_machine, largest_cache, memory
 from steppe.measure.processor_loops import LINE, add, chase, copy, gather, ring, scale, triad
-from steppe.measure.series import series_of, take_blocks
+from steppe.measure.series import ROUNDS, measure_rounds, series_of, take_blocks
 from steppe.measure.system import addresses, ticks
 
 MIB = 1 << 20
-TIMES, QUICK_TIMES = 4, 2  # the largest cache
+TIMES, QUICK_TIMES = 4, 1  # the largest cache
 SMALLEST, DEFAULT_CACHE = 32 * MIB, 64 * MIB  # bytes of an array at least; of the cache where the system does not say
-SHARE = 0.5  # of the memory that is free, at most, for three arrays
+SHARE = 0.25  # of the memory that is free, at most, for three arrays; those of one core and of all are held together
 PIECE = 1 << 20  # numbers of a stream in a block
 STEPS, READS = 20_000, 500_000  # of a block: reads that wait for each other, and that do not
 SWEEPS, CALLS = 20_000, 20  # how often a block goes over numbers that are multiplied, and over those of functions
@@ -32,6 +33,7 @@ STREAMS = {"copy": (copy, 2), "scale": (scale, 2), "add": (add, 3), "triad": (tr
 PRECISION = 0.02
 BUDGET, QUICK_BUDGET = 3.0, 0.6  # [s] of a series
 REALS = (np.float64, np.float32)
+Task = Callable[[], list[Measured]]
 
 
 class Cell(NamedTuple):
@@ -47,12 +49,15 @@ class Processor:
     """Arrays and threads. Memory is touched first by the thread that uses it."""
 
     def __init__(self, quick: bool) -> None:
-        self._budget, self._times = (QUICK_BUDGET, QUICK_TIMES) if quick else (BUDGET, TIMES)
+        budget, self._times = (QUICK_BUDGET, QUICK_TIMES) if quick else (BUDGET, TIMES)
+        self._budget = budget / ROUNDS
         self.warnings: list[str] = []
         self.length = self._length()
         differences, moment = np.empty(100_000), np.zeros(2, np.int64)
         ticks(addresses(), moment, np.int64(moment.ctypes.data), differences)
         self.ticks: Ticks = read_ticks(differences)
+        self._links = np.zeros((1 << int(np.log2(self.length // (8 * LINE))), LINE), np.int64)
+        ring(self._links, 1)
 
     def _length(self) -> int:
         """Bytes of an array."""
@@ -66,11 +71,23 @@ class Processor:
             return max(SMALLEST, room)
         return wanted
 
-    def _take(self, cores: Cores, works: Sequence[Callable[[], object]]) -> tuple[Floats, bool]:
-        cores.time(works)  # loads or compiles, touches
-        return take_blocks(lambda _wanted: np.array([cores.time(works)]), PRECISION, self._budget)
+    def _task(self, cores: Cores, works: Sequence[Callable[[], object]], series: Callable[..., Measured], count: int = 1) -> Task:
+        """Measures what all cores do together; a block has `count` operations of the series."""
 
-    def streams(self, cores: Cores, title: str) -> list[Measured]:
+        def run() -> list[Measured]:
+            cores.time(works)  # loads or compiles, touches
+            times, known = take_blocks(lambda _wanted: np.array([cores.time(works)]), PRECISION, self._budget)
+            return [series(times=times / count, block=count, converged=known)]
+
+        return run
+
+    def tasks(self, cores: Cores) -> list[Task]:
+        """All that is measured on these cores."""
+        title = f"{cores.size} core{'s' if cores.size > 1 else ''}"
+        parts = (self._streams, self._random_reads, self._arithmetic, self._functions)
+        return [task for part in parts for task in part(cores, title)]
+
+    def _streams(self, cores: Cores, title: str) -> Iterator[Task]:
         """Copy, scale, add and triad, each core with arrays of its own."""
         each = max(2 * PIECE, self.length // 8 // cores.size)
         held: list[Any] = [None] * cores.size
@@ -79,52 +96,38 @@ class Processor:
             held[number] = [np.full(each, 1.0 + i) for i in range(3)]
 
         cores.time([partial(touch, number) for number in range(cores.size)])
-        found = []
         for name, (loop, moved) in STREAMS.items():
-            turns = [_Turn(loop, arrays, each) for arrays in held]
-            times, converged = self._take(cores, turns)
-            found.append(series_of("memory", name, title, 8 * moved * PIECE * cores.size, times, 1, converged))
-        return found
+            works = [_Turn(loop, arrays, each) for arrays in held]
+            yield self._task(cores, works, partial(series_of, "memory", name, title, 8 * moved * PIECE * cores.size))
 
-    def random_reads(self, cores: Cores, title: str) -> list[Measured]:
+    def _random_reads(self, cores: Cores, title: str) -> Iterator[Task]:
         """Reads that wait for each other, and that do not, of lines in no order; all cores read the same memory."""
-        lines = 1 << int(np.log2(self.length // (8 * LINE)))
-        links = np.zeros((lines, LINE), np.int64)
-        ring(links, 1)
-        starts = np.random.default_rng(2).integers(0, lines, cores.size)
-        found = []
+        starts = np.random.default_rng(2).integers(0, len(self._links), cores.size)
         for name, loop, count in (("random reads, each after the last", chase, STEPS), ("random reads, independent", gather, READS)):
             state = starts.copy()
 
             def read(number: int, loop: Any = loop, count: int = count, state: Any = state) -> None:
-                state[number] = loop(links, state[number], count)
+                state[number] = loop(self._links, state[number], count)
 
-            times, converged = self._take(cores, [partial(read, number) for number in range(cores.size)])
-            found.append(series_of("memory", name, title, 8, times / count, count, converged, work=cores.size, unit="reads"))
-        return found
+            works = [partial(read, number) for number in range(cores.size)]
+            yield self._task(cores, works, partial(series_of, "memory", name, title, 8, work=cores.size, unit="reads"), count)
 
-    def arithmetic(self, cores: Cores, title: str) -> list[Measured]:
+    def _arithmetic(self, cores: Cores, title: str) -> Iterator[Task]:
         """Multiplications with additions on numbers that stay in the nearest cache."""
-        found = []
         for real in REALS:
             made = [multiply_add_of(real) for _ in range(cores.size)]
-            works = [partial(run, SWEEPS) for run, _ in made]
-            times, converged = self._take(cores, works)
             work = 2.0 * DEPTH * made[0][1].size * SWEEPS * cores.size
-            name = f"multiply-add, {np.dtype(real).name}"
-            found.append(series_of("arithmetic", name, title, 0, times, 1, converged, work=work, unit="flop"))
-        return found
+            series = partial(series_of, "arithmetic", f"multiply-add, {np.dtype(real).name}", title, 0, work=work, unit="flop")
+            yield self._task(cores, [partial(run, SWEEPS) for run, _ in made], series)
 
-    def functions(self, cores: Cores, title: str) -> list[Measured]:
+    def _functions(self, cores: Cores, title: str) -> Iterator[Task]:
         """The functions that models' equations are made of."""
-        found = []
+        work = float(NUMBERS * CALLS * cores.size)
         for name in FUNCTIONS:
             for real in REALS:
-                loops = [loop_of(name, real) for _ in range(cores.size)]
-                times, converged = self._take(cores, [partial(loop, CALLS) for loop in loops])
-                work, series = float(NUMBERS * CALLS * cores.size), f"{name}, {np.dtype(real).name}"
-                found.append(series_of("functions", series, title, 0, times, 1, converged, work=work, unit="values"))
-        return found
+                works = [partial(loop_of(name, real), CALLS) for _ in range(cores.size)]
+                series = partial(series_of, "functions", f"{name}, {np.dtype(real).name}", title, 0, work=work, unit="values")
+                yield self._task(cores, works, series)
 
 
 class _Turn:
@@ -144,19 +147,10 @@ def measure_processor(cells: Cell | None, quick: bool, tell: Callable[[float], N
     machine = describe_machine()
     allowed: list[int] = machine["allowed"]  # type: ignore[assignment]
     processor = Processor(quick)
-    counts = sorted({1, len(allowed)})
-    series: list[Measured] = []
-    complete, done = True, 0
-    for count in counts:
-        title = f"{count} core{'s' if count > 1 else ''}"
-        with Cores(allowed[:count]) as cores:
-            for part in (processor.streams, processor.random_reads, processor.arithmetic, processor.functions):
-                if stop():
-                    complete = False
-                    break
-                series += part(cores, title)
-                done += 1
-                tell(done / (4 * len(counts)))
+    with ExitStack() as stack:
+        counts = sorted({1, len(allowed)})
+        tasks = [task for count in counts for task in processor.tasks(stack.enter_context(Cores(allowed[:count])))]
+        series, complete = measure_rounds(tasks, PRECISION, tell, stop)
     return Document(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         complete=complete,

@@ -1,7 +1,7 @@
 """Times of blocks become a series as it is kept, once they say enough or their time is over."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from steppe.measure.family import Floats
 from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough
 
 FEWEST = 5  # blocks, when the time is over
+ROUNDS = 3
 
 
 def take_blocks(take: Callable[[int], Floats], precision: float, budget: float) -> tuple[Floats, bool]:
@@ -27,6 +28,32 @@ def take_blocks(take: Callable[[int], Floats], precision: float, budget: float) 
             look *= 2
         if times.size >= MOST_BLOCKS or (times.size >= FEWEST and time.monotonic() > end):
             return times, False
+
+
+def measure_rounds(
+    tasks: Sequence[Callable[[], list[Measured]]], precision: float, tell: Callable[[float], None], stop: Callable[[], bool]
+) -> tuple[list[Measured], bool]:
+    """All tasks, `ROUNDS` times, and whether nobody stopped it. What a machine does meanwhile changes within minutes: series whose blocks
+    were all taken in one second would be sure of what the next run contradicts.
+
+    tell: gets the share that is done; stop: asked before each task.
+    """
+    found: dict[tuple[str, str, str, int], list[Measured]] = {}
+    complete, count = True, ROUNDS * len(tasks)
+    for number in range(count):
+        if stop():
+            complete = False
+            break
+        for one in tasks[number % len(tasks)]():
+            found.setdefault((one.group, one.operation, one.variant, one.bytes), []).append(one)
+        tell((number + 1) / count)
+    return [_together(parts, precision) for parts in found.values()], complete
+
+
+def _together(parts: Sequence[Measured], precision: float) -> Measured:
+    times, one = np.concatenate([part.times() for part in parts]), parts[0]
+    known = is_enough(times, precision)
+    return series_of(one.group, one.operation, one.variant, one.bytes, times, one.block, known, one.p, one.work, one.unit)
 
 
 def series_of(

@@ -43,9 +43,7 @@ def comparisons(series: Sequence[Measured]) -> list[str]:
         ratio = less.median / more.median
         width = ratio * math.hypot(less.half_width / less.median, more.half_width / more.median)
         if variant == HUGE and abs(1.0 - ratio) > width + SAME:
-            said.append(
-                f"Huge pages: {n} bytes, {WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones."
-            )
+            said.append(f"Huge pages: {n} bytes, {WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones.")
         elif variant == BEHIND:
             said.append(f"Overlap: work as long as an exchange of {n} bytes hides {1.0 - ratio:.0%} +- {width:.0%} of it.")
     return said
