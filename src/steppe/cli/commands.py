@@ -16,7 +16,7 @@ COMMANDS = {
     "info": "Show what a run folder or a store holds.",
     "plot": "Draw maps and series of a run (PNG).",
     "export": "Write results as NetCDF, CSV or GeoTIFF.",
-    "measure": "Measure messages between ranks; laws, weaknesses, predictions of measured times.",
+    "measure": "Measure messages, files, processor; laws, weaknesses, predictions, comparisons, reports.",
     "schema": "Write the JSON Schema of the run file, for editors.",
     "completion": "Print the script with which a shell completes commands, options and files.",
 }
