@@ -437,6 +437,7 @@ def test_what_was_can_be_looked_at_without_a_step_of_any_branch(wide_scenario, m
         to(stage, 100, (2,))
         standing, digests = [stage.position(branch) for branch in (1, 2)], [stage.digest(branch) for branch in (1, 2)]
         found = {step: looked_at(stage, step) for step in reversed(dates)}
+        assert {step: looked_at(stage, step) for step in dates} == found, "one behind the other"
         assert looked_at(stage, 61, 2) == found[61]
         assert looked_at(stage, 76, 2) != found[76], "its parent was changed in between"
         assert [stage.position(branch) for branch in (1, 2)] == standing
@@ -456,6 +457,28 @@ def test_what_was_can_be_looked_at_without_a_step_of_any_branch(wide_scenario, m
 
     on_stage(one_go, in_one_go)
     assert same_results(wide_scenario.parent / "out", digest(one_go.parent / "out"))
+
+
+def test_the_past_day_by_day_computes_each_day_once(scenario, monkeypatch):
+    computed: list[int] = []
+    do_step = Part.step
+
+    def step(part: Part, start: int, stop: int, **rest: Any) -> Any:
+        computed.extend(range(start, stop))
+        return do_step(part, start, stop, **rest)
+
+    monkeypatch.setattr(Part, "step", step)
+
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 400)
+        stage.get(1, {"name": "runoff", "step": 300})
+        computed.clear()
+        for date in range(301, 341):
+            stage.get(1, {"name": "runoff", "step": date})
+        assert computed == [*range(300, 340)]
+
+    on_stage(scenario, work)
 
 
 def test_a_past_that_takes_too_long_is_not_computed_again(scenario, monkeypatch):

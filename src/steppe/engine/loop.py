@@ -153,6 +153,8 @@ class Engine:
     def compiles(self, text: str) -> None:
         """The stepping thread compiles: no beat may come while it holds the interpreter."""
         self._doing = "compiling"
+        if self._stage:
+            self._stage.watch.grant(LOADING)
         self._line.say(Busy("compiling", LOADING))
         self._line.say(News(0, "note", text))
 
@@ -169,7 +171,7 @@ class Engine:
 
     def _end_if_it_hangs(self) -> None:
         """All ranks end with this one; the server starts others, which begin at the last durable state."""
-        wrong = self._stage.watch.overdue(LOADING if self._doing else 0.0) if self._stage else ""
+        wrong = self._stage.watch.overdue() if self._stage else ""
         if wrong:
             sys.stderr.write(f"{self._stage.watch.stack() if self._stage else ''}steppe: {wrong}\n")
             sys.stderr.flush()

@@ -29,6 +29,7 @@ class Past:
     def __init__(self, branches: Branches, do: Do, happen: Happen) -> None:
         self._branches, self._do, self._happen = branches, do, happen
         self._actions: dict[int, dict[Position, tuple[str, Mapping[str, Any]]]] = defaultdict(dict)  # of each branch
+        self._there: tuple[int, Branch] | None = None  # of which branch a past was looked at last, and what stands there
 
     def note(self, branch: Branch, kind: str, arguments: Mapping[str, Any]) -> None:
         """An action was done where a branch stands."""
@@ -60,7 +61,7 @@ class Past:
         """A branch that stands where another one stood when a step was done, before anything that was ordered for then.
 
         It knows the diagnostics of that step; of step 0 there are none. None where more than `most` steps had to be computed, or what was
-        done on the way is not known.
+        done on the way is not known. It stays until `leave`: who asks for a series asks for the next step next.
         """
         limit = Position(step - 1, OPEN_END) if step else Position(0, 0)
         limits = {leg.branch: min(limit, Position(leg.step, leg.seq)) for leg in on.path} | {on.number: limit}
@@ -70,8 +71,11 @@ class Past:
         if source is None or not source.position.step < max(step, 1) <= source.position.step + most:
             yield None
             return
-        if isinstance(source, Behind):
-            actions: Actions = {at: done for at, done in source.actions.items() if at <= limit}
+        then = self._on_the_way(on, source.position, limit) if entry else None
+        if then is not None:
+            actions = self._between(then.position, limits)
+        elif isinstance(source, Behind):
+            actions = {at: done for at, done in source.actions.items() if at <= limit}
             then = self._branches.aside_of(NOBODY, on, source)
         else:
             actions = self._between(source.position, limits)
@@ -82,9 +86,27 @@ class Past:
         try:
             self._redo(then, actions, self._go)
             self._go(then, step)
+            stands = then.position
             yield then
-        finally:
+        except BaseException:
             then.close()
+            raise
+        then.position = stands
+        self._there = on.number, then
+
+    def _on_the_way(self, on: Branch, after: Position, before: Position) -> Branch | None:
+        """What stands where a past was looked at last, if that is on the way; else it is given up."""
+        if self._there and self._there[0] == on.number and after <= self._there[1].position <= before:
+            (_, then), self._there = self._there, None
+            return then
+        self.leave()
+        return None
+
+    def leave(self) -> None:
+        """Nobody looks at the past any more, or it may come to be another."""
+        if self._there:
+            self._there[1].close()
+            self._there = None
 
     def bring_back(self, on: Branch, to: Position, since: Position, go: Callable[[Branch, int], object]) -> None:
         """Does once more what a branch had done when it was lost, up to a position.

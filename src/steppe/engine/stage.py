@@ -120,6 +120,7 @@ class Stage:
         Failure
             It cannot be brought back to where it was.
         """
+        self._past.leave()
         before, end = self._branches.live.get(branch), Position(path[-1][1], path[-1][2])
         with self.watch.at(f"loading branch {branch}"):
             patience = int(PATIENCE / self._pace) if self._pace else 0
@@ -148,6 +149,7 @@ class Stage:
 
     def drop(self, branch: int) -> None:
         """Forgets a branch that nobody needs for now; `load` brings it back."""
+        self._past.leave()
         if branch in self._branches.live:
             self._looks.hide(branch)
             self._branches.drop(branch, self._happening.unheeded(branch), partial(self._past.since, self._branch(branch)))
@@ -174,6 +176,7 @@ class Stage:
         Failure
             The forcing is damaged, or results cannot be written: so it is with all of them.
         """
+        self._past.leave()
         group = [self._branch(number) for number in branches]
         with self.watch.at(f"step {group[0].position.step + 1}", len(group)):
             self._advance(group, until, looked)
@@ -269,6 +272,7 @@ class Stage:
         Failure
             The action came late, or what was uploaded cannot be read.
         """
+        self._past.leave()
         with self.watch.at(f"command {seq}"):
             return self._applied(self._branch(branch), seq, kind, arguments)
 
@@ -329,6 +333,7 @@ class Stage:
         NoSpaceError, Failure
             It cannot be written; the one before is safe.
         """
+        self._past.leave()
         on = self._branch(branch)
         with self.watch.at(f"a checkpoint of branch {branch}"):
             self._branches.settle(on)
@@ -388,5 +393,6 @@ class Stage:
 
     def close(self) -> None:
         """Ends all branches; what is not saved is lost."""
+        self._past.leave()
         self._branches.close()
         self.crew.order(self._root, "close")

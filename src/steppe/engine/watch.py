@@ -38,10 +38,15 @@ class Watch:
         finally:
             self._work = before
 
-    def overdue(self, at_least: float = 0.0) -> str:
-        """What is wrong, when it takes too long; else nothing. at_least: seconds that it may take, whatever it is."""
+    def grant(self, seconds: float) -> None:
+        """What is being done may take so long: it compiles."""
+        if self._work:
+            self._work = self._work._replace(limit=max(self._work.limit, seconds))
+
+    def overdue(self) -> str:
+        """What is wrong, when it takes too long; else nothing."""
         work = self._work
-        if work is None or time.monotonic() - work.since <= max(work.limit, at_least):
+        if work is None or time.monotonic() - work.since <= work.limit:
             return ""
         seconds = time.monotonic() - work.since
         advice = "Where that is no fault, raise engine.step_limit of the run file."

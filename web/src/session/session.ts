@@ -142,7 +142,9 @@ export class Session {
     const names = hello.info.scenarios.map((each) => each.name);
     const known = look.scenarios.filter((name) => names.includes(name));
     const scenarios = known.length ? known : names.slice(0, 1);
-    const variable = hello.variables.some((each) => each.name === look.variable) ? look.variable : first(hello.variables);
+    const variable = hello.variables.some((each) => each.name === look.variable)
+      ? look.variable
+      : first(hello.variables, hello.outputs ?? []);
     const same = store.now.grid?.digest === hello.grid.digest ? store.now.grid : null;
     const grid = same ?? gridOf(hello.grid);
     const { type: _, info, grid: __, variables, parameters, clock, forcing, title, model, steps } = hello;

@@ -19,8 +19,13 @@ export function fits(told: { stream: number; scenario: string; variable: string 
   return told.stream === wanted.stream && told.scenario === wanted.scenario && told.variable === wanted.variable;
 }
 
-/** The variable that is shown when nobody has chosen one: the first of the state that is one number a cell. */
-export function first(variables: readonly Variable[]): string {
+/**
+ * The variable that is shown when nobody has chosen one: the first of those that are written, of one number a cell, that has a value
+ * before the first step; else the first of the state.
+ */
+export function first(variables: readonly Variable[], outputs: readonly string[]): string {
   const flat = variables.filter((each) => each.dims.length <= 1);
-  return (flat.find((each) => each.role === "state") ?? flat[0] ?? variables[0])?.name ?? "";
+  const states = flat.filter((each) => each.role === "state");
+  const written = outputs.flatMap((name) => flat.filter((each) => each.name === name && ["state", "derived"].includes(each.role)));
+  return (written[0] ?? states[0] ?? flat[0] ?? variables[0])?.name ?? "";
 }

@@ -121,6 +121,7 @@ export interface Hello {
   grid: GridTold;
   variables: Variable[];
   parameters: Record<string, number | string>;
+  outputs: string[] | null;
   kept: Kept;
   checkpoints: Checkpoint[];
   event: number;
