@@ -24,7 +24,6 @@ class Osu:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.was_used = False
         self._files: dict[str, Path] = {}
         for program in PROGRAMS:
             files = [file for file in sorted(folder.rglob(program)) if file.is_file()]
@@ -40,7 +39,6 @@ class Osu:
 
     def means(self, command: list[str], ranks: int, iterations: int) -> dict[str, list[float]]:
         """The mean [s] of each series, which is all that its programs tell. command: mpiexec with its options."""
-        self.was_used = True
         found: dict[str, list[float]] = {}
         for program, series in PROGRAMS.items():
             if ranks > 2 and program in BETWEEN_TWO:

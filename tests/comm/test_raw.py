@@ -58,7 +58,7 @@ raw.close()
 def test_what_is_sent_by_address_arrives(mpi):
     done = run_ranks(mpi, 2, "-c", PAYLOADS)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["done", "done"]
+    assert done.stdout.count("done") == 2
 
 
 @each_mpi

@@ -1,6 +1,7 @@
 import numpy as np
+import pytest
 
-from steppe.measure.clock import StepWatch, ranks_away, read_ticks
+from steppe.measure.clock import Pace, StepWatch, ranks_away, read_ticks
 
 
 def test_ticks_tell_step_cost_and_what_was_taken_away():
@@ -29,3 +30,16 @@ def test_a_rank_that_is_away_is_named_and_a_busy_machine_names_none():
     assert ranks_away([0.001, 0.12, 0.002])[0].startswith("Rank 1 was not running for 12.0% of the time, the others for 0.2% at most")
     assert ranks_away([0.10, 0.12, 0.09]) == []
     assert ranks_away([0.0001, 0.004]) == []
+
+
+def test_a_rank_that_sleeps_on_a_busy_machine_is_named_too():
+    assert ranks_away([0.9, 0.4])[0].startswith("Rank 0 was not running for 90.0% of the time")
+
+
+def test_a_timing_clock_that_goes_wrong_is_named_with_its_error():
+    now = [0.0]
+    right, wrong = (Pace(lambda gain=gain: 7.0 + now[0] * (1 + gain), lambda: now[0]) for gain in (4e-4, 1e-3))
+    now[0] = 20.0
+    assert right.words() == []
+    assert right.apart() == pytest.approx(4e-4)
+    assert wrong.words() == ["The timing clock gains +1 ms in a second of this host's own clock: all times are wrong by as much."]

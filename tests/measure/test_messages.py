@@ -97,4 +97,46 @@ print("done")
 def test_ranks_whose_clocks_cost_differently_send_equally_many_messages(mpi):
     done = run_ranks(mpi, 2, "-c", CLOCKS)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["done", "done"]
+    assert done.stdout.count("done") == 2
+
+
+SLEEPER = """
+import os, signal, select, time, sys
+parent = os.getppid()
+while not select.select([0], [], [], 0.01)[0]:
+    os.kill(parent, signal.SIGSTOP)
+    time.sleep(0.09)
+    os.kill(parent, signal.SIGCONT)
+"""
+SLEEPS = f"""
+import subprocess, sys
+from steppe.comm import find_launch
+launch = find_launch()
+sleeper = None
+if launch.rank == 1:
+    sleeper = subprocess.Popen([sys.executable, "-c", {SLEEPER!r}], stdin=subprocess.PIPE)
+from steppe.comm.raw import open_raw
+raw = open_raw(launch)
+from steppe.measure.messages import Messages
+from steppe.measure.plan import Task
+messages = Messages(raw, 0.02, 0.05, 64)
+for n in range(12):
+    messages.measure(Task("collective", "barrier", "", 2, 0))
+warnings = messages.warnings()
+if sleeper is not None:
+    sleeper.stdin.close()
+    sleeper.wait()
+if raw.rank == 0:
+    print("\\n".join(warnings))
+raw.close()
+"""
+
+
+@two_cores
+@each_mpi
+def test_a_rank_that_sleeps_now_and_then_is_named(mpi):
+    done = run_ranks(mpi, 2, "-c", SLEEPS)
+    assert done.returncode == 0, done.stderr
+    (warning,) = [line for line in done.stdout.splitlines() if line.startswith("Rank 1")]
+    assert "was not running for" in warning
+    assert "something sleeps" in warning

@@ -97,6 +97,10 @@ class Raw:
         """A text of every rank, on every rank."""
         return list(self._comm.allgather(text))
 
+    def now(self) -> float:
+        """MPI's clock [s]."""
+        return float(self._mpi.Wtime())
+
     def barrier(self) -> None:
         """Waits for all."""
         self._comm.Barrier()

@@ -9,7 +9,8 @@ from steppe.measure.family import Floats
 
 GAP = 10e-6  # [s] between two readings, from which on the rank was not running
 STEP = 1e-3  # [s] by which the wall's clock may part from the steady one between two looks
-AWAY, MORE = 0.01, 3.0  # a rank is named when it was away for that share of the time, and so many times as much as the others
+AWAY, MORE = 0.01, 3.0  # a rank is named when it was away for that share of the time, and a second of it cost so many times the others'
+PACE = 5e-4  # by which two clocks may differ in speed: what a time service turns a clock by, at most
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,35 @@ def ranks_away(shares: Sequence[float]) -> list[str]:
     found = []
     for rank, share in enumerate(shares):
         others = max((other for number, other in enumerate(shares) if number != rank), default=0.0)
-        if share > AWAY and share > MORE * others:
+        if share > AWAY and share * (1.0 - others) > MORE * others * (1.0 - share):
             found.append(
                 f"Rank {rank} was not running for {share:.1%} of the time, the others for {others:.1%} at most: something sleeps, or "
                 "another program is on its core. All times with it are too long."
             )
     return found
+
+
+@dataclass
+class Pace:
+    """How fast the timing clock goes by one that nobody sets (TICK2). timing, steady: clocks [s]."""
+
+    timing: Callable[[], float]
+    steady: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        self._begin = self.steady(), self.timing()
+
+    def apart(self) -> float:
+        """Seconds that it gains in a second of the other, since the beginning."""
+        steady, timing = self.steady(), self.timing()
+        return (timing - self._begin[1]) / (steady - self._begin[0]) - 1.0
+
+    def words(self) -> list[str]:
+        """What is to be said of it."""
+        apart = self.apart()
+        if abs(apart) <= PACE:
+            return []
+        return [f"The timing clock gains {apart * 1e3:+.3g} ms in a second of this host's own clock: all times are wrong by as much."]
 
 
 @dataclass

@@ -14,13 +14,14 @@ import numpy as np
 
 from steppe.comm.raw import ADDRESS, Raw, huge_buffer, page_buffer, pointers
 from steppe.errors import Failure
-from steppe.measure.clock import StepWatch, Ticks, ranks_away, read_ticks
+from steppe.measure.clock import Pace, StepWatch, Ticks, ranks_away, read_ticks
 from steppe.measure.document import Measured, Mode, Statistics, encode
 from steppe.measure.family import Floats
 from steppe.measure.loops import collective, empty, exchange, ping_pong, ticks, window, window_both
 from steppe.measure.plan import ACKNOWLEDGED, BEHIND, COLLECTIVES, EACH_WAY, EXCHANGE, HUGE, PING_PONG, WINDOW, Task
 from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough
 
+RAW = getattr(time, "CLOCK_MONOTONIC_RAW", time.CLOCK_MONOTONIC)
 TICKS = 100_000
 WARM_UP = 10  # blocks that do not count
 LONG = 100.0  # a block lasts so many times what reading the clock costs
@@ -47,6 +48,7 @@ class Messages:
         self._parts: dict[int, Raw | None] = {raw.size: raw}
         self._ticks: list[Ticks] = []
         self._watch = StepWatch(time.time, time.monotonic)
+        self.pace = Pace(raw.now, lambda: time.clock_gettime(RAW))
         self.ticks = self._look()
         times = np.empty(100)
         empty(raw.addresses, times, 1_000, self.ticks.cost)
@@ -62,8 +64,8 @@ class Messages:
     def warnings(self) -> list[str]:
         """What was noticed on the way; every rank calls it."""
         away = self._raw.together(np.array([np.mean([found.away for found in self._ticks])]))[:, 0]
-        steps = self._raw.texts("\n".join(self._watch.words()))
-        return ranks_away(away.tolist()) + [f"Rank {rank}: {text}" for rank, text in enumerate(steps) if text]
+        clocks = self._raw.texts(" ".join(self._watch.words() + self.pace.words()))
+        return ranks_away(away.tolist()) + [f"Rank {rank}: {text}" for rank, text in enumerate(clocks) if text]
 
     def away(self) -> float:
         """The share of the time in which this rank was not running."""

@@ -58,6 +58,7 @@ def measure_messages(
         "gaps_per_second": session.ticks.gaps,
         "away": session.away(),
         "loop": session.overhead,
+        "pace": session.pace.apart(),
     }
     document = Document(
         made=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from steppe.measure.document import Document, Measured
 from steppe.measure.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY, WINDOW
@@ -20,7 +21,7 @@ def measured_text(document: Document) -> str:
     said += f"{machine['cpu']}, {machine['cores']} cores; {mpi['name']} {version}, threads {mpi['thread_level']}\n"
     said += (
         f"clock: step {clock['resolution'] * 1e9:.0f} ns, a reading {clock['cost'] * 1e9:.0f} ns (taken off); the loop itself "
-        f"{clock['loop'] * 1e9:.1f} ns; this machine was taken away from rank 0 for {clock['away']:.2%} of the time\n"
+        f"{clock['loop'] * 1e9:.1f} ns; this machine was taken away from rank 0 for {clock['away']:.2%} of the time{_pace(clock)}\n"
     )
     groups: dict[tuple[str, str, int], list[Measured]] = {}
     for one in document.series:
@@ -30,6 +31,11 @@ def measured_text(document: Document) -> str:
         said += "".join(f"{one.bytes} bytes: {text}\n" for one in series for text in one.warnings)
     compared = comparisons(document.series)
     return said + ("\n" + "".join(f"{text}\n" for text in compared) if compared else "")
+
+
+def _pace(clock: dict[str, Any]) -> str:
+    """Older files do not have it."""
+    return f"; it gains {clock['pace'] * 1e6:+.3g} us in a second of the host's own" if "pace" in clock else ""
 
 
 def comparisons(series: Sequence[Measured]) -> list[str]:
