@@ -15,11 +15,12 @@ import numpy as np
 from steppe.comm.raw import ADDRESS, Raw, huge_buffer, page_buffer, pointers
 from steppe.errors import Failure
 from steppe.measure.clock import Pace, StepWatch, Ticks, ranks_away, read_ticks
-from steppe.measure.document import Measured, Mode, Statistics, encode
+from steppe.measure.document import Measured
 from steppe.measure.family import Floats
 from steppe.measure.loops import collective, empty, exchange, ping_pong, ticks, window, window_both
 from steppe.measure.plan import ACKNOWLEDGED, BEHIND, COLLECTIVES, EACH_WAY, EXCHANGE, HUGE, PING_PONG, WINDOW, Task
-from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough
+from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, is_enough
+from steppe.measure.series import series_of
 
 RAW = getattr(time, "CLOCK_MONOTONIC_RAW", time.CLOCK_MONOTONIC)
 TICKS = 100_000
@@ -98,7 +99,7 @@ class Messages:
             times = np.concatenate([times, self._times(task, part, blocks, k)])
         if task.variant == EXCHANGE:
             self._work[task.bytes] = float(np.median(times))
-        return _measured(task, times, k, done < 2.0)
+        return series_of(task.group, task.operation, task.variant, task.bytes, times, k, done < 2.0, task.p)
 
     def _is_done(self, times: Floats, end: float) -> float:
         """0: go on; 1: the median is known; 2: it is not, and will not be."""
@@ -156,35 +157,3 @@ class Messages:
             "barrier": (),
         }.get(task.operation, numbers)
         return tuple(Int(one) for one in (*found, part.comm))
-
-
-def _measured(task: Task, times: Floats, k: int, converged: bool) -> Measured:
-    found = figures(times)
-    statistics = Statistics(
-        n=found.n,
-        minimum=found.minimum,
-        p10=found.p10,
-        median=found.median,
-        p90=found.p90,
-        p99=found.p99,
-        maximum=found.maximum,
-        half_width=found.half_width,
-    )
-    said = [
-        f"In {share:.0%} of the blocks the time is {at * 1e6:.3g} us instead of {found.modes[0][1] * 1e6:.3g} us."
-        for share, at in found.modes[1:]
-    ]
-    return Measured(
-        group=task.group,
-        operation=task.operation,
-        variant=task.variant,
-        p=task.p,
-        bytes=task.bytes,
-        block=k,
-        samples=encode(times),
-        statistics=statistics,
-        converged=converged,
-        modes=[Mode(share=share, median=at) for share, at in found.modes],
-        outliers=found.outliers,
-        warnings=said,
-    )

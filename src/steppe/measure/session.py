@@ -1,11 +1,9 @@
 """A whole measurement of messages: who takes part and where, all series, what was noticed, the fits: a `Document` on rank 0."""
 
 import os
-import platform
 import socket
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +11,7 @@ from steppe.comm.launch import find_library
 from steppe.comm.raw import Raw
 from steppe.errors import Mistake
 from steppe.measure.document import Document, Measured, record_fit, record_weaknesses
+from steppe.measure.machine import describe_machine
 from steppe.measure.messages import Messages
 from steppe.measure.operation import Fit, fit
 from steppe.measure.plan import largest_of, plan
@@ -21,7 +20,6 @@ from steppe.measure.weakness import find_weaknesses, of_fit
 
 PRECISION = 0.02
 BUDGET, QUICK_BUDGET = 2.0, 0.25  # [s] of a series
-CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
 def measure_messages(
@@ -109,23 +107,5 @@ def _crowded(places: list[str], oversubscribe: bool, library: str) -> list[str]:
 
 def _machine(raw: Raw, places: list[str]) -> dict[str, object]:
     library = find_library()
-    cpu = next(
-        (line.partition(":")[2].strip() for line in _lines(Path("/proc/cpuinfo")) if line.startswith("model name")), platform.machine()
-    )
-    memory = next((int(line.split()[1]) * 1024 for line in _lines(Path("/proc/meminfo")) if line.startswith("MemTotal")), 0)
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "memory": memory,
-        "kernel": platform.release(),
-        "clocksource": "".join(_lines(CLOCKSOURCE)),
-        "mpi": {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)},
-        "ranks": places,
-    }
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().splitlines()
-    except OSError:
-        return []
+    mpi = {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)}
+    return {**describe_machine(), "mpi": mpi, "ranks": places}
