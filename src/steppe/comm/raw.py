@@ -24,6 +24,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from steppe.comm.launch import Launch, check_pair, check_size, find_library
+from steppe.comm.leftovers import sweep
 from steppe.errors import Failure, Mistake
 
 FUNCTIONS = (
@@ -131,6 +132,8 @@ def open_raw(launch: Launch, threads: Threads = "single") -> Raw:
 
     if MPI.Is_initialized():
         raise Mistake("MPI was begun before, with its own thread level. Measure in processes of their own: `steppe measure messages`.")
+    if library.name == "MPICH":
+        sweep()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         MPI.Init_thread(MPI.THREAD_SINGLE if threads == "single" else MPI.THREAD_MULTIPLE)
