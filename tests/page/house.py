@@ -141,6 +141,13 @@ class Opened:
         if not any(part in text for part in self.expected):
             self.complaints.append(text)
 
+    def rest(self) -> None:
+        """Waits until nothing has been asked for a second."""
+        known = -1
+        while known != len(self.asked):
+            known = len(self.asked)
+            self.page.wait_for_timeout(1000)
+
     def open(self, role: str = "steer", fragment: str = "", address: str = "") -> None:
         """Opens it with a token and waits for the first map."""
         self.page.goto("about:blank")  # another fragment alone would open nothing anew

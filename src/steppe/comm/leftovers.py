@@ -17,7 +17,9 @@ def sweep(folder: Path = FOLDER) -> None:
 
     What is younger than this process may be of a rank of its own job that was faster; what a process has mapped is in use.
     """
-    old = {file for file in folder.glob(NAMES) if _time_of(file) < _born()}
+    left = [*folder.glob(NAMES)]
+    born = _born() if left else 0.0
+    old = {file for file in left if _time_of(file) < born}
     if not old:
         return
     for process in PROCESSES.glob("[0-9]*"):

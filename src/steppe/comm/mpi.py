@@ -45,22 +45,36 @@ def open_mpi(launch: Launch, host: str | None = None, on_abort: Callable[[int], 
 
     ours = not MPI.Is_initialized()
     if ours:
-        if library.name == "MPICH":
-            sweep()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # mpi4py's own doubt about the launcher: check_size knows
-            MPI.Init_thread(MPI.THREAD_SERIALIZED)
-    try:
+        initialise(launch, library, MPI.THREAD_SERIALIZED)
+    else:
         check_size(launch, library, MPI.COMM_WORLD.size)
-    except Mistake:
-        if ours:
-            MPI.Finalize()
-        raise
     try:
         return _guarded(Mpi(MPI.COMM_WORLD.Dup(), ours, host, on_abort))
     except BaseException as error:  # the others wait for this rank
         os.write(2, f"steppe: rank {launch.rank} cannot join the others: {type(error).__name__}: {error}\n".encode())
         MPI.COMM_WORLD.Abort(Exit.FAILURE)
+        raise
+
+
+def initialise(launch: Launch, library: Library, level: int) -> None:
+    """Begins MPI at a thread level.
+
+    Raises
+    ------
+    Mistake
+        The library does not see the ranks that the launcher started; MPI is ended then.
+    """
+    from mpi4py import MPI
+
+    if library.name == "MPICH":
+        sweep()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # mpi4py's own doubt about the launcher: check_size knows
+        MPI.Init_thread(level)
+    try:
+        check_size(launch, library, MPI.COMM_WORLD.size)
+    except Mistake:
+        MPI.Finalize()
         raise
 
 

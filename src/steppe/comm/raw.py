@@ -12,7 +12,6 @@ passed as 64 bits, which registers and stack slots of x86-64 and AArch64 Linux t
 import ctypes
 import mmap
 import os
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -23,8 +22,8 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from steppe.comm.launch import Launch, check_pair, check_size, find_library
-from steppe.comm.leftovers import sweep
+from steppe.comm.launch import Launch, check_pair, find_library
+from steppe.comm.mpi import initialise
 from steppe.errors import Failure, Mistake
 
 FUNCTIONS = (
@@ -132,12 +131,7 @@ def open_raw(launch: Launch, threads: Threads = "single") -> Raw:
 
     if MPI.Is_initialized():
         raise Mistake("MPI was begun before, with its own thread level. Measure in processes of their own: `steppe measure messages`.")
-    if library.name == "MPICH":
-        sweep()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        MPI.Init_thread(MPI.THREAD_SINGLE if threads == "single" else MPI.THREAD_MULTIPLE)
-    check_size(launch, library, MPI.COMM_WORLD.size)
+    initialise(launch, library, MPI.THREAD_SINGLE if threads == "single" else MPI.THREAD_MULTIPLE)
     if library.file is None:
         raise Failure("The system does not tell which MPI library is loaded: its functions cannot be found.")
     return Raw(MPI.COMM_WORLD.Dup(), MPI, _addresses(str(library.file)))

@@ -1,6 +1,7 @@
 """A directory to measure in: whether it will do, what it lies on, and files that are put out of memory, which is proven."""
 
 import ctypes
+import errno
 import mmap
 import os
 import tempfile
@@ -81,5 +82,7 @@ def open_direct(path: Path) -> int | None:
     """The file past the kernel's memory (O_DIRECT); None where the file system does not have that."""
     try:
         return os.open(path, os.O_RDWR | os.O_DIRECT)
-    except OSError:
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+            raise
         return None

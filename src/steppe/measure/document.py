@@ -251,6 +251,14 @@ def fit_again(record: FitRecord) -> Fit:
 def write_document(document: Document, path: Path) -> None:
     """Writes a document, whole or not at all.
 
+    Raises what `write_whole` raises.
+    """
+    write_whole(path, document.model_dump_json(by_alias=True, indent=1) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a text, whole or not at all.
+
     Raises
     ------
     NoSpaceError
@@ -261,7 +269,7 @@ def write_document(document: Document, path: Path) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with aside.open("w", encoding="utf-8") as file:
-            file.write(document.model_dump_json(by_alias=True, indent=1) + "\n")
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         aside.replace(path)

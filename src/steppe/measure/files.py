@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from steppe.comm.raw import page_buffer, pointers
 from steppe.errors import Failure
-from steppe.measure.clock import Ticks, read_ticks
 from steppe.measure.codecs import Codec, codecs, maps
 from steppe.measure.disk import PAGE, describe_place, open_direct, put_out, workplace
 from steppe.measure.document import Document, Measured
@@ -26,7 +25,7 @@ from steppe.measure.family import Floats
 from steppe.measure.machine import describe_machine
 from steppe.measure.sample import is_enough
 from steppe.measure.series import ROUNDS, measure_rounds, series_of, take_blocks
-from steppe.measure.system import READ, addresses, ticks, transfer, write_durably
+from steppe.measure.system import READ, addresses, steady_ticks, transfer, write_durably
 
 KIB, MIB = 1 << 10, 1 << 20
 PAPER = (3_748, 29_016, 58_032, 88_144, 116_064, 232_128)  # the requests of ADVISE (1995), table 13
@@ -56,9 +55,7 @@ class Files:
         self._buffer = page_buffer(largest)
         self._buffer[:] = maps(largest // 2 + 1).view(np.uint8)[:largest]
         self._memory = np.int64(pointers([self._buffer])[0])
-        differences = np.empty(100_000)
-        ticks(self._f, self._moment, self._at, differences)
-        self.ticks: Ticks = read_ticks(differences)
+        self.ticks = steady_ticks()
         self.path = folder / "raw"
         self._write_whole()
         self.warnings: list[str] = []

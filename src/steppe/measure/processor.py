@@ -13,19 +13,19 @@ import numpy as np
 
 from steppe.errors import Mistake
 from steppe.measure.arithmetic import DEPTH, FUNCTIONS, NUMBERS, loop_of, multiply_add_of
-from steppe.measure.clock import Ticks, read_ticks
 from steppe.measure.cores import Cores
 from steppe.measure.document import Document, Measured, Roof
 from steppe.measure.family import Floats
 from steppe.measure.machine import describe_machine, largest_cache, memory
 from steppe.measure.processor_loops import LINE, add, chase, copy, gather, ring, scale, triad
 from steppe.measure.series import ROUNDS, measure_rounds, series_of, take_blocks
-from steppe.measure.system import addresses, ticks
+from steppe.measure.system import addresses, steady_ticks
 
 MIB = 1 << 20
 TIMES, QUICK_TIMES = 4, 1  # the largest cache
 SMALLEST, DEFAULT_CACHE = 32 * MIB, 64 * MIB  # bytes of an array at least; of the cache where the system does not say
-SHARE = 0.25  # of the memory that is free, at most, for three arrays; those of one core and of all are held together
+ARRAYS = 3  # of a stream
+SHARE = 0.25  # of the memory that is free, at most, for them; those of one core and of all are held together
 PIECE = 1 << 20  # numbers of a stream in a block
 STEPS, READS = 20_000, 500_000  # of a block: reads that wait for each other, and that do not
 SWEEPS, CALLS = 20_000, 20  # how often a block goes over numbers that are multiplied, and over those of functions
@@ -53,15 +53,13 @@ class Processor:
         self._budget = budget / ROUNDS
         self.warnings: list[str] = []
         self.length = self._length()
-        differences, moment = np.empty(100_000), np.zeros(2, np.int64)
-        ticks(addresses(), moment, np.int64(moment.ctypes.data), differences)
-        self.ticks: Ticks = read_ticks(differences)
+        self.ticks = steady_ticks()
         self._links = np.zeros((1 << int(np.log2(self.length // (8 * LINE))), LINE), np.int64)
         ring(self._links, 1)
 
     def _length(self) -> int:
         """Bytes of an array."""
-        cache, room = largest_cache() or DEFAULT_CACHE, int(SHARE * memory("MemAvailable") / len("abc"))
+        cache, room = largest_cache() or DEFAULT_CACHE, int(SHARE * memory("MemAvailable") / ARRAYS)
         wanted = max(SMALLEST, self._times * cache)
         if wanted > room > 0:
             self.warnings.append(
@@ -93,7 +91,7 @@ class Processor:
         held: list[Any] = [None] * cores.size
 
         def touch(number: int) -> None:
-            held[number] = [np.full(each, 1.0 + i) for i in range(3)]
+            held[number] = [np.full(each, 1.0 + i) for i in range(ARRAYS)]
 
         cores.time([partial(touch, number) for number in range(cores.size)])
         for name, (loop, moved) in STREAMS.items():

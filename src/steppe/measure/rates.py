@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from steppe.measure.document import Document, Measured, Roof
-from steppe.measure.text import MB, US, columns
+from steppe.measure.text import MB, columns, times_of
 
 
 def head_text(document: Document) -> str:
@@ -58,15 +58,11 @@ def _table(series: Sequence[Measured]) -> str:
     rows = [["", "bytes", "min us", "median us", "+-", "p99 us", unit, "blocks", "far off", *(["size"] if coded else [])]]
     for one in series:
         found = one.statistics
-        width = f"{found.half_width / US:.2g}"
         rows.append(
             [
                 one.variant,
                 str(one.bytes),
-                f"{found.minimum / US:.4g}",
-                f"{found.median / US:.4g}",
-                width if one.converged else f"({width})",
-                f"{found.p99 / US:.4g}",
+                *times_of(one),
                 f"{rate_of(one)[0]:.4g}",
                 str(found.n),
                 str(one.outliers),

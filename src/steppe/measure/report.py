@@ -1,16 +1,13 @@
 """A document as one HTML file: warnings first, then pictures, tables, the machine, and the data. It asks nothing of any network."""
 
-import contextlib
-import os
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from steppe.errors import Failure
-from steppe.measure.document import Document, Measured
+from steppe.measure.document import Document, Measured, write_whole
 from steppe.measure.pictures import bars_picture, curve_of, fit_picture, modes_picture, sizes_picture
 from steppe.measure.rates import rate_of, roof_text
-from steppe.measure.text import MB, US
+from steppe.measure.text import MB, US, times_of
 
 MOST_DATA = 1_200_000  # letters of the data; a larger document is held without its samples
 MOST_MODES = 12  # histograms
@@ -45,21 +42,8 @@ def report_html(document: Document) -> str:
 
 
 def write_report(document: Document, path: Path) -> None:
-    """Writes the file, whole or not at all.
-
-    Raises
-    ------
-    Failure
-        It cannot be written.
-    """
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_text(report_html(document), encoding="utf-8")
-        aside.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise Failure(f'"{path}" cannot be written: {error.strerror}. Give another place.') from None
+    """Writes the file, whole or not at all. Raises what `write_whole` raises."""
+    write_whole(path, report_html(document))
 
 
 def _warnings(document: Document) -> str:
@@ -167,14 +151,15 @@ def _tables(document: Document) -> list[str]:
 def _row(one: Measured) -> str:
     found = one.statistics
     rate, unit = rate_of(one)
-    width = f"{found.half_width / US:.2g}"
+    least, median, width, late = times_of(one)
     cells = [
         escape(one.variant),
         str(one.p),
         str(one.bytes),
-        *(f"{value / US:.4g}" for value in (found.minimum, found.median)),
-        width if one.converged else f'<span class="unsure">({width})</span>',
-        f"{found.p99 / US:.4g}",
+        least,
+        median,
+        width if one.converged else f'<span class="unsure">{width}</span>',
+        late,
         f"{rate:.4g} {unit}" if rate else "-",
         str(found.n),
         str(one.outliers),

@@ -6,7 +6,7 @@ from typing import Any
 
 from steppe.measure.document import Document, Measured
 from steppe.measure.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY, WINDOW
-from steppe.measure.text import MB, US, columns
+from steppe.measure.text import MB, columns, times_of
 
 SAME = 0.05  # a ratio that much nearer to 1 is not told
 
@@ -59,14 +59,10 @@ def _table(series: Sequence[Measured]) -> str:
     rows = [["bytes", "min us", "median us", "+-", "p99 us", "MB/s", "blocks", "far off"]]
     for one in series:
         found = one.statistics
-        width = f"{found.half_width / US:.2g}"
         rows.append(
             [
                 str(one.bytes),
-                f"{found.minimum / US:.4g}",
-                f"{found.median / US:.4g}",
-                width if one.converged else f"({width})",
-                f"{found.p99 / US:.4g}",
+                *times_of(one),
                 f"{one.bytes / found.median / MB:.4g}" if one.bytes else "-",
                 str(found.n),
                 str(one.outliers),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steppe.measure.document import Weakness
+from steppe.measure.document import Measured, Weakness
 from steppe.measure.law import Law
 from steppe.measure.operation import Fit, Piece, aggregate, plain
 from steppe.measure.prediction import Prediction
@@ -23,6 +23,13 @@ def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
         "  ".join(text.ljust(w) if i < left else text.rjust(w) for i, (text, w) in enumerate(zip(row, width, strict=True))) for row in rows
     )
     return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def times_of(one: Measured) -> list[str]:
+    """Least, median, half of its interval, and p99 [us] of a series; an interval in () was not narrow enough in time."""
+    found = one.statistics
+    width = f"{found.half_width / US:.2g}"
+    return [f"{found.minimum / US:.4g}", f"{found.median / US:.4g}", width if one.converged else f"({width})", f"{found.p99 / US:.4g}"]
 
 
 def lines_of(fits: Sequence[Fit]) -> str:
