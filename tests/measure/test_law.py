@@ -3,7 +3,7 @@ import pytest
 
 from steppe.errors import Mistake
 from steppe.measure import fit, predict
-from steppe.measure.family import EXPONENTS, FAMILIES, RATE_FAMILIES, fit_family
+from steppe.measure.family import EXPONENTS, FAMILIES, RATE_FAMILIES, Curve, fit_family
 from steppe.measure.law import choose_law, leading_term
 from tests.measure.made import FEW, MANY, points_of
 
@@ -12,12 +12,15 @@ TRUE = {
     "const": (7.0,),
     "linear": (41.0, 42.0),
     "log": (231.0, 126.0),
+    "rounds": (12.0, 20.0),
     "root": (20.0, 5.0),
     "p log p": (10.0, 3.0),
     "log2": (5.0, 2.0, 9.0),
     "quadratic": (118.0, 144.0, 3.0),
     "cubic": (-329.0, 409.0, -52.0, 2.52),
     "power": (256.0, 101.0),
+    "1/linear": (0.4, 2.4),
+    "1/rounds": (0.7, 1.5),
     "1/log": (-0.05, 0.18),
 }
 
@@ -25,13 +28,33 @@ TRUE = {
 @pytest.mark.parametrize("family", RATE_FAMILIES, ids=lambda family: family.name)
 def test_every_family_finds_its_own_coefficients(family):
     exponent = 1.22 if family.has_exponent else np.nan
-    exact = family.columns(P, np.array([exponent]))[0] @ np.array(TRUE[family.name])
+    exact, twice = Curve(family, TRUE[family.name], exponent)(P), 0.5 if family.inverse else 2.0
     found = fit_family(family, P, np.stack([exact, 2 * exact]), 0.01 * np.abs(exact))
-    np.testing.assert_allclose(found.coefficients, [TRUE[family.name], 2 * np.array(TRUE[family.name])], rtol=1e-6)
+    np.testing.assert_allclose(found.coefficients, [TRUE[family.name], twice * np.array(TRUE[family.name])], rtol=1e-6)
     if family.has_exponent:
         assert found.exponent.tolist() == [EXPONENTS[np.abs(EXPONENTS - 1.22).argmin()]] * 2
     assert found.misfit.max() < 1e-3
     assert np.allclose(found.curve()(P), exact)
+
+
+def test_what_one_rank_does_for_all_is_told_from_a_power():
+    rate = 1.0 / (0.3 + 0.8 * P)
+    law, _ = choose_law(P, rate, 0.005 * rate, RATE_FAMILIES)
+    assert law.curve.family.name == "1/linear"
+    assert float(law.curve(64.0)[0]) == pytest.approx(1.0 / (0.3 + 0.8 * 64.0), rel=1e-6)
+    assert law.curve.formula() == "1 / (0.3 + 0.8 p)"
+    assert law.curve.formula(1e3) == "1 / (300 + 800 p)"
+    assert law.leading == "1/p"
+
+
+def test_a_tree_grows_by_rounds_and_not_smoothly():
+    p = np.arange(2.0, 17.0)
+    time = 4.0 + 10.0 * np.ceil(np.log2(p))
+    law, _ = choose_law(p, time, 0.01 * time)
+    assert law.curve.family.name == "rounds"
+    assert law.curve([17.0, 32.0, 33.0]) == pytest.approx([54.0, 54.0, 64.0])
+    alike = p[7:14]  # 9 to 15: four rounds each
+    assert choose_law(alike, time[7:14], 0.01 * time[7:14])[0].curve.family.name == "const"
 
 
 def test_a_law_reads_as_people_write_it():

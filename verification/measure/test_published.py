@@ -39,7 +39,7 @@ LAWS = {
     "MPI allgather": ("cubic", False, 0.97, 0.97),
     "r of PVM broadcast": ("power", True, 0.97, 0.97),
     "r of MPI broadcast": ("power", True, 0.95, 0.97),
-    "r of MPI gather": ("power", True, 0.97, 0.97),
+    "r of MPI gather": ("power", True, 0.97, 0.96),
     "r of MPI allgather": ("1/log", True, 0.97, 0.97),
 }
 COEFFICIENTS = {  # of the families above, in us and MB/s; the cubic term of the barrier of PVM, 16 of 3,222 us, cannot be told

@@ -3,14 +3,18 @@
     const        a                    log         a + b ln p                quadratic   a + b p + c p^2
     linear       a + b p              log2        a + b ln p + c ln^2 p     cubic       a + b p + c p^2 + d p^3
     root         a + b p^0.5          p log p     a + b p ln p              power       a + b p^e
-    1/log        a + b / ln p, for rates alone
+    rounds       a + b ceil(log2 p): what goes along a tree
 
-All are linear in their coefficients but e, which is looked for on a grid: no start values, nothing that does not converge.
+    for rates alone:  1/log  a + b / ln p    1/linear  1 / (a + b p): one rank serves all    1/rounds  1 / (a + b ceil(log2 p))
+
+All are linear in their coefficients, or their inverse is, but for e, which is looked for on a grid: no start values, nothing that does not
+converge.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +25,39 @@ EXPONENTS = np.round(np.arange(-3.0, 4.0001, 0.004), 3)
 EXPONENTS = EXPONENTS[np.abs(EXPONENTS) > 0.02]  # at 0 the power is the constant once more
 
 
+def rounds(p: Floats) -> Floats:
+    """ceil(log2 p): in so many rounds, in each of which all that know it tell one other, p ranks know what one knew."""
+    return np.asarray(np.ceil(np.log2(p) - 1e-9))  # of a power of two not one more
+
+
+class Term(NamedTuple):
+    """A product of powers: of p ("e" is the exponent that is looked for), of ln p, and of ceil(log2 p)."""
+
+    power: float | str = 0.0
+    log: float = 0.0
+    rounds: float = 0.0
+
+    def __call__(self, p: Floats, exponents: Floats) -> Floats:
+        """Its values at p (n,): (exponents, n)."""
+        power = exponents[:, None] if self.power == "e" else np.full((exponents.size, 1), float(self.power))
+        return np.asarray(p**power * np.log(p) ** self.log * rounds(p) ** self.rounds)
+
+    def text(self, exponent: float) -> str:
+        """As people write it."""
+        power = exponent if self.power == "e" else float(self.power)
+        p = {0.0: "", 0.5: "sqrt p", 1.0: "p"}.get(power, f"p^{power:.4g}")
+        log = {0.0: "", 1.0: "ln p", -1.0: "1/ln p"}.get(self.log, f"ln^{self.log:.4g} p")
+        steps = "ceil(log2 p)" if self.rounds else ""
+        return " ".join(part for part in (p, log, steps) if part) or "1"
+
+
 @dataclass(frozen=True)
 class Family:
-    """Sums of these terms. `terms`: powers of p and of ln p of each column, ("e", 0) for the exponent that is looked for."""
+    """Sums of these terms, or 1 by such a sum (inverse)."""
 
     name: str
-    terms: tuple[tuple[float | str, float], ...]
+    terms: tuple[Term, ...]
+    inverse: bool = False
 
     @property
     def parameters(self) -> int:
@@ -36,42 +67,42 @@ class Family:
     @property
     def has_exponent(self) -> bool:
         """Whether one of them is the exponent."""
-        return any(power == "e" for power, _ in self.terms)
+        return any(term.power == "e" for term in self.terms)
+
+    def is_told_by(self, p: Floats, beyond: int = 1) -> bool:
+        """Whether values at p (n,) tell its coefficients, and there are some beyond those that this needs."""
+        alike = any(term.rounds for term in self.terms) and np.ptp(rounds(p)) == 0.0
+        return not alike and p.size >= self.parameters + beyond
 
     def columns(self, p: Floats, exponents: Floats | None = None) -> Floats:
         """The terms at p (n,): (exponents, n, terms); of a family without exponent as of one."""
-        found = np.arange(1) if exponents is None else exponents
-        log = np.log(p)
-        each = []
-        for power, of_log in self.terms:
-            by_power = p ** (found[:, None] if power == "e" else float(power)) * np.ones((found.size, 1))
-            each.append(by_power * log**of_log)
-        return np.stack(each, axis=2)
+        found = np.arange(1.0) if exponents is None else exponents
+        return np.stack([term(p, found) for term in self.terms], axis=2)
 
     def names(self, exponent: float = np.nan) -> list[str]:
         """The terms as people write them."""
-        return [_term(exponent if power == "e" else float(power), of_log) for power, of_log in self.terms]
+        return [term.text(exponent) for term in self.terms]
 
 
-def _term(power: float, of_log: float) -> str:
-    p = {0.0: "", 0.5: "sqrt p", 1.0: "p"}.get(power, f"p^{power:.4g}")
-    log = {0.0: "", 1.0: "ln p", -1.0: "1/ln p"}.get(of_log, f"ln^{of_log:.4g} p")
-    return " ".join(part for part in (p, log) if part) or "1"
-
-
-_ONE: tuple[float | str, float] = (0.0, 0.0)
+_ONE, _P, _LOG, _ROUNDS = Term(), Term(power=1.0), Term(log=1.0), Term(rounds=1.0)
 FAMILIES = (
     Family("const", (_ONE,)),
-    Family("linear", (_ONE, (1.0, 0.0))),
-    Family("log", (_ONE, (0.0, 1.0))),
-    Family("root", (_ONE, (0.5, 0.0))),
-    Family("p log p", (_ONE, (1.0, 1.0))),
-    Family("log2", (_ONE, (0.0, 1.0), (0.0, 2.0))),
-    Family("quadratic", (_ONE, (1.0, 0.0), (2.0, 0.0))),
-    Family("cubic", (_ONE, (1.0, 0.0), (2.0, 0.0), (3.0, 0.0))),
-    Family("power", (_ONE, ("e", 0.0))),
+    Family("linear", (_ONE, _P)),
+    Family("log", (_ONE, _LOG)),
+    Family("rounds", (_ONE, _ROUNDS)),
+    Family("root", (_ONE, Term(power=0.5))),
+    Family("p log p", (_ONE, Term(power=1.0, log=1.0))),
+    Family("log2", (_ONE, _LOG, Term(log=2.0))),
+    Family("quadratic", (_ONE, _P, Term(power=2.0))),
+    Family("cubic", (_ONE, _P, Term(power=2.0), Term(power=3.0))),
+    Family("power", (_ONE, Term(power="e"))),
 )
-RATE_FAMILIES = (*FAMILIES, Family("1/log", (_ONE, (0.0, -1.0))))
+RATE_FAMILIES = (
+    *FAMILIES,
+    Family("1/linear", (_ONE, _P), inverse=True),
+    Family("1/rounds", (_ONE, _ROUNDS), inverse=True),
+    Family("1/log", (_ONE, Term(log=-1.0))),  # the last one: at p = 1 it has no value
+)
 
 
 @dataclass(frozen=True)
@@ -85,16 +116,21 @@ class Curve:
     def __call__(self, p: Floats | Sequence[float] | float) -> Floats:
         """Its values at p (n,), in the units of the points that it was fitted to."""
         at = np.atleast_1d(np.asarray(p, float))
-        return np.asarray(self.family.columns(at, np.array([self.exponent]))[0] @ np.array(self.coefficients))
+        total = np.asarray(self.family.columns(at, np.array([self.exponent]))[0] @ np.array(self.coefficients))
+        return 1.0 / total if self.family.inverse else total
 
     def formula(self, scale: float = 1.0) -> str:
-        """As text, with coefficients in units of `scale`."""
-        text = ""
+        """As text, with values in units of `scale`."""
+        by, text = self.unit(scale), ""
         for value, term in zip(self.coefficients, self.family.names(self.exponent), strict=True):
             sign = ("- " if value < 0 else "+ ") if text else ("-" if value < 0 else "")
-            number = f"{abs(value) / scale:.4g}"
+            number = f"{abs(value) / by:.4g}"
             text += f"{sign}{number}{'' if term == '1' else f' {term}' if not term.startswith('1/') else term[1:]} "
-        return text.strip()
+        return f"1 / ({text.strip()})" if self.family.inverse else text.strip()
+
+    def unit(self, scale: float) -> float:
+        """The unit of the coefficients, where that of the values is `scale`."""
+        return 1.0 / scale if self.family.inverse else scale
 
 
 @dataclass(frozen=True)
@@ -113,6 +149,8 @@ class Fits:
 
 def fit_family(family: Family, p: Floats, values: Floats, sigma: Floats) -> Fits:
     """Least squares with weights: p (n,), values (sets, n), sigma (n,) standard deviation of each point."""
+    if family.inverse:
+        values, sigma = 1.0 / values, sigma / values.mean(axis=0) ** 2
     basis, triangle, exponents = _basis(family, tuple(p.tolist()), tuple(sigma.tolist()))
     scaled = values / sigma
     on_basis = np.einsum("enk,sn->esk", basis, scaled, optimize=True)

@@ -78,13 +78,15 @@ class Law:
 def leading_term(curve: Curve, p: float) -> str:
     """The highest term of a law that moves it by more than 5 % at p."""
     names, columns = curve.family.names(curve.exponent), curve.family.columns(np.array([p]), np.array([curve.exponent]))[0, 0]
-    whole = abs(float(curve(p)[0]))
+    whole = abs(float(columns @ np.array(curve.coefficients)))
     heavy = [
         name
         for name, column, value in zip(names, columns, curve.coefficients, strict=True)
         if name != "1" and abs(column * value) > 0.05 * whole
     ]
-    return heavy[-1] if heavy else "1"
+    if not heavy:
+        return "1"
+    return f"1/{heavy[-1]}" if curve.family.inverse else heavy[-1]
 
 
 def choose_law(
@@ -133,7 +135,7 @@ def choose_law(
 
 
 def _fit_all(families: Sequence[Family], p: Floats, values: Floats, sigma: Floats) -> list[Fits]:
-    return [fit_family(family, p, values, sigma) for family in families if p.size - family.parameters >= 1]
+    return [fit_family(family, p, values, sigma) for family in families if family.is_told_by(p)]
 
 
 def _criterion(fit: Fits, n: int) -> Floats:
@@ -166,11 +168,11 @@ def _left_out(families: Sequence[Family], p: Floats, values: Floats, sigma: Floa
     """Worst relative error of each family at points that it was not fitted to."""
     worst = {}
     for family in families:
-        if p.size - 1 < family.parameters:
+        kept = [np.arange(p.size) != out for out in range(p.size)]
+        if not all(family.is_told_by(p[keep], 0) for keep in kept):
             continue
         errors = []
-        for out in range(p.size):
-            keep = np.arange(p.size) != out
+        for out, keep in enumerate(kept):
             law = fit_family(family, p[keep], values[None, keep], sigma[keep]).curve()
             errors.append(abs(float(law(p[out])[0]) / values[out] - 1.0))
         worst[family.name] = max(errors)

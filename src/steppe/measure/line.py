@@ -12,7 +12,7 @@ from steppe.measure.points import Points
 
 HUBER = 2.5  # residuals in sigma, beyond which they count linearly (Huber 1964)
 LEAST_SIZES = 3  # of a piece
-MOST_PIECES = 4
+MOST_PIECES = 6
 FOR_SURE = 6.0  # of the criterion, by which a cut must be better to be told as a change of protocol
 TURNS = 50
 

@@ -88,7 +88,7 @@ def laws_of(found: Fit) -> str:
 
 def _why(law: Law, scale: float) -> str:
     shares = ", ".join(f"{name} {share:.0%}" for name, share in list(law.shares.items())[:3])
-    scales = [scale] * len(law.curve.coefficients) + [1.0] * law.curve.family.has_exponent
+    scales = [law.curve.unit(scale)] * len(law.curve.coefficients) + [1.0] * law.curve.family.has_exponent
     names = [*law.curve.family.names(law.curve.exponent), *(["e"] if law.curve.family.has_exponent else [])]
     intervals = "; ".join(
         f"{name}: {low / by:.4g} to {high / by:.4g}" for name, (low, high), by in zip(names, law.intervals, scales, strict=True)
