@@ -40,7 +40,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=f"some of {', '.join(SUITES)}; all by default")
     parser.add_argument("--quick", action="store_true", help="fewer rounds of less work: shows that it runs, judges nothing for sure")
     parser.add_argument("--json", type=Path, metavar="FILE", help="machine, figures and all samples")
-    parser.add_argument("--osu", type=Path, metavar="FOLDER", help="messages: an OSU build to compare with, too")
+    parser.add_argument("--osu", type=Path, metavar="FOLDER", help="messages: a build of the OSU micro-benchmarks to compare with, too")
+    parser.add_argument("--imb", type=Path, metavar="FOLDER", help="messages: a build of the Intel MPI Benchmarks to compare with, too")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.suite if name not in SUITES]
     if unknown:
@@ -52,7 +53,7 @@ def main(arguments: list[str]) -> int:
     for name in given.suite or SUITES:
         print(f"\n{name}", flush=True)
         try:
-            more = {"osu": given.osu} if name == "messages" else {}
+            more = {"osu": given.osu, "imb": given.imb} if name == "messages" else {}
             found[name] = importlib.import_module(SUITES[name]).figures(given.quick, **more)
             print(table(found[name]), flush=True)
         except MissingPeer as missing:

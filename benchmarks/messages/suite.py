@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure, MissingPeer
-from benchmarks.messages.osu import Osu
+from benchmarks.messages.builds import Build, Imb, Osu
 from benchmarks.peers import ROOT
 from benchmarks.rounds import QUICK_ROUNDS, output
 
@@ -39,12 +39,15 @@ Times = dict[str, list[float]]  # [s] of each repeat, by series
 Samples = dict[str, NDArray[np.float64]]  # (rounds, repeats) [s], by series
 
 
-def figures(quick: bool, osu: Path | None = None) -> list[Figure]:
-    """Ours over theirs, with each library. osu: an OSU build to compare with, too; the library is the one that it was built with."""
-    found, known = [], Osu(osu) if osu else None
+def figures(quick: bool, osu: Path | None = None, imb: Path | None = None) -> list[Figure]:
+    """Ours over theirs, with each library. osu, imb: builds to compare with, too; the library is the one that each was built with."""
+    found: list[Figure] = []
+    builds: list[Build] = [kind(folder) for kind, folder in ((Osu, osu), (Imb, imb)) if folder]
     places = {name: _places(name, python) for name, python in PYTHONS.items()}
-    if known is not None and not any(known.belongs_to(library) for library, _ in places.values()):
-        raise MissingPeer(f'"{osu}" was built with {known.library}, which is none of the libraries here: its times say nothing of them.')
+    for build in builds:
+        if not any(build.belongs_to(library) for library, _ in places.values()):
+            what = f'"{build.folder}" was built with {build.library}'
+            raise MissingPeer(f"{what}, which is none of the libraries here: its times say nothing of them.")
     with tempfile.TemporaryDirectory() as folder:
         for name, python in PYTHONS.items():
             library, mpiexec = places[name]
@@ -53,8 +56,9 @@ def figures(quick: bool, osu: Path | None = None) -> list[Figure]:
                 start, many = [*mpiexec, "-n", str(ranks)], ITERATIONS[ranks]
                 program = [*start, str(python), "-m", "benchmarks.messages.program", str(many)]
                 pairs = {"C": (_printed([*program, str(REPEATS)]), _printed([*start, str(referee), str(many), str(REPEATS)]))}
-                if known is not None and known.belongs_to(library):
-                    pairs["OSU"] = _printed([*program, "1"]), partial(known.means, start, ranks, many)
+                for build in builds:
+                    if build.belongs_to(library):
+                        pairs[build.name] = _printed([*program, "1"]), partial(build.means, start, ranks, many)
                 for peer, (ours, theirs) in pairs.items():
                     samples = _alternated(ours, theirs, QUICK_ROUNDS if quick else ROUNDS)
                     found += _judged(f"{name}, {ranks} ranks, over {peer}", *samples)
