@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,18 @@ def measured() -> Callable[[str, str, float, str], None]:
         ROWS.append((case, what, float(value), expected))
 
     return add
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """One of several processes hands its rows on."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["rows"] = ROWS
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Takes them."""
+    ROWS.extend(map(tuple, getattr(node, "workeroutput", {}).get("rows", [])))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
