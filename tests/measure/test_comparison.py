@@ -14,6 +14,13 @@ def one(times, operation="read", size=8, group="files"):
     return series_of(group, operation, "cold", size, np.asarray(times, float), 1, True)
 
 
+def drifting(random, blocks=40, passes=5, noise=0.02, drift=0.2, median=1e-5):
+    """Times whose passes the machine favours or not; the blocks of each are alike."""
+    favours = median * np.exp(drift * random.standard_normal(passes))
+    times = np.concatenate([favour * np.exp(noise * random.standard_normal(blocks)) for favour in favours])
+    return series_of("files", "read", "cold", 8, times, 1, True, passes=[blocks] * passes)
+
+
 def noisy(random, n=60, noise=0.1, median=1e-5, memory=0.0):
     """Log-normal times; memory: correlation of neighbours."""
     steps = random.standard_normal(n)
@@ -36,6 +43,51 @@ def test_intervals_hold_the_true_ratio_as_often_as_they_say():
     runs = [document(*(one(noisy(random, 60, 0.2, median), size=size) for size in range(600))) for median in (1e-5, 1.3e-5)]
     inside = [match.low <= 1.3 <= match.high for match in compare(*runs).matches]
     assert 0.92 <= np.mean(inside) <= 0.99
+
+
+def test_blocks_of_a_pass_share_what_the_machine_did_then():
+    random = np.random.default_rng(7)
+    runs = [document(*(drifting(random).model_copy(update={"bytes": size}) for size in range(300))) for _ in range(2)]
+    found = compare(*runs)
+    assert sum(match.word in ("faster", "slower") for match in found.matches) <= 15
+    assert np.mean([match.low <= 1.0 <= match.high for match in found.matches]) >= 0.93
+    unaware = (
+        [one.model_copy(update={"passes": []}) for one in runs[0].series],
+        [one.model_copy(update={"passes": []}) for one in runs[1].series],
+    )
+    assert np.mean([match.low <= 1.0 <= match.high for match in compare(document(*unaware[0]), document(*unaware[1])).matches]) < 0.85
+
+
+def test_what_a_pass_meets_is_not_thought_to_vary_from_series_to_series():
+    random = np.random.default_rng(11)
+    inside = []
+    for _ in range(60):
+        runs = []
+        for _ in range(2):
+            favours = np.exp(0.1 * random.standard_normal(5))
+            times = [np.concatenate([favour * np.exp(0.02 * random.standard_normal(30)) for favour in favours]) for _ in range(20)]
+            runs.append(document(*(series_of("memory", "copy", "", i, one, 1, True, passes=[30] * 5) for i, one in enumerate(times))))
+        _, low, high = compare(*runs).groups["memory"]
+        inside.append(low <= 1.0 <= high)
+    assert np.mean(inside) >= 0.85
+
+
+def test_a_run_in_which_others_had_the_cores_calls_nothing_slower():
+    random = np.random.default_rng(1)
+    runs = [document(one(noisy(random)), clock={"others": 0.01}), document(one(noisy(random, median=2e-5)), clock={"others": 0.3})]
+    found = compare(*runs)
+    assert [match.word for match in found.matches] == ["cannot tell"]
+    assert found.remarks == ["Others had the cores for 30% of the time in the second run: nothing is called faster or slower."]
+    assert compare(runs[0], runs[1].model_copy(update={"clock": {"others": 0.02}})).matches[0].word == "slower"
+
+
+def test_times_that_are_longer_now_and_then_are_not_called_slower():
+    random = np.random.default_rng(1)
+    times = noisy(random, n=200, noise=0.02)
+    longer = times * np.where(np.arange(200) % 4, 1.5, 1.0)
+    (match,) = compare(document(one(times)), document(one(longer))).matches
+    assert match.low > 1.05
+    assert match.word == "cannot tell"
 
 
 def test_what_differs_is_found_and_what_has_no_match_is_listed():
@@ -71,5 +123,5 @@ def test_what_differs_is_found_and_what_has_no_match_is_listed():
     [(0.96, 1.04, "same"), (0.94, 1.04, "cannot tell"), (1.04, 1.2, "cannot tell"), (1.06, 1.2, "slower"), (0.8, 0.94, "faster")],
 )
 def test_words_need_the_whole_interval(low, high, word):
-    series = one(np.full(30, 1.0))
-    assert Match(series, series, (low + high) / 2, low, high).word == word
+    first, second = one(np.full(30, 1.0)), one(np.full(30, (low + high) / 2))
+    assert Match(first, second, (low + high) / 2, low, high).word == word

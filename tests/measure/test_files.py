@@ -27,7 +27,8 @@ def measure(directory, **more):
 
 @pytest.fixture
 def fast(monkeypatch):
-    """Series of a few blocks."""
+    """Series of a few blocks, two passes."""
+    monkeypatch.setattr("steppe.measure.series.ROUNDS", 2)
     monkeypatch.setattr("steppe.measure.files.QUICK_BUDGET", 0.0)
 
 
@@ -116,7 +117,7 @@ def test_a_quick_measurement_has_reads_writes_and_codecs_and_leaves_nothing(tmp_
         (codec.name, size) for codec in codecs() for size in QUICK_CHUNKS
     }
     for one in document.series:
-        assert one.times().size == one.statistics.n >= 5
+        assert one.times().size == one.statistics.n == sum(one.passes) >= 4
         assert one.statistics.minimum > 0
     assert "files: read" in (said := rates_text(document))
     assert "codecs: decompress" in said
@@ -188,13 +189,13 @@ def test_blocks_are_taken_until_the_median_is_known_or_the_time_is_over():
     assert (times.size, known, asked) == (30, True, [30])
     random = np.random.default_rng(1)
     times, known = take_blocks(lambda wanted: np.exp(random.normal(size=1)), 1e-6, 0.0)
-    assert (times.size, known) == (5, False)
+    assert (times.size, known) == (2, False)
     times, known = take_blocks(lambda wanted: np.exp(random.normal(size=wanted)), 1e-6, 60.0)
     assert (times.size, known) == (1_920, False)
 
 
 def test_rounds_that_disagree_leave_a_wide_interval():
-    rounds = iter([1e-3, 2e-3, 1e-3, 1e-3, 1e-3, 1e-3])
+    rounds = iter([1e-3, 2e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3])
     steady = np.random.default_rng(1)
 
     def task(name):
@@ -202,10 +203,11 @@ def test_rounds_that_disagree_leave_a_wide_interval():
 
     told = []
     (steadily, changing), complete = measure_rounds([task("a"), task("b")], 0.02, told.append, lambda: False)
-    # a: 1, 1, 1 ms; b: 2, 1, 1 ms
+    # a: 1, 1, 1, 1, 1 ms; b: 2, 1, 1, 1, 1 ms
     assert complete
     assert told[-1] == 1.0
-    assert (steadily.statistics.n, changing.statistics.n) == (180, 180)
+    assert (steadily.statistics.n, changing.statistics.n) == (300, 300)
+    assert steadily.passes == changing.passes == [60] * 5
     assert (steadily.converged, changing.converged) == (True, False)
     assert changing.statistics.half_width > 10 * steadily.statistics.half_width
     assert measure_rounds([task("c")], 0.02, told.append, lambda: True) == ([], False)

@@ -1,6 +1,12 @@
+import os
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 
+from steppe.measure.machine import Others
 from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough, median_interval, modes
 
 
@@ -70,3 +76,21 @@ def test_outliers_are_counted_and_kept():
 def test_fewer_than_thirty_blocks_are_never_enough():
     assert not is_enough(np.full(29, 1.0), 0.02)
     assert is_enough(np.full(30, 1.0), 0.02)
+
+
+def test_others_on_our_cores_are_noticed():
+    core = min(os.sched_getaffinity(0))
+    work = f"import os; os.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+    before, rivals = os.sched_getaffinity(0), [subprocess.Popen([sys.executable, "-c", work]) for _ in range(2)]
+    try:
+        os.sched_setaffinity(0, {core})
+        time.sleep(0.3)
+        others, end = Others(), time.monotonic() + 1.0
+        while time.monotonic() < end:
+            pass
+        assert others.share() > 0.4
+    finally:
+        os.sched_setaffinity(0, before)
+        for rival in rivals:
+            rival.kill()
+            rival.wait()

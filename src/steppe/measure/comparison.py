@@ -1,7 +1,8 @@
 """Two documents side by side: series by series, is one slower, and how sure is that.
 
-A ratio is a median of the second over that of the first. Its interval says what the blocks of the two runs tell; what else changes from
-run to run, nobody knows but who repeats them.
+A ratio is a median of the second over that of the first. Its interval is the wider of two: what the blocks of both runs tell, and what
+their passes tell, between which the machine changes (Student's t, Welch's degrees of freedom). Other programs only ever make times
+longer: "faster" and "slower" need least times that differ, too, and two runs that others left alone.
 """
 
 import math
@@ -13,31 +14,38 @@ import numpy as np
 
 from steppe.measure.document import Document, Measured
 from steppe.measure.family import Floats
-from steppe.measure.sample import independent
+from steppe.measure.sample import independent, of_passes, student
 from steppe.measure.text import US, columns
 
 DRAWS = 2_000
 ALIKE = 0.05  # a difference that does not count
+OTHERS = 0.05  # share of the time in which others had the cores, from which on a run tells of them
+SIDES = ("first", "second")
 Word = Literal["same", "faster", "slower", "cannot tell"]
 Key = tuple[str, str, str, int, int, str]
 
 
 @dataclass(frozen=True)
 class Match:
-    """One series of both: medians [s], ratio second / first, its 95 % interval, and what that means."""
+    """One series of both: medians [s], ratio second / first, its 95 % interval, and what that means.
+
+    alone: whether others left the cores to both runs.
+    """
 
     first: Measured
     second: Measured
     ratio: float
     low: float
     high: float
+    alone: bool = True
 
     @property
     def word(self) -> Word:
         """Of the second; "same" and the others only when the whole interval says so."""
-        if self.low > 1.0 + ALIKE:
+        least = self.second.statistics.minimum / max(self.first.statistics.minimum, 1e-12)
+        if self.alone and self.low > 1.0 + ALIKE < least:
             return "slower"
-        if self.high < 1.0 - ALIKE:
+        if self.alone and self.high < 1.0 - ALIKE > least:
             return "faster"
         return "same" if self.low >= 1.0 - ALIKE and self.high <= 1.0 + ALIKE else "cannot tell"
 
@@ -63,6 +71,7 @@ def compare(first: Document, second: Document, seed: int = 1) -> Compared:
     there = {_key(one): one for one in second.series}
     matches: list[Match] = []
     groups: dict[str, list[Floats]] = {}
+    alone = not any(_others(document) > OTHERS for document in (first, second))
     for one in first.series:
         other = there.pop(_key(one), None)
         if other is None:
@@ -71,16 +80,46 @@ def compare(first: Document, second: Document, seed: int = 1) -> Compared:
         drawn = np.log(_medians(blocks[1], random) / _medians(blocks[0], random))
         ratio = float(np.median(blocks[1]) / np.median(blocks[0]))
         low, high = np.exp(np.quantile(drawn, (0.025, 0.975)))
-        matches.append(Match(one, other, ratio, float(low), float(high)))
+        half = _between([of_passes(series.times(), series.passes) for series in (one, other)])
+        low, high = min(low, ratio * math.exp(-half)), max(high, ratio * math.exp(half))
+        matches.append(Match(one, other, ratio, float(low), float(high), alone))
         groups.setdefault(one.group, []).append(drawn)
     means = {}
     for name, each in groups.items():
         ratios = [match.ratio for match in matches if match.first.group == name]
         low, high = np.exp(np.quantile(np.mean(each, axis=0), (0.025, 0.975)))
-        means[name] = (math.exp(float(np.mean(np.log(ratios)))), float(low), float(high))
+        mean = math.exp(float(np.mean(np.log(ratios))))
+        half = _between([_together([getattr(match, which) for match in matches if match.first.group == name]) for which in SIDES])
+        means[name] = (mean, min(float(low), mean * math.exp(-half)), max(float(high), mean * math.exp(half)))
     known = {_key(match.first) for match in matches}
     left = [one for one in first.series if _key(one) not in known]
     return Compared(matches, means, left, list(there.values()), _remarks(first, second))
+
+
+def _others(document: Document) -> float:
+    """The share of the time in which others had the cores; older files do not have it."""
+    return float(document.clock.get("others", 0.0))
+
+
+def _between(errors: Sequence[tuple[float, float] | None]) -> float:
+    """Half of the 95 % interval of a difference of logarithms, from the errors of both (Welch 1947); 0 where one has a single pass."""
+    known = [error for error in errors if error is not None]
+    squares = [error**2 for error, _ in known]
+    if len(known) < 2 or not sum(squares):
+        return 0.0
+    freedom = sum(squares) ** 2 / sum(square**2 / each for square, (_, each) in zip(squares, known, strict=True))
+    return min(700.0, student(freedom) * math.sqrt(sum(squares)))
+
+
+def _together(series: Sequence[Measured]) -> tuple[float, float] | None:
+    """The error of the mean logarithm of all series: a pass goes over them all, and what it meets it meets in all."""
+    counts = {len(one.passes) for one in series}
+    if len(counts) != 1 or min(counts) < 2:
+        return None
+    parts = [np.split(one.times(), np.cumsum(one.passes)[:-1]) for one in series]
+    means = np.array([[np.median(part) for part in each] for each in parts])
+    means = np.exp(np.log(np.maximum(means, np.finfo(float).tiny)).mean(axis=0))
+    return of_passes(means, [1] * means.size)
 
 
 def _key(one: Measured) -> Key:
@@ -96,6 +135,11 @@ def _medians(times: Floats, random: np.random.Generator) -> Floats:
 
 def _remarks(first: Document, second: Document) -> list[str]:
     said = [f"The {name} run was stopped before its end." for name, one in (("first", first), ("second", second)) if not one.complete]
+    said += [
+        f"Others had the cores for {_others(one):.0%} of the time in the {name} run: nothing is called faster or slower."
+        for name, one in (("first", first), ("second", second))
+        if _others(one) > OTHERS
+    ]
     for name in sorted(first.machine.keys() & second.machine.keys()):
         if first.machine[name] != second.machine[name]:
             said.append(f"{name}: {first.machine[name]} | {second.machine[name]}")

@@ -62,6 +62,7 @@ class Measured(_Part):
     bytes: int
     block: Annotated[int, Field(description="operations in a block; a sample is the time of one of them")]
     samples: str
+    passes: Annotated[list[int], Field(description="blocks of each pass over all series, in their order; empty: there was one")] = []
     work: Annotated[float, Field(description="what an operation does beside moving its bytes, in `unit`; 0: nothing that is counted")] = 0.0
     unit: str = ""
     statistics: Statistics

@@ -22,7 +22,7 @@ from steppe.measure.codecs import Codec, codecs, maps
 from steppe.measure.disk import PAGE, describe_place, open_direct, put_out, workplace
 from steppe.measure.document import Document, Measured
 from steppe.measure.family import Floats
-from steppe.measure.machine import describe_machine
+from steppe.measure.machine import Others, describe_machine
 from steppe.measure.sample import is_enough
 from steppe.measure.series import ROUNDS, measure_rounds, series_of, take_blocks
 from steppe.measure.system import READ, addresses, steady_ticks, transfer, write_durably
@@ -43,6 +43,7 @@ BUDGET, QUICK_BUDGET = 2.0, 0.4  # [s] of a series
 QUICK_FILE, FILE = 64, 256  # [MiB]
 NEAR, FAR = 1.2, 4.0  # cold reads nearer to warm ones, or farther above direct ones, are suspect
 Places = NDArray[np.int64]
+Maps = NDArray[np.int16]
 
 
 class Files:
@@ -59,6 +60,7 @@ class Files:
         self.path = folder / "raw"
         self._write_whole()
         self.warnings: list[str] = []
+        self._coded: dict[tuple[str, int], tuple[Maps, list[bytes]]] = {}  # chunks, and compressed
         self.can_be_cold = self._try_cold()
 
     def _write_whole(self) -> None:
@@ -153,8 +155,10 @@ class Files:
     def codec(self, codec: Codec, size: int) -> list[Measured]:
         """Chunks of `size` bytes of maps: compressed, read, decompressed, each apart; the work is the compressed bytes of one."""
         count = max(8, min(256, AHEAD // size))
-        chunks = maps(count * size // 2).reshape(count, size // 2)
-        coded = [codec.compress(chunk) for chunk in chunks]
+        if (codec.name, size) not in self._coded:
+            chunks = maps(count * size // 2).reshape(count, size // 2)
+            self._coded[codec.name, size] = chunks, [codec.compress(chunk) for chunk in chunks]
+        chunks, coded = self._coded[codec.name, size]
         path = self._folder / "coded"
         path.write_bytes(b"".join(coded))
         sizes = np.array([len(one) for one in coded], np.int64)
@@ -204,6 +208,7 @@ def measure_files(directory: Path, quick: bool, size: int | None, tell: Callable
     """
     length = (size or (QUICK_FILE if quick else FILE)) * MIB
     requests = [one for one in (QUICK_SIZES if quick else SIZES) if one <= length // 4]
+    others = Others()
     with workplace(directory, length) as folder:
         try:
             files = Files(folder, length, (QUICK_BUDGET if quick else BUDGET) / ROUNDS, AHEAD)
@@ -217,7 +222,7 @@ def measure_files(directory: Path, quick: bool, size: int | None, tell: Callable
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         complete=complete,
         machine={**describe_machine(), "filesystem": describe_place(directory)},
-        clock={"resolution": files.ticks.resolution, "cost": files.ticks.cost, "away": files.ticks.away},
+        clock={"resolution": files.ticks.resolution, "cost": files.ticks.cost, "away": files.ticks.away, "others": others.share()},
         warnings=files.warnings,
         series=series,
     )

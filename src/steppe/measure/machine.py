@@ -2,6 +2,7 @@
 
 import os
 import platform
+import time
 from pathlib import Path
 
 CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -39,3 +40,22 @@ def _lines(path: Path) -> list[str]:
         return path.read_text().splitlines()
     except OSError:
         return []
+
+
+class Others:
+    """What others take of the cores from now on: other programs, and on a virtual machine other machines."""
+
+    def __init__(self) -> None:
+        self._begin = _taken()
+
+    def share(self) -> float:
+        """Of the time in which this process could have run; 0 where the system does not say."""
+        waited, used, stolen, all_ = (now - then for now, then in zip(_taken(), self._begin, strict=True))
+        return (waited / (waited + used) if waited + used > 0 else 0.0) + (stolen / all_ if all_ > 0 else 0.0)
+
+
+def _taken() -> tuple[float, float, float, float]:
+    """Of this process' threads: seconds in which they waited for a core, and ran; of all cores: time that was stolen, and all of it."""
+    waits = [float(text[0].split()[1]) for path in Path("/proc/self/task").glob("*/schedstat") if (text := _lines(path))]
+    cores = [float(number) for line in _lines(Path("/proc/stat"))[:1] for number in line.split()[1:9]]
+    return 1e-9 * sum(waits), time.process_time(), cores[7] if len(cores) > 7 else 0.0, sum(cores)

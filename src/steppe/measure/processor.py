@@ -16,7 +16,7 @@ from steppe.measure.arithmetic import DEPTH, FUNCTIONS, NUMBERS, loop_of, multip
 from steppe.measure.cores import Cores
 from steppe.measure.document import Document, Measured, Roof
 from steppe.measure.family import Floats
-from steppe.measure.machine import describe_machine, largest_cache, memory
+from steppe.measure.machine import Others, describe_machine, largest_cache, memory
 from steppe.measure.processor_loops import LINE, add, chase, copy, gather, ring, scale, triad
 from steppe.measure.series import ROUNDS, measure_rounds, series_of, take_blocks
 from steppe.measure.system import addresses, steady_ticks
@@ -144,16 +144,17 @@ def measure_processor(cells: Cell | None, quick: bool, tell: Callable[[float], N
     """Measures on one core and on all that this process may use. cells: a model to set beside; tell: gets the share that is done."""
     machine = describe_machine()
     allowed: list[int] = machine["allowed"]  # type: ignore[assignment]
-    processor = Processor(quick)
+    processor, others = Processor(quick), Others()
     with ExitStack() as stack:
         counts = sorted({1, len(allowed)})
         tasks = [task for count in counts for task in processor.tasks(stack.enter_context(Cores(allowed[:count])))]
         series, complete = measure_rounds(tasks, PRECISION, tell, stop)
+        taken = others.share()  # while the threads are there
     return Document(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         complete=complete,
         machine={**machine, "array": processor.length},
-        clock={"resolution": processor.ticks.resolution, "cost": processor.ticks.cost, "away": processor.ticks.away},
+        clock={"resolution": processor.ticks.resolution, "cost": processor.ticks.cost, "away": processor.ticks.away, "others": taken},
         warnings=processor.warnings,
         series=series,
         roofs=[roof_of(cells, series)] if cells and complete else [],

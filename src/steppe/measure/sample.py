@@ -3,6 +3,7 @@
 No distribution is assumed but for modes. Nothing is thrown away: outliers are counted and stay.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from steppe.measure.family import Floats
 FIRST_LOOK = 30  # blocks; the next looks are at twice as many each: looking often finds what one looks for
 MOST_BLOCKS = 1_920
 SERIAL = 0.2  # correlation of neighbours, from which on blocks are taken in batches
+STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # 97.5 % of Student's t, by degrees of freedom
 FAR = 5.0  # median absolute deviations, beyond which a time is an outlier
 LEFT_OUT = 0.005  # of the longest, when modes are looked for
 BETTER, APART, SMALLEST = 10.0, 2.5, 0.10  # what two modes must be: by the criterion, in pooled sigma, in share
@@ -45,6 +47,24 @@ def median_interval(times: Floats) -> tuple[float, float]:
     low = int(np.floor(n / 2 - 0.98 * np.sqrt(n)))
     high = int(np.ceil(1 + n / 2 + 0.98 * np.sqrt(n)))
     return float(ordered[max(0, low - 1)]), float(ordered[min(n, high) - 1])
+
+
+def student(freedom: float) -> float:
+    """97.5 % quantile of Student's t; between whole degrees of freedom that of the lower."""
+    known = max(1, int(freedom))
+    return STUDENT[known - 1] if known <= len(STUDENT) else 1.96 + 2.6 / known
+
+
+def of_passes(times: Floats, passes: Sequence[int]) -> tuple[float, float] | None:
+    """Standard error of the logarithm of the time, from how the medians of passes differ, and its degrees of freedom; None of one pass.
+
+    Blocks of one pass share what the machine was doing then: passes are what there is to know of that.
+    """
+    if len(passes) < 2:
+        return None
+    parts = np.split(times, np.cumsum(passes)[:-1])
+    logs = np.log([max(float(np.median(part)), np.finfo(float).tiny) for part in parts])
+    return float(logs.std(ddof=1) / np.sqrt(logs.size)), logs.size - 1.0
 
 
 def is_enough(times: Floats, relative: float) -> bool:

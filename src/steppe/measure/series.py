@@ -7,10 +7,10 @@ import numpy as np
 
 from steppe.measure.document import Measured, Mode, Statistics, encode
 from steppe.measure.family import Floats
-from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough
+from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough, of_passes, student
 
-FEWEST = 5  # blocks, when the time is over
-ROUNDS = 3
+FEWEST = 2  # blocks of a pass, when the time is over
+ROUNDS = 5  # passes over all series
 
 
 def take_blocks(take: Callable[[int], Floats], precision: float, budget: float) -> tuple[Floats, bool]:
@@ -38,22 +38,25 @@ def measure_rounds(
 
     tell: gets the share that is done; stop: asked before each task.
     """
-    found: dict[tuple[str, str, str, int], list[Measured]] = {}
+    found: dict[tuple[str, str, str, int, int], list[Measured]] = {}
     complete, count = True, ROUNDS * len(tasks)
     for number in range(count):
         if stop():
             complete = False
             break
         for one in tasks[number % len(tasks)]():
-            found.setdefault((one.group, one.operation, one.variant, one.bytes), []).append(one)
+            found.setdefault((one.group, one.operation, one.variant, one.p, one.bytes), []).append(one)
         tell((number + 1) / count)
     return [_together(parts, precision) for parts in found.values()], complete
 
 
 def _together(parts: Sequence[Measured], precision: float) -> Measured:
     times, one = np.concatenate([part.times() for part in parts]), parts[0]
-    known = is_enough(times, precision)
-    return series_of(one.group, one.operation, one.variant, one.bytes, times, one.block, known, one.p, one.work, one.unit)
+    passes = [part.statistics.n for part in parts]
+    found = series_of(one.group, one.operation, one.variant, one.bytes, times, one.block, False, one.p, one.work, one.unit, passes)
+    statistics = found.statistics
+    known = is_enough(times, precision) and statistics.half_width < precision * statistics.median
+    return found.model_copy(update={"converged": known})
 
 
 def series_of(
@@ -67,9 +70,14 @@ def series_of(
     p: int = 1,
     work: float = 0.0,
     unit: str = "",
+    passes: Sequence[int] = (),
 ) -> Measured:
-    """Block times (blocks,) [s] of operations of `size` bytes, with their figures; two times instead of one are told."""
-    found = figures(times)
+    """Block times (blocks,) [s] of operations of `size` bytes, with their figures; two times instead of one are told.
+
+    passes: blocks of each pass; the interval of the median is no narrower than their medians allow.
+    """
+    found, between = figures(times), of_passes(times, passes)
+    width = 0.0 if between is None else found.median * float(np.expm1(min(700.0, student(between[1]) * between[0])))
     statistics = Statistics(
         n=found.n,
         minimum=found.minimum,
@@ -78,7 +86,7 @@ def series_of(
         p90=found.p90,
         p99=found.p99,
         maximum=found.maximum,
-        half_width=found.half_width,
+        half_width=max(width, found.half_width),
     )
     said = [
         f"In {share:.0%} of the blocks the time is {at * 1e6:.3g} us instead of {found.modes[0][1] * 1e6:.3g} us."
@@ -92,6 +100,7 @@ def series_of(
         bytes=size,
         block=block,
         samples=encode(times),
+        passes=list(passes),
         work=work,
         unit=unit,
         statistics=statistics,
