@@ -133,7 +133,9 @@ def test_a_disk_in_memory_is_never_called_cold(tmp_path, fast):
     assert warning == "Reads could not be made cold: 1024 of 1024 pages of the file stay in memory on this file system."
     assert document.machine["filesystem"]["kind"] == "tmpfs"
     assert not [one for one in document.series if "cold" in one.variant]
-    assert rates_text(document).startswith(f"WARNING: {warning}\n")
+    said = rates_text(document)
+    assert said.startswith(f"WARNING: {warning}\n")
+    assert "sequential, warm (could not be made cold)" in said
 
 
 def test_too_little_room_names_both_numbers(tmp_path):

@@ -11,17 +11,18 @@ from steppe.cli.measure_compare import compare
 from steppe.cli.measure_files import files
 from steppe.cli.measure_kernels import kernels
 from steppe.cli.measure_report import report
+from steppe.cli.measuring import on_ranks
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
-    from steppe.measure import Fit
+    from steppe.comm.raw import Raw
+    from steppe.measure import Document, Fit
 
 measure = App(name="measure", help=COMMANDS["measure"], help_format="plaintext")
 measure.command(compare)
 measure.command(files)
 measure.command(kernels)
 measure.command(report)
-SECOND = 1.0  # [s] that the other ranks give rank 0 to say what is wrong
 
 
 @measure.command
@@ -156,6 +157,7 @@ def messages(
     threads: Literal["single", "multiple"] = "single",
     oversubscribe: bool = False,
     json: Path | None = None,
+    html: Path | None = None,
 ) -> Exit:
     """Measure messages between ranks: point to point and collective, with the machine's clock, and fit them.
 
@@ -178,41 +180,29 @@ def messages(
         Measure although there are more ranks than cores.
     json
         Writes all samples, the machine and the fits to this file.
+    html
+        Writes all of it to look at to this file.
     """
-    import time
-
-    from steppe.comm import find_launch, keep_stops, kept_stops, prepare_rank
+    from steppe.comm import find_launch
 
     launch = find_launch()
     if launch is None:
         raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
-    prepare_rank(launch)
-    from steppe.cli.making import Bar
-    from steppe.comm.raw import open_raw
-    from steppe.measure import laws_of, lines_of, measure_messages, measured_text, weaknesses_text, write_document
+    fits: list[Fit] = []
 
-    raw = None
-    try:
-        raw = open_raw(launch, threads)
-        keep_stops()
+    def work(raw: "Raw") -> "Document":
+        from steppe.cli.making import Bar
+        from steppe.comm import kept_stops
+        from steppe.measure import measure_messages
+
         with Bar("messages", quiet=raw.rank > 0) as tell:
-            document, fits = measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()))
-        if raw.rank == 0:
-            if json is not None:
-                write_document(document, json)
-            laws = "".join(f"\n{laws_of(one)}" for one in fits if one.pieces[0].t0 is not None)
-            sys.stdout.write(f"{measured_text(document)}\n{lines_of(fits)}{laws}{weaknesses_text(document.weaknesses)}")
-        raw.barrier()
-        raw.close()
-    except Mistake as mistake:  # of all alike; rank 0 says it
-        if raw is not None:
-            raw.close()
-        if launch.rank == 0:
-            raise
-        time.sleep(SECOND)  # some launchers end all when the first has ended
-        return mistake.exit_code
-    except BaseException as error:
-        if raw is not None:
-            raw.abort(f"{type(error).__name__}: {error}")
-        raise
-    return Exit.STOPPED if not document.complete else Exit.DONE
+            document, found = measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()))
+        fits.extend(found)
+        return document
+
+    def show(document: "Document") -> None:
+        from steppe.measure import messages_text
+
+        sys.stdout.write(messages_text(document, fits))
+
+    return on_ranks(launch, json, html, work, show, threads)

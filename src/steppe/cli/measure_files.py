@@ -2,12 +2,20 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from steppe.cli.measuring import Targets, on_ranks
 from steppe.errors import Exit, Mistake
 
+if TYPE_CHECKING:
+    from steppe.comm.raw import Raw
+    from steppe.measure import Document
 
-def files(directory: Path, /, *, quick: bool = False, size: int | None = None, json: Path | None = None) -> Exit:
+
+def files(directory: Path, /, *, quick: bool = False, size: int | None = None, json: Path | None = None, html: Path | None = None) -> Exit:
     """Measure files in a directory: read and written by size of request, cold and warm, raw and compressed.
+
+    After mpiexec, what many ranks do with one disk: who reads what all need, a file each or one, three ways to write the output.
 
     Cold reads are of a file of which no page lies in memory, which is looked at before each pass; where that cannot be had, the report
     says so.
@@ -16,6 +24,7 @@ def files(directory: Path, /, *, quick: bool = False, size: int | None = None, j
 
         steppe measure files . --quick
         steppe measure files /scratch --json disk.json
+        mpiexec -n 4 steppe measure files /scratch --html ranks.html
 
     Parameters
     ----------
@@ -24,20 +33,41 @@ def files(directory: Path, /, *, quick: bool = False, size: int | None = None, j
     quick
         Few sizes of a small file: under a minute.
     size
-        MiB of the file that is read; 256 by default, 64 with --quick.
+        MiB of the file that is read; 256 by default, 64 with --quick; of ranks 64 and 16.
     json
         Writes all samples and the machine to this file.
+    html
+        Writes all of it to look at to this file.
     """
     if size is not None and size < 1:
         raise Mistake(f"--size {size} must be 1 MiB at least.")
     from steppe.cli.making import Bar
-    from steppe.comm import keep_stops, kept_stops
-    from steppe.measure import measure_files, rates_text, write_document
+    from steppe.comm import find_launch, keep_stops, kept_stops
 
+    launch = find_launch()
+    if launch is not None:
+        return on_ranks(launch, json, html, lambda raw: _of_ranks(raw, directory, quick, size), _show)
+    from steppe.measure import measure_files
+
+    targets = Targets(json, html)
     keep_stops()
     with Bar("files") as tell:
         document = measure_files(directory, quick, size, tell, lambda: bool(kept_stops()))
-    if json is not None:
-        write_document(document, json)
-    sys.stdout.write(rates_text(document))
+    targets.write(document)
+    _show(document)
     return Exit.DONE if document.complete else Exit.STOPPED
+
+
+def _of_ranks(raw: "Raw", directory: Path, quick: bool, size: int | None) -> "Document":
+    from steppe.cli.making import Bar
+    from steppe.comm import kept_stops
+    from steppe.measure import measure_ranked_files
+
+    with Bar("files of ranks", quiet=raw.rank > 0) as tell:
+        return measure_ranked_files(raw, directory, quick, size, tell, lambda: bool(kept_stops()))
+
+
+def _show(document: "Document") -> None:
+    from steppe.measure import rates_text
+
+    sys.stdout.write(rates_text(document))

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Literal
 
+from steppe.cli.measuring import Targets
 from steppe.errors import Exit
 
 
@@ -15,6 +16,7 @@ def kernels(
     cell_flops: float | None = None,
     cell_real: Literal["float32", "float64"] = "float64",
     json: Path | None = None,
+    html: Path | None = None,
 ) -> Exit:
     """Measure processor and memory: streams, random reads, multiply-add, the functions of models; on one core, then on all.
 
@@ -40,16 +42,18 @@ def kernels(
         What numbers they are of: float32 or float64, the default.
     json
         Writes all samples and the machine to this file.
+    html
+        Writes all of it to look at to this file.
     """
     from steppe.cli.making import Bar
     from steppe.comm import keep_stops, kept_stops
-    from steppe.measure import check_cell, measure_processor, rates_text, write_document
+    from steppe.measure import check_cell, measure_processor, rates_text
 
     cell = check_cell(cells, cell_bytes, cell_flops, cell_real)
+    targets = Targets(json, html)
     keep_stops()
     with Bar("kernels") as tell:
         document = measure_processor(cell, quick, tell, lambda: bool(kept_stops()))
-    if json is not None:
-        write_document(document, json)
+    targets.write(document)
     sys.stdout.write(rates_text(document))
     return Exit.DONE if document.complete else Exit.STOPPED

@@ -83,6 +83,10 @@ class Raw:
         part = self._comm.Split(0 if self.rank < size else self._mpi.UNDEFINED, self.rank)
         return None if part == self._mpi.COMM_NULL else Raw(part, self._mpi, self.addresses)
 
+    def communicator(self) -> tuple[Any, Any]:
+        """mpi4py's communicator, and mpi4py."""
+        return self._comm, self._mpi
+
     def together(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """The arrays of all ranks (ranks, ...), on every rank."""
         found = np.empty((self.size, *times.shape))

@@ -11,6 +11,7 @@
     machine     what it is                       document  the JSON and its schema           text      what a terminal shows
     rehearsal   known laws, found again          comparison  two documents side by side
     pictures    as SVG                           report    one HTML file                     plan      which messages, by name
+    ranked      files that many ranks read       output    what ranks write, three ways      ranked_session  both, and where
 
 It knows no models and no files of runs. Parts are imported when they are used.
 """
@@ -25,17 +26,21 @@ _HOME = {
     "Prediction": "prediction",
     "Protocol": "operation",
     "check_cell": "processor",
+    "check_target": "document",
     "compare": "comparison",
     "compared_text": "comparison",
     "find_weaknesses": "weakness",
     "fit": "operation",
     "fit_again": "document",
+    "joined": "document",
     "laws_of": "text",
     "lines_of": "text",
     "measure_files": "files",
     "measure_messages": "session",
     "measure_processor": "processor",
+    "measure_ranked_files": "ranked_session",
     "measured_text": "tables",
+    "messages_text": "tables",
     "medians": "points",
     "of_fit": "weakness",
     "predict": "prediction",
@@ -60,7 +65,9 @@ if TYPE_CHECKING:
     from steppe.measure.comparison import compare as compare
     from steppe.measure.comparison import compared_text as compared_text
     from steppe.measure.document import Document as Document
+    from steppe.measure.document import check_target as check_target
     from steppe.measure.document import fit_again as fit_again
+    from steppe.measure.document import joined as joined
     from steppe.measure.document import read_document as read_document
     from steppe.measure.document import record_fit as record_fit
     from steppe.measure.document import record_weaknesses as record_weaknesses
@@ -76,12 +83,14 @@ if TYPE_CHECKING:
     from steppe.measure.prediction import predict as predict
     from steppe.measure.processor import check_cell as check_cell
     from steppe.measure.processor import measure_processor as measure_processor
+    from steppe.measure.ranked_session import measure_ranked_files as measure_ranked_files
     from steppe.measure.rates import rates_text as rates_text
     from steppe.measure.rehearsal import rehearse as rehearse
     from steppe.measure.report import write_report as write_report
     from steppe.measure.session import measure_messages as measure_messages
     from steppe.measure.table import read_table as read_table
     from steppe.measure.tables import measured_text as measured_text
+    from steppe.measure.tables import messages_text as messages_text
     from steppe.measure.text import laws_of as laws_of
     from steppe.measure.text import lines_of as lines_of
     from steppe.measure.text import prediction_text as prediction_text

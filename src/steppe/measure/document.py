@@ -9,6 +9,7 @@ import contextlib
 import errno
 import json
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,6 +26,7 @@ from steppe.measure.weakness import Finding
 
 VERSION = 1
 SCHEMA = "steppe.measure"
+BAND = 25  # numbers of ranks at which the band of a law is kept
 
 
 class _Part(BaseModel):
@@ -91,6 +93,7 @@ class LawRecord(_Part):
     local_exponent: float | None
     change: float | None
     doubts: list[str]
+    band: Annotated[list[tuple[float, float, float]], Field(description="p, and 95 % of the laws of points drawn anew, there")] = []
 
 
 class LineRecord(_Part):
@@ -233,7 +236,14 @@ def _law(law: Law | None) -> LawRecord | None:
         local_exponent=law.local_exponent if np.isfinite(law.local_exponent) else None,
         change=law.change,
         doubts=law.doubts,
+        band=_band(law),
     )
+
+
+def _band(law: Law) -> list[tuple[float, float, float]]:
+    p = np.linspace(law.described[0], law.described[-1], BAND)
+    low, high = np.quantile([curve(p) for curve in law.drawn], (0.025, 0.975), axis=0)
+    return [(float(at), float(below), float(above)) for at, below, above in zip(p, low, high, strict=True)]
 
 
 def record_weaknesses(findings: Sequence[Finding]) -> list[Weakness]:
@@ -255,6 +265,38 @@ def write_document(document: Document, path: Path) -> None:
     Raises what `write_whole` raises.
     """
     write_whole(path, document.model_dump_json(by_alias=True, indent=1) + "\n")
+
+
+def check_target(path: Path | None) -> None:
+    """Raises `Mistake` when a file that shall be written later cannot be: its folder is none, or takes no files."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise Mistake(f'"{path}" is a folder, expected the name of a file that can be written.')
+    if not path.parent.is_dir():
+        raise Mistake(f'"{path}" cannot be written: there is no folder "{path.parent}". Make it, or give another place.')
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise Mistake(f'"{path}" cannot be written: {error.strerror}. Give another place.') from None
+
+
+def joined(documents: Sequence[Document]) -> Document:
+    """Several measurements of one machine as one document."""
+    machine = {name: value for one in reversed(documents) for name, value in one.machine.items()}
+    clock = {name: value for one in reversed(documents) for name, value in one.clock.items()}
+    return Document(
+        made=documents[0].made,
+        complete=all(one.complete for one in documents),
+        machine=machine,
+        clock={**clock, "others": max(float(one.clock.get("others", 0.0)) for one in documents)},
+        warnings=list(dict.fromkeys(text for one in documents for text in one.warnings)),
+        series=[series for one in documents for series in one.series],
+        fits=[found for one in documents for found in one.fits],
+        weaknesses=[found for one in documents for found in one.weaknesses],
+        roofs=[roof for one in documents for roof in one.roofs],
+    )
 
 
 def write_whole(path: Path, text: str) -> None:

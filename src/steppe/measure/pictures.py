@@ -106,6 +106,7 @@ def _laws(fit: FitRecord) -> list[Draw]:
                 if curve is not None:
                     between = np.linspace(at.min(), at.max(), 100)
                     axes.plot(between, curve(between) / scale, lw=1, color=colour)
+                    _band(axes, getattr(piece, law), scale, colour)
             axes.set_xlabel("p")
             axes.set_title(title)
 
@@ -120,10 +121,20 @@ def _laws(fit: FitRecord) -> list[Draw]:
         axes.set_xlabel("p")
         axes.set_title("n_half(p) [bytes]")
 
-    panels = [panel("t0(p) [us] and its law", "t0", "t0_error", "t0", US)]
+    panels = [panel("t0(p) [us], its law and 95 %", "t0", "t0_error", "t0", US)]
     if any(line.r_inf is not None for piece in fit.pieces for line in piece.lines):
-        panels += [panel("r_inf(p) [MB/s] and its law", "r_inf", "r_inf_error", "r_inf", MB), halves]
+        panels += [panel("r_inf(p) [MB/s], its law and 95 %", "r_inf", "r_inf_error", "r_inf", MB), halves]
     return panels
+
+
+def _band(axes: "Axes", law: LawRecord, scale: float, colour: str) -> None:
+    """Between what 95 % of the laws say; a band that would flatten all else is cut at the frame of the points and the law."""
+    if law.band:
+        p, low, high = np.array(law.band).T
+        frame = axes.get_ylim()
+        axes.fill_between(p, low / scale, high / scale, color=colour, alpha=0.15, lw=0)
+        reach = 0.5 * (frame[1] - frame[0])
+        axes.set_ylim(max(axes.get_ylim()[0], frame[0] - reach), min(axes.get_ylim()[1], frame[1] + reach))
 
 
 def curve_of(law: LawRecord | None) -> Curve | None:
@@ -152,6 +163,34 @@ def sizes_picture(titles: Sequence[str], groups: Sequence[Sequence[Measured]]) -
         return draw
 
     return _svg([panel(title, series) for title, series in zip(titles, groups, strict=True)])
+
+
+def ranks_picture(series: Sequence[Measured]) -> str:
+    """Times against ranks, a panel for each operation, a line for each method, p10 to p90 as a band."""
+    groups: dict[str, list[Measured]] = {}
+    for one in series:
+        groups.setdefault(one.operation, []).append(one)
+    methods = list(dict.fromkeys(one.variant for one in series))
+
+    def panel(title: str, of: Sequence[Measured]) -> Draw:
+        def draw(axes: "Axes") -> None:
+            scale, unit = (1.0, "s") if max(one.statistics.median for one in of) > 1.0 else (1e-3, "ms")
+            for colour, method in zip(CYCLE * 2, methods, strict=False):
+                ours = sorted((one for one in of if one.variant == method), key=lambda one: one.p)
+                p = [one.p for one in ours]
+                low, middle, high = (np.array([getattr(one.statistics, name) for one in ours]) / scale for name in ("p10", "median", "p90"))
+                if ours:
+                    axes.fill_between(p, low, high, color=colour, alpha=0.15, lw=0)
+                    axes.plot(p, middle, "o-", ms=3, lw=1, color=colour, label=method)
+            axes.set_ylim(bottom=0.0)
+            axes.locator_params("x", integer=True)
+            axes.set_xlabel("ranks")
+            axes.set_title(f"{title} [{unit}]")
+            axes.legend(frameon=False, fontsize=7)
+
+        return draw
+
+    return _svg([panel(title, of) for title, of in groups.items()])
 
 
 def bars_picture(titles: Sequence[str], groups: Sequence[Sequence[Measured]]) -> str:

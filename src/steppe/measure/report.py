@@ -5,8 +5,9 @@ from html import escape
 from pathlib import Path
 
 from steppe.measure.document import Document, Measured, write_whole
-from steppe.measure.pictures import bars_picture, curve_of, fit_picture, modes_picture, sizes_picture
+from steppe.measure.pictures import bars_picture, curve_of, fit_picture, modes_picture, ranks_picture, sizes_picture
 from steppe.measure.rates import rate_of, roof_text
+from steppe.measure.series import OF_RANKS
 from steppe.measure.text import MB, US, times_of
 
 MOST_DATA = 1_200_000  # letters of the data; a larger document is held without its samples
@@ -33,7 +34,15 @@ def report_html(document: Document) -> str:
         parts.append(f"<h2>Weaknesses, the greatest first</h2><ol>{items}</ol>")
     for roof in document.roofs:
         parts.append(f"<h2>The model</h2><p>{escape(roof_text(roof))}</p>")
-    parts += [*_fits(document), *_files(document), *_kernels(document), *_modes(document), *_tables(document), _machine(document)]
+    parts += [
+        *_fits(document),
+        *_files(document),
+        *_of_ranks(document),
+        *_kernels(document),
+        *_modes(document),
+        *_tables(document),
+        _machine(document),
+    ]
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f'<meta name="viewport" content="width=device-width"><title>Measured {escape(document.made)}</title><style>{STYLE}</style></head>'
@@ -105,6 +114,13 @@ def _files(document: Document) -> list[str]:
         titles = [f"{name} [MB/s before compression]" for name in coded]
         parts.append(f"<h2>Codecs</h2>{sizes_picture(titles, list(coded.values()))}")
     return parts
+
+
+def _of_ranks(document: Document) -> list[str]:
+    found = [one for one in document.series if one.group == OF_RANKS]
+    if not found:
+        return []
+    return [f"<h2>Files of many ranks</h2>{ranks_picture(found)}"]
 
 
 def _shortened(series: Sequence[Measured]) -> list[Measured]:

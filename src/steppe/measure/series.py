@@ -10,6 +10,7 @@ from steppe.measure.family import Floats
 from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough, of_passes, student
 
 FEWEST = 2  # blocks of a pass, when the time is over
+OF_RANKS = "files of ranks"  # the group of series whose ranks have a file in common
 ROUNDS = 5  # passes over all series
 
 

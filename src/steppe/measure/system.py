@@ -72,3 +72,14 @@ def write_durably(f: Any, file: Any, memory: Any, places: Any, size: Any, moment
     bad += call(f[SYNC], (file,)) != 0
     times[1] = now(f, moment, at) - begin
     return bad
+
+
+@njit(cache=True)
+def read_and_broadcast(f: Any, broadcast: Any, reads: bool, file: Any, memory: Any, places: Any, sizes: Any, byte: Any, comm: Any) -> int:
+    """One rank reads requests, and all get them; gives how many failed."""
+    bad = 0
+    for i in range(places.size):
+        if reads:
+            bad += call(f[READ], (file, memory, sizes[i], places[i])) != sizes[i]
+        bad += call(broadcast, (memory, sizes[i], byte, np.int64(0), comm)) != 0
+    return bad

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from steppe.measure.document import Document, Measured
+from steppe.measure.operation import Fit
 from steppe.measure.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY, WINDOW
-from steppe.measure.text import MB, columns, times_of
+from steppe.measure.text import MB, columns, laws_of, lines_of, times_of, weaknesses_text
 
 SAME = 0.05  # a ratio that much nearer to 1 is not told
 
@@ -31,6 +32,12 @@ def measured_text(document: Document) -> str:
         said += "".join(f"{one.bytes} bytes: {text}\n" for one in series for text in one.warnings)
     compared = comparisons(document.series)
     return said + ("\n" + "".join(f"{text}\n" for text in compared) if compared else "")
+
+
+def messages_text(document: Document, fits: Sequence[Fit]) -> str:
+    """All that a measurement of messages says: tables, lines, laws, weaknesses."""
+    laws = "".join(f"\n{laws_of(one)}" for one in fits if one.pieces[0].t0 is not None)
+    return f"{measured_text(document)}\n{lines_of(fits) if fits else ''}{laws}{weaknesses_text(document.weaknesses)}"
 
 
 def _pace(clock: dict[str, Any]) -> str:

@@ -1,0 +1,93 @@
+"""Ranks that move arrays and use one file together: for measurements of what takes longer than an interpreter does.
+
+Raw has MPI's functions by address, for loops of microseconds; this has those whose time is that of a disk.
+"""
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.comm.raw import Raw
+
+Array = NDArray[Any]
+
+
+class Sent(Protocol):
+    """A message under way, whose array must stay as it is."""
+
+    def Test(self) -> bool:
+        """Whether it is gone; lets it go on."""
+
+    def Wait(self) -> bool:
+        """Returns when it is gone."""
+
+
+class Team:
+    """The ranks of a `Raw`; all methods but `begin_send` and `receive` are called by all of them."""
+
+    def __init__(self, raw: Raw) -> None:
+        self.raw = raw
+        self._comm, self._mpi = raw.communicator()
+        self.rank, self.size = raw.rank, raw.size
+
+    def first(self, size: int) -> "Team | None":
+        """The first `size` ranks, for each of them; None for the others."""
+        part = self.raw if size == self.size else self.raw.first(size)
+        return None if part is None else Team(part)
+
+    def longest(self, value: float) -> float:
+        """The largest of all ranks' values, on every rank."""
+        return float(self.raw.together(np.array([float(value)])).max())
+
+    def gather(self, array: Array, lengths: list[int]) -> Array | None:
+        """The arrays of all ranks one after the other, on rank 0; `lengths`: numbers of each rank."""
+        whole = np.empty(sum(lengths), array.dtype) if self.rank == 0 else None
+        self._comm.Gatherv(np.ascontiguousarray(array).reshape(-1), None if whole is None else [whole, lengths], 0)
+        return whole
+
+    def begin_send(self, array: Array, to: int) -> Sent:
+        """Starts to send."""
+        found: Sent = self._comm.Isend(array, to)
+        return found
+
+    def receive(self, into: Array, rank: int) -> None:
+        """Waits for a message of a rank."""
+        self._comm.Recv(into, rank)
+
+    def open(self, path: Path, write: bool = False) -> "CommonFile":
+        """A file that all ranks use together (MPI-IO), made when it is written."""
+        mode = self._mpi.MODE_WRONLY | self._mpi.MODE_CREATE if write else self._mpi.MODE_RDONLY
+        return CommonFile(self._mpi.File.Open(self._comm, str(path), mode), self._mpi)
+
+
+class CommonFile:
+    """A file of all ranks; every method is called by all. Errors of the disk are OSError."""
+
+    def __init__(self, file: Any, mpi: Any) -> None:
+        self._file, self._mpi = file, mpi
+
+    def read(self, place: int, into: Array) -> bool:
+        """Reads the bytes at `place`, of each rank what it asks for; whether they were all there."""
+        status = self._mpi.Status()
+        self._do(self._file.Read_at_all, place, [into, self._mpi.BYTE], status)
+        return bool(status.Get_count(self._mpi.BYTE) == into.nbytes)
+
+    def write(self, place: int, array: Array) -> None:
+        """Writes each rank's bytes at its `place`."""
+        self._do(self._file.Write_at_all, place, [array, self._mpi.BYTE])
+
+    def sync(self) -> None:
+        """Returns when what all ranks wrote is on the disk."""
+        self._do(self._file.Sync)
+
+    def close(self) -> None:
+        """No rank uses it any more."""
+        self._do(self._file.Close)
+
+    def _do(self, function: Any, *arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except self._mpi.Exception as error:
+            raise OSError(f"MPI says: {' '.join(str(error).split())}") from None
