@@ -45,6 +45,15 @@ def test_a_fit_that_was_written_predicts_what_it_did(document, found, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
 
 
+def test_the_band_of_a_law_holds_it_and_is_that_of_its_predictions(found, document):
+    law, kept = found.pieces[0].t0, document.fits[0].pieces[0].t0
+    p, low, high = np.array(kept.band).T
+    assert (p[0], p[-1]) == (2.0, 16.0)
+    assert (low <= law.curve(p)).all()
+    assert (law.curve(p) <= high).all()
+    assert (low[-1], high[-1]) == pytest.approx(law.band(16.0))
+
+
 def test_the_times_of_a_round_trip_are_not_halved_twice(tmp_path):
     found = fit(points_of(lambda p: 40 * p, lambda p: 1.05 + 0 * p), protocol="pingpong")
     again = fit_again(record_fit(found))

@@ -61,13 +61,15 @@ def test_all_methods_are_measured_on_one_rank_and_on_two_and_nothing_is_left(mpi
     probe.write_bytes(bytes(MIB))
     states = ("cold", "warm") if can_forget(probe) else ("warm",)
     reads = {
-        (f"read, {state}, by {size}", method, p)
+        (f"read, {state}, by {size} bytes", method, p)
         for state in states
         for size in QUICK_REQUESTS
         for method in (ALONE, TOGETHER, BROADCAST)
         for p in (1, 2)
     }
-    writes = {(f"write, {until}, by {MIB}", how, p) for until in ("into memory", "durable") for how in (PRIVATE, SHARED) for p in (1, 2)}
+    writes = {
+        (f"write, {until}, by {MIB} bytes", how, p) for until in ("into memory", "durable") for how in (PRIVATE, SHARED) for p in (1, 2)
+    }
     outputs = {
         (f"output, {until}", way, p)
         for until in ("seen by the computation", "until durable")
@@ -75,7 +77,7 @@ def test_all_methods_are_measured_on_one_rank_and_on_two_and_nothing_is_left(mpi
     }
     assert found == reads | writes | outputs
     assert all(one.statistics.minimum > 0 and len(one.passes) == 5 for one in document.series)
-    assert f"files of ranks: read, {states[0]}, by 58032" in done.stdout
+    assert f"files of ranks: read, {states[0]}, by 58032 bytes" in done.stdout
     assert "Files of many ranks" in (tmp_path / "a.html").read_text()
 
 

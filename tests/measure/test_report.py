@@ -61,8 +61,8 @@ def test_pictures_show_what_there_is():
         "time [us], and t0 + n / r_inf",
         "bytes / time [MB/s]",
         "measured beside fitted [%]",
-        "t0(p) [us]",
-        "r_inf(p) [MB/s]",
+        "t0(p) [us], its law and 95 %",
+        "r_inf(p) [MB/s], its law and 95 %",
         "n_half(p)",
     ):
         assert title in html

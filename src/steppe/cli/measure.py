@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from steppe.cli.commands import COMMANDS
+from steppe.cli.measure_all import measure_all
 from steppe.cli.measure_compare import compare
 from steppe.cli.measure_files import files
 from steppe.cli.measure_kernels import kernels
 from steppe.cli.measure_report import report
-from steppe.cli.measuring import on_ranks
+from steppe.cli.measuring import Targets, on_ranks
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from steppe.measure import Document, Fit
 
 measure = App(name="measure", help=COMMANDS["measure"], help_format="plaintext")
+measure.command(measure_all, name="all")
 measure.command(compare)
 measure.command(files)
 measure.command(kernels)
@@ -188,21 +190,18 @@ def messages(
     launch = find_launch()
     if launch is None:
         raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
-    fits: list[Fit] = []
 
-    def work(raw: "Raw") -> "Document":
+    def work(raw: "Raw") -> "tuple[Document, list[Fit]]":
         from steppe.cli.making import Bar
         from steppe.comm import kept_stops
         from steppe.measure import measure_messages
 
         with Bar("messages", quiet=raw.rank > 0) as tell:
-            document, found = measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()))
-        fits.extend(found)
-        return document
+            return measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()))
 
-    def show(document: "Document") -> None:
+    def finish(found: "tuple[Document, list[Fit]]", targets: Targets) -> Exit:
         from steppe.measure import messages_text
 
-        sys.stdout.write(messages_text(document, fits))
+        return targets.finish(found[0], messages_text(*found))
 
-    return on_ranks(launch, json, html, work, show, threads)
+    return on_ranks(launch, lambda: Targets(json, html), work, finish, threads)

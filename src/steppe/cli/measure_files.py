@@ -1,6 +1,5 @@
 """`steppe measure files`."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,16 +45,14 @@ def files(directory: Path, /, *, quick: bool = False, size: int | None = None, j
 
     launch = find_launch()
     if launch is not None:
-        return on_ranks(launch, json, html, lambda raw: _of_ranks(raw, directory, quick, size), _show)
+        return on_ranks(launch, lambda: Targets(json, html), lambda raw: _of_ranks(raw, directory, quick, size), _finish)
     from steppe.measure import measure_files
 
     targets = Targets(json, html)
     keep_stops()
     with Bar("files") as tell:
         document = measure_files(directory, quick, size, tell, lambda: bool(kept_stops()))
-    targets.write(document)
-    _show(document)
-    return Exit.DONE if document.complete else Exit.STOPPED
+    return _finish(document, targets)
 
 
 def _of_ranks(raw: "Raw", directory: Path, quick: bool, size: int | None) -> "Document":
@@ -67,7 +64,7 @@ def _of_ranks(raw: "Raw", directory: Path, quick: bool, size: int | None) -> "Do
         return measure_ranked_files(raw, directory, quick, size, tell, lambda: bool(kept_stops()))
 
 
-def _show(document: "Document") -> None:
+def _finish(document: "Document", targets: Targets) -> Exit:
     from steppe.measure import rates_text
 
-    sys.stdout.write(rates_text(document))
+    return targets.finish(document, rates_text(document))

@@ -1,6 +1,5 @@
 """`steppe measure kernels`."""
 
-import sys
 from pathlib import Path
 from typing import Literal
 
@@ -54,6 +53,4 @@ def kernels(
     keep_stops()
     with Bar("kernels") as tell:
         document = measure_processor(cell, quick, tell, lambda: bool(kept_stops()))
-    targets.write(document)
-    sys.stdout.write(rates_text(document))
-    return Exit.DONE if document.complete else Exit.STOPPED
+    return targets.finish(document, rates_text(document))

@@ -1,9 +1,10 @@
 """What the commands that measure share: where the results go, and how ranks measure together and end together."""
 
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from steppe.errors import Exit, Mistake
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from steppe.comm.raw import Raw
     from steppe.measure import Document
 
+Found = TypeVar("Found")
 SECOND = 1.0  # [s] that the other ranks give rank 0 to say what is wrong
 
 
@@ -31,25 +33,29 @@ class Targets:
         check_target(html)
         self._json, self._html = json, html
 
-    def write(self, document: "Document") -> None:
-        """Writes what was asked for."""
+    def finish(self, document: "Document", text: str) -> Exit:
+        """Writes what was asked for, then says it; how the command ends."""
         from steppe.measure import write_document, write_report
 
         if self._json is not None:
             write_document(document, self._json)
         if self._html is not None:
             write_report(document, self._html)
+        sys.stdout.write(text)
+        return Exit.DONE if document.complete else Exit.STOPPED
 
 
 def on_ranks(
     launch: "Launch",
-    json: Path | None,
-    html: Path | None,
-    work: "Callable[[Raw], Document]",
-    show: "Callable[[Document], None]",
+    check: Callable[[], Targets],
+    work: "Callable[[Raw], Found]",
+    finish: "Callable[[Found, Targets], Exit]",
     threads: Literal["single", "multiple"] = "single",
 ) -> Exit:
-    """Measures on all ranks that a launcher started. work: on every rank; show: of rank 0, when the files are written."""
+    """Measures on all ranks that a launcher started. check: what rank 0 looks at first; work: of every rank; finish: of rank 0, alone.
+
+    Ranks that end before rank 0 end well: some launchers end all when one has another code.
+    """
     from steppe.comm import keep_stops, prepare_rank
 
     prepare_rank(launch)
@@ -59,11 +65,8 @@ def on_ranks(
     try:
         raw = open_raw(launch, threads)
         keep_stops()
-        targets = _targets_of_all(raw, json, html)
-        document = work(raw)
-        if targets is not None:
-            targets.write(document)
-            show(document)
+        targets = _of_all(raw, check)
+        found = work(raw)
         raw.barrier()
         raw.close()
     except Mistake as mistake:  # of all alike; rank 0 says it
@@ -77,15 +80,15 @@ def on_ranks(
         if raw is not None:
             raw.abort(f"{type(error).__name__}: {error}")
         raise
-    return Exit.DONE if document.complete else Exit.STOPPED
+    return Exit.DONE if targets is None else finish(found, targets)
 
 
-def _targets_of_all(raw: "Raw", json: Path | None, html: Path | None) -> Targets | None:
+def _of_all(raw: "Raw", check: Callable[[], Targets]) -> Targets | None:
     """Of rank 0, whose folders they are; None of the others. What is wrong with them is a mistake of all."""
     targets, problem = None, ""
     if raw.rank == 0:
         try:
-            targets = Targets(json, html)
+            targets = check()
         except Mistake as mistake:
             problem = str(mistake)
     problem = raw.texts(problem)[0]

@@ -26,6 +26,7 @@ _HOME = {
     "Prediction": "prediction",
     "Protocol": "operation",
     "check_cell": "processor",
+    "check_directory": "files",
     "check_target": "document",
     "compare": "comparison",
     "compared_text": "comparison",
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from steppe.measure.document import record_fit as record_fit
     from steppe.measure.document import record_weaknesses as record_weaknesses
     from steppe.measure.document import write_document as write_document
+    from steppe.measure.files import check_directory as check_directory
     from steppe.measure.files import measure_files as measure_files
     from steppe.measure.formula import read_formulas as read_formulas
     from steppe.measure.operation import Fit as Fit

@@ -196,6 +196,12 @@ def _in_turn(each: Sequence[Any], do: Callable[[Any], object]) -> Callable[[int]
     return take
 
 
+def check_directory(directory: Path, quick: bool) -> None:
+    """Raises `Mistake` when a directory will not do for `measure_files`."""
+    with workplace(directory, (QUICK_FILE if quick else FILE) * MIB):
+        pass
+
+
 def measure_files(directory: Path, quick: bool, size: int | None, tell: Callable[[float], None], stop: Callable[[], bool]) -> Document:
     """Measures the disk of a directory. size: of the file [MiB]; tell: gets the share that is done; stop: asked between series.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 11.0, 3.0  # [inch] of a row of panels
 MOST = 6  # lines of a panel that an eye can follow
 FEW = 0.4  # bytes: where a size of 0 stands on an axis of logarithms
+WORST = 100.0  # [%] off its line, as which a point that is further off is drawn
 INK, FAINT = "#22282d", "#b8c0c6"
 CYCLE = ("#1f5f8b", "#c2622d", "#3f8361", "#8a4f7d", "#a98a1f", "#5c6670")
 Draw = Callable[["Axes"], None]
@@ -64,7 +65,8 @@ def _residuals(fit: FitRecord, ranks: Sequence[float], n: Floats, p: Floats, t: 
         for colour, one in zip(CYCLE, ranks, strict=False):
             for piece, (low, high) in _pieces(fit, one):
                 at = (p == one) & (n >= low) & (n <= high)
-                axes.plot(np.maximum(n[at], FEW), 100.0 * (t[at] / piece(n[at]) - 1.0), "o", ms=3, color=colour)
+                off = 100.0 * (t[at] / piece(n[at]) - 1.0)  # of a line that begins below 0 it can be anything
+                axes.plot(np.maximum(n[at], FEW), np.clip(off, -WORST, WORST), "o", ms=3, color=colour)
         axes.set_xscale("log")
         axes.xaxis.minorticks_off()
         axes.set_xlabel("bytes")

@@ -115,7 +115,7 @@ class Ranked:
             os.close(file)
             if common is not None:
                 common.close()
-        return [self._series(f"read, {state}, by {self._request}", method, times)]
+        return [self._series(f"read, {state}, by {self._request} bytes", method, times)]
 
     def _check(self, method: str, places: NDArray[np.int64], sizes: NDArray[np.int64], bring: Callable[[slice], int]) -> None:
         wrong = 0
@@ -177,7 +177,7 @@ class Ranked:
             if file >= 0:
                 os.close(file)
         names = ("into memory", "durable")
-        return [self._series(f"write, {name}, by {self._request}", method, one) for name, one in zip(names, times, strict=True)]
+        return [self._series(f"write, {name}, by {self._request} bytes", method, one) for name, one in zip(names, times, strict=True)]
 
     def _series(self, operation: str, method: str, times: NDArray[np.float64]) -> Measured:
         return series_of(OF_RANKS, operation, method, self._size, times, 1, False, self._team.size)

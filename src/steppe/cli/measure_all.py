@@ -1,0 +1,97 @@
+"""`steppe measure all`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steppe.cli.measuring import Targets, on_ranks
+from steppe.errors import Exit
+
+if TYPE_CHECKING:
+    from steppe.comm.raw import Raw
+    from steppe.measure import Document
+
+Tell = Callable[[float], None]
+Part = tuple["Document", str]  # and what a terminal shows of it
+REST = (
+    "Messages, and files of many ranks, need ranks: mpiexec -n 2 steppe measure all, or as many as there are cores, measures them, too.\n"
+)
+
+
+def measure_all(directory: Path = Path(), /, *, quick: bool = False, json: Path | None = None, html: Path | None = None) -> Exit:
+    """Measure all of this machine: messages and files of many ranks where there are ranks, then files and kernels.
+
+    After mpiexec the other ranks end before rank 0 measures what one process does.
+
+    Examples:
+
+        steppe measure all --quick --html machine.html
+        mpiexec -n 2 steppe measure all /scratch --json machine.json --html machine.html
+
+    Parameters
+    ----------
+    directory
+        A directory on the disk that is to be measured, this one by default; nothing stays in it.
+    quick
+        Less of each: under a minute for each.
+    json
+        Writes all samples, the machine and the fits to this file.
+    html
+        Writes all of it to look at to this file.
+    """
+    from steppe.comm import find_launch, keep_stops
+
+    def check() -> Targets:
+        from steppe.measure import check_directory
+
+        targets = Targets(json, html)
+        check_directory(directory, quick)
+        return targets
+
+    def finish(found: list[Part], targets: Targets) -> Exit:
+        from steppe.measure import joined
+
+        parts = [*found, *_alone(directory, quick, 0.5 if found else 0.0)]
+        heads = [] if found else [REST]
+        return targets.finish(joined([document for document, _ in parts]), "\n".join(heads + [text for _, text in parts]))
+
+    launch = find_launch()
+    if launch is not None:
+        return on_ranks(launch, check, lambda raw: _on_ranks(raw, directory, quick), finish)
+    targets = check()
+    keep_stops()
+    return finish([], targets)
+
+
+def _on_ranks(raw: "Raw", directory: Path, quick: bool) -> list[Part]:
+    from steppe.cli.making import Bar
+    from steppe.measure import measure_messages, measure_ranked_files, messages_text, rates_text
+
+    with Bar("all", quiet=raw.rank > 0) as tell:
+        document, fits = measure_messages(raw, quick, False, _between(tell, 0.0, 0.25), _stopped)
+        files = measure_ranked_files(raw, directory, quick, None, _between(tell, 0.25, 0.5), _stopped)
+    return [(document, messages_text(document, fits)), (files, rates_text(files))]
+
+
+def _alone(directory: Path, quick: bool, begin: float) -> list[Part]:
+    """What one process does; nothing more once somebody stopped it."""
+    from steppe.cli.making import Bar
+    from steppe.measure import measure_files, measure_processor, rates_text
+
+    middle, found = (begin + 1.0) / 2.0, list[Part]()
+    with Bar("all") as tell:
+        document = measure_files(directory, quick, None, _between(tell, begin, middle), _stopped)
+        found.append((document, rates_text(document)))
+        document = measure_processor(None, quick, _between(tell, middle, 1.0), _stopped)
+        found.append((document, rates_text(document)))
+    return found
+
+
+def _stopped() -> bool:
+    from steppe.comm import kept_stops
+
+    return bool(kept_stops())
+
+
+def _between(tell: Tell, low: float, high: float) -> Tell:
+    return lambda part: tell(low + part * (high - low))

@@ -1,0 +1,122 @@
+"""The commands that measure: what they refuse, what a stop leaves, all in one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from steppe.errors import Mistake
+from steppe.measure import Document, joined, read_document
+from steppe.measure.document import check_target
+from steppe.measure.series import series_of
+from tests.comm.mpis import ROOT, mpiexec_of, run_ranks
+from tests.small_disk import mount_small_disk
+
+CORES = len(os.sched_getaffinity(0))
+STEPPE = [sys.executable, "-m", "steppe"]
+two_cores = pytest.mark.skipif(CORES < 2, reason="two ranks need two cores")
+
+
+def stopped_after(seconds, command, begun=lambda: True):
+    """Its exit code and what it said, when it is interrupted so long after it has begun."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
+    try:
+        end = time.monotonic() + 60
+        while not begun() and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        output, error = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, output, error
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_an_interrupt_leaves_the_files_that_were_measured(ranks, tmp_path):
+    if ranks > CORES:
+        pytest.skip("two ranks need two cores")
+    place, path = tmp_path / "disk", tmp_path / "a.json"
+    place.mkdir()
+    launcher = [*mpiexec_of("installed"), "-n", str(ranks)] if ranks > 1 else []
+    command = [*launcher, *STEPPE, "measure", "files", str(place), "--json", str(path), "--html", str(tmp_path / "a.html")]
+    code, output, error = stopped_after(6.0, command, lambda: bool(list(place.glob(".steppe-measure-*/*"))))
+    assert code == 75, error
+    document = read_document(path)
+    assert not document.complete
+    assert document.series
+    assert "Stopped before the end" in output
+    assert "Stopped before the end" in (tmp_path / "a.html").read_text()
+    assert list(place.iterdir()) == []
+
+
+@two_cores
+def test_an_interrupt_of_all_ranks_leaves_the_messages_that_were_measured(tmp_path):
+    path = tmp_path / "a.json"
+    command = [*mpiexec_of("installed"), "-n", "2", *STEPPE, "measure", "messages", "--json", str(path)]
+    code, output, error = stopped_after(12.0, command)
+    assert code == 75, error
+    document = read_document(path)
+    assert not document.complete
+    assert document.series
+    assert "Stopped before the end" in output
+
+
+def test_results_are_refused_where_they_cannot_be_written(tmp_path):
+    check_target(None)
+    check_target(tmp_path / "a.json")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(Mistake, match="is a folder, expected the name of a file"):
+        check_target(tmp_path)
+    with pytest.raises(Mistake, match=r'cannot be written: there is no folder ".*no"\. Make it, or give another place'):
+        check_target(tmp_path / "no" / "a.json")
+    undo = mount_small_disk(tmp_path / "disk", "100k")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro", str(tmp_path / "disk")], check=True)
+        with pytest.raises(Mistake, match="cannot be written: Read-only file system"):
+            check_target(tmp_path / "disk" / "a.json")
+    finally:
+        undo()
+
+
+@pytest.mark.parametrize(
+    "command", [["kernels"], ["files", "."], ["all", "."], ["report", "tests/measure/measure_v1.json"]], ids=lambda command: command[0]
+)
+def test_every_command_says_so_before_it_measures(command, tmp_path):
+    begin = time.monotonic()
+    done = subprocess.run(
+        [*STEPPE, "measure", *command, "--html", str(tmp_path / "no" / "a.html")], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode != 0
+    assert "cannot be written" in done.stderr
+    assert time.monotonic() - begin < 30
+    assert list(tmp_path.iterdir()) == []
+
+
+@two_cores
+def test_messages_say_so_on_all_ranks(tmp_path):
+    done = run_ranks("installed", 2, "-m", "steppe", "measure", "messages", "--json", str(tmp_path / "no" / "a.json"))
+    assert done.returncode == 2
+    assert done.stderr.count("there is no folder") == 1
+
+
+def test_documents_of_one_machine_become_one():
+    def made(operation, **more):
+        return Document(made="2026-01-01", series=[series_of("files", operation, "", 8, np.full(5, 1e-3), 1, True)], **more)
+
+    found = joined(
+        [
+            made("a", machine={"cpu": "x", "mpi": "MPICH"}, clock={"cost": 1.0, "others": 0.1}, warnings=["slept", "crowded"]),
+            made("b", machine={"cpu": "x", "array": 8}, clock={"cost": 2.0, "others": 0.3}, warnings=["slept"], complete=False),
+        ]
+    )
+    assert [one.operation for one in found.series] == ["a", "b"]
+    assert found.machine == {"cpu": "x", "mpi": "MPICH", "array": 8}
+    assert found.clock == {"cost": 1.0, "others": 0.3}
+    assert found.warnings == ["slept", "crowded"]
+    assert not found.complete
