@@ -37,9 +37,9 @@ class Team:
         part = self.raw if size == self.size else self.raw.first(size)
         return None if part is None else Team(part)
 
-    def longest(self, value: float) -> float:
-        """The largest of all ranks' values, on every rank."""
-        return float(self.raw.together(np.array([float(value)])).max())
+    def longest(self, *values: float) -> list[float]:
+        """The largest of all ranks' values, of each, on every rank."""
+        return [float(value) for value in self.raw.together(np.array(values, float)).max(axis=0)]
 
     def gather(self, array: Array, lengths: list[int]) -> Array | None:
         """The arrays of all ranks one after the other, on rank 0; `lengths`: numbers of each rank."""

@@ -131,13 +131,13 @@ class Output:
                 _compute(state, sweeps, sent)
                 sent.Wait()
                 more = team.raw.now() - begin - alone
-                return team.longest(max(begun, more)), self._agreed(0.0, "")
+                return self._agreed("", max(begun, more), 0.0)
             for rank, ((low, high), part) in enumerate(zip(spans, parts, strict=True)):
                 team.receive(part, rank)
                 whole[:, :, low:high] = part
             text = _store(path, whole, lambda: None)
             durable = team.raw.now() - begin
-            return team.longest(-np.inf), self._agreed(durable, text)
+            return self._agreed(text, 0.0, durable)
 
         return take, path
 
@@ -158,14 +158,14 @@ class Output:
         moments: list[float] = []
         text = "" if array is None else _store(path, array, lambda: moments.append(self._team.raw.now() - begin))
         end = self._team.raw.now() - begin
-        return self._team.longest(moments[0] if moments else end), self._agreed(end, text)
+        return self._agreed(text, moments[0] if moments else end, end)
 
-    def _agreed(self, seconds: float, text: str) -> float:
-        """The longest time of all ranks; an error on all, when there is one on any."""
-        longest, said = self._team.longest(seconds), [one for one in self._team.raw.texts(text) if one]
-        if said:
-            raise Failure(said[0])
-        return longest
+    def _agreed(self, text: str, *times: float) -> tuple[float, ...]:
+        """The longest times of all ranks; an error on all, when there is one on any."""
+        wrong, *longest = self._team.longest(float(bool(text)), *times)
+        if wrong:
+            raise Failure(next(one for one in self._team.raw.texts(text) if one))
+        return tuple(longest)
 
     def _check(self, way: str, path: Path) -> None:
         """Holds the files against what they must be."""
@@ -173,7 +173,7 @@ class Output:
         low, high = (ends[self._team.rank], ends[self._team.rank + 1]) if way == PRIVATE else (0, ROWS)
         looks = way == PRIVATE or self._team.rank == 0
         right = not looks or path.read_bytes() == part_of(self._fields, low, high).tobytes()
-        self._agreed(0.0, "" if right else f'{way}: "{path.name}" does not hold what was written.')
+        self._agreed("" if right else f'{way}: "{path.name}" does not hold what was written.')
 
 
 def _sweep(state: Floats) -> None:

@@ -74,7 +74,7 @@ class Ranked:
         with self.path.open("r+b") as file:
             put_out(file.fileno(), self._size)
             self._team.raw.barrier()
-            return int(self._team.longest(resident_pages(file.fileno(), self._size)))
+            return int(self._team.longest(resident_pages(file.fileno(), self._size))[0])
 
     def read(self, state: str, method: str) -> list[Measured]:
         """The whole file on all ranks."""
@@ -103,8 +103,7 @@ class Ranked:
             begin = raw.now()
             bad = bring(slice(None))
             seconds = raw.now() - begin
-            self._agree(bad, f"{method}: {bad} requests did not read what they were to read.")
-            return (self._team.longest(seconds),)
+            return self._agree(bad, f"{method}: {bad} requests did not read what they were to read.", seconds)
 
         try:
             if method not in self._checked:
@@ -125,11 +124,13 @@ class Ranked:
             wrong += not np.array_equal(self._buffer[: sizes[i]], pattern(int(places[i]), int(sizes[i])))
         self._agree(wrong, f"{method}: {wrong} of {places.size} requests did not bring what stands in the file.")
 
-    def _agree(self, wrong: int, text: str) -> None:
-        """An error on all ranks, when there is one on any."""
-        if self._team.longest(float(wrong)):
+    def _agree(self, wrong: int, text: str, *times: float) -> tuple[float, ...]:
+        """The longest times of all ranks; an error on all, when there is one on any."""
+        found = self._team.longest(wrong, *times)
+        if found[0]:
             said = [one for one in self._team.raw.texts(text if wrong else "") if one]
             raise Failure(said[0])
+        return tuple(found[1:])
 
     def write(self, method: str) -> list[Measured]:
         """Each rank's share of the file, until it is written and until it is on the disk."""
@@ -162,8 +163,7 @@ class Ranked:
             else:
                 os.fsync(file)
             durable = team.raw.now() - begin
-            self._agree(bad, f"{method}: {bad} requests were not written whole: the disk is full or fails.")
-            return team.longest(written), team.longest(durable)
+            return self._agree(bad, f"{method}: {bad} requests were not written whole: the disk is full or fails.", written, durable)
 
         try:
             times = samples(team, take, self._budget)
