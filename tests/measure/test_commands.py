@@ -67,6 +67,22 @@ def test_an_interrupt_of_all_ranks_leaves_the_messages_that_were_measured(tmp_pa
     assert "Stopped before the end" in output
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_an_interrupt_of_all_leaves_one_document_and_one_page(ranks, tmp_path):
+    if ranks > CORES:
+        pytest.skip("two ranks need two cores")
+    path, page = tmp_path / "a.json", tmp_path / "a.html"
+    launcher = [*mpiexec_of("installed"), "-n", str(ranks)] if ranks > 1 else []
+    command = [*launcher, *STEPPE, "measure", "all", str(tmp_path), "--quick", "--json", str(path), "--html", str(page)]
+    code, output, error = stopped_after(12.0, command)
+    assert code == 75, error
+    document = read_document(path)
+    assert not document.complete
+    assert {one.group for one in document.series} >= ({"point-to-point"} if ranks > 1 else {"files"})
+    assert ("Messages, and files of many ranks, need ranks" in output) == (ranks == 1)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.html", "a.json"]
+
+
 def test_results_are_refused_where_they_cannot_be_written(tmp_path):
     check_target(None)
     check_target(tmp_path / "a.json")

@@ -51,7 +51,8 @@ def measure_all(directory: Path = Path(), /, *, quick: bool = False, json: Path 
     def finish(found: list[Part], targets: Targets) -> Exit:
         from steppe.measure import joined
 
-        parts = [*found, *_alone(directory, quick, 0.5 if found else 0.0)]
+        stopped = any(not document.complete for document, _ in found)
+        parts = [*found, *([] if stopped else _alone(directory, quick, 0.5 if found else 0.0))]
         heads = [] if found else [REST]
         return targets.finish(joined([document for document, _ in parts]), "\n".join(heads + [text for _, text in parts]))
 
@@ -69,8 +70,11 @@ def _on_ranks(raw: "Raw", directory: Path, quick: bool) -> list[Part]:
 
     with Bar("all", quiet=raw.rank > 0) as tell:
         document, fits = measure_messages(raw, quick, False, _between(tell, 0.0, 0.25), _stopped)
-        files = measure_ranked_files(raw, directory, quick, None, _between(tell, 0.25, 0.5), _stopped)
-    return [(document, messages_text(document, fits)), (files, rates_text(files))]
+        found = [(document, messages_text(document, fits))]
+        if document.complete:  # or not, on all ranks alike
+            document = measure_ranked_files(raw, directory, quick, None, _between(tell, 0.25, 0.5), _stopped)
+            found.append((document, rates_text(document)))
+    return found
 
 
 def _alone(directory: Path, quick: bool, begin: float) -> list[Part]:
@@ -82,8 +86,9 @@ def _alone(directory: Path, quick: bool, begin: float) -> list[Part]:
     with Bar("all") as tell:
         document = measure_files(directory, quick, None, _between(tell, begin, middle), _stopped)
         found.append((document, rates_text(document)))
-        document = measure_processor(None, quick, _between(tell, middle, 1.0), _stopped)
-        found.append((document, rates_text(document)))
+        if document.complete:
+            document = measure_processor(None, quick, _between(tell, middle, 1.0), _stopped)
+            found.append((document, rates_text(document)))
     return found
 
 
