@@ -12,7 +12,7 @@ passed as 64 bits, which registers and stack slots of x86-64 and AArch64 Linux t
 import ctypes
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,12 +28,15 @@ from steppe.errors import Failure, Mistake
 
 FUNCTIONS = (
     "Wtime", "Wtick", "Barrier", "Send", "Recv", "Isend", "Irecv", "Waitall", "Bcast", "Scatter", "Gather", "Allgather", "Alltoall",
-    "Reduce", "Allreduce", "Reduce_scatter_block", "Scan",
+    "Reduce", "Allreduce", "Reduce_scatter_block", "Scan", "Put", "Get", "Accumulate", "Win_flush",
 )  # fmt: skip
 ADDRESS = {name: number for number, name in enumerate(FUNCTIONS)}
 HUGE = 2 << 20  # [bytes] of a page
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # as any program's memory is; what is shared has other pages
 Threads = Literal["single", "multiple"]
+PROGRESS = (  # of MPICH and those made of it, Intel's, Open MPI's from version 6 on
+    "MPICH_ASYNC_PROGRESS", "MPIR_CVAR_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS", "OMPI_ASYNC_PROGRESS", "OPAL_ASYNC_PROGRESS",
+)  # fmt: skip
 
 
 @intrinsic
@@ -105,6 +108,10 @@ class Raw:
         """Waits for all."""
         self._comm.Barrier()
 
+    def memory(self, size: int, allocated: bool) -> "Memory":
+        """Memory of `size` bytes of every rank that the others may reach; every rank calls it."""
+        return Memory(self._comm, self._mpi, size, allocated)
+
     def abort(self, text: str) -> None:
         """Ends all ranks, which would wait for this one for ever."""
         os.write(2, f"steppe: rank {self.rank}: {text}\n".encode())
@@ -113,6 +120,33 @@ class Raw:
     def close(self) -> None:
         """Ends MPI."""
         self._mpi.Finalize()
+
+
+class Memory:
+    """Bytes (size,) of each rank that the others put into, get from and accumulate in, under a lock that all share: an MPI window.
+
+    allocated: by MPI, which gives ranks of a host memory in common where it can; else memory of this process, as any array's.
+    handle: of the window; bytes: this rank's. All ranks make and close it alike.
+    """
+
+    def __init__(self, comm: Any, mpi: Any, size: int, allocated: bool) -> None:
+        self._own = None if allocated else page_buffer(size)
+        self._window = mpi.Win.Allocate(size, 1, comm=comm) if self._own is None else mpi.Win.Create(self._own, 1, comm=comm)
+        self.bytes = np.frombuffer(self._window.tomemory(), np.uint8)
+        self.bytes[:] = 1
+        self.handle = _signed(mpi._handleof(self._window))
+        comm.Barrier()  # nobody reaches for what is not written yet
+        self._window.Lock_all()
+
+    def close(self) -> None:
+        """Gives it back."""
+        self._window.Unlock_all()
+        self._window.Free()
+
+
+def progress_settings(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """What asks the MPI library to go on with messages while ranks compute, as NAME=value; nothing where nothing does."""
+    return [f"{name}={value}" for name in PROGRESS if (value := environment.get(name, "")) not in ("", "0", "no", "false", "off")]
 
 
 def open_raw(launch: Launch, threads: Threads = "single") -> Raw:

@@ -20,6 +20,10 @@ COLLECTIVES = {  # operation: function of MPI
 PING_PONG, ACKNOWLEDGED = "ping-pong", "acknowledged"
 UNDER_WAY, EACH_WAY, HUGE = f"{WINDOW} under way", f"{WINDOW} each way", f"{WINDOW} under way, huge pages"
 EXCHANGE, BEHIND = "exchange", "exchange behind work"
+ONE_SIDED = ("put", "get", "accumulate")
+ALLOCATED, CREATED = "allocated by MPI", "memory of the process"  # of the owner: variants of one-sided operations
+COMPUTES = ", owner computes"
+WORK = 0.1  # [s] that the owner computes
 LEAST_HUGE = 64 * KIB  # [bytes] of a message, from which on the kind of its pages is looked at
 
 
@@ -43,10 +47,27 @@ def plan(ranks: int, quick: bool, huge: bool) -> list[Task]:
         tasks += [Task("point-to-point", "point-to-point", variant, 2, n) for variant in variants]
     some = sorted({2, ranks}) if quick else range(2, ranks + 1)
     lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
+    tasks += _one_sided(quick)
     for p in some:
         tasks += [Task("collective", name, "", p, n) for name in COLLECTIVES if name != "barrier" for n in lengths]
         tasks.append(Task("collective", "barrier", "", p, 0))
     return tasks
+
+
+def _one_sided(quick: bool) -> list[Task]:
+    sizes = [8, KIB, 64 * KIB, MIB] if quick else [1 << i for i in range(25)]
+    found = []
+    for memory in (ALLOCATED, CREATED):
+        for name in ONE_SIDED:
+            least = 8 if name == "accumulate" else 1  # [bytes]: numbers are summed
+            found += [Task("one-sided", name, memory, 2, n) for n in sizes if n >= least]
+            found += [Task("one-sided", name, memory + COMPUTES, 2, n) for n in sizes if n in (8, 64 * KIB, *([] if quick else [KIB, MIB]))]
+    return found
+
+
+def is_dear(task: Task) -> bool:
+    """Whether a block of it takes so long that there are few."""
+    return task.variant.endswith(COMPUTES)
 
 
 def largest_of(tasks: Sequence[Task]) -> int:

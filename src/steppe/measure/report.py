@@ -7,6 +7,7 @@ from pathlib import Path
 from steppe.measure.document import Document, Measured, write_whole
 from steppe.measure.pictures import bars_picture, curve_of, fit_picture, modes_picture, sizes_picture
 from steppe.measure.rates import rate_of, roof_text
+from steppe.measure.tables import comparisons
 from steppe.measure.text import MB, US, times_of
 
 MOST_DATA = 1_200_000  # letters of the data; a larger document is held without its samples
@@ -31,6 +32,8 @@ def report_html(document: Document) -> str:
     if document.weaknesses:
         items = "".join(f"<li>{escape(one.sentence)}</li>" for one in document.weaknesses)
         parts.append(f"<h2>Weaknesses, the greatest first</h2><ol>{items}</ol>")
+    if said := comparisons(document.series):
+        parts.append(f"<h2>Variants beside each other</h2><ul>{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul>")
     for roof in document.roofs:
         parts.append(f"<h2>The model</h2><p>{escape(roof_text(roof))}</p>")
     parts += [*_fits(document), *_files(document), *_kernels(document), *_modes(document), *_tables(document), _machine(document)]

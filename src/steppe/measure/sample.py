@@ -10,6 +10,7 @@ import numpy as np
 from steppe.measure.family import Floats
 
 FIRST_LOOK = 30  # blocks; the next looks are at twice as many each: looking often finds what one looks for
+DEAR = 6  # blocks, where they are dear: from the least to the largest is a 95 % interval then
 MOST_BLOCKS = 1_920
 SERIAL = 0.2  # correlation of neighbours, from which on blocks are taken in batches
 FAR = 5.0  # median absolute deviations, beyond which a time is an outlier
@@ -47,9 +48,9 @@ def median_interval(times: Floats) -> tuple[float, float]:
     return float(ordered[max(0, low - 1)]), float(ordered[min(n, high) - 1])
 
 
-def is_enough(times: Floats, relative: float) -> bool:
-    """Whether the median is known to `relative`: half the interval over the median."""
-    if times.size < FIRST_LOOK:
+def is_enough(times: Floats, relative: float, fewest: int = FIRST_LOOK) -> bool:
+    """Whether the median is known to `relative`, half the interval over the median, by `fewest` blocks or more."""
+    if times.size < fewest:
         return False
     low, high = median_interval(times)
     return bool((high - low) / 2.0 < relative * np.median(times))

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import numpy as np
 
 from steppe.comm.launch import find_library
-from steppe.comm.raw import Raw
+from steppe.comm.raw import Raw, progress_settings
 from steppe.errors import Mistake
 from steppe.measure.document import Document, Measured, record_fit, record_weaknesses
 from steppe.measure.machine import describe_machine
 from steppe.measure.messages import Messages
 from steppe.measure.operation import Fit, fit
-from steppe.measure.plan import largest_of, plan
+from steppe.measure.plan import COMPUTES, largest_of, plan
 from steppe.measure.points import FLOOR, Points
 from steppe.measure.weakness import find_weaknesses, of_fit
 
@@ -49,6 +49,7 @@ def measure_messages(
             series.append(found)
         tell((number + 1) / len(tasks))
     warnings += session.warnings()
+    session.close()
     fits = fit_series(series)
     clock = {
         "resolution": session.ticks.resolution,
@@ -75,6 +76,8 @@ def fit_series(series: Sequence[Measured]) -> list[Fit]:
     """The fits of all operations that were measured with two sizes or on three numbers of ranks."""
     groups: dict[tuple[str, str], list[Measured]] = {}
     for one in series:
+        if one.variant.endswith(COMPUTES):
+            continue  # a wait for the owner has no law
         groups.setdefault((one.operation, one.variant), []).append(one)
     found = []
     for (operation, variant), group in groups.items():
@@ -108,4 +111,5 @@ def _crowded(places: list[str], oversubscribe: bool, library: str) -> list[str]:
 def _machine(raw: Raw, places: list[str]) -> dict[str, object]:
     library = find_library()
     mpi = {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)}
+    mpi["asynchronous_progress"] = " ".join(progress_settings()) or "not asked for"
     return {**describe_machine(), "mpi": mpi, "ranks": places}
