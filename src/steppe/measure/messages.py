@@ -18,8 +18,22 @@ from steppe.measure.clock import Pace, StepWatch, Ticks, ranks_away, read_ticks
 from steppe.measure.document import Measured
 from steppe.measure.family import Floats
 from steppe.measure.loops import collective, empty, exchange, ping_pong, ticks, window, window_both
+from steppe.measure.nonblocking import started
 from steppe.measure.onesided import OneSided
-from steppe.measure.plan import ACKNOWLEDGED, BEHIND, COLLECTIVES, EACH_WAY, EXCHANGE, HUGE, PING_PONG, WINDOW, Task, is_dear
+from steppe.measure.plan import (
+    ACKNOWLEDGED,
+    BEHIND,
+    COLLECTIVES,
+    EACH_WAY,
+    EXCHANGE,
+    HUGE,
+    NON_BLOCKING,
+    NON_BLOCKING_BEHIND,
+    PING_PONG,
+    WINDOW,
+    Task,
+    is_dear,
+)
 from steppe.measure.sample import DEAR, FIRST_LOOK, MOST_BLOCKS, is_enough
 from steppe.measure.series import series_of
 
@@ -46,7 +60,7 @@ class Messages:
         self._statuses = np.zeros(2 * WINDOW * raw.status_size, np.uint8)
         self._held = np.zeros(2 * WINDOW * raw.request_size, np.uint8)
         self._requests = pointers([self._held])[0] + raw.request_size * np.arange(2 * WINDOW, dtype=Int)
-        self._work: dict[int, float] = {}  # [s] of an exchange of so many bytes, as long as the work that shall hide it
+        self._work: dict[tuple[str, int, int], float] = {}  # [s] of operation, p, bytes: as long as the work that shall hide it
         self._parts: dict[int, Raw | None] = {raw.size: raw}
         self._largest = largest
         self._sided: OneSided | None = None
@@ -106,8 +120,8 @@ class Messages:
             room = (end - time.monotonic()) * times.size / (time.monotonic() - begin)
             blocks = int(part.told(float(np.clip(room, look, times.size))))
             times = np.concatenate([times, self._times(task, part, blocks, k)])
-        if task.variant == EXCHANGE:
-            self._work[task.bytes] = float(np.median(times))
+        if task.variant in (EXCHANGE, NON_BLOCKING):
+            self._work[task.operation, task.p, task.bytes] = float(np.median(times))
         return series_of(task.group, task.operation, task.variant, task.bytes, times, k, done < 2.0, task.p)
 
     def _is_done(self, times: Floats, end: float, look: int) -> float:
@@ -138,8 +152,12 @@ class Messages:
     def _loop(self, task: Task, part: Raw) -> Callable[[Floats, int], int]:
         f, comm, n, cost = self._raw.addresses, Int(part.comm), Int(task.bytes), self.ticks.cost
         rank, status = Int(part.rank), Int(self._statuses.ctypes.data)
+        work = self._work[task.operation, task.p, task.bytes] if task.variant in (BEHIND, NON_BLOCKING_BEHIND) else 0.0
         if task.group == "collective":
             function, arguments = COLLECTIVES[task.operation], self._arguments(task, part)
+            if task.variant:
+                begin, request = f[ADDRESS[f"I{function.lower()}"]], self._requests[0]
+                return lambda times, k: int(started(f, begin, (*arguments, request), request, status, comm, work, times, k, cost))
             return lambda times, k: int(collective(f, f[ADDRESS[function]], arguments, comm, times, k, cost))
         if task.group == "one-sided":
             self._sided = self._sided or OneSided(part, self._largest)
@@ -148,7 +166,6 @@ class Messages:
             back, ways = (n, Int(2)) if task.variant == PING_PONG else (Int(0), Int(1))
             return lambda times, k: int(ping_pong(f, comm, part.byte, rank, n, back, self._pointers, status, ways, times, k, cost))
         if task.variant in (EXCHANGE, BEHIND):
-            work = self._work[task.bytes] if task.variant == BEHIND else 0.0
             held = self._pointers, self._requests, status
             return lambda times, k: int(exchange(f, comm, part.byte, rank, n, *held, work, times, k, cost))
         loop = window_both if task.variant == EACH_WAY else window

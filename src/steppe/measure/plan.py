@@ -20,6 +20,7 @@ COLLECTIVES = {  # operation: function of MPI
 PING_PONG, ACKNOWLEDGED = "ping-pong", "acknowledged"
 UNDER_WAY, EACH_WAY, HUGE = f"{WINDOW} under way", f"{WINDOW} each way", f"{WINDOW} under way, huge pages"
 EXCHANGE, BEHIND = "exchange", "exchange behind work"
+NON_BLOCKING, NON_BLOCKING_BEHIND = "non-blocking", "non-blocking, behind work"  # collectives: started and waited for
 ONE_SIDED = ("put", "get", "accumulate")
 ALLOCATED, CREATED = "allocated by MPI", "memory of the process"  # of the owner: variants of one-sided operations
 COMPUTES = ", owner computes"
@@ -49,8 +50,9 @@ def plan(ranks: int, quick: bool, huge: bool) -> list[Task]:
     lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
     tasks += _one_sided(quick)
     for p in some:
-        tasks += [Task("collective", name, "", p, n) for name in COLLECTIVES if name != "barrier" for n in lengths]
-        tasks.append(Task("collective", "barrier", "", p, 0))
+        kinds = ("", NON_BLOCKING, NON_BLOCKING_BEHIND)  # of a size one after the other: they are compared
+        tasks += [Task("collective", name, kind, p, n) for name in COLLECTIVES if name != "barrier" for n in lengths for kind in kinds]
+        tasks += [Task("collective", "barrier", kind, p, 0) for kind in kinds]
     return tasks
 
 
@@ -63,6 +65,11 @@ def _one_sided(quick: bool) -> list[Task]:
             found += [Task("one-sided", name, memory, 2, n) for n in sizes if n >= least]
             found += [Task("one-sided", name, memory + COMPUTES, 2, n) for n in sizes if n in (8, 64 * KIB, *([] if quick else [KIB, MIB]))]
     return found
+
+
+def is_fitted(variant: str) -> bool:
+    """Whether its times may have a law in bytes and ranks: not what is left of a wait, for the owner or behind work."""
+    return not variant.endswith(COMPUTES) and variant != NON_BLOCKING_BEHIND
 
 
 def is_dear(task: Task) -> bool:

@@ -39,6 +39,13 @@ def independent(times: Floats) -> Floats:
     return _batches(times) if times.size >= FIRST_LOOK and _serial(times) > SERIAL else times
 
 
+def drawn_medians(times: Floats, random: np.random.Generator, draws: int) -> Floats:
+    """Medians of samples drawn anew (draws,): the middle of n numbers between 0 and 1 is a beta variate, and says which time it is."""
+    ordered = np.sort(times)
+    middle = (ordered.size + 1) / 2.0
+    return np.asarray(ordered[(random.beta(middle, middle, draws) * ordered.size).astype(int)])
+
+
 def median_interval(times: Floats) -> tuple[float, float]:
     """95 % interval of the median by order statistics."""
     used = independent(times)

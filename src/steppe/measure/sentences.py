@@ -1,12 +1,33 @@
 """What series of one operation say together, in words."""
 
+import math
 from collections.abc import Sequence
 
 from steppe.measure.document import Measured
-from steppe.measure.plan import ALLOCATED, COMPUTES, CREATED, ONE_SIDED, WORK
+from steppe.measure.plan import ALLOCATED, COMPUTES, CREATED, NON_BLOCKING, NON_BLOCKING_BEHIND, ONE_SIDED, WORK
 from steppe.measure.text import US
 
 WAITS = 0.5  # of the owner's work: who waits longer waits for its end
+
+
+def overlap_words(series: Sequence[Measured]) -> list[str]:
+    """How much of a non-blocking collective operation work as long as it hides, at its largest size."""
+    found = {(one.operation, one.variant, one.p, one.bytes): one.statistics for one in series if one.group == "collective"}
+    largest: dict[tuple[str, int], int] = {}
+    for operation, variant, p, n in found:
+        if variant == NON_BLOCKING_BEHIND:
+            largest[operation, p] = max(n, largest.get((operation, p), 0))
+    said = []
+    for (operation, p), n in largest.items():
+        left, whole = found[operation, NON_BLOCKING_BEHIND, p, n], found.get((operation, NON_BLOCKING, p, n))
+        if whole is not None:
+            ratio = left.median / whole.median
+            width = math.hypot(left.half_width / whole.median, ratio * whole.half_width / whole.median)
+            size = f" of {n} bytes" if n else ""
+            said.append(
+                f"Overlap: work as long as a non-blocking {operation}{size} on {p} ranks hides {1.0 - ratio:.0%} +- {width:.0%} of it."
+            )
+    return said
 
 
 def owner_words(series: Sequence[Measured]) -> list[str]:

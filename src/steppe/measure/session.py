@@ -14,9 +14,10 @@ from steppe.measure.document import Document, Measured, record_fit, record_weakn
 from steppe.measure.machine import describe_machine
 from steppe.measure.messages import Messages
 from steppe.measure.operation import Fit, fit
-from steppe.measure.plan import COMPUTES, largest_of, plan
+from steppe.measure.plan import is_fitted, largest_of, plan
 from steppe.measure.points import FLOOR, Points
-from steppe.measure.weakness import find_weaknesses, of_fit
+from steppe.measure.rivals import find_slower
+from steppe.measure.weakness import Finding, find_weaknesses, of_fit
 
 PRECISION = 0.02
 BUDGET, QUICK_BUDGET = 2.0, 0.25  # [s] of a series
@@ -67,7 +68,7 @@ def measure_messages(
         warnings=warnings,
         series=series,
         fits=[record_fit(one) for one in fits],
-        weaknesses=record_weaknesses(find_weaknesses([of_fit(one) for one in fits if one.pieces[0].t0 is not None])),
+        weaknesses=record_weaknesses(weaknesses_of(fits, series)),
     )
     return document, fits
 
@@ -76,9 +77,8 @@ def fit_series(series: Sequence[Measured]) -> list[Fit]:
     """The fits of all operations that were measured with two sizes or on three numbers of ranks."""
     groups: dict[tuple[str, str], list[Measured]] = {}
     for one in series:
-        if one.variant.endswith(COMPUTES):
-            continue  # a wait for the owner has no law
-        groups.setdefault((one.operation, one.variant), []).append(one)
+        if is_fitted(one.variant):
+            groups.setdefault((one.operation, one.variant), []).append(one)
     found = []
     for (operation, variant), group in groups.items():
         ordered = sorted(group, key=lambda one: (one.p, one.bytes))
@@ -89,6 +89,15 @@ def fit_series(series: Sequence[Measured]) -> list[Fit]:
             name = {"operation": operation, **({"variant": variant} if variant else {})}
             found.append(fit(points, name, "ack" if variant == "acknowledged" else "oneway"))
     return found
+
+
+def weaknesses_of(fits: Sequence[Fit], series: Sequence[Measured]) -> list[Finding]:
+    """What laws in p and single sizes show, the greatest ratio first."""
+    subjects = [of_fit(one) for one in fits if one.pieces[0].t0 is not None]
+    found = find_slower(series)
+    for kind in {one.environment for one in subjects}:  # blocking operations and others are compared size by size
+        found += find_weaknesses([one for one in subjects if one.environment == kind])
+    return sorted(found, key=lambda one: one.ratio, reverse=True)
 
 
 def _crowded(places: list[str], oversubscribe: bool, library: str) -> list[str]:
