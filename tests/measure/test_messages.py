@@ -10,9 +10,11 @@ import pytest
 from steppe.errors import Mistake
 from steppe.measure import read_document
 from steppe.measure.plan import (
+    ARRAY,
     BEHIND,
     COLLECTIVES,
     COMPUTES,
+    DICT,
     HUGE,
     LEAST_HUGE,
     NON_BLOCKING,
@@ -79,7 +81,7 @@ def test_ranks_that_share_cores_are_counted_by_host():
 
 def test_the_full_plan_has_all_sizes_all_operations_and_every_number_of_ranks():
     tasks = plan(5, quick=False, huge=True)
-    assert {task.operation for task in tasks} == {*COLLECTIVES, *ONE_SIDED, "point-to-point"}
+    assert {task.operation for task in tasks} == {*COLLECTIVES, *ONE_SIDED, ARRAY, DICT, "point-to-point"}
     assert {task.bytes for task in tasks if task.variant == "ping-pong"} == {0, *(1 << i for i in range(25))}
     assert {task.p for task in tasks if task.operation == "barrier"} == {2, 3, 4, 5}
     assert {task.operation for task in tasks if task.variant == NON_BLOCKING} == set(COLLECTIVES)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from steppe.comm.launch import Launch, check_pair, find_library
 from steppe.comm.mpi import initialise
+from steppe.comm.objects import Arrays, Receive, Send, Way, object_passing
 from steppe.errors import Failure, Mistake
 
 FUNCTIONS = (
@@ -114,6 +115,10 @@ class Raw:
         """Memory of `size` bytes of every rank that the others may reach; every rank calls it."""
         return Memory(self._comm, self._mpi, size, allocated)
 
+    def objects(self, way: Way, into: Arrays) -> tuple[Send, Receive]:
+        """Functions of mpi4py that send Python objects to a rank and receive them from one: see `object_passing`."""
+        return object_passing(self._comm, way, into)
+
     def abort(self, text: str) -> None:
         """Ends all ranks, which would wait for this one for ever."""
         os.write(2, f"steppe: rank {self.rank}: {text}\n".encode())
@@ -186,13 +191,17 @@ def _signed(handle: int) -> np.int64:
     return np.uint64(handle % 2**64).astype(np.int64)
 
 
-def page_buffer(size: int) -> NDArray[np.uint8]:
-    """Bytes on small pages of their own, written once: huge pages, which numpy asks for, carry messages half as fast again."""
+def page_buffer(size: int, touched: bool = True) -> NDArray[np.uint8]:
+    """Bytes on small pages of their own, written once: huge pages, which numpy asks for, carry messages half as fast again.
+
+    Not touched: no page of them is in memory before somebody reads or writes it.
+    """
     memory = mmap.mmap(-1, max(size, 1), flags=PRIVATE)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         memory.madvise(mmap.MADV_NOHUGEPAGE)
     found = np.frombuffer(memory, np.uint8)
-    found[:] = 1
+    if touched:
+        found[:] = 1
     return found
 
 

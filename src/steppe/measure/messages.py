@@ -17,8 +17,10 @@ from steppe.errors import Failure
 from steppe.measure.clock import Pace, StepWatch, Ticks, ranks_away, read_ticks
 from steppe.measure.document import Measured
 from steppe.measure.family import Floats
+from steppe.measure.firsts import first_messages
 from steppe.measure.loops import collective, empty, exchange, ping_pong, ticks, window, window_both
 from steppe.measure.nonblocking import started
+from steppe.measure.objects import object_loop
 from steppe.measure.onesided import OneSided
 from steppe.measure.plan import (
     ACKNOWLEDGED,
@@ -26,7 +28,9 @@ from steppe.measure.plan import (
     COLLECTIVES,
     EACH_WAY,
     EXCHANGE,
+    FIRST,
     HUGE,
+    LATER,
     NON_BLOCKING,
     NON_BLOCKING_BEHIND,
     PING_PONG,
@@ -162,6 +166,10 @@ class Messages:
         if task.group == "one-sided":
             self._sided = self._sided or OneSided(part, self._largest)
             return self._sided.loop(task, self._pointers[0], cost)
+        if task.group == "Python objects":
+            return object_loop(part, task)
+        if task.variant.startswith((FIRST, LATER)):
+            return first_messages(part, task, cost)
         if task.variant in (PING_PONG, ACKNOWLEDGED):
             back, ways = (n, Int(2)) if task.variant == PING_PONG else (Int(0), Int(1))
             return lambda times, k: int(ping_pong(f, comm, part.byte, rank, n, back, self._pointers, status, ways, times, k, cost))

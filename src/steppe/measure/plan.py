@@ -25,6 +25,12 @@ ONE_SIDED = ("put", "get", "accumulate")
 ALLOCATED, CREATED = "allocated by MPI", "memory of the process"  # of the owner: variants of one-sided operations
 COMPUTES = ", owner computes"
 WORK = 0.1  # [s] that the owner computes
+FIRST, LATER = "first message", "later message"
+FRESH, TOUCHED = "fresh buffers", "touched buffers"
+ARRAY, DICT = "Python array", "Python dict of 8 arrays"
+PARTS = 8  # of a dict
+BUFFERS, PICKLED, OUT_OF_BAND = "buffers", "pickled", "pickled out of band"
+PACKING, UNPACKING = "packing", "unpacking"
 LEAST_HUGE = 64 * KIB  # [bytes] of a message, from which on the kind of its pages is looked at
 
 
@@ -48,22 +54,37 @@ def plan(ranks: int, quick: bool, huge: bool) -> list[Task]:
         tasks += [Task("point-to-point", "point-to-point", variant, 2, n) for variant in variants]
     some = sorted({2, ranks}) if quick else range(2, ranks + 1)
     lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
-    tasks += _one_sided(quick)
+    tasks += _first(quick) + _one_sided(quick) + _objects(quick)
     for p in some:
-        kinds = ("", NON_BLOCKING, NON_BLOCKING_BEHIND)  # of a size one after the other: they are compared
-        tasks += [Task("collective", name, kind, p, n) for name in COLLECTIVES if name != "barrier" for n in lengths for kind in kinds]
-        tasks += [Task("collective", "barrier", kind, p, 0) for kind in kinds]
+        for name in COLLECTIVES:
+            for n in lengths if name != "barrier" else [0]:
+                kinds = ["", NON_BLOCKING, NON_BLOCKING_BEHIND]  # one after the other: they are compared
+                tasks += [Task("collective", name, kind, p, n) for kind in kinds[: {8: 2, KIB: 1}.get(n, 3) if quick else 3]]
     return tasks
 
 
+def _first(quick: bool) -> list[Task]:
+    sizes = [8, 64 * KIB, MIB] if quick else [8, *(1 << i for i in range(10, 25))]
+    variants = [f"{which}, {buffers}" for buffers in (FRESH, TOUCHED) for which in (FIRST, LATER)]
+    return [Task("point-to-point", "point-to-point", variant, 2, n) for n in sizes for variant in variants]
+
+
+def _objects(quick: bool) -> list[Task]:
+    sizes = [KIB, MIB] if quick else [1 << i for i in range(6, 25, 2)]
+    packs = [f"{work}, {way}" for work in (PACKING, UNPACKING) for way in (PICKLED, OUT_OF_BAND)]
+    variants = [BUFFERS, PICKLED, OUT_OF_BAND, *packs]
+    return [Task("Python objects", name, variant, 2, n) for name in (ARRAY, DICT) for n in sizes for variant in variants]
+
+
 def _one_sided(quick: bool) -> list[Task]:
-    sizes = [8, KIB, 64 * KIB, MIB] if quick else [1 << i for i in range(25)]
+    sizes = [8, 64 * KIB, MIB] if quick else [1 << i for i in range(25)]
+    some = [64 * KIB] if quick else [8, KIB, 64 * KIB, MIB]
     found = []
     for memory in (ALLOCATED, CREATED):
         for name in ONE_SIDED:
             least = 8 if name == "accumulate" else 1  # [bytes]: numbers are summed
             found += [Task("one-sided", name, memory, 2, n) for n in sizes if n >= least]
-            found += [Task("one-sided", name, memory + COMPUTES, 2, n) for n in sizes if n in (8, 64 * KIB, *([] if quick else [KIB, MIB]))]
+            found += [Task("one-sided", name, memory + COMPUTES, 2, n) for n in some]
     return found
 
 

@@ -4,10 +4,66 @@ import math
 from collections.abc import Sequence
 
 from steppe.measure.document import Measured
-from steppe.measure.plan import ALLOCATED, COMPUTES, CREATED, NON_BLOCKING, NON_BLOCKING_BEHIND, ONE_SIDED, WORK
+from steppe.measure.plan import (
+    ALLOCATED,
+    ARRAY,
+    BUFFERS,
+    COMPUTES,
+    CREATED,
+    DICT,
+    FIRST,
+    FRESH,
+    LATER,
+    NON_BLOCKING,
+    NON_BLOCKING_BEHIND,
+    ONE_SIDED,
+    OUT_OF_BAND,
+    PACKING,
+    PICKLED,
+    TOUCHED,
+    UNPACKING,
+    WORK,
+)
 from steppe.measure.text import US
 
 WAITS = 0.5  # of the owner's work: who waits longer waits for its end
+
+
+def first_words(series: Sequence[Measured]) -> list[str]:
+    """How many times as long as a later message the first one takes, on fresh buffers and touched ones, for each size."""
+    found = {(one.variant, one.bytes): one.statistics.median for one in series if one.group == "point-to-point"}
+    pairs = [
+        (f"First message / later ones, {FRESH}", f"{FIRST}, {FRESH}", f"{LATER}, {FRESH}"),
+        (f"First message / later ones, {TOUCHED}", f"{FIRST}, {TOUCHED}", f"{LATER}, {TOUCHED}"),
+        (f"First message, {FRESH} / {TOUCHED}", f"{FIRST}, {FRESH}", f"{FIRST}, {TOUCHED}"),
+    ]
+    said = []
+    for title, first, later in pairs:
+        sizes = sorted(n for variant, n in found if variant == first and (later, n) in found)
+        ratios = ", ".join(f"{found[first, n] / found[later, n]:.3g} at {n}" for n in sizes)
+        said += [f"{title}: {ratios} bytes."] if sizes else []
+    return said
+
+
+def object_words(series: Sequence[Measured]) -> list[str]:
+    """What pickling costs beside buffers, at the smallest and the largest size."""
+    found = {(one.operation, one.variant, one.bytes): one.statistics.median for one in series if one.group == "Python objects"}
+    said = []
+    for name in (ARRAY, DICT):
+        sizes = sorted(n for operation, variant, n in found if (operation, variant) == (name, BUFFERS))
+        for n in dict.fromkeys([*sizes[:1], *sizes[-1:]]):
+            times = [
+                found.get((name, variant, n))
+                for variant in (BUFFERS, PICKLED, OUT_OF_BAND, f"{PACKING}, {PICKLED}", f"{UNPACKING}, {PICKLED}")
+            ]
+            if None not in times:
+                plain, pickled, apart, pack, unpack = (time or 0.0 for time in times)
+                shares = f"packing {pack / pickled:.0%} and unpacking {unpack / pickled:.0%}"
+                said.append(
+                    f"{name} of {n} bytes, by mpi4py: {plain / US:.4g} us as buffers; pickled {pickled / plain:.3g} times as long, "
+                    f"of which {shares}; out of band {apart / plain:.3g} times."
+                )
+    return said
 
 
 def overlap_words(series: Sequence[Measured]) -> list[str]:

@@ -14,7 +14,7 @@ from steppe.measure.document import Document, Measured, record_fit, record_weakn
 from steppe.measure.machine import describe_machine
 from steppe.measure.messages import Messages
 from steppe.measure.operation import Fit, fit
-from steppe.measure.plan import is_fitted, largest_of, plan
+from steppe.measure.plan import ACKNOWLEDGED, FIRST, LATER, is_fitted, largest_of, plan
 from steppe.measure.points import FLOOR, Points
 from steppe.measure.rivals import find_slower
 from steppe.measure.weakness import Finding, find_weaknesses, of_fit
@@ -87,7 +87,7 @@ def fit_series(series: Sequence[Measured]) -> list[Fit]:
         points = Points(n, p, t, np.maximum(error, FLOOR * t), repeats, known=True)
         if points.sizes.size > 1 or points.ranks.size > 2:
             name = {"operation": operation, **({"variant": variant} if variant else {})}
-            found.append(fit(points, name, "ack" if variant == "acknowledged" else "oneway"))
+            found.append(fit(points, name, "ack" if variant == ACKNOWLEDGED or variant.startswith((FIRST, LATER)) else "oneway"))
     return found
 
 
