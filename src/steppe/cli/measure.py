@@ -153,7 +153,8 @@ def predict(file: Path, /, *, ranks: float, bytes: float = 0.0) -> None:
 def messages(
     *,
     quick: bool = False,
-    threads: Literal["single", "multiple"] = "single",
+    threads: Literal["single", "funneled", "serialized", "multiple"] = "single",
+    beside: Path | None = None,
     oversubscribe: bool = False,
     json: Path | None = None,
 ) -> Exit:
@@ -167,13 +168,17 @@ def messages(
 
         steppe measure messages --quick
         steppe measure messages --json machine.json
+        steppe measure messages --quick --threads multiple --json multiple.json
+        steppe measure messages --quick --beside multiple.json --json single.json
 
     Parameters
     ----------
     quick
         Few sizes, 2 ranks and all: under a minute.
     threads
-        The level that MPI is asked for: single, or multiple, which costs time in every call.
+        The level that MPI is asked for: single, funneled, serialized, or multiple, which costs time in every call.
+    beside
+        What this command wrote with another thread level, or with asynchronous progress: the report says what that costs.
     oversubscribe
         Measure although there are more ranks than cores.
     json
@@ -196,7 +201,7 @@ def messages(
         raw = open_raw(launch, threads)
         keep_stops()
         with Bar("messages", quiet=raw.rank > 0) as tell:
-            document, fits = measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()))
+            document, fits = measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()), beside)
         if raw.rank == 0:
             if json is not None:
                 write_document(document, json)

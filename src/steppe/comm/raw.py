@@ -36,7 +36,7 @@ FUNCTIONS = (
 ADDRESS = {name: number for number, name in enumerate(FUNCTIONS)}
 HUGE = 2 << 20  # [bytes] of a page
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # as any program's memory is; what is shared has other pages
-Threads = Literal["single", "multiple"]
+Threads = Literal["single", "funneled", "serialized", "multiple"]
 PROGRESS = (  # of MPICH and those made of it, Intel's, Open MPI's from version 6 on
     "MPICH_ASYNC_PROGRESS", "MPIR_CVAR_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS", "OMPI_ASYNC_PROGRESS", "OPAL_ASYNC_PROGRESS",
 )  # fmt: skip
@@ -172,7 +172,7 @@ def open_raw(launch: Launch, threads: Threads = "single") -> Raw:
 
     if MPI.Is_initialized():
         raise Mistake("MPI was begun before, with its own thread level. Measure in processes of their own: `steppe measure messages`.")
-    initialise(launch, library, MPI.THREAD_SINGLE if threads == "single" else MPI.THREAD_MULTIPLE)
+    initialise(launch, library, getattr(MPI, f"THREAD_{threads.upper()}"))
     if library.file is None:
         raise Failure("The system does not tell which MPI library is loaded: its functions cannot be found.")
     return Raw(MPI.COMM_WORLD.Dup(), MPI, _addresses(str(library.file)))

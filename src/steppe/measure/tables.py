@@ -6,6 +6,7 @@ from typing import Any
 
 from steppe.measure.document import Document, Measured
 from steppe.measure.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY, WINDOW
+from steppe.measure.price import price_words
 from steppe.measure.sentences import first_words, object_words, overlap_words, owner_words
 from steppe.measure.text import MB, columns, times_of
 
@@ -58,7 +59,7 @@ def comparisons(series: Sequence[Measured]) -> list[str]:
             said.append(f"Huge pages: {n} bytes, {WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones.")
         elif variant == BEHIND:
             said.append(f"Overlap: work as long as an exchange of {n} bytes hides {1.0 - ratio:.0%} +- {width:.0%} of it.")
-    return said + first_words(series) + overlap_words(series) + owner_words(series) + object_words(series)
+    return said + first_words(series) + overlap_words(series) + owner_words(series) + object_words(series) + price_words(series)
 
 
 def _table(series: Sequence[Measured]) -> str:
