@@ -43,12 +43,16 @@ def test_the_price_of_a_thread_level_is_told_of_small_messages():
         ("point-to-point", "ping-pong, beside: threads multiple"),
         ("allreduce", "beside: threads multiple"),
         ("barrier", "beside: threads multiple"),
-        ("get", f"{CREATED}{COMPUTES}, beside: threads multiple"),
     ]
     said = price_words([*here.series, *rows])
     assert said[0] == "With threads multiple: point-to-point, ping-pong, 8 bytes on 2 ranks 4 us instead of 1, 4 +- 0 times."
     assert said[2] == "With threads multiple: barrier on 2 ranks 16 us instead of 4, 4 +- 0 times."
     assert price_words(here.series) == []
+    progress = run_of(0.5, {**MULTIPLE, "asynchronous_progress": "MPICH_ASYNC_PROGRESS=1"})
+    last = price_words([*here.series, *beside(here.series, SINGLE, progress)])[-1]
+    assert last.startswith(
+        "With threads multiple, asynchronous progress MPICH_ASYNC_PROGRESS=1: get, memory of the process, owner computes, 8"
+    )
 
 
 def test_files_that_tell_no_price_are_refused():

@@ -56,10 +56,11 @@ def plan(ranks: int, quick: bool, huge: bool) -> list[Task]:
     lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
     tasks += _first(quick) + _one_sided(quick) + _objects(quick)
     for p in some:
+        kinds = ["", NON_BLOCKING, NON_BLOCKING_BEHIND]  # of a size one after the other: they are compared
+        several = {8: 2, KIB: 1} if quick else dict.fromkeys(lengths[1::2], 1)
         for name in COLLECTIVES:
             for n in lengths if name != "barrier" else [0]:
-                kinds = ["", NON_BLOCKING, NON_BLOCKING_BEHIND]  # one after the other: they are compared
-                tasks += [Task("collective", name, kind, p, n) for kind in kinds[: {8: 2, KIB: 1}.get(n, 3) if quick else 3]]
+                tasks += [Task("collective", name, kind, p, n) for kind in kinds[: several.get(n, 3)]]
     return tasks
 
 

@@ -37,13 +37,14 @@ def beside(series: Sequence[Measured], mpi: dict[str, str], other: Document) -> 
     here, there = settings_of(mpi), settings_of(other.machine["mpi"])
     words = ", ".join(f"{name} {value}" for name, value in there.items() if here[name] != value)
     known = {_key(one) for one in series}
-    found = [one for one in other.series if _tells(one) and _key(one) in known]
+    progress = here["asynchronous progress"] != there["asynchronous progress"]
+    found = [one for one in other.series if _tells(one, progress) and _key(one) in known]
     return [one.model_copy(update={"variant": f"{one.variant}{', ' if one.variant else ''}{BESIDE}{words}"}) for one in found]
 
 
-def _tells(one: Measured) -> bool:
+def _tells(one: Measured, progress: bool) -> bool:
     small = one.bytes == SMALL and (one.variant == PING_PONG or (one.operation == "allreduce" and not one.variant))
-    return small or (one.operation == "barrier" and not one.variant) or one.variant.endswith(COMPUTES)
+    return small or (one.operation == "barrier" and not one.variant) or (progress and one.variant.endswith(COMPUTES))
 
 
 def _key(one: Measured) -> tuple[str, str, str, int, int]:

@@ -99,7 +99,7 @@ def owner_words(series: Sequence[Measured]) -> list[str]:
                 longest = max(there[n] for n in waits) * 1e3
                 where = f"where it computes for {WORK * 1e3:.0f} ms"
                 said.append(f"{what} waits until the owner calls MPI: {longest:.0f} ms {where}{_of(waits, there)}.")
-            free = [f"{n} bytes in {time / US:.3g} us" for n, time in there.items() if n not in waits]
+            free = [f"{n} bytes in {time / US:.4g} us" for n, time in there.items() if n not in waits]
             if free:
                 said.append(f"{what} does not wait while the owner computes: a single one of {', '.join(free)}.")
     return said
