@@ -47,6 +47,8 @@ def test_one_sided_operations_are_held_against_messages_and_each_other():
     assert len(found) == 3
     assert found[0].startswith("Accumulate of 8 bytes on 2 ranks, memory of the process, with its flush takes 8.0")
     assert "a message with an empty answer: 7 us a call to gain." in found[0]
+    slow = times("one-sided", "put", ALLOCATED, 8, 2e-4)
+    assert find_slower([series[0], slow])[0].sentence.endswith(": 199 us a call to gain.")
     assert found[1].startswith("Get of 8 bytes")
     assert "2.0" in found[2]
     assert "a get and a put" in found[2]

@@ -45,8 +45,9 @@ def find_slower(series: Sequence[Measured]) -> list[Finding]:
             if not all(other in times for other in rival.series):
                 continue
             fast = rival.share * np.sum([times[other] for other in rival.series], axis=0)
-            gain = f"{np.median(slow - fast) / US:.2g}"
-            for one in judged(slow / fast, rival.sentence.replace("{gain}", gain)):
+            gain = float(np.median(slow - fast)) / US
+            sentence = rival.sentence.replace("{gain}", f"{gain:.2g}" if gain < 100.0 else f"{gain:.0f}")
+            for one in judged(slow / fast, sentence):
                 name = key[0], key[1], number
                 if one.high < UNSURE * one.low and (name not in found or one.low > found[name].low):
                     found[name] = one
