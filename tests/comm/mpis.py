@@ -39,11 +39,11 @@ def mpiexec_of(mpi: str) -> list[str]:
     return _known[mpi]
 
 
-def run_ranks(mpi: str, ranks: int, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Runs Python with `arguments` as ranks; `more` is added to their environment."""
+def run_ranks(mpi: str, ranks: int, *arguments: str, limit: float = 60.0, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python with `arguments` as ranks, for `limit` seconds at most; `more` is added to their environment."""
     command = [*mpiexec_of(mpi), "-n", str(ranks), python_of(mpi), *arguments]
     before = _segments()
     try:
-        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **more}, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **more}, timeout=limit)
     finally:
         remove_segments(before)  # that of ranks that were ended

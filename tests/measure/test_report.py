@@ -43,10 +43,12 @@ def test_warnings_stand_at_the_top_and_nothing_of_the_data_becomes_html():
 def test_a_large_measurement_stays_below_3_mb_and_says_what_it_lacks():
     found = fit(points_of(lambda p: 40 * p, lambda p: 1.05 + 0 * p), {"operation": "scan"})
     sizes, ranks = [1 << i for i in range(18)], range(2, 17)
-    document = Document(made="2026-01-01", series=messages(sizes, ranks, 500), fits=[record_fit(found)] * 14)
+    document = Document(made="2026-01-01", series=messages(sizes, ranks, 500), fits=[record_fit(found)] * 60)
     assert len(document.model_dump_json()) > 5_000_000
     html = report_html(document)
     assert len(html) < 3_000_000
+    assert 10 < html.count("<svg") < 60
+    assert html.count("t0(p) = ") >= 60
     assert "without single samples" in html
     kept = data_of(html)
     assert len(kept["series"]) == len(document.series)

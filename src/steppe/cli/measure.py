@@ -156,7 +156,8 @@ def predict(file: Path, /, *, ranks: float, bytes: float = 0.0) -> None:
 def messages(
     *,
     quick: bool = False,
-    threads: Literal["single", "multiple"] = "single",
+    threads: Literal["single", "funneled", "serialized", "multiple"] = "single",
+    beside: Path | None = None,
     oversubscribe: bool = False,
     json: Path | None = None,
     html: Path | None = None,
@@ -171,13 +172,17 @@ def messages(
 
         steppe measure messages --quick
         steppe measure messages --json machine.json
+        steppe measure messages --quick --threads multiple --json multiple.json
+        steppe measure messages --quick --beside multiple.json --json single.json
 
     Parameters
     ----------
     quick
         Few sizes, 2 ranks and all: under a minute.
     threads
-        The level that MPI is asked for: single, or multiple, which costs time in every call.
+        The level that MPI is asked for: single, funneled, serialized, or multiple, which costs time in every call.
+    beside
+        What this command wrote with another thread level, or with asynchronous progress: the report says what that costs.
     oversubscribe
         Measure although there are more ranks than cores.
     json
@@ -197,7 +202,7 @@ def messages(
         from steppe.measure import measure_messages
 
         with Bar("messages", quiet=raw.rank > 0) as tell:
-            return measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()))
+            return measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()), beside)
 
     def finish(found: "tuple[Document, list[Fit]]", targets: Targets) -> Exit:
         from steppe.measure import messages_text

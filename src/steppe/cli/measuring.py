@@ -4,13 +4,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
     from steppe.comm import Launch
-    from steppe.comm.raw import Raw
+    from steppe.comm.raw import Raw, Threads
     from steppe.measure import Document
 
 Found = TypeVar("Found")
@@ -50,7 +50,7 @@ def on_ranks(
     check: Callable[[], Targets],
     work: "Callable[[Raw], Found]",
     finish: "Callable[[Found, Targets], Exit]",
-    threads: Literal["single", "multiple"] = "single",
+    threads: "Threads" = "single",
 ) -> Exit:
     """Measures on all ranks that a launcher started. check: what rank 0 looks at first; work: of every rank; finish: of rank 0, alone.
 

@@ -4,6 +4,7 @@ world  what ranks can say to each other          serial, threads, mpi  one rank,
 record  what was said, and one rank again        reach  what a model with neighbours is handed
 node  memory of a machine in common              agree  an error of one that ends all alike
 launch  who started us, which MPI, which mpiexec  rank, wake, fail  how a rank begins, sleeps and ends
+raw  MPI by address, for loops that are timed      objects  Python objects in the ways of mpi4py, timed too
 
 Parts are imported when they are used: a process must know that it is a rank before it imports anything that starts threads.
 """

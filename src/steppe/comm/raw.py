@@ -12,7 +12,7 @@ passed as 64 bits, which registers and stack slots of x86-64 and AArch64 Linux t
 import ctypes
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,16 +24,22 @@ from numpy.typing import NDArray
 
 from steppe.comm.launch import Launch, check_pair, find_library
 from steppe.comm.mpi import initialise
+from steppe.comm.objects import Arrays, Receive, Send, Way, object_passing
 from steppe.errors import Failure, Mistake
 
 FUNCTIONS = (
     "Wtime", "Wtick", "Barrier", "Send", "Recv", "Isend", "Irecv", "Waitall", "Bcast", "Scatter", "Gather", "Allgather", "Alltoall",
-    "Reduce", "Allreduce", "Reduce_scatter_block", "Scan",
+    "Reduce", "Allreduce", "Reduce_scatter_block", "Scan", "Put", "Get", "Accumulate", "Win_flush",
+    "Ibcast", "Iscatter", "Igather", "Iallgather", "Ialltoall", "Ireduce", "Iallreduce", "Ireduce_scatter_block", "Iscan", "Ibarrier",
+    "Wait",
 )  # fmt: skip
 ADDRESS = {name: number for number, name in enumerate(FUNCTIONS)}
 HUGE = 2 << 20  # [bytes] of a page
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # as any program's memory is; what is shared has other pages
-Threads = Literal["single", "multiple"]
+Threads = Literal["single", "funneled", "serialized", "multiple"]
+PROGRESS = (  # of MPICH and those made of it, Intel's, Open MPI's from version 6 on
+    "MPICH_ASYNC_PROGRESS", "MPIR_CVAR_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS", "OMPI_ASYNC_PROGRESS", "OPAL_ASYNC_PROGRESS",
+)  # fmt: skip
 
 
 @intrinsic
@@ -109,6 +115,14 @@ class Raw:
         """Waits for all."""
         self._comm.Barrier()
 
+    def memory(self, size: int, allocated: bool) -> "Memory":
+        """Memory of `size` bytes of every rank that the others may reach; every rank calls it."""
+        return Memory(self._comm, self._mpi, size, allocated)
+
+    def objects(self, way: Way, into: Arrays) -> tuple[Send, Receive]:
+        """Functions of mpi4py that send Python objects to a rank and receive them from one: see `object_passing`."""
+        return object_passing(self._comm, way, into)
+
     def abort(self, text: str) -> None:
         """Ends all ranks, which would wait for this one for ever."""
         os.write(2, f"steppe: rank {self.rank}: {text}\n".encode())
@@ -117,6 +131,33 @@ class Raw:
     def close(self) -> None:
         """Ends MPI."""
         self._mpi.Finalize()
+
+
+class Memory:
+    """Bytes (size,) of each rank that the others put into, get from and accumulate in, under a lock that all share: an MPI window.
+
+    allocated: by MPI, which gives ranks of a host memory in common where it can; else memory of this process, as any array's.
+    handle: of the window; bytes: this rank's. All ranks make and close it alike.
+    """
+
+    def __init__(self, comm: Any, mpi: Any, size: int, allocated: bool) -> None:
+        self._own = None if allocated else page_buffer(size)
+        self._window = mpi.Win.Allocate(size, 1, comm=comm) if self._own is None else mpi.Win.Create(self._own, 1, comm=comm)
+        self.bytes = np.frombuffer(self._window.tomemory(), np.uint8)
+        self.bytes[:] = 1
+        self.handle = _signed(mpi._handleof(self._window))
+        comm.Barrier()  # nobody reaches for what is not written yet
+        self._window.Lock_all()
+
+    def close(self) -> None:
+        """Gives it back."""
+        self._window.Unlock_all()
+        self._window.Free()
+
+
+def progress_settings(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """What asks the MPI library to go on with messages while ranks compute, as NAME=value; nothing where nothing does."""
+    return [f"{name}={value}" for name in PROGRESS if (value := environment.get(name, "")) not in ("", "0", "no", "false", "off")]
 
 
 def open_raw(launch: Launch, threads: Threads = "single") -> Raw:
@@ -135,7 +176,7 @@ def open_raw(launch: Launch, threads: Threads = "single") -> Raw:
 
     if MPI.Is_initialized():
         raise Mistake("MPI was begun before, with its own thread level. Measure in processes of their own: `steppe measure messages`.")
-    initialise(launch, library, MPI.THREAD_SINGLE if threads == "single" else MPI.THREAD_MULTIPLE)
+    initialise(launch, library, getattr(MPI, f"THREAD_{threads.upper()}"))
     if library.file is None:
         raise Failure("The system does not tell which MPI library is loaded: its functions cannot be found.")
     return Raw(MPI.COMM_WORLD.Dup(), MPI, _addresses(str(library.file)))
@@ -154,13 +195,17 @@ def _signed(handle: int) -> np.int64:
     return np.uint64(handle % 2**64).astype(np.int64)
 
 
-def page_buffer(size: int) -> NDArray[np.uint8]:
-    """Bytes on small pages of their own, written once: huge pages, which numpy asks for, carry messages half as fast again."""
+def page_buffer(size: int, touched: bool = True) -> NDArray[np.uint8]:
+    """Bytes on small pages of their own, written once: huge pages, which numpy asks for, carry messages half as fast again.
+
+    Not touched: no page of them is in memory before somebody reads or writes it.
+    """
     memory = mmap.mmap(-1, max(size, 1), flags=PRIVATE)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         memory.madvise(mmap.MADV_NOHUGEPAGE)
     found = np.frombuffer(memory, np.uint8)
-    found[:] = 1
+    if touched:
+        found[:] = 1
     return found
 
 

@@ -7,6 +7,9 @@
     messages    series of times, between ranks   session   all of them, with the machine     tables    as a terminal shows them
     files       reads, writes, codecs            disk      where, and what is in memory      codecs    what compresses
     processor   streams, random reads            cores     threads that begin together       arithmetic  and functions, compiled
+    onesided    put, get, accumulate             nonblocking  collectives, hidden         rivals    who does the same in less time
+    price       what a setting of MPI costs
+    firsts      messages on fresh buffers    objects   pickled, out of band             sentences what series say together
     system      its functions, for loops         series    blocks become a series            rates     as a terminal shows them
     machine     what it is                       document  the JSON and its schema           text      what a terminal shows
     rehearsal   known laws, found again          comparison  two documents side by side

@@ -14,7 +14,7 @@ import numpy as np
 
 from steppe.measure.document import Document, Measured
 from steppe.measure.family import Floats
-from steppe.measure.sample import independent, of_passes, student
+from steppe.measure.sample import drawn_medians, independent, of_passes, student
 from steppe.measure.text import US, columns
 
 DRAWS = 2_000
@@ -77,7 +77,7 @@ def compare(first: Document, second: Document, seed: int = 1) -> Compared:
         if other is None:
             continue
         blocks = [independent(series.times()) for series in (one, other)]
-        drawn = np.log(_medians(blocks[1], random) / _medians(blocks[0], random))
+        drawn = np.log(drawn_medians(blocks[1], random, DRAWS) / drawn_medians(blocks[0], random, DRAWS))
         ratio = float(np.median(blocks[1]) / np.median(blocks[0]))
         low, high = np.exp(np.quantile(drawn, (0.025, 0.975)))
         half = _between([of_passes(series.times(), series.passes) for series in (one, other)])
@@ -124,13 +124,6 @@ def _together(series: Sequence[Measured]) -> tuple[float, float] | None:
 
 def _key(one: Measured) -> Key:
     return one.group, one.operation, one.variant, one.p, one.bytes, one.placement
-
-
-def _medians(times: Floats, random: np.random.Generator) -> Floats:
-    """Medians of samples drawn anew (`DRAWS`,): the middle of n numbers between 0 and 1 is a beta variate, and says which time it is."""
-    ordered = np.sort(times)
-    middle = (ordered.size + 1) / 2.0
-    return np.asarray(ordered[(random.beta(middle, middle, DRAWS) * ordered.size).astype(int)])
 
 
 def _remarks(first: Document, second: Document) -> list[str]:

@@ -17,9 +17,28 @@ from steppe.errors import Failure
 from steppe.measure.clock import Pace, StepWatch, Ticks, ranks_away, read_ticks
 from steppe.measure.document import Measured
 from steppe.measure.family import Floats
+from steppe.measure.firsts import first_messages
 from steppe.measure.loops import collective, empty, exchange, ping_pong, ticks, window, window_both
-from steppe.measure.plan import ACKNOWLEDGED, BEHIND, COLLECTIVES, EACH_WAY, EXCHANGE, HUGE, PING_PONG, WINDOW, Task
-from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, is_enough
+from steppe.measure.nonblocking import started
+from steppe.measure.objects import object_loop
+from steppe.measure.onesided import OneSided
+from steppe.measure.plan import (
+    ACKNOWLEDGED,
+    BEHIND,
+    COLLECTIVES,
+    EACH_WAY,
+    EXCHANGE,
+    FIRST,
+    HUGE,
+    LATER,
+    NON_BLOCKING,
+    NON_BLOCKING_BEHIND,
+    PING_PONG,
+    WINDOW,
+    Task,
+    is_dear,
+)
+from steppe.measure.sample import DEAR, FIRST_LOOK, MOST_BLOCKS, is_enough
 from steppe.measure.series import series_of
 
 RAW = getattr(time, "CLOCK_MONOTONIC_RAW", time.CLOCK_MONOTONIC)
@@ -45,8 +64,10 @@ class Messages:
         self._statuses = np.zeros(2 * WINDOW * raw.status_size, np.uint8)
         self._held = np.zeros(2 * WINDOW * raw.request_size, np.uint8)
         self._requests = pointers([self._held])[0] + raw.request_size * np.arange(2 * WINDOW, dtype=Int)
-        self._work: dict[int, float] = {}  # [s] of an exchange of so many bytes, as long as the work that shall hide it
+        self._work: dict[tuple[str, int, int], float] = {}  # [s] of operation, p, bytes: as long as the work that shall hide it
         self._parts: dict[int, Raw | None] = {raw.size: raw}
+        self._largest = largest
+        self._sided: OneSided | None = None
         self._ticks: list[Ticks] = []
         self._watch = StepWatch(time.time, time.monotonic)
         self.pace = Pace(raw.now, lambda: time.clock_gettime(RAW))
@@ -72,6 +93,11 @@ class Messages:
         """The share of the time in which this rank was not running."""
         return float(np.mean([found.away for found in self._ticks]))
 
+    def close(self) -> None:
+        """Gives back what belongs to MPI; every rank calls it."""
+        if self._sided is not None:
+            self._sided.close()
+
     def measure(self, task: Task) -> Measured | None:
         """One series, on every rank that took part; None on the others.
 
@@ -87,23 +113,24 @@ class Messages:
             return None
         self._look()
         self._watch.look()
-        operation = max(1e-9, float(np.median(self._times(task, part, WARM_UP, 1))))
+        warm_up, look = (1, DEAR) if is_dear(task) else (WARM_UP, FIRST_LOOK)
+        operation = max(1e-9, float(np.median(self._times(task, part, warm_up, 1))))
         k = int(part.told(max(1.0, math.ceil(LONG * self.ticks.cost / operation))))
         begin = time.monotonic()
         end = begin + self._budget
-        times = self._times(task, part, FIRST_LOOK, k)
-        while not (done := part.told(self._is_done(times, end))):
+        times = self._times(task, part, look, k)
+        while not (done := part.told(self._is_done(times, end, look))):
             # where ranks wait for their cores a block may take whole time slices: no more of them than there is time for
             room = (end - time.monotonic()) * times.size / (time.monotonic() - begin)
-            blocks = int(part.told(float(np.clip(room, FIRST_LOOK, times.size))))
+            blocks = int(part.told(float(np.clip(room, look, times.size))))
             times = np.concatenate([times, self._times(task, part, blocks, k)])
-        if task.variant == EXCHANGE:
-            self._work[task.bytes] = float(np.median(times))
+        if task.variant in (EXCHANGE, NON_BLOCKING):
+            self._work[task.operation, task.p, task.bytes] = float(np.median(times))
         return series_of(task.group, task.operation, task.variant, task.bytes, times, k, done < 2.0, task.p)
 
-    def _is_done(self, times: Floats, end: float) -> float:
+    def _is_done(self, times: Floats, end: float, look: int) -> float:
         """0: go on; 1: the median is known; 2: it is not, and will not be."""
-        if is_enough(times, self._precision):
+        if is_enough(times, self._precision, look):
             return 1.0
         return 2.0 if times.size >= MOST_BLOCKS or time.monotonic() > end else 0.0
 
@@ -129,14 +156,24 @@ class Messages:
     def _loop(self, task: Task, part: Raw) -> Callable[[Floats, int], int]:
         f, comm, n, cost = self._raw.addresses, Int(part.comm), Int(task.bytes), self.ticks.cost
         rank, status = Int(part.rank), Int(self._statuses.ctypes.data)
+        work = self._work[task.operation, task.p, task.bytes] if task.variant in (BEHIND, NON_BLOCKING_BEHIND) else 0.0
         if task.group == "collective":
             function, arguments = COLLECTIVES[task.operation], self._arguments(task, part)
+            if task.variant:
+                begin, request = f[ADDRESS[f"I{function.lower()}"]], self._requests[0]
+                return lambda times, k: int(started(f, begin, (*arguments, request), request, status, comm, work, times, k, cost))
             return lambda times, k: int(collective(f, f[ADDRESS[function]], arguments, comm, times, k, cost))
+        if task.group == "one-sided":
+            self._sided = self._sided or OneSided(part, self._largest)
+            return self._sided.loop(task, self._pointers[0], cost)
+        if task.group == "Python objects":
+            return object_loop(part, task)
+        if task.variant.startswith((FIRST, LATER)):
+            return first_messages(part, task, cost)
         if task.variant in (PING_PONG, ACKNOWLEDGED):
             back, ways = (n, Int(2)) if task.variant == PING_PONG else (Int(0), Int(1))
             return lambda times, k: int(ping_pong(f, comm, part.byte, rank, n, back, self._pointers, status, ways, times, k, cost))
         if task.variant in (EXCHANGE, BEHIND):
-            work = self._work[task.bytes] if task.variant == BEHIND else 0.0
             held = self._pointers, self._requests, status
             return lambda times, k: int(exchange(f, comm, part.byte, rank, n, *held, work, times, k, cost))
         loop = window_both if task.variant == EACH_WAY else window

@@ -20,6 +20,17 @@ COLLECTIVES = {  # operation: function of MPI
 PING_PONG, ACKNOWLEDGED = "ping-pong", "acknowledged"
 UNDER_WAY, EACH_WAY, HUGE = f"{WINDOW} under way", f"{WINDOW} each way", f"{WINDOW} under way, huge pages"
 EXCHANGE, BEHIND = "exchange", "exchange behind work"
+NON_BLOCKING, NON_BLOCKING_BEHIND = "non-blocking", "non-blocking, behind work"  # collectives: started and waited for
+ONE_SIDED = ("put", "get", "accumulate")
+ALLOCATED, CREATED = "allocated by MPI", "memory of the process"  # of the owner: variants of one-sided operations
+COMPUTES = ", owner computes"
+WORK = 0.1  # [s] that the owner computes
+FIRST, LATER = "first message", "later message"
+FRESH, TOUCHED = "fresh buffers", "touched buffers"
+ARRAY, DICT = "Python array", "Python dict of 8 arrays"
+PARTS = 8  # of a dict
+BUFFERS, PICKLED, OUT_OF_BAND = "buffers", "pickled", "pickled out of band"
+PACKING, UNPACKING = "packing", "unpacking"
 LEAST_HUGE = 64 * KIB  # [bytes] of a message, from which on the kind of its pages is looked at
 
 
@@ -43,10 +54,49 @@ def plan(ranks: int, quick: bool, huge: bool) -> list[Task]:
         tasks += [Task("point-to-point", "point-to-point", variant, 2, n) for variant in variants]
     some = sorted({2, ranks}) if quick else range(2, ranks + 1)
     lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
+    tasks += _first(quick) + _one_sided(quick) + _objects(quick)
     for p in some:
-        tasks += [Task("collective", name, "", p, n) for name in COLLECTIVES if name != "barrier" for n in lengths]
-        tasks.append(Task("collective", "barrier", "", p, 0))
+        kinds = ["", NON_BLOCKING, NON_BLOCKING_BEHIND]  # of a size one after the other: they are compared
+        several = {8: 2, KIB: 1} if quick else dict.fromkeys(lengths[1::2], 1)
+        for name in COLLECTIVES:
+            for n in lengths if name != "barrier" else [0]:
+                tasks += [Task("collective", name, kind, p, n) for kind in kinds[: several.get(n, 3)]]
     return tasks
+
+
+def _first(quick: bool) -> list[Task]:
+    sizes = [8, 64 * KIB, MIB] if quick else [8, *(1 << i for i in range(10, 25))]
+    variants = [f"{which}, {buffers}" for buffers in (FRESH, TOUCHED) for which in (FIRST, LATER)]
+    return [Task("point-to-point", "point-to-point", variant, 2, n) for n in sizes for variant in variants]
+
+
+def _objects(quick: bool) -> list[Task]:
+    sizes = [KIB, MIB] if quick else [1 << i for i in range(6, 25, 2)]
+    packs = [f"{work}, {way}" for work in (PACKING, UNPACKING) for way in (PICKLED, OUT_OF_BAND)]
+    variants = [BUFFERS, PICKLED, OUT_OF_BAND, *packs]
+    return [Task("Python objects", name, variant, 2, n) for name in (ARRAY, DICT) for n in sizes for variant in variants]
+
+
+def _one_sided(quick: bool) -> list[Task]:
+    sizes = [8, 64 * KIB, MIB] if quick else [1 << i for i in range(25)]
+    some = [64 * KIB] if quick else [8, KIB, 64 * KIB, MIB]
+    found = []
+    for memory in (ALLOCATED, CREATED):
+        for name in ONE_SIDED:
+            least = 8 if name == "accumulate" else 1  # [bytes]: numbers are summed
+            found += [Task("one-sided", name, memory, 2, n) for n in sizes if n >= least]
+            found += [Task("one-sided", name, memory + COMPUTES, 2, n) for n in some]
+    return found
+
+
+def is_fitted(variant: str) -> bool:
+    """Whether its times may have a law in bytes and ranks: not what is left of a wait, for the owner or behind work."""
+    return not variant.endswith(COMPUTES) and variant != NON_BLOCKING_BEHIND
+
+
+def is_dear(task: Task) -> bool:
+    """Whether a block of it takes so long that there are few."""
+    return task.variant.endswith(COMPUTES)
 
 
 def largest_of(tasks: Sequence[Task]) -> int:

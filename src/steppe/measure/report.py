@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from steppe.measure.document import Document, Measured, write_whole
+from steppe.measure.document import Document, FitRecord, Measured, write_whole
 from steppe.measure.pictures import bars_picture, curve_of, fit_picture, modes_picture, ranks_picture, sizes_picture
 from steppe.measure.rates import rate_of, roof_text
 from steppe.measure.series import OF_RANKS
+from steppe.measure.tables import comparisons
 from steppe.measure.text import MB, US, times_of
 
 MOST_DATA = 1_200_000  # letters of the data; a larger document is held without its samples
+MOST_PICTURES = 1_200_000  # letters of the pictures of fits; the others are told in words and tables
 MOST_MODES = 12  # histograms
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #22282d; background: #fff; max-width: 1120px; margin: 2rem auto; padding: 0 1rem }
@@ -32,6 +34,8 @@ def report_html(document: Document) -> str:
     if document.weaknesses:
         items = "".join(f"<li>{escape(one.sentence)}</li>" for one in document.weaknesses)
         parts.append(f"<h2>Weaknesses, the greatest first</h2><ol>{items}</ol>")
+    if said := comparisons(document.series):
+        parts.append(f"<h2>Variants beside each other</h2><ul>{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul>")
     for roof in document.roofs:
         parts.append(f"<h2>The model</h2><p>{escape(roof_text(roof))}</p>")
     parts += [
@@ -78,7 +82,8 @@ def _where(document: Document) -> str:
 
 def _fits(document: Document) -> list[str]:
     parts = ["<h2>Time against size and ranks</h2>"] if document.fits else []
-    for fit in document.fits:
+    pictures = _fit_pictures(document.fits)
+    for number, fit in enumerate(document.fits):
         laws = [
             f"{name}(p) = {curve.formula(scale)} {unit}, from {piece.low:g} to {piece.high:g} bytes"
             for piece in fit.pieces
@@ -87,8 +92,21 @@ def _fits(document: Document) -> list[str]:
         ]
         remarks = "".join(f"<br>{escape(text)}" for text in [*laws, *fit.remarks])
         title = ", ".join(fit.name.values()) or "all times"
-        parts.append(f'<h3>{escape(title)}</h3>{fit_picture(fit)}<p class="faint">{remarks.removeprefix("<br>")}</p>')
+        parts.append(f'<h3>{escape(title)}</h3>{pictures.get(number, "")}<p class="faint">{remarks.removeprefix("<br>")}</p>')
     return parts
+
+
+def _fit_pictures(fits: Sequence[FitRecord]) -> dict[int, str]:
+    """Of as many fits as there is room for, by their number; those of the most points first."""
+    found: dict[int, str] = {}
+    room = MOST_PICTURES
+    for number in sorted(range(len(fits)), key=lambda number: -len(fits[number].points.bytes)):
+        picture = fit_picture(fits[number])
+        room -= len(picture)
+        if room < 0:
+            break
+        found[number] = picture
+    return found
 
 
 def _of(document: Document, group: str) -> dict[str, list[Measured]]:

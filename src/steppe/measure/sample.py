@@ -11,6 +11,7 @@ import numpy as np
 from steppe.measure.family import Floats
 
 FIRST_LOOK = 30  # blocks; the next looks are at twice as many each: looking often finds what one looks for
+DEAR = 6  # blocks, where they are dear: from the least to the largest is a 95 % interval then
 MOST_BLOCKS = 1_920
 SERIAL = 0.2  # correlation of neighbours, from which on blocks are taken in batches
 STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # 97.5 % of Student's t, by degrees of freedom
@@ -40,6 +41,13 @@ def independent(times: Floats) -> Floats:
     return _batches(times) if times.size >= FIRST_LOOK and _serial(times) > SERIAL else times
 
 
+def drawn_medians(times: Floats, random: np.random.Generator, draws: int) -> Floats:
+    """Medians of samples drawn anew (draws,): the middle of n numbers between 0 and 1 is a beta variate, and says which time it is."""
+    ordered = np.sort(times)
+    middle = (ordered.size + 1) / 2.0
+    return np.asarray(ordered[(random.beta(middle, middle, draws) * ordered.size).astype(int)])
+
+
 def median_interval(times: Floats) -> tuple[float, float]:
     """95 % interval of the median by order statistics."""
     used = independent(times)
@@ -67,9 +75,9 @@ def of_passes(times: Floats, passes: Sequence[int]) -> tuple[float, float] | Non
     return float(logs.std(ddof=1) / np.sqrt(logs.size)), logs.size - 1.0
 
 
-def is_enough(times: Floats, relative: float) -> bool:
-    """Whether the median is known to `relative`: half the interval over the median."""
-    if times.size < FIRST_LOOK:
+def is_enough(times: Floats, relative: float, fewest: int = FIRST_LOOK) -> bool:
+    """Whether the median is known to `relative`, half the interval over the median, by `fewest` blocks or more."""
+    if times.size < fewest:
         return False
     low, high = median_interval(times)
     return bool((high - low) / 2.0 < relative * np.median(times))

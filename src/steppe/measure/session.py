@@ -4,37 +4,45 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from steppe.comm.launch import find_library
-from steppe.comm.raw import Raw
+from steppe.comm.raw import Raw, progress_settings
 from steppe.errors import Mistake
-from steppe.measure.document import Document, Measured, record_fit, record_weaknesses
+from steppe.measure.document import Document, Measured, read_document, record_fit, record_weaknesses
 from steppe.measure.machine import describe_machine
 from steppe.measure.messages import Messages
 from steppe.measure.operation import Fit, fit
-from steppe.measure.plan import largest_of, plan
+from steppe.measure.plan import ACKNOWLEDGED, FIRST, LATER, is_fitted, largest_of, plan
 from steppe.measure.points import FLOOR, Points
-from steppe.measure.weakness import find_weaknesses, of_fit
+from steppe.measure.price import beside as beside_series
+from steppe.measure.price import check_beside, settings_of
+from steppe.measure.rivals import find_slower
+from steppe.measure.weakness import Finding, find_weaknesses, of_fit
 
 PRECISION = 0.02
 BUDGET, QUICK_BUDGET = 2.0, 0.25  # [s] of a series
 
 
 def measure_messages(
-    raw: Raw, quick: bool, oversubscribe: bool, tell: Callable[[float], None], stop: Callable[[], bool]
+    raw: Raw, quick: bool, oversubscribe: bool, tell: Callable[[float], None], stop: Callable[[], bool], beside: Path | None = None
 ) -> tuple[Document, list[Fit]]:
     """Measures what `plan` has; every rank calls it. tell: gets the share that is done; stop: asked on rank 0 between series.
+    beside: a document of another thread level or of asynchronous progress, read by rank 0, whose price is told.
 
     Raises
     ------
     Mistake
-        There is one rank, or more on a host than it has cores and nobody insists. On every rank.
+        There is one rank, or more on a host than it has cores and nobody insists, or `beside` tells no price. On every rank.
     """
     if raw.size < 2:
         raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
     places = raw.texts(f"{socket.gethostname()}:{','.join(map(str, sorted(os.sched_getaffinity(0))))}")
+    machine = _machine(raw, places)
+    other = _beside(raw, beside, machine)
     warnings = _crowded(places, oversubscribe, find_library().name)
     session = Messages(raw, PRECISION, QUICK_BUDGET if quick else BUDGET, largest_of(plan(raw.size, quick, huge=False)))
     tasks = plan(raw.size, quick, session.has_huge)
@@ -49,6 +57,7 @@ def measure_messages(
             series.append(found)
         tell((number + 1) / len(tasks))
     warnings += session.warnings()
+    session.close()
     fits = fit_series(series)
     clock = {
         "resolution": session.ticks.resolution,
@@ -61,21 +70,36 @@ def measure_messages(
     document = Document(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         complete=complete,
-        machine=_machine(raw, places),
+        machine=machine,
         clock=clock,
         warnings=warnings,
-        series=series,
+        series=series + (beside_series(series, machine["mpi"], other) if other else []),
         fits=[record_fit(one) for one in fits],
-        weaknesses=record_weaknesses(find_weaknesses([of_fit(one) for one in fits if one.pieces[0].t0 is not None])),
+        weaknesses=record_weaknesses(weaknesses_of(fits, series)),
     )
     return document, fits
+
+
+def _beside(raw: Raw, path: Path | None, machine: dict[str, Any]) -> Document | None:
+    """The document beside which this run is, on rank 0; a mistake in it is raised on all."""
+    found, mistake = None, ""
+    if path is not None and raw.rank == 0:
+        try:
+            found = read_document(path)
+            check_beside(found, settings_of(machine["mpi"]), machine["mpi"]["version"])
+        except Mistake as error:
+            mistake = str(error)
+    if said := raw.texts(mistake)[0]:
+        raise Mistake(said)
+    return found
 
 
 def fit_series(series: Sequence[Measured]) -> list[Fit]:
     """The fits of all operations that were measured with two sizes or on three numbers of ranks."""
     groups: dict[tuple[str, str], list[Measured]] = {}
     for one in series:
-        groups.setdefault((one.operation, one.variant), []).append(one)
+        if is_fitted(one.variant):
+            groups.setdefault((one.operation, one.variant), []).append(one)
     found = []
     for (operation, variant), group in groups.items():
         ordered = sorted(group, key=lambda one: (one.p, one.bytes))
@@ -84,8 +108,17 @@ def fit_series(series: Sequence[Measured]) -> list[Fit]:
         points = Points(n, p, t, np.maximum(error, FLOOR * t), repeats, known=True)
         if points.sizes.size > 1 or points.ranks.size > 2:
             name = {"operation": operation, **({"variant": variant} if variant else {})}
-            found.append(fit(points, name, "ack" if variant == "acknowledged" else "oneway"))
+            found.append(fit(points, name, "ack" if variant == ACKNOWLEDGED or variant.startswith((FIRST, LATER)) else "oneway"))
     return found
+
+
+def weaknesses_of(fits: Sequence[Fit], series: Sequence[Measured]) -> list[Finding]:
+    """What laws in p and single sizes show, the greatest ratio first."""
+    subjects = [of_fit(one) for one in fits if one.pieces[0].t0 is not None]
+    found = find_slower(series)
+    for kind in {one.environment for one in subjects}:  # blocking operations and others are compared size by size
+        found += find_weaknesses([one for one in subjects if one.environment == kind])
+    return sorted(found, key=lambda one: one.ratio, reverse=True)
 
 
 def _crowded(places: list[str], oversubscribe: bool, library: str) -> list[str]:
@@ -105,7 +138,8 @@ def _crowded(places: list[str], oversubscribe: bool, library: str) -> list[str]:
     return []
 
 
-def _machine(raw: Raw, places: list[str]) -> dict[str, object]:
+def _machine(raw: Raw, places: list[str]) -> dict[str, Any]:
     library = find_library()
     mpi = {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)}
+    mpi["asynchronous_progress"] = " ".join(progress_settings()) or "not asked for"
     return {**describe_machine(), "mpi": mpi, "ranks": places}

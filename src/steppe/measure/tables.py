@@ -7,6 +7,8 @@ from typing import Any
 from steppe.measure.document import Document, Measured
 from steppe.measure.operation import Fit
 from steppe.measure.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY, WINDOW
+from steppe.measure.price import price_words
+from steppe.measure.sentences import first_words, object_words, overlap_words, owner_words
 from steppe.measure.text import MB, columns, laws_of, lines_of, times_of, weaknesses_text
 
 SAME = 0.05  # a ratio that much nearer to 1 is not told
@@ -19,7 +21,7 @@ def measured_text(document: Document) -> str:
     said = "".join(f"WARNING: {text}\n" for text in document.warnings)
     said += "" if document.complete else "Stopped before the end: what was measured until then.\n"
     version = mpi["version"].split(":")[-1].strip()
-    said += f"{machine['cpu']}, {machine['cores']} cores; {mpi['name']} {version}, threads {mpi['thread_level']}\n"
+    said += f"{machine['cpu']}, {machine['cores']} cores; {mpi['name']} {version}, threads {mpi['thread_level']}{_progress(mpi)}\n"
     said += (
         f"clock: step {clock['resolution'] * 1e9:.0f} ns, a reading {clock['cost'] * 1e9:.0f} ns (taken off); the loop itself "
         f"{clock['loop'] * 1e9:.1f} ns; this machine was taken away from rank 0 for {clock['away']:.2%} of the time{_pace(clock)}\n"
@@ -45,6 +47,11 @@ def _pace(clock: dict[str, Any]) -> str:
     return f"; it gains {clock['pace'] * 1e6:+.3g} us in a second of the host's own" if "pace" in clock else ""
 
 
+def _progress(mpi: dict[str, Any]) -> str:
+    """Older files do not have it."""
+    return f", asynchronous progress {mpi['asynchronous_progress']}" if "asynchronous_progress" in mpi else ""
+
+
 def comparisons(series: Sequence[Measured]) -> list[str]:
     """What variants say together, with 95 % intervals: what huge pages gain, and how much of an exchange goes on behind work."""
     found = {(one.variant, one.bytes): one.statistics for one in series if one.group == "point-to-point"}
@@ -59,7 +66,7 @@ def comparisons(series: Sequence[Measured]) -> list[str]:
             said.append(f"Huge pages: {n} bytes, {WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones.")
         elif variant == BEHIND:
             said.append(f"Overlap: work as long as an exchange of {n} bytes hides {1.0 - ratio:.0%} +- {width:.0%} of it.")
-    return said
+    return said + first_words(series) + overlap_words(series) + owner_words(series) + object_words(series) + price_words(series)
 
 
 def _table(series: Sequence[Measured]) -> str:

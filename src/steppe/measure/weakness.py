@@ -92,7 +92,7 @@ def _growth(subject: Subject) -> list[Finding]:
     growth, bound = subject.t0(high) / subject.t0(low), np.log(high) / np.log(low)
     as_what = f" (as {subject.order})" if subject.order not in ("", "1") else ""
     fold = float(np.median(growth))
-    return _finding(
+    return judged(
         growth / bound,
         f"{subject.title}: latency grows {fold:.3g}-fold from {low:g} to {high:g} ranks{as_what}, a tree would grow as log p, "
         f"{bound:.3g}-fold: {{ratio}} times too much.",
@@ -113,7 +113,7 @@ def _between(one: Subject, other: Subject) -> list[Finding]:
             continue
         p = max(ratios, key=lambda p: abs(np.log(np.median(ratios[p]))))
         slow, fast, ratio = (one, other, ratios[p]) if np.median(ratios[p]) > 1.0 else (other, one, 1.0 / ratios[p])
-        found += _finding(ratio, f"{slow.title}: its {what} at {p:g} ranks is {{ratio}} times that of {fast.title}.")
+        found += judged(ratio, f"{slow.title}: its {what} at {p:g} ranks is {{ratio}} times that of {fast.title}.")
     return found
 
 
@@ -130,7 +130,7 @@ def _composed(whole: Subject, parts: list[Subject]) -> list[Finding]:
             continue
         together = sum(time for time in of_parts if time is not None)
         gain = float(np.median(of_whole - together)) * 1e6
-        found += _finding(
+        found += judged(
             of_whole / together,
             f"{whole.title} of {n} bytes on {p:g} ranks takes {{ratio}} times {' + '.join(part.operation for part in parts)}, which does "
             f"the same: {gain:.4g} us a call to gain.",
@@ -144,7 +144,8 @@ def _time(subject: Subject, p: float, n: float) -> Floats | None:
     return subject.t0(p) + (n * subject.per_byte(p) if n > 0 and subject.per_byte is not None else 0.0)
 
 
-def _finding(ratio: Floats, sentence: str) -> list[Finding]:
+def judged(ratio: Floats, sentence: str) -> list[Finding]:
+    """A finding where draws of a ratio lie above `LEAST`; {ratio} in the sentence becomes it with its interval."""
     low, middle, high = (float(value) for value in np.quantile(ratio, (0.025, 0.5, 0.975)))
     if not low > LEAST:
         return []

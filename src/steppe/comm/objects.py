@@ -1,0 +1,37 @@
+"""Python objects between two ranks, in mpi4py's ways: buffers as they are, pickled whole, pickled without their buffers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+Way = Literal["buffers", "pickled", "out of band"]
+Arrays = Sequence[NDArray[Any]]
+Send = Callable[[Any, int], None]
+Receive = Callable[[int], Any]
+
+
+def object_passing(comm: Any, way: Way, into: Arrays) -> tuple[Send, Receive]:
+    """Functions that send something to a rank, and receive it from one.
+
+    buffers: a sequence of arrays, each a message, received in `into`; pickled: any object; out of band: any object, whose buffers pickle 5
+    leaves where they are, each a message beside the pickle.
+    """
+    if way == "pickled":
+        return comm.send, lambda source: comm.recv(source=source)
+    if way == "out of band":
+        from mpi4py.util.pkl5 import Intracomm
+
+        apart = Intracomm(comm)
+        return apart.send, lambda source: apart.recv(source=source)
+
+    def send(arrays: Arrays, to: int) -> None:
+        for array in arrays:
+            comm.Send(array, to)
+
+    def receive(source: int) -> Arrays:
+        for array in into:
+            comm.Recv(array, source)
+        return into
+
+    return send, receive

@@ -1,0 +1,65 @@
+"""Collective operations that are started and waited for: the same result, hidden or not."""
+
+import os
+
+import numpy as np
+import pytest
+
+from steppe.measure.plan import NON_BLOCKING, NON_BLOCKING_BEHIND
+from steppe.measure.sentences import overlap_words
+from steppe.measure.series import series_of
+from tests.comm.mpis import each_mpi, run_ranks
+
+two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores")
+RESULTS = """
+import time
+import numpy as np
+from steppe.comm import find_launch
+from steppe.comm.raw import open_raw
+from steppe.measure.messages import Messages
+from steppe.measure.plan import COLLECTIVES, NON_BLOCKING, NON_BLOCKING_BEHIND, Task
+raw = open_raw(find_launch())
+messages = Messages(raw, 0.02, 0.05, 256)
+send, receive = (buffer.view(np.float64) for buffer in messages._buffers)
+for name in COLLECTIVES:
+    found = []
+    for variant in ("", NON_BLOCKING):
+        send[:], receive[:] = np.arange(32) + 100 * raw.rank, -1.0
+        messages.block_times(Task("collective", name, variant, 2, 0 if name == "barrier" else 128), raw, 2, 3)
+        found.append((send.tolist(), receive.tolist()))
+    assert found[0] == found[1], name
+    moved = send if name == "broadcast" else receive
+    assert name == "barrier" or raw.rank == 1 and name in ("gather", "reduction") or (moved >= 0).any(), name
+messages._work["barrier", 2, 0] = 0.02
+begin = time.monotonic()
+left = messages.block_times(Task("collective", "barrier", NON_BLOCKING_BEHIND, 2, 0), raw, 5, 1)
+assert time.monotonic() - begin >= 0.1
+assert np.median(left) < 0.02
+raw.close()
+print("done")
+"""
+
+
+@two_cores
+@each_mpi
+def test_non_blocking_operations_bring_what_blocking_ones_bring(mpi):
+    done = run_ranks(mpi, 2, "-c", RESULTS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("done") == 2
+
+
+def times(operation, variant, size, median):
+    return series_of("collective", operation, variant, size, np.full(30, median), 1, True, p=2)
+
+
+def test_what_work_hides_is_told_at_the_largest_size():
+    said = overlap_words(
+        [
+            times("broadcast", NON_BLOCKING, 8, 1e-6),
+            times("broadcast", NON_BLOCKING_BEHIND, 8, 1e-6),
+            times("broadcast", NON_BLOCKING, 64, 2e-6),
+            times("broadcast", NON_BLOCKING_BEHIND, 64, 0.5e-6),
+            times("barrier", NON_BLOCKING_BEHIND, 0, 1e-6),
+        ]
+    )
+    assert said == ["Overlap: work as long as a non-blocking broadcast of 64 bytes on 2 ranks hides 75% +- 0% of it."]
