@@ -241,6 +241,31 @@ def test_a_problem_is_explained_where_the_client_finds_it(toy: Toy, access: Acce
     assert behind(toy, access, outside, prefix="/steppe").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("/steppe", {"prefix": "/steppe"}),
+        ("/steppe", {"address": "10.0.0.7", "proxies": ["10.0.0.7"], "headers": {"X-Forwarded-Prefix": "/steppe"}}),
+    ],
+)
+def test_the_prefix_without_its_slash_leads_to_the_page(toy: Toy, access: Access, path: str, more: dict[str, Any]) -> None:
+    for query in ("", "?a=1&b=https://evil.example/%0d%0aX:1", "?//evil.example"):
+        for method in ("GET", "HEAD"):
+            answer = behind(toy, access, path + query, method=method, **more)
+            assert (answer.status_code, answer.headers["location"], answer.content) == (308, f"/steppe/{query}", b"")
+    assert behind(toy, access, path + "x", **more).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["//evil.example", "//evil.example/steppe", "/steppe//evil.example", "/evil.example"])
+def test_nobody_is_led_out_of_the_server(toy: Toy, access: Access, path: str) -> None:
+    whole = f"http://localhost{path}"  # so that nothing of it is taken for a host
+    assert "location" not in behind(toy, access, whole, prefix="/steppe").headers
+    for told in ("//evil.example", path):  # from somebody who is no proxy, and from one that is
+        for address in ("10.0.0.8", "10.0.0.7"):
+            found = behind(toy, access, whole, address, "", ["10.0.0.7"], headers={"X-Forwarded-Prefix": told}).headers.get("location", "/")
+            assert not found.startswith("//")
+
+
 @pytest.mark.parametrize("told", ["steppe", "//evil.example", "/a b", "/a;Path=/", "/..", "/a/../b", "/é", "/" + "a" * 100])
 def test_what_is_no_prefix_is_refused_also_from_a_proxy(toy: Toy, access: Access, told: str) -> None:
     answer = behind(toy, access, "/healthz", "10.0.0.7", "", ["10.0.0.7"], headers={"X-Forwarded-Prefix": told.encode("latin-1")})

@@ -13,7 +13,7 @@ from typing import Any
 from steppe.control import Refused
 from steppe.errors import NoSpaceError
 from steppe.server.access import Access
-from steppe.server.asked import Asked, Gone, Headers, Receive, Reply, Scope, Send
+from steppe.server.asked import Asked, Gone, Headers, Moved, Receive, Reply, Scope, Send
 from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_key, check_origin, check_role, check_size, check_type, payer
 from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
@@ -124,6 +124,9 @@ class Server:
                 asked.house.run(asked.parameters["run"])
                 return None
             return await handle(asked.route)
+        except Moved:
+            query = asked.scope["query_string"]
+            return Reply(308, media=b"text/plain", headers=((b"location", b"/?" + query if query else b"/"),))  # `_send` adds the prefix
         except Wrong as wrong:
             return _problem(asked, wrong.code, wrong.detail, wrong.facts, wrong.headers)
         except Refused as refused:

@@ -83,3 +83,7 @@ class Asked:
 
 class Gone(Exception):
     """The client went away."""
+
+
+class Moved(Exception):
+    """What the client means is at the beginning of all addresses."""

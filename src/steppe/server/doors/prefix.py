@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 
-from steppe.server.asked import Asked
+from steppe.server.asked import Asked, Moved
 from steppe.server.problems import Wrong
 
 UNIX = "unix"  # whoever calls at the Unix socket
@@ -37,7 +37,15 @@ class Prefix:
         self._believes = lru_cache(1000)(self._is_proxy)
 
     def __call__(self, asked: Asked) -> None:
-        """Raises Wrong: unknown-path, when the path does not begin with the prefix; bad-header, when a proxy tells none."""
+        """Learns `asked.prefix` and `asked.path`.
+
+        Raises
+        ------
+        Wrong
+            unknown-path, when the path does not begin with the prefix; bad-header, when a proxy tells none.
+        Moved
+            It is the prefix without the slash behind it, from which the addresses in the page would lead astray.
+        """
         path = asked.scope["path"]
         told = asked.headers.get(b"x-forwarded-prefix")
         if told is not None and self._believes(asked.address):
@@ -45,8 +53,12 @@ class Prefix:
             if before and not _PREFIX.fullmatch(before):
                 raise Wrong("bad-header", "X-Forwarded-Prefix must be like /steppe.", position="X-Forwarded-Prefix")
             asked.prefix = before
+            if before and path in ("", before):  # not all proxies that take a prefix off take it off when nothing is behind it
+                raise Moved
         elif self._prefix:
             asked.prefix = self._prefix
+            if path == self._prefix:
+                raise Moved
             if not path.startswith(self._prefix + "/"):
                 raise Wrong("unknown-path", "There is nothing at this address.")
             path = path[len(self._prefix) :]
