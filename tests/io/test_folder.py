@@ -1,11 +1,14 @@
 import json
 import multiprocessing
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from steppe.control import Journal
 from steppe.errors import DamagedError, Failure, FolderError
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.folder import Progress, RunFolder, read_identity
@@ -83,6 +86,31 @@ def test_fresh_removes_the_run_and_leaves_what_is_not_ours(tmp_path: Path) -> No
     with RunFolder(tmp_path, {"model": "other"}, fresh=True):
         assert sorted(path.name for path in tmp_path.iterdir()) == ["identity.json", "lock", "map.png"]
     assert read_identity(tmp_path) == {"model": "other"}
+
+
+def test_fresh_removes_old_journals_and_no_other_data_base(tmp_path: Path) -> None:
+    RunFolder(tmp_path, IDENTITY).close()
+    old = ("journal.sqlite", "journal-1.sqlite", "journal-12.sqlite")
+    for name in (*old, "my-journal.sqlite", "journal-1.sqlite.old", "journal-01.sqlite"):
+        Journal(tmp_path / name).close()
+    with closing(sqlite3.connect(tmp_path / "journal-2.sqlite")) as base:
+        base.execute("CREATE TABLE command(mine)")
+    (tmp_path / "journal-3.sqlite").write_text("no data base")
+    (tmp_path / "journal-4.sqlite").symlink_to("my-journal.sqlite")
+    (tmp_path / "journal-5.sqlite").mkdir()
+    for name in ("journal.sqlite-wal", "journal.sqlite-shm"):  # of a server that was killed
+        (tmp_path / name).write_bytes(b"")
+    there = {path.name for path in tmp_path.iterdir()}
+    with RunFolder(tmp_path, IDENTITY, fresh=True):
+        left = {path.name for path in tmp_path.iterdir()}
+    assert there - left == {*old, "journal.sqlite-wal", "journal.sqlite-shm"}
+
+
+def test_fresh_removes_no_journal_from_a_folder_that_is_not_ours(tmp_path: Path) -> None:
+    Journal(tmp_path / "journal-1.sqlite").close()
+    with pytest.raises(FolderError, match="is no run folder"):
+        RunFolder(tmp_path, IDENTITY, fresh=True)
+    assert (tmp_path / "journal-1.sqlite").exists()
 
 
 def test_a_start_that_was_killed_is_taken_up(tmp_path: Path) -> None:

@@ -16,9 +16,12 @@ import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 import socket
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -44,6 +47,8 @@ OWN = (
     "branches",
     "journal.sqlite",
 )
+JOURNALS = re.compile(r"journal-[1-9][0-9]*\.sqlite|journal\.sqlite-(wal|shm)")  # former ones, and what a server that was killed left
+TABLES = ("run", "branch", "command", "emission")  # that tell a journal from another data base
 LOCK = "lock"
 SERVED = (
     "journal.sqlite",
@@ -265,12 +270,26 @@ class RunFolder:
         check_identity(self.path, found, identity)
 
     def _remove_own(self) -> None:
+        for path in [*self.path.iterdir()]:
+            if JOURNALS.fullmatch(path.name) and (path.suffix != ".sqlite" or _is_journal(path)):
+                path.unlink()
         for name in reversed(OWN):  # the identity last: until then the folder is known as ours
             for path in (self.path / name, self.path / f"{name}.tmp"):
                 if path.is_dir():
                     shutil.rmtree(path)
                 else:
                     path.unlink(missing_ok=True)
+
+
+def _is_journal(path: Path) -> bool:
+    """Whether a file is a journal of a run, whatever it is called."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as base:
+        try:
+            return {*TABLES} <= {name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        except sqlite3.DatabaseError:
+            return False
 
 
 def link_run(source: Path, target: Path, checkpoint: str) -> None:
