@@ -4,13 +4,14 @@ import io
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import tarfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,35 @@ def test_a_browser_is_led_to_the_page_and_no_list_of_processes_has_the_token(sce
             process.send_signal(signal.SIGTERM)
             assert process.wait(20) == 0
             assert not place.parent.exists()
+        finally:
+            process.kill()
+
+
+def test_a_server_ends_without_a_word_though_clients_are_in_the_midst_of_something(scenario: Path) -> None:
+    tokens = scenario.parent / "tokens"
+    tokens.write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))
+    command = [sys.executable, "-m", "steppe", "serve", str(scenario), "--bind", "127.0.0.1:0", "--token-file", str(tokens)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process, ExitStack() as clients:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            host, port = address.removeprefix("http://").rstrip("/").split(":")
+
+            def says(path: str, more: str = "", times: int = 1) -> socket.socket:
+                client = clients.enter_context(socket.create_connection((host, int(port))))
+                head = f"{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKENS['admin']}\r\n{more}\r\n"
+                client.sendall(times * head.encode())
+                return client
+
+            wait_for(lambda: httpx.get(f"{address}api/v1{RUN}/variables", headers=bearer("view")).status_code == 200)
+            says(f"PUT /api/v1{RUN}/uploads/{64 * '0'}", "Content-Type: application/octet-stream\r\nContent-Length: 60000\r\n")  # and stops
+            says("GET /api/v1/openapi.json", times=300)  # whose answers nobody reads
+            says(f"GET /api/v1{RUN}/events-stream")
+            time.sleep(0.5)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+            assert process.stderr is not None
+            assert process.stderr.read() == ""
         finally:
             process.kill()
 

@@ -4,7 +4,7 @@ import asyncio
 from enum import Enum
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from steppe.server.limits import MIB, Limits
 from steppe.server.problems import problem
@@ -26,11 +26,13 @@ class Protocol(HttpToolsProtocol):
     """One connection. A request that arrives whole costs no timer."""
 
     limits = Limits()
+    last_seconds = 7.0  # that what is under way has when the server ends
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there."""
         super().connection_made(transport)
-        self._phase, self._timer, self._stuck = Phase.NOTHING, None, None
+        self._phase, self._timer, self._stuck, self._last = Phase.NOTHING, None, None, None
+        self._answered: Any = None
         self._head_bytes = self._body_bytes = 0
         self._body_since = 0.0
         self._unfit = ("bad-http", "What arrived is no request of HTTP/1.1.")
@@ -42,9 +44,22 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""
         self._disarm()
-        if self._stuck is not None:
-            self._stuck.cancel()
+        for timer in (self._stuck, self._last):
+            if timer is not None:
+                timer.cancel()
+        if self._answered is not None:  # uvicorn tells the request that arrived last, which may wait behind this one
+            self._answered.disconnected = True
+            self._answered.message_event.set()
         super().connection_lost(exc)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def shutdown(self) -> None:
+        """The server ends: what is under way has its last seconds, after which the client is gone for it."""
+        super().shutdown()
+        self._last = self.loop.call_later(self.last_seconds, self.transport.abort)
 
     # ---- what arrives -------------------------------------------------------------------------------------------------------------------
     def data_received(self, data: bytes) -> None:
@@ -161,3 +176,4 @@ class Protocol(HttpToolsProtocol):
 
     _timer: Any
     _stuck: Any
+    _last: Any

@@ -78,7 +78,8 @@ def configuration(server: Server, **where: Any) -> uvicorn.Config:
             where[name] = str(where[name])
     return uvicorn.Config(
         server,
-        http=type("LimitedProtocol", (Protocol,), {"limits": server.house.limits}),
+        # the last seconds end before uvicorn cancels what is left, loudly
+        http=type("LimitedProtocol", (Protocol,), {"limits": server.house.limits, "last_seconds": DRAIN - 1.0}),
         ws=type("LimitedSocket", (SocketProtocol,), {"limits": server.house.limits}),
         ws_max_size=MESSAGE,
         ws_per_message_deflate=False,
