@@ -109,6 +109,31 @@ def test_deaths_on_the_way_back_do_not_count(made):
     assert made.world.run(lambda: made.supervisor.dispatch.rests(1), 30)
 
 
+def test_people_are_told_how_far_what_is_done_again_has_come(made):
+    def told() -> tuple[float | None, int, int | None]:
+        info = made.supervisor.info()
+        return info["waited"], info["scenarios"][-1]["step"], info["scenarios"][-1]["at"]
+
+    order(made, "step", "a", steps=300)
+    assert made.world.run(lambda: made.journal.branch("main").shown_step == 300, 60)
+    assert told() == (None, 300, None)
+    made.disk.saved.clear()
+    made.disk.full = True  # so that all has to be done again
+    made.engines[-1].kill()
+    seen = []
+
+    def is_back() -> bool:
+        seen.append(told()[1:])
+        return len(made.engines) == 2 and made.supervisor.dispatch.rests(1)
+
+    assert made.world.run(is_back, 30)
+    ways = [at for _, at in seen if at is not None]
+    assert len(ways) > 2
+    assert ways == sorted(ways)
+    assert {step for step, _ in seen} == {300}
+    assert told() == (None, 300, None)
+
+
 def test_a_hanging_engine_is_told_of_and_ended(made):
     begin = made.world.time
     made.engines[-1].hanging = True
@@ -123,3 +148,14 @@ def test_an_engine_that_never_calls_is_given_up(monkeypatch):
     made = Play(5, commands=0, disasters=0)
     assert made.world.run(lambda: state(made) == "failed", 4 * STARTING)
     assert "did not call" in " ".join(made.supervisor.life.problem["log"])
+
+
+def test_people_are_told_how_long_they_have_waited(monkeypatch):
+    monkeypatch.setattr("tests.control.simulation.Engine._dial", lambda engine: None)
+    made = Play(5, commands=0, disasters=0)
+    begin = made.world.time
+    assert made.supervisor.info()["waited"] == 0.0
+    for seconds in (1.0, 40.0):
+        assert made.world.run(lambda seconds=seconds: made.world.time > begin + seconds, 60)
+        assert made.supervisor.info()["state"] == "starting"
+        assert seconds - 0.2 < made.supervisor.info()["waited"] < seconds + 2

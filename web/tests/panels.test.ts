@@ -18,6 +18,7 @@ const scenario = (name: string, branch: number, parent: number | null, more: Par
     branch,
     parent,
     step: 40,
+    at: null,
     seq: 0,
     target: 40,
     date: null,
@@ -30,7 +31,13 @@ const scenario = (name: string, branch: number, parent: number | null, more: Par
 });
 const info = (more: Partial<Info> = {}): Info => ({
   ...{ run: "out", state: "ready", version: "b1.1", engine: null, rate: null, model: "m", calendar: "standard", steps: 365 },
-  ...{ silent: false, deaths: 0, problem: null, scenarios: [scenario("main", 1, null, { fork_step: 0 }), scenario("dry", 2, 1)] },
+  ...{
+    silent: false,
+    deaths: 0,
+    problem: null,
+    waited: null,
+    scenarios: [scenario("main", 1, null, { fork_step: 0 }), scenario("dry", 2, 1)],
+  },
   ...more,
 });
 const run = { name: "out", title: "", model: "m", steps: 365, clock, forcing: null, variables: [variable], parameters: { stock: 0.1 } };
@@ -82,6 +89,9 @@ describe("where things stand", () => {
     expect(at({ info: info({ state: "recovering" }) })).toMatchObject({ weight: "warn", stale: true });
     expect(at({ info: info({ state: "compiling" }) }).text).toBe("Starting: compiling the model");
     expect(at({ info: info({ state: "compiling", deaths: 1 }) }).text).toBe("Engine died, coming back: compiling the model");
+    expect(standingOf(state({ info: info({ state: "loading" }), since: 1000 }), 13_400).text).toBe("Starting: reading inputs, 12 s");
+    const back = info({ deaths: 1, scenarios: [scenario("dry", 2, 1, { step: 1400, at: 1030 })] });
+    expect(at({ info: back })).toEqual({ weight: "warn", text: "Coming back: step 1 030 of 1 400", stale: true });
     expect(at({ info: info({ silent: true }) }).text).toBe("Engine is silent");
     expect(at({ info: null, runs: [] }).text).toBe("No run yet");
     const lost = { ...FIRST.connection, link: "lost" as const, retry_at: 3500 };

@@ -26,6 +26,9 @@ class ScenarioInfo(Struct, kw_only=True):
     step: Annotated[int, Meta(description="Steps done.")]
     seq: Annotated[int, Meta(description="Number of the last change that was made at this step; 0 when none was.")]
     target: Annotated[int, Meta(description="The step that it goes to.")]
+    at: Annotated[
+        int | None, Meta(description="The step that an engine has come to which does again what was done; null where none does.")
+    ] = None
     date: Annotated[str | None, Meta(description="The date that was done last.")] = None
     state: str = ""
     version: Annotated[str, Meta(description="Its steering version.")] = ""
@@ -42,6 +45,7 @@ class Info(Struct, kw_only=True):
     state: RunState
     version: Annotated[str, Meta(description="Steering version: changes with every command; what If-Match compares.")]
     scenarios: list[ScenarioInfo]
+    waited: Annotated[float | None, Meta(description="Seconds that it has been starting, loading or compiling; null otherwise.")] = None
     engine: Engine | None = None
     rate: Annotated[float | None, Meta(description="Steps a second.")] = None
     model: str | None = None

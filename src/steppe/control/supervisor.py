@@ -45,6 +45,7 @@ from steppe.failpoint import reach
 
 Rule = tuple[Command, list[dict[str, Any]]]  # what was ordered, and what it has done
 STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip", *NAMINGS)  # with a run that failed
+WAITED_FOR = ("starting", "loading", "compiling", "recovering")
 
 
 class Supervisor:
@@ -77,6 +78,7 @@ class Supervisor:
         self._listening: list[Callable[[], None]] = []
         self._over = False
         self._kept: dict[int, int] = {}  # by branch: the first step that can be shown again soon
+        self._waiting = ("", 0.0)  # for what people wait, and since when
         self._told: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # by branch: what it was made of, what is told
 
     def start(self) -> None:
@@ -312,6 +314,7 @@ class Supervisor:
         return {
             "run": self.name,
             "state": state,
+            "waited": self._waited(state),
             "silent": self.life.silent,
             "problem": self.life.problem,
             "engine": {"epoch": self.life.epoch, "pid": hello.pid, "host": hello.host, "ranks": hello.ranks} if hello else None,
@@ -319,6 +322,12 @@ class Supervisor:
             "steps": self.facts["steps"] if self.facts else None,
             "scenarios": left + open_,
         }
+
+    def _waited(self, state: str) -> float | None:
+        """Seconds for which people have been waiting for what a state names; None where they wait for nothing."""
+        if state != self._waiting[0]:
+            self._waiting = state, self._clock.now()
+        return round(self._clock.now() - self._waiting[1], 1) if state in WAITED_FOR else None
 
     def scenarios(self) -> list[dict[str, Any]]:
         """Each name with its branch and where it stands; to be read only."""
@@ -356,6 +365,7 @@ class Supervisor:
             "fork_step": branch.fork_step,
             "step": branch.shown_step,
             "seq": position.seq if position else 0,
+            "at": position.step if position and position.step < branch.shown_step else None,
             "target": branch.target,
             "kept": min(self._kept.get(branch.id, branch.shown_step), branch.shown_step),
             "state": state,

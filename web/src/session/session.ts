@@ -172,7 +172,7 @@ export class Session {
     const known = look.scenarios.filter((name) => names.includes(name));
     const gone = known.length < look.scenarios.length;
     const scenarios = info.scenarios.map((each) => ({ ...each, step: Math.max(each.step, steps.get(each.branch) ?? 0) }));
-    this.store.change({ info: { ...info, scenarios } });
+    this.store.change({ info: { ...info, scenarios }, since: typeof info.waited === "number" ? Date.now() - 1000 * info.waited : null });
     if (gone) this.store.look({ scenarios: known.length ? known : names.slice(0, 1), maps: known.length > 1 ? look.maps : 1 });
   }
 

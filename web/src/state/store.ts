@@ -134,6 +134,8 @@ export interface State {
   runs: Info[] | null;
   run: Run | null;
   info: Info | null;
+  /** [ms since 1970] when what people wait for began; null where they wait for nothing. */
+  since: number | null;
   grid: Grid | null;
   kept: Kept;
   checkpoints: Checkpoint[];
@@ -172,6 +174,7 @@ export const FIRST: State = {
   runs: null,
   run: null,
   info: null,
+  since: null,
   grid: null,
   kept: {},
   checkpoints: [],

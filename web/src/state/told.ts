@@ -19,6 +19,8 @@ export interface Scenario {
   name: string;
   branch: number;
   step: number;
+  /** The step of an engine that does again what was done before; null where none does. */
+  at: number | null;
   seq: number;
   target: number;
   date: string | null;
@@ -32,6 +34,8 @@ export interface Scenario {
 export interface Info {
   run: string;
   state: RunState;
+  /** [s] for which it has been starting, loading or compiling. */
+  waited: number | null;
   version: string;
   scenarios: Scenario[];
   engine: { epoch: number; pid: number; host: string } | null;
@@ -128,7 +132,7 @@ export interface Hello {
 }
 export interface Progress {
   type: "progress";
-  scenarios: Pick<Scenario, "name" | "branch" | "step" | "seq" | "target" | "date">[];
+  scenarios: Pick<Scenario, "name" | "branch" | "step" | "at" | "seq" | "target" | "date">[];
 }
 export interface Happening {
   type: "event";

@@ -59,9 +59,11 @@ export function standingOf(state: State, now: number): Standing {
     case "loading":
     case "compiling": {
       const doing = { starting: "starting the engine", loading: "reading inputs", compiling: "compiling the model" }[info.state];
+      const waited = state.since === null ? 0 : (now - state.since) / 1000;
+      const long = waited >= 1 ? `, ${lengthText(waited)}` : "";
       return {
         weight: "warn",
-        text: info.deaths > 0 ? `Engine died, coming back: ${doing}` : `Starting: ${doing}`,
+        text: `${info.deaths > 0 ? "Engine died, coming back" : "Starting"}: ${doing}${long}`,
         stale: info.deaths > 0,
       };
     }
@@ -73,6 +75,9 @@ export function standingOf(state: State, now: number): Standing {
   }
   if (at?.problem) return { weight: "bad", text: "The scenario cannot go on", stale: true };
   if (info.silent) return { weight: "warn", text: "Engine is silent", stale: true };
+  if (typeof at?.at === "number") {
+    return { weight: "warn", text: `Coming back: step ${grouped(String(at.at))} of ${grouped(String(at.step))}`, stale: true };
+  }
   if (at && at.target > at.step) return { weight: "good", text: runningText(state, at, now), stale: false };
   if (at && info.steps !== null && at.step >= info.steps) {
     return { weight: "none", text: `${state.run?.forcing ? "Forcing ends" : "Ended"} ${stepWords(state, at.step)}`, stale: false };
@@ -130,7 +135,7 @@ export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; 
   };
   store.subscribe((state) => [state.connection, state.info, state.look, state.run, state.runs], draw);
   setInterval(() => {
-    if (store.now.connection.link === "lost") draw();
+    if (store.now.connection.link === "lost" || store.now.since !== null) draw();
   }, 500);
   store.subscribe(
     (state) => JSON.stringify([failure(state), standingOf(state, 0).stale, state.shown[0]?.step, state.info?.state]),

@@ -24,7 +24,7 @@ ROUND = 0.1  # [s] between two looks at a run
 SELDOM = 1.0  # [s] between two messages of what changes all the time, at least
 CROWD = 200  # of such messages that are sent in a second, at most: frames have the step, too
 OPEN = 50  # orders that are looked at whether they are over
-MOVING = ("step", "seq", "date", "kept")  # of a scenario
+MOVING = ("step", "at", "seq", "date", "kept")  # of a scenario
 
 
 def feed_of(house: House, run: str) -> Feed:
@@ -179,7 +179,7 @@ class Feed:
         scenarios = [msgspec.json.decode(each) for each in info["scenarios"]]
         resting = [{key: value for key, value in each.items() if key not in MOVING} for each in scenarios]
         moving = [{key: each.get(key) for key in ("name", "branch", *MOVING, "target")} for each in scenarios]
-        return {**info, "scenarios": resting}, moving
+        return {**info, "waited": None, "scenarios": resting}, moving
 
     def _look_at_orders(self) -> None:
         run = self._house.run(self.run)
