@@ -78,7 +78,7 @@ class Line:
     verify: Any = True  # whether certificates are, or what verifies them
 
     def __init__(self, url: str, transport: Transport, headers: Mapping[str, str], patience: float) -> None:
-        self.url, self._transport, self.headers, self._patience = url, transport, dict(headers), patience
+        self.url, self._transport, self.headers, self.patience = url, transport, dict(headers), patience
 
     @classmethod
     def to(cls, address: Address, asynchronous: bool, patience: float, verify: Any = True) -> "Line":
@@ -113,7 +113,7 @@ class Line:
         """
         said = {**self.headers, **(headers or {}), **({"content-type": media} if content is not None else {})}
         target = BASE + quote(path) + (f"?{urlencode(query, doseq=True)}" if query else "")
-        patience = self._patience if patience is None else patience
+        patience = self.patience if patience is None else patience
         give_up, pause, last = time.monotonic() + patience, PAUSES[0], ""
         while True:
             try:

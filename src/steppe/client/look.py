@@ -1,6 +1,7 @@
 """Looking at a run on a server: what it is, what it holds."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -23,6 +24,7 @@ from steppe.api import (
 )
 from steppe.card import card
 from steppe.client import words
+from steppe.client.live import Stream, watch_async
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
 from steppe.client.problems import UnknownError
@@ -169,6 +171,54 @@ class AsyncLook:
         calendar = self._remote.seen.calendar
         return await self._remote.places.labelled(head, values, region, variable, calendar, stride)
 
+    async def watch(
+        self,
+        name: str,
+        *,
+        box: words.Box | None = None,
+        stride: int | None = None,
+        width: int | None = None,
+        rate: float | None = None,
+        scenario: str | None = None,
+    ) -> AsyncGenerator["xarray.DataArray", None]:
+        """The newest map of a variable, and the next ones as the run makes them, until it has ended.
+
+        Deaths of engine and server are waited out. Who takes long for one map gets one that was made meanwhile, then the newest;
+        the run waits for nobody. While nothing is computed or changed none comes. What is left early is closed (`contextlib.aclosing`).
+
+        Parameters
+        ----------
+        name
+            Of the variable.
+        box
+            West, south, east, north: only the rows and columns around the cells in it.
+        stride, width
+            Every n-th row and column; so many columns, in which cells are put together by their mean.
+        rate
+            Maps a second at most; default 30.
+        scenario
+            Another than the one that is seen.
+
+        Yields
+        ------
+        DataArray
+            float32, (lat, lon) of a raster, (y, x) of a projected grid, (cell,) of points; NaN where there is no cell or no value. It comes
+            in 16 bits: right to `attrs["precision"]`. `attrs["step"]` says of which step it is; `get` has exact values.
+
+        Raises
+        ------
+        UnknownError
+            There is no such variable or scenario.
+        RefusedError
+            The region holds no cell, or is none.
+        UnreachableError
+            No server answers any more.
+        """
+        stream = await self._stream(name, {"box": box, "stride": stride, "width": width, "rate": rate, "scenario": scenario})
+        async with aclosing(watch_async(self._remote.line, self.name, stream)) as maps:
+            async for each in maps:
+                yield each
+
     async def image(
         self,
         name: str,
@@ -235,6 +285,12 @@ class AsyncLook:
     # ---- parts --------------------------------------------------------------------------------------------------------------------------
     async def _ask(self, path: str, query: Mapping[str, Any] | None = None) -> bytes:
         return (await self._remote.line.ask("GET", f"{self._remote.path}/{path}", query)).content
+
+    async def _stream(self, name: str, wish: Mapping[str, Any]) -> Stream:
+        """What is to be watched."""
+        variable, grid = await self._remote.variable(name), await self._remote.places.grid()
+        whole = {**wish, "variable": name, "scenario": wish["scenario"] or self._scenario, "box": wish["box"] and list(wish["box"])}
+        return Stream(whole, variable, grid.axes)
 
     def _stands(self) -> ScenarioInfo | None:
         return next((each for each in self._remote.seen.scenarios if each.name == self._scenario), None)

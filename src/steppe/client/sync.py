@@ -1,12 +1,13 @@
 """The face of the client for programs that wait: every method of `AsyncRun` and `AsyncOperation`, run to its end."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from steppe.api import CheckpointInfo, EventInfo, Info, ScenarioInfo, TriggerInfo, VariableInfo
 from steppe.client import words
 from steppe.client.line import now
+from steppe.client.live import watch
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
 from steppe.client.run import AsyncRun
@@ -159,6 +160,20 @@ class Run:
             *(name,), box=box, polygon=polygon, cells=cells, stride=stride, width=width, step=step, date=date, scenario=scenario
         )
         return now(asked)
+
+    def watch(
+        self,
+        name: str,
+        *,
+        box: words.Box | None = None,
+        stride: int | None = None,
+        width: int | None = None,
+        rate: float | None = None,
+        scenario: str | None = None,
+    ) -> Generator["xarray.DataArray", None, None]:
+        """The newest map of a variable, and the next ones as the run makes them, until it has ended; see `AsyncRun.watch`."""
+        wish = {"box": box, "stride": stride, "width": width, "rate": rate, "scenario": scenario}
+        return watch(self._behind._remote.line, self.name, now(self._behind._stream(name, wish)))
 
     def image(
         self,

@@ -6,7 +6,6 @@ So the browser needs no way to the server, and the token stays here.
 """
 
 import json
-import ssl
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from steppe.client.line import BASE, Line, now
+from steppe.client.live import how_to_open
 from steppe.client.transport import LostError
 from steppe.errors import Mistake
 
 PAGE = Path(__file__).resolve().parents[1] / "server" / "page"  # where the build of the page puts it; nothing of the server is imported
-PROTOCOL = "steppe.live.1"
 PAUSES = (0.25, 8.0)  # [s] before a lost socket is opened again: the first, and the longest
 
 
@@ -116,18 +115,10 @@ class Relay:
 
     def _open(self) -> Any:
         from websockets.sync.client import connect, unix_connect
-        from websockets.typing import Subprotocol
 
-        address = f"{self._line.url}{BASE}/runs/{self._run}/live".replace("http", "ws", 1)
-        how: dict[str, Any] = {"subprotocols": [Subprotocol(PROTOCOL)], "additional_headers": self._line.headers}
-        how |= {"compression": None, "max_size": None}
+        address, how = how_to_open(self._line, self._run)
         if self._line.socket:
             return unix_connect(self._line.socket, address, **how)
-        if address.startswith("wss"):
-            verify = self._line.verify
-            how["ssl"] = verify if isinstance(verify, ssl.SSLContext) else ssl.create_default_context()
-            if verify is False:
-                how["ssl"].check_hostname, how["ssl"].verify_mode = False, ssl.CERT_NONE
         return connect(address, **how)
 
 

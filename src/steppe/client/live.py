@@ -1,0 +1,227 @@
+"""Seeing a run while it goes: maps from the live socket, as arrays of xarray.
+
+server --{hello, watching, frames}--> Stream --> an array --> who iterates; and when that one comes back for more: --{ack}--> server
+
+So a slow program gets fewer maps, is one behind at most, and slows neither the run nor others.
+"""
+
+import json
+import ssl
+import time
+from collections.abc import AsyncGenerator, Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from steppe.api import VariableInfo
+from steppe.api.frame import MAGIC, PROTOCOL, Frame, read_frame
+from steppe.client.line import BASE, Line
+from steppe.client.places import CF, STANDARD
+from steppe.client.problems import UnreachableError, raised
+
+if TYPE_CHECKING:
+    import xarray
+
+PAUSES = (0.1, 2.0)  # [s] before a lost socket is opened again: the first, and the longest
+BITS = 16
+ENDED = 1000  # code with which a server closes the socket of a run that has ended
+REFUSED = 500  # statuses below it are for good
+
+
+class Stream:
+    """What one stream of the socket says, whatever carries it.
+
+    Parameters
+    ----------
+    wish
+        The stream as docs/live.md has it, without its number; None stands for the default.
+    variable
+        That is watched.
+    axes
+        Centres along each dimension of the map of the whole grid.
+    """
+
+    def __init__(self, wish: Mapping[str, Any], variable: VariableInfo, axes: Mapping[str, list[float]]) -> None:
+        wanted = {name: value for name, value in wish.items() if value is not None}
+        self.wish = json.dumps({"watch": [{"stream": 1, "bits": BITS, **wanted}]})
+        self._variable, self._axes, self._in_pixels = variable, axes, "width" in wanted
+        self._clock: Mapping[str, Any] = {}
+        self._grid: Mapping[str, Any] = {}
+        self._told: Mapping[str, Any] = {}
+        self._last: Frame | None = None
+
+    def ack(self, wait: bool) -> str:
+        """Says which frame was taken, so that the server sends one more, the newest then; wait: none yet.
+
+        A server has two frames of a stream under way. So the one before the last is said to be taken, and the last is the other of the two.
+        """
+        number = self._last.number if self._last else 0
+        return json.dumps({"ack": max(number - (2 if wait else 1), 0), "stream": 1})
+
+    def hear(self, message: str | bytes) -> "xarray.DataArray | None":
+        """Takes a message; gives the map if it brought one that is new.
+
+        Raises
+        ------
+        RefusedError
+            What was wished cannot be shown.
+        """
+        if isinstance(message, bytes):
+            return self._seen(read_frame(message)) if message[:4] == MAGIC and self._told else None
+        said = json.loads(message)
+        if said["type"] == "hello":
+            self._clock, self._grid = said["clock"], said["grid"]
+        elif said["type"] == "watching":
+            self._told = said["streams"][0]
+        elif said["type"] == "problem":
+            raise raised(said["problem"])
+        return None
+
+    def _seen(self, frame: Frame) -> "xarray.DataArray | None":
+        import xarray  # 0.5 s
+
+        last, self._last = self._last, frame
+        as_before = last and (last.step, last.scale, last.offset) == (frame.step, frame.scale, frame.offset)
+        if last and as_before and np.array_equal(last.levels, frame.levels):
+            return None  # sent again, on another socket
+        values = frame.values.astype(np.float32)
+        dims, coordinates = self._coordinates()
+        if dims == ("cell",):
+            values = values.ravel()[: len(self._grid["lat"])]
+        if self._clock["step"] is not None:
+            coordinates["time"] = _time(frame.time, self._clock)
+        said = {name: getattr(self._variable, name) for name in ("units", "long_name", "standard_name", "cell_methods")}
+        said = {name: text for name, text in said.items() if text}
+        said |= {"scenario": self._told["scenario"], "step": frame.step, "precision": frame.scale / 2}
+        return xarray.DataArray(values, coordinates, dims, self._variable.name, said)
+
+    def _coordinates(self) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """Dimensions, and centres of what the frames show: degrees, or metres of a projected grid."""
+        grid, told = self._grid, self._told
+        if grid["kind"] == "points":
+            return ("cell",), {name: ("cell", np.array(grid[name]), CF[name]) for name in ("lat", "lon")}
+        dims = ("lat", "lon") if grid["kind"] == "raster" else ("y", "x")
+        found: dict[str, Any] = {}
+        west, south, east, north = told["bounds"]
+        sides = {dims[0]: ("row", told["rows"], north, south), dims[1]: ("column", told["columns"], west, east)}
+        for name, (first, count, begin, end) in sides.items():
+            if not self._in_pixels:
+                centres = np.array(self._axes[name][told[first] :: told["stride"]][:count])
+            else:
+                centres = begin + (np.arange(count) + 0.5) * (end - begin) / count
+            found[name] = (name, centres, CF[name])
+        return dims, found
+
+
+def watch(line: Line, run: str, stream: Stream) -> "Generator[xarray.DataArray, None, None]":
+    """The maps of a stream as they come, until the run has ended.
+
+    Raises
+    ------
+    RefusedError
+        What was wished cannot be shown, or the token is not taken.
+    UnreachableError
+        Nobody answered for as long as the line is patient.
+    """
+    from websockets.exceptions import ConnectionClosed, WebSocketException
+    from websockets.sync.client import connect, unix_connect
+
+    address, how = how_to_open(line, run)
+    lost = _Lost(line)
+    while True:
+        try:
+            with unix_connect(line.socket, address, **how) if line.socket else connect(address, **how) as socket:
+                socket.send(stream.wish)
+                for message in socket:
+                    lost.found()
+                    if (seen := stream.hear(message)) is not None:
+                        socket.send(stream.ack(wait=True))
+                        yield seen
+                    if isinstance(message, bytes):
+                        socket.send(stream.ack(wait=False))
+                return  # closed by the server, since there is no run any more
+        except (OSError, TimeoutError, WebSocketException) as error:
+            if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.code == ENDED:
+                return
+            time.sleep(lost.pause(error))
+
+
+async def watch_async(line: Line, run: str, stream: Stream) -> "AsyncGenerator[xarray.DataArray, None]":
+    """The same as `watch`, for programs with an event loop."""
+    import asyncio
+
+    from websockets.asyncio.client import connect, unix_connect
+    from websockets.exceptions import ConnectionClosed, WebSocketException
+
+    address, how = how_to_open(line, run)
+    lost = _Lost(line)
+    while True:
+        try:
+            async with unix_connect(line.socket, address, **how) if line.socket else connect(address, **how) as socket:
+                await socket.send(stream.wish)
+                async for message in socket:
+                    lost.found()
+                    if (seen := stream.hear(message)) is not None:
+                        await socket.send(stream.ack(wait=True))
+                        yield seen
+                    if isinstance(message, bytes):
+                        await socket.send(stream.ack(wait=False))
+                return
+        except (OSError, TimeoutError, WebSocketException) as error:
+            if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.code == ENDED:
+                return
+            await asyncio.sleep(lost.pause(error))
+
+
+def how_to_open(line: Line, run: str) -> tuple[str, dict[str, Any]]:
+    """The address of the live socket of a run, and how websockets is to open it."""
+    address = f"{line.url}{BASE}/runs/{run}/live".replace("http", "ws", 1)
+    how: dict[str, Any] = {"subprotocols": [PROTOCOL], "additional_headers": line.headers, "compression": None, "max_size": None}
+    if address.startswith("wss"):
+        how["ssl"] = line.verify if isinstance(line.verify, ssl.SSLContext) else ssl.create_default_context()
+        if line.verify is False:
+            how["ssl"].check_hostname, how["ssl"].verify_mode = False, ssl.CERT_NONE
+    return address, how
+
+
+class _Lost:
+    """How long a socket has been lost, and when it is opened again."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self.found()
+
+    _since: float | None
+
+    def found(self) -> None:
+        """It is open."""
+        self._pause, self._since = PAUSES[0], None
+
+    def pause(self, error: Exception) -> float:
+        """Seconds until it is tried again; raises what there is to say when that has no sense."""
+        from websockets.exceptions import InvalidStatus
+
+        if isinstance(error, InvalidStatus) and error.response.status_code < REFUSED and error.response.status_code != 429:
+            raise raised(_facts(error.response.status_code, error.response.body)) from None
+        self._since = self._since or time.monotonic()
+        if time.monotonic() - self._since > self._line.patience:
+            text = f"{self._line.url} showed nothing for {self._line.patience:g} s: {error}. Is steppe serve running there?"
+            raise UnreachableError(text) from None
+        pause, self._pause = self._pause, min(2 * self._pause, PAUSES[1])
+        return pause
+
+
+def _facts(status: int, content: bytes | bytearray | None) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(content or b"", type=dict[str, Any]) | {"status": status}
+    except msgspec.DecodeError:  # it came from something between
+        return {"status": status, "detail": f"The live socket was answered by {status}."}
+
+
+def _time(moment: float, clock: Mapping[str, Any]) -> tuple[tuple[()], Any, dict[str, str]]:
+    import cftime
+
+    date = cftime.num2date(moment, clock["units"], clock["calendar"])
+    found = np.datetime64(date.isoformat(), "ns") if clock["calendar"] in STANDARD else date
+    return (), found, {"standard_name": "time", "axis": "T"}

@@ -1,0 +1,157 @@
+"""Maps as a run makes them, on a real server with a real engine."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import xarray
+
+import steppe
+from steppe.client import NoAccessError, RefusedError, Run, UnknownError, UnreachableError
+from tests.client.served import TOKENS, Served, kill_engine, until
+
+BOX = (143.4, -23.1, 144.1, -21.9)
+
+
+def is_right(seen: xarray.DataArray, exact: xarray.DataArray) -> None:
+    """A map that came in 16 bits is the exact one, in the same place."""
+    assert seen.dims == exact.dims
+    for name in (*seen.dims, "time"):
+        np.testing.assert_array_equal(seen[name], exact[name])
+        assert seen[name].attrs == exact[name].attrs
+    assert seen.attrs.pop("precision") < 0.01
+    assert seen.attrs == exact.attrs
+    np.testing.assert_array_equal(seen.isnull(), exact.isnull())
+    np.testing.assert_allclose(seen, exact, atol=0.01)
+
+
+def newest(maps: Iterator[xarray.DataArray], step: int) -> xarray.DataArray:
+    """The map of a step; one may come before it that was made while nobody asked."""
+    seen = next(maps)
+    return seen if seen.attrs["step"] == step else next(maps)
+
+
+def test_the_newest_map_comes_at_once_and_the_next_when_there_is_one(run: Run) -> None:
+    run.step(3)
+    with closing(run.watch("water")) as maps:
+        is_right(next(maps), run["water"])
+        for step in (5, 7, 9):
+            run.step(2)
+            is_right(newest(maps, step), run["water"])
+        run.set("water", 12.0)
+        changed = next(maps)
+        assert float(changed.max()) == pytest.approx(12.0, abs=0.01)
+        assert changed.attrs["step"] == 9
+        run.rewind(3)
+        assert newest(maps, 3).attrs["step"] == 3
+
+
+def test_a_part_lies_where_it_lies_and_pixels_are_means(run: Run) -> None:
+    run.step(3)
+    with closing(run.watch("water", box=BOX)) as maps:
+        seen, exact = next(maps), run.get("water", box=BOX)
+        np.testing.assert_array_equal(seen.lat, exact.lat)
+        np.testing.assert_array_equal(seen.lon, exact.lon)
+        inside = exact.notnull().values
+        np.testing.assert_allclose(seen.values[inside], exact.values[inside], atol=0.01)
+    with closing(run.watch("water", width=5)) as maps:
+        seen, exact = next(maps), run.get("water", width=5)
+        np.testing.assert_allclose(seen, exact, atol=0.01)
+        np.testing.assert_allclose(seen.lat, exact.lat, atol=1e-9)
+        np.testing.assert_allclose(seen.lon, exact.lon, atol=1e-9)
+
+
+def test_who_takes_long_for_a_map_is_one_behind_at_most(run: Run) -> None:
+    with closing(run.watch("water", rate=60)) as maps:
+        for step in range(2):
+            assert next(maps).attrs["step"] == step
+            run.step(1)
+        assert next(maps).attrs["step"] == 2
+        for end in (22, 42):
+            for _ in range(20):
+                run.step(1)
+            assert newest(maps, end).attrs["step"] == end
+
+
+def test_another_scenario_is_seen_from_where_it_is_asked(run: Run) -> None:
+    run.step(2)
+    wet = run.branch("wet", set={"water": 90.0})
+    wet.step(1)
+    with closing(wet.watch("water")) as here, closing(run.watch("water", scenario="wet")) as there:
+        for maps in (here, there):
+            assert next(maps).attrs == run.get("water", scenario="wet").attrs | {"precision": pytest.approx(0, abs=0.01)}
+
+
+def test_what_cannot_be_watched_is_said_before_anything_is_waited_for(run: Run, shared_server: Served) -> None:
+    with pytest.raises(UnknownError, match=r'"wafer".*Did you mean "water"'):
+        run.watch("wafer")
+    with pytest.raises(UnknownError, match="scenario"):
+        next(run.watch("water", scenario="no"))
+    with pytest.raises(RefusedError):
+        next(run.watch("water", box=(10.0, 10.0, 11.0, 11.0)))
+    stranger = shared_server.connect("view")
+    stranger._behind._remote.line.headers = {"authorization": "Bearer " + "x" * 20}
+    maps = stranger._behind._remote  # known already: only the socket asks
+    assert maps.name == "out"
+    with pytest.raises(NoAccessError):
+        next(stranger.watch("water"))
+
+
+def test_programs_with_an_event_loop_see_the_same(run: Run, shared_server: Served) -> None:
+    async def look() -> list[xarray.DataArray]:
+        async with await steppe.connect_async(shared_server.address, TOKENS["steer"]) as other:
+            found = []
+            async for seen in other.watch("water"):
+                found.append(seen)
+                if len(found) == 3:
+                    return found
+                await other.step(1)
+            return []
+
+    seen = asyncio.run(look())
+    assert [each.attrs["step"] for each in seen] == [0, 1, 2]
+    is_right(seen[-1], run["water"])
+
+
+def test_deaths_are_waited_out(slow_server: Served) -> None:
+    run, other = slow_server.connect(), slow_server.connect()
+    other.set("concentration", 90.0)
+    found: list[xarray.DataArray] = []
+
+    def look() -> None:
+        with closing(run.watch("concentration")) as maps:
+            for seen in maps:
+                found.append(seen)
+                if seen.attrs["step"] >= 40:
+                    return
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    other.step(40, wait=False)
+    until(lambda: any(each.attrs["step"] >= 5 for each in found))
+    kill_engine(other)
+    slow_server.kill()
+    slow_server.start()
+    looking.join(60)
+    assert not looking.is_alive()
+    steps = [each.attrs["step"] for each in found]
+    assert steps[-1] == 40
+    assert all(before <= after for before, after in pairwise(steps))
+    np.testing.assert_allclose(found[-1], run["concentration"], atol=0.01)
+
+
+def test_a_server_that_stays_away_is_said(server: Served) -> None:
+    server.connect().step(1)
+    run = server.connect(patience=1.0)
+    maps = run.watch("water")
+    next(maps)
+    server.stop()
+    begin = time.monotonic()
+    with pytest.raises(UnreachableError, match=r"showed nothing for 1 s.*Is steppe serve running"):
+        next(maps)
+    assert time.monotonic() - begin < 15
