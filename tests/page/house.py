@@ -30,6 +30,11 @@ class House:
         self.process: subprocess.Popen[str] | None = None
         self.address = ""
 
+    @property
+    def folder(self) -> Path:
+        """That holds the run's."""
+        return self._run_file.parent
+
     def __enter__(self) -> Self:
         self.start()
         return self

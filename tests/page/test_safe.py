@@ -2,15 +2,20 @@
 
 import gzip
 import re
+from contextlib import chdir
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.resources import files
 from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import numpy as np
 import pytest
+import xarray
 from playwright.sync_api import BrowserContext, expect
 
+import steppe
 from tests.page.house import House, Opened, wait_for
 from tests.server.asking import TOKENS
 
@@ -67,6 +72,32 @@ def test_a_link_shows_the_same_to_somebody_else(opened: Opened, context: Browser
     expect(second.page.locator("#variable")).to_have_value("Runoff")
     expect(second.page.locator("#series")).to_contain_text("21.75° S, 143.75° E")
     assert second.complaints == []
+
+
+def test_records_are_opened_by_the_lines_that_are_shared_and_no_path_of_the_machine_is_told(context: BrowserContext, run: House) -> None:
+    opened = Opened(context.new_page(), run)
+    run.order("/step", {"steps": 40})
+    run.order("/scenarios", {"name": "wet", "from": {"step": 30}})
+    run.order("/step", {"scenario": "wet", "steps": 10})
+    run.order("/checkpoints", {})
+    run.order("/checkpoints", {"scenario": "wet"})
+    folder = run.folder
+    for scenario in ("main", "wet"):
+        opened.open(role="view", fragment=f"&scenario={scenario}")
+        opened.press("y")
+        field = opened.page.locator("#share-store")
+        assert str(folder) not in opened.page.content()
+        opened.page.get_by_role("button", name="Copy").nth(1).click()
+        copied = opened.page.evaluate("() => navigator.clipboard.readText()")
+        assert copied == field.input_value()
+        for line in copied.splitlines():
+            names: dict[str, Any] = {"steppe": steppe, "xarray": xarray}
+            with chdir(folder):
+                exec(line, names)
+                found = names["results"]["water"].isel(time=0).values  # the month that is over
+            assert np.isfinite(found).all()
+        opened.press("Escape")
+    assert opened.complaints == []
 
 
 def test_who_is_not_signed_in_is_asked_for_the_token(context: BrowserContext, run: House) -> None:

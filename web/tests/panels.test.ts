@@ -40,7 +40,17 @@ const info = (more: Partial<Info> = {}): Info => ({
   },
   ...more,
 });
-const run = { name: "out", title: "", model: "m", steps: 365, clock, forcing: null, variables: [variable], parameters: { stock: 0.1 } };
+const run = {
+  name: "out",
+  title: "",
+  model: "m",
+  steps: 365,
+  clock,
+  forcing: null,
+  variables: [variable],
+  parameters: { stock: 0.1 },
+  outputs: ["stock"],
+};
 const state = (more: Partial<State> = {}): State => ({
   ...FIRST,
   connection: { ...FIRST.connection, link: "live" },

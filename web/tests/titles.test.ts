@@ -10,7 +10,7 @@ const frame = (scenario: string, step: number, live = true): Shown => ({
 const state = (parts: Partial<State>): State => ({
   ...FIRST,
   connection: { ...FIRST.connection, link: "live" },
-  run: { name: "q", title: "", model: "pasture", steps: 400, clock, forcing: null, variables: [], parameters: {} },
+  run: { name: "q", title: "", model: "pasture", steps: 400, clock, forcing: null, variables: [], parameters: {}, outputs: [] },
   look: { ...FIRST.look, variable: "green", scenarios: ["main", "dry"] },
   ...parts,
 });

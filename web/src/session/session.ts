@@ -16,6 +16,11 @@ const KEPT_HAPPENINGS = 100;
 const POINTINGS = 7; // [1/s] that the pointer is told of, for each of two streams; the server hears 20 messages a second
 const PATIENCE = 600; // [ms] that what was shown stays while something else is to come
 
+/** When what people wait for began, by the clock here [ms since 1970]. */
+function sinceOf({ waited }: Info): number | null {
+  return typeof waited === "number" ? Date.now() - 1000 * waited : null;
+}
+
 export class Session {
   private readonly latest = new Latest();
   private readonly live: Wire;
@@ -151,8 +156,8 @@ export class Session {
     store.change({
       connection: { link: "live", retry_at: null, skipped: 0, rate: 0, reason: "" },
       viewer: { name: hello.name, role: hello.role, may_steer: hello.role !== "view" && !hello.read_only },
-      run: { name: hello.run, title, model, steps, clock, forcing, variables, parameters },
-      ...{ steers: hello.steers, info, grid, kept: hello.kept ?? {}, checkpoints: hello.checkpoints ?? [] },
+      run: { name: hello.run, title, model, steps, clock, forcing, variables, parameters, outputs: hello.outputs ?? [] },
+      ...{ steers: hello.steers, info, since: sinceOf(info), grid, kept: hello.kept ?? {}, checkpoints: hello.checkpoints ?? [] },
       look: { ...look, variable, scenarios, maps: scenarios.length > 1 ? look.maps : 1 },
     });
     if (!same) {
@@ -172,7 +177,7 @@ export class Session {
     const known = look.scenarios.filter((name) => names.includes(name));
     const gone = known.length < look.scenarios.length;
     const scenarios = info.scenarios.map((each) => ({ ...each, step: Math.max(each.step, steps.get(each.branch) ?? 0) }));
-    this.store.change({ info: { ...info, scenarios }, since: typeof info.waited === "number" ? Date.now() - 1000 * info.waited : null });
+    this.store.change({ info: { ...info, scenarios }, since: sinceOf(info) });
     if (gone) this.store.look({ scenarios: known.length ? known : names.slice(0, 1), maps: known.length > 1 ? look.maps : 1 });
   }
 

@@ -42,6 +42,8 @@ export interface Run {
   forcing: { first: string; last: string } | null;
   variables: Variable[];
   parameters: Record<string, number | string>;
+  /** What is recorded, by variable. */
+  outputs: string[];
 }
 /** What is known of a frame that is shown, but for its cells. live: the newest, not one of a past date. */
 export interface Shown {

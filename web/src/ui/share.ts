@@ -20,6 +20,23 @@ export function linkTo(state: State, page: string): string {
   return `${page}#${toFragment({ run: run?.name ?? "", date, look, view, pins: pins.map(({ place }) => place), selection })}`;
 }
 
+const FIRST = 1; // number of the branch whose records lie in the run folder itself
+
+/**
+ * Where the records of the scenario that is shown lie, seen from the folder that holds the run's, and how they are opened there; null of a run
+ * that records nothing. The server tells nobody where that folder is.
+ */
+export function storeOf({ run, info, look }: State): { store: string; lines: string[] } | null {
+  const shown = info?.scenarios.find((each) => each.name === look.scenarios[0]);
+  if (!run?.outputs.length || !shown) return null;
+  const folder = shown.branch === FIRST ? run.name : `${run.name}/branches/${shown.branch}`;
+  const store = `${folder}/output.zarr`;
+  return {
+    store,
+    lines: [`results = steppe.open(${JSON.stringify(folder)})`, `results = xarray.open_zarr(${JSON.stringify(store)})  # without Steppe`],
+  };
+}
+
 /** A cell of CSV: quoted where it must be, and never the beginning of a formula of a spreadsheet. */
 export function csvCell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) && !/^[-+]?[0-9.]+(e[-+]?[0-9]+)?$/i.test(text) ? `'${text}` : text;
@@ -64,17 +81,9 @@ export function mount(place: HTMLElement, store: Store, api: () => Api, actions:
   actions.on("save", () => store.change({ dialog: "save" }));
   dialog(place, store, "share", "Share", () => {
     const link = linkTo(store.now, api().page.href);
-    const field = h("input", { id: "share-link", readonly: true, value: link });
-    const copy = async () => {
-      field.select();
-      try {
-        await navigator.clipboard.writeText(link);
-        said.textContent = "Copied.";
-      } catch {
-        said.textContent = "It is selected: copy it with Ctrl-C.";
-      }
-    };
     const said = h("span", { role: "status" });
+    const field = h("input", { id: "share-link", readonly: true, value: link });
+    const records = storeOf(store.now);
     return [
       h(
         "p",
@@ -82,11 +91,42 @@ export function mount(place: HTMLElement, store: Store, api: () => Api, actions:
         "This address shows the same variable, scenarios, colours, view and pins. It holds no token: who opens it needs one of their own.",
       ),
       h("label", { for: field.id, class: "spoken" }, "Link"),
-      h("div", { class: "row" }, field, h("button", { type: "button", class: "main", onclick: () => void copy() }, "Copy")),
+      h("div", { class: "row" }, field, copying(field, said)),
+      ...(records ? inPython(records, said) : []),
       said,
     ];
   });
   dialog(place, store, "save", "Save", () => saving(store, api, picture));
+}
+
+/** A button that copies what is in a field. */
+function copying(field: HTMLInputElement | HTMLTextAreaElement, said: HTMLElement): HTMLElement {
+  const copy = async () => {
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+      said.textContent = "Copied.";
+    } catch {
+      said.textContent = "It is selected: copy it with Ctrl-C.";
+    }
+  };
+  return h("button", { type: "button", class: "main", onclick: () => void copy() }, "Copy");
+}
+
+function inPython({ store, lines }: { store: string; lines: string[] }, said: HTMLElement): HTMLElement[] {
+  const field = h("textarea", { id: "share-store", readonly: true, rows: lines.length, wrap: "off" }, lines.join("\n"));
+  return [
+    h("h3", {}, "Records ", h("small", {}, "on the machine of the run, once something was recorded")),
+    h(
+      "p",
+      {},
+      "They lie in the Zarr store ",
+      h("code", {}, store),
+      ". In the folder that holds the run's, either line of Python opens it.",
+    ),
+    h("label", { for: field.id, class: "spoken" }, "Lines of Python"),
+    h("div", { class: "row" }, field, copying(field, said)),
+  ];
 }
 
 function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElement[] {
