@@ -1,11 +1,13 @@
 from time import process_time
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from examples import bucket
 
 from steppe.errors import DamagedError, ForcingError, ModelError
+from steppe.kernels import CellKernel
 from steppe.models import CellModel, Packed
 from tests.models import doubling, garden
 from tests.models.cells import CLOCK, NOTHING, MemoryInputs, MemoryRecorder, started, weather
@@ -368,6 +370,26 @@ def test_a_parameter_set_for_a_region_gives_the_bits_of_one_given_for_each_cell(
         model.advance(range(3), MemoryInputs(garden_weather(50, 3)), CLOCK, NOTHING)
         bits.append([*(v.tobytes() for v in model.state.values()), model.export("runoff").tobytes()])
     assert bits[0] == bits[1]
+
+
+def test_diagnostics_are_computed_that_somebody_asks_for_and_those_of_before_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[int] = []
+    run = CellKernel.run
+
+    def noted(kernel: CellKernel, *arguments: Any) -> None:
+        computed.append(len(arguments[-1]))
+        run(kernel, *arguments)
+
+    looks = [(), ("growth",), ("growth", "runoff"), ("growth", "runoff"), (), ("runoff", "growth", "runoff")]
+    recorder = MemoryRecorder([("growth", "last"), ("runoff", "last")], len(looks), 50, 1)
+    model, inputs = garden_model(50), MemoryInputs(garden_weather(50, len(looks)))
+    for step, names in enumerate(looks):
+        model.advance(range(step, step + 1), inputs, CLOCK, recorder)
+        with monkeypatch.context() as patch:
+            patch.setattr(CellKernel, "run", noted)
+            for name in names:
+                assert model.export(name).tobytes() == recorder.values[name, "last"][step].astype(np.float32).tobytes()
+    assert computed == [1, 1, 1, 2, 2]  # a second one where it was not asked for before; then both at once
 
 
 def test_diagnostics_belong_to_the_last_step_whatever_is_set_after_it() -> None:

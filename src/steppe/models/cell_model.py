@@ -4,9 +4,9 @@
                                                                                   records reduced in the loop ┘
 
 Threads do not wait for each other between pieces: one that was slow for a while, for whatever reason, has time to make up for it.
-Two kernels: one that keeps the diagnostics that are recorded, often none, and one that keeps all of them, for `export`. Of the last
-step are kept its forcing and the state before it, so that diagnostics can be had of it later. Pieces that are computed together are
-computed for all cells or, when the forcing of one cannot be read, for none.
+Two kernels: one that keeps the diagnostics that are recorded, often none, and one that keeps all of them, for `export`. Of the last step
+are kept its forcing and the state before it, so that diagnostics can be had of it later: of all only those are stored that somebody asks
+for. Pieces that are computed together are computed for all cells or, when the forcing of one cannot be read, for none.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -129,7 +129,8 @@ class CellModel:
 
     def _allocate(self, cells: int) -> None:
         self._last: LastStep | None = None
-        self._diagnostics: dict[str, Array] = {}
+        self._diagnostics: dict[str, Array] = {}  # of the last step, as far as somebody asked for them
+        self._asked = self._asked_before = frozenset[str]()  # for which, of the last step and of one before it
         self._recorded: set[str] = set()
         if cells == self._cells:
             return
@@ -317,10 +318,12 @@ class CellModel:
         return unpacked(last.window, name)
 
     def _diagnostic(self, last: LastStep, name: str) -> Array:
-        """All of them are computed on the first request after a step; of a bad cell they are NaN."""
-        if not self._diagnostics:
-            names = self._declaration.fields("Diagnostics")
-            kernel = self._kernel(last.constants.per_cell, names).result()
+        """Computed when it is asked for, with those that were asked for before the last step; of a bad cell it is NaN."""
+        self._asked |= {name}
+        if name not in self._diagnostics:
+            every = self._declaration.fields("Diagnostics")  # a kernel for each choice would take longer to load than it saves
+            kernel = self._kernel(last.constants.per_cell, every).result()
+            names = [each for each in every if each in self._asked | self._asked_before and each not in self._diagnostics]
             values = np.empty((len(names), 1, self._cells))
             records = [Record(kernel.rows[n], "last", np.zeros(1, np.int32), v) for n, v in zip(names, values, strict=True)]
             given = last.state.copy(), last.codes.copy(), np.zeros(self._cells, np.int32), last.constants.rows, last.constants.uniform
@@ -330,7 +333,7 @@ class CellModel:
                 kernel.run(*given, last.today, last.steps, cells, *rest)
 
             self._each(on, self._shares)
-            self._diagnostics = dict(zip(names, values[:, 0], strict=True))
+            self._diagnostics = self._diagnostics | dict(zip(names, values[:, 0], strict=True))
         return self._diagnostics[name].astype(self._real)
 
     def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
@@ -413,6 +416,8 @@ def advance_together(models: Sequence[CellModel], inputs: Inputs, clock: Clock, 
     streams = [Windows(inputs, cells, wanted[0], first._real) for cells in first._shares]
     for model in models:
         model._diagnostics = {}
+        if model._asked:
+            model._asked_before, model._asked = model._asked, frozenset()
     most = 1 if inputs.in_turns else min(recorder.most_steps for recorder in recorders)
     for pieces in _together(inputs.pieces(steps), most):
         some = range(pieces[0].start, pieces[-1].stop)
