@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.engine.test_projected import made as projected  # noqa: F401
 from tests.page.house import House, Opened
 
 expect.set_options(timeout=15_000)  # [ms] a processor that is shared draws slowly

@@ -2,7 +2,9 @@
 
 import io
 import re
+import shutil
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -173,3 +175,15 @@ def test_phone_has_no_sideways_scroll(opened: Opened) -> None:
         }).map(each => each.outerHTML.slice(0, 80))"""
     )
     assert [each for each in small if "checkbox" not in each] == []
+
+
+def test_a_projected_map_says_what_its_lines_are_and_that_it_has_no_coastline(
+    context: BrowserContext, projected: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(projected, tmp_path / "projected")
+    context.add_init_script(NOTE_TEXTS)
+    with House(folder / "run.toml") as house:
+        opened = Opened(context.new_page(), house)
+        opened.open()
+        wait_for(lambda: "albers conical equal area, x and y in km; no coastline" in opened.page.evaluate("() => written"))
+        assert opened.complaints == []

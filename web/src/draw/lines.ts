@@ -88,6 +88,9 @@ export function drawOver(pen: Pen, coast: Coast, scene: Scene, margin: number): 
     pen.lineJoin = "round";
     pen.stroke(placed(coast, "line", scene));
     scaleBar(pen, scene);
+    const { panel, ratio, grid } = scene;
+    const text = projectionText(grid);
+    if (text) write(pen, scene, text, panel.x + 8 * ratio, panel.y + panel.height - 24 * ratio, "left");
   });
 }
 
@@ -116,6 +119,13 @@ function label(at: number, axis: "x" | "y", grid: Grid): string {
   if (grid.kind === "projected") return `${Number((at / 1000).toPrecision(10))} km`;
   const [latitude, longitude] = placeText(axis === "x" ? [at, 0] : [0, at]).split(", ");
   return (axis === "x" ? longitude : latitude) ?? "";
+}
+
+/** What the axes of a projected grid are, and what its map lacks: the coastline is in degrees, and nothing here turns those into metres. */
+export function projectionText({ kind, crs }: Grid): string | null {
+  if (kind !== "projected") return null;
+  const name = typeof crs.grid_mapping_name === "string" ? crs.grid_mapping_name.replaceAll("_", " ") : "projection";
+  return `${name}, x and y in km; no coastline`;
 }
 
 function graticule(pen: Pen, scene: Scene, margin: number): void {
