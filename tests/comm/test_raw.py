@@ -32,7 +32,7 @@ assert (other == 2 * np.arange(100) + 1000).all()
 assert raw.together(np.array([float(raw.rank)]))[:, 0].tolist() == [0.0, 1.0]
 assert raw.told(7.0 + raw.rank) == 7.0
 assert raw.texts(str(raw.rank)) == ["0", "1"]
-part = raw.first(1)
+part = raw.of([0])
 assert (part is None) == (raw.rank == 1)
 assert raw.thread_level == "single"
 raw.close()

@@ -69,9 +69,19 @@ def test_the_stored_file_of_version_1_stays_readable():
     assert document.schema_ == "steppe.measure/1"
     (series,) = document.series
     assert series.times().tolist() == [0.5, 0.25, 0.125]
+    assert (series.start, series.placement, document.clock) == ("barrier", "", {"resolution": 2e-08})
     (record,) = document.fits
     assert fit_again(record).pieces[0].t0.curve.family.name == record.pieces[0].t0.family == "linear"
     assert document.weaknesses[0].sentence.startswith("A scan: latency grows")
+
+
+def test_what_a_newer_clock_says_is_kept_and_a_wrong_one_refused(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{"schema": "steppe.measure/1", "made": "2026-01-01", "clock": {"cost": 1e-8, "new": 3}}')
+    assert read_document(path).clock == {"cost": 1e-8, "new": 3}
+    path.write_text('{"schema": "steppe.measure/1", "made": "2026-01-01", "clock": {"offsets": [{"rank": "x"}]}}')
+    with pytest.raises(Mistake, match=r"is damaged or changed at clock\.offsets\.0\.rank"):
+        read_document(path)
 
 
 def test_samples_keep_seven_digits():

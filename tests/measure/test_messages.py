@@ -59,7 +59,7 @@ def test_a_quick_measurement_keeps_all_samples_and_fits_them(mpi, tmp_path):
     assert {(one.name["operation"], one.name.get("variant", "")) for one in document.fits} == fitted
     medians = {one.statistics.median for one in document.series}
     assert all(medians.issuperset(one.points.t) and one.pieces for one in document.fits)
-    assert "point-to-point, ping-pong, 2 ranks" in done.stdout
+    assert "point-to-point, ping-pong, same " in done.stdout
     assert done.stdout.count("\n") > 60
 
 

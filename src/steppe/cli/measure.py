@@ -159,6 +159,7 @@ def messages(
     threads: Literal["single", "funneled", "serialized", "multiple"] = "single",
     beside: Path | None = None,
     oversubscribe: bool = False,
+    start: Literal["barrier", "window"] = "barrier",
     json: Path | None = None,
     html: Path | None = None,
 ) -> Exit:
@@ -174,6 +175,7 @@ def messages(
         steppe measure messages --json machine.json
         steppe measure messages --quick --threads multiple --json multiple.json
         steppe measure messages --quick --beside multiple.json --json single.json
+        steppe measure messages --start window
 
     Parameters
     ----------
@@ -185,6 +187,8 @@ def messages(
         What this command wrote with another thread level, or with asynchronous progress: the report says what that costs.
     oversubscribe
         Measure although there are more ranks than cores.
+    start
+        How ranks begin a collective operation: after a barrier, or all at one time of the clock (window).
     json
         Writes all samples, the machine and the fits to this file.
     html
@@ -202,7 +206,7 @@ def messages(
         from steppe.measure import measure_messages
 
         with Bar("messages", quiet=raw.rank > 0) as tell:
-            return measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()), beside)
+            return measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()), beside, start)
 
     def finish(found: "tuple[Document, list[Fit]]", targets: Targets) -> Exit:
         from steppe.measure import messages_text

@@ -73,20 +73,22 @@ def seconds(context: Any, address: Any) -> Any:
 class Raw:
     """A communicator with what compiled loops need of it.
 
-    addresses (functions,) int64, by `ADDRESS`; comm, byte, double, sum: handles; thread_level: what MPI gave, as a word.
+    addresses (functions,) int64, by `ADDRESS`; comm, byte, single, double, sum: handles; thread_level: what MPI gave, as a word.
     """
 
     def __init__(self, comm: Any, mpi: Any, addresses: NDArray[np.int64]) -> None:
         self._comm, self._mpi, self.addresses = comm, mpi, addresses
         self.rank, self.size = int(comm.rank), int(comm.size)
-        self.comm, self.byte, self.double, self.sum = (_signed(mpi._handleof(one)) for one in (comm, mpi.BYTE, mpi.DOUBLE, mpi.SUM))
+        handles = (comm, mpi.BYTE, mpi.FLOAT, mpi.DOUBLE, mpi.SUM)
+        self.comm, self.byte, self.single, self.double, self.sum = (_signed(mpi._handleof(one)) for one in handles)
         self.request_size, self.status_size = mpi._sizeof(mpi.Request), mpi._sizeof(mpi.Status)
         levels = {mpi.THREAD_SINGLE: "single", mpi.THREAD_FUNNELED: "funneled", mpi.THREAD_SERIALIZED: "serialized"}
         self.thread_level = levels.get(mpi.Query_thread(), "multiple")
 
-    def first(self, size: int) -> "Raw | None":
-        """The first `size` ranks, for each of them; None for the others. All ranks call it."""
-        part = self._comm.Split(0 if self.rank < size else self._mpi.UNDEFINED, self.rank)
+    def of(self, ranks: Sequence[int]) -> "Raw | None":
+        """Some of the ranks in this order, for each of them; None for the others. All ranks call it."""
+        ours = self.rank in ranks
+        part = self._comm.Split(0 if ours else self._mpi.UNDEFINED, ranks.index(self.rank) if ours else 0)
         return None if part == self._mpi.COMM_NULL else Raw(part, self._mpi, self.addresses)
 
     def communicator(self) -> tuple[Any, Any]:

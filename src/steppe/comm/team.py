@@ -34,7 +34,7 @@ class Team:
 
     def first(self, size: int) -> "Team | None":
         """The first `size` ranks, for each of them; None for the others."""
-        part = self.raw if size == self.size else self.raw.first(size)
+        part = self.raw if size == self.size else self.raw.of(range(size))
         return None if part is None else Team(part)
 
     def longest(self, *values: float) -> list[float]:

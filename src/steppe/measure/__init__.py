@@ -12,6 +12,8 @@
     firsts      messages on fresh buffers    objects   pickled, out of band             sentences what series say together
     system      its functions, for loops         series    blocks become a series            rates     as a terminal shows them
     machine     what it is                       document  the JSON and its schema           text      what a terminal shows
+    offsets     clocks of ranks, side by side    windows     ranks that begin by the clock     places    where ranks sit
+    clock_record  as a document keeps them
     rehearsal   known laws, found again          comparison  two documents side by side
     pictures    as SVG                           report    one HTML file                     plan      which messages, by name
     ranked      files that many ranks read       output    what ranks write, three ways      ranked_session  both, and where

@@ -22,7 +22,7 @@ ALIKE = 0.05  # a difference that does not count
 OTHERS = 0.05  # share of the time in which others had the cores, from which on a run tells of them
 SIDES = ("first", "second")
 Word = Literal["same", "faster", "slower", "cannot tell"]
-Key = tuple[str, str, str, int, int, str]
+Key = tuple[str, str, str, int, int, str, str]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Compared:
 
 
 def compare(first: Document, second: Document, seed: int = 1) -> Compared:
-    """Series of two documents, matched by operation, variant, ranks, bytes and place."""
+    """Series of two documents, matched by operation, variant, ranks, bytes, place and how they began."""
     random = np.random.default_rng(seed)
     there = {_key(one): one for one in second.series}
     matches: list[Match] = []
@@ -98,7 +98,7 @@ def compare(first: Document, second: Document, seed: int = 1) -> Compared:
 
 def _others(document: Document) -> float:
     """The share of the time in which others had the cores; older files do not have it."""
-    return float(document.clock.get("others", 0.0))
+    return document.clock.get("others", 0.0)
 
 
 def _between(errors: Sequence[tuple[float, float] | None]) -> float:
@@ -123,7 +123,7 @@ def _together(series: Sequence[Measured]) -> tuple[float, float] | None:
 
 
 def _key(one: Measured) -> Key:
-    return one.group, one.operation, one.variant, one.p, one.bytes, one.placement
+    return one.group, one.operation, one.variant, one.p, one.bytes, one.placement, one.start
 
 
 def _remarks(first: Document, second: Document) -> list[str]:
@@ -133,7 +133,7 @@ def _remarks(first: Document, second: Document) -> list[str]:
         for name, one in (("first", first), ("second", second))
         if _others(one) > OTHERS
     ]
-    for name in sorted(first.machine.keys() & second.machine.keys()):
+    for name in sorted(first.machine.keys() & second.machine.keys() - {"places"}):
         if first.machine[name] != second.machine[name]:
             said.append(f"{name}: {first.machine[name]} | {second.machine[name]}")
     return said
@@ -170,7 +170,7 @@ def compared_text(found: Compared) -> str:
 
 
 def _title(one: Measured) -> str:
-    return f"{one.operation}, {one.variant}" if one.variant else one.operation
+    return f"{one.operation}, {one.kind}" if one.kind else one.operation
 
 
 def _listed(series: Sequence[Measured]) -> str:

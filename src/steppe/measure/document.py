@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from steppe.errors import Failure, Mistake, NoSpaceError
+from steppe.measure.clock_record import Clock
 from steppe.measure.family import Floats
 from steppe.measure.law import Law
 from steppe.measure.operation import Fit, Protocol, fit
@@ -27,6 +28,7 @@ from steppe.measure.weakness import Finding
 VERSION = 1
 SCHEMA = "steppe.measure"
 BAND = 25  # numbers of ranks at which the band of a law is kept
+Start = Literal["barrier", "window"]
 
 
 class _Part(BaseModel):
@@ -59,7 +61,10 @@ class Measured(_Part):
     group: str
     operation: str
     variant: str = ""
-    placement: str = ""
+    placement: Annotated[str, Field(description="how far the two ranks of a message sit apart; of collective operations nothing")] = ""
+    start: Annotated[Start, Field(description="how ranks begin a collective operation: after a barrier, or at a time of the clock")] = (
+        "barrier"
+    )
     p: int
     bytes: int
     block: Annotated[int, Field(description="operations in a block; a sample is the time of one of them")]
@@ -72,6 +77,11 @@ class Measured(_Part):
     modes: list[Mode] = []
     outliers: int = 0
     warnings: list[str] = []
+
+    @property
+    def kind(self) -> str:
+        """What tells it from others of its operation, in words."""
+        return ", ".join(text for text in (self.variant, self.placement, "begun by the clock" if self.start == "window" else "") if text)
 
     def times(self) -> Floats:
         """The samples (blocks,) [s]."""
@@ -165,7 +175,7 @@ class Document(_Part):
     made: str
     complete: Annotated[bool, Field(description="false: stopped in mid-run; what was measured is here")] = True
     machine: dict[str, Any] = {}
-    clock: dict[str, Any] = {}
+    clock: Clock = Clock()
     warnings: list[str] = []
     series: list[Measured] = []
     fits: list[FitRecord] = []
@@ -285,12 +295,14 @@ def check_target(path: Path | None) -> None:
 def joined(documents: Sequence[Document]) -> Document:
     """Several measurements of one machine as one document."""
     machine = {name: value for one in reversed(documents) for name, value in one.machine.items()}
-    clock = {name: value for one in reversed(documents) for name, value in one.clock.items()}
+    clock = Clock()
+    for one in reversed(documents):
+        clock.update(one.clock)
     return Document(
         made=documents[0].made,
         complete=all(one.complete for one in documents),
         machine=machine,
-        clock={**clock, "others": max(float(one.clock.get("others", 0.0)) for one in documents)},
+        clock=Clock(**{**clock, "others": max(one.clock.get("others", 0.0) for one in documents)}),
         warnings=list(dict.fromkeys(text for one in documents for text in one.warnings)),
         series=[series for one in documents for series in one.series],
         fits=[found for one in documents for found in one.fits],

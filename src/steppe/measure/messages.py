@@ -3,7 +3,7 @@
 Every block is timed on each rank by a compiled loop; the time of a collective operation is the longest over the ranks, that of a message
 rank 0's, who sends first. How many operations and blocks there are, and whether the median is known well enough, rank 0 alone decides and
 tells: ranks whose counts differ would wait for each other's messages for ever. What a rank was kept from running is looked at before each
-series, and told.
+series, and told. Collective operations begin after a barrier, or by the clock (`windows.py`).
 """
 
 import math
@@ -15,12 +15,13 @@ import numpy as np
 from steppe.comm.raw import ADDRESS, Raw, huge_buffer, page_buffer, pointers
 from steppe.errors import Failure
 from steppe.measure.clock import Pace, StepWatch, Ticks, ranks_away, read_ticks
-from steppe.measure.document import Measured
+from steppe.measure.document import Measured, Start
 from steppe.measure.family import Floats
 from steppe.measure.firsts import first_messages
 from steppe.measure.loops import collective, empty, exchange, ping_pong, ticks, window, window_both
 from steppe.measure.nonblocking import started
 from steppe.measure.objects import object_loop
+from steppe.measure.offsets import Clocks, crooked_clocks
 from steppe.measure.onesided import OneSided
 from steppe.measure.plan import (
     ACKNOWLEDGED,
@@ -40,6 +41,7 @@ from steppe.measure.plan import (
 )
 from steppe.measure.sample import DEAR, FIRST_LOOK, MOST_BLOCKS, is_enough
 from steppe.measure.series import series_of
+from steppe.measure.windows import Windows
 
 RAW = getattr(time, "CLOCK_MONOTONIC_RAW", time.CLOCK_MONOTONIC)
 TICKS = 100_000
@@ -51,10 +53,11 @@ Int = np.int64
 class Messages:
     """The ranks with buffers and a clock whose cost is known. All ranks make one, and call `measure` for the same tasks.
 
-    precision: of the median, at which a series ends; budget [s] of a series, at which it ends all the same.
+    precision: of the median, at which a series ends; budget [s] of a series, at which it ends all the same; start: of collective
+    operations.
     """
 
-    def __init__(self, raw: Raw, precision: float, budget: float, largest: int) -> None:
+    def __init__(self, raw: Raw, precision: float, budget: float, largest: int, start: Start = "barrier") -> None:
         self._raw, self._precision, self._budget = raw, precision, budget
         self._buffers = [page_buffer(largest) for _ in range(2)]
         self._pointers = np.array(pointers(self._buffers), Int)
@@ -65,7 +68,7 @@ class Messages:
         self._held = np.zeros(2 * WINDOW * raw.request_size, np.uint8)
         self._requests = pointers([self._held])[0] + raw.request_size * np.arange(2 * WINDOW, dtype=Int)
         self._work: dict[tuple[str, int, int], float] = {}  # [s] of operation, p, bytes: as long as the work that shall hide it
-        self._parts: dict[int, Raw | None] = {raw.size: raw}
+        self._parts: dict[tuple[int, ...], Raw | None] = {tuple(range(raw.size)): raw}
         self._largest = largest
         self._sided: OneSided | None = None
         self._ticks: list[Ticks] = []
@@ -75,6 +78,9 @@ class Messages:
         times = np.empty(100)
         empty(raw.addresses, times, 1_000, self.ticks.cost)
         self.overhead = float(np.median(times))  # [s] an operation, of the loop itself
+        self.clocks = Clocks(raw, self.ticks.resolution)
+        self.clocks.burst()
+        self._windows = Windows(self.clocks, raw.size) if start == "window" else None
 
     def _look(self) -> Ticks:
         differences = np.empty(TICKS)
@@ -87,7 +93,9 @@ class Messages:
         """What was noticed on the way; every rank calls it."""
         away = self._raw.together(np.array([np.mean([found.away for found in self._ticks])]))[:, 0]
         clocks = self._raw.texts(" ".join(self._watch.words() + self.pace.words()))
-        return ranks_away(away.tolist()) + [f"Rank {rank}: {text}" for rank, text in enumerate(clocks) if text]
+        said = ranks_away(away.tolist()) + crooked_clocks(self.clocks.lines())
+        said += self._windows.warnings() if self._windows is not None else []
+        return said + [f"Rank {rank}: {text}" for rank, text in enumerate(clocks) if text]
 
     def away(self) -> float:
         """The share of the time in which this rank was not running."""
@@ -99,34 +107,60 @@ class Messages:
             self._sided.close()
 
     def measure(self, task: Task) -> Measured | None:
-        """One series, on every rank that took part; None on the others.
+        """One series, on rank 0 and every rank that took part; None on the others, and where no ranks began together in time.
 
         Raises
         ------
         Failure
             MPI says that a call failed.
         """
-        if task.p not in self._parts:
-            self._parts[task.p] = self._raw.first(task.p)
-        part = self._parts[task.p]
-        if part is None:
-            return None
+        part = self.part(task)
+        found = None if part is None else self._measured(task, part)
+        if 0 in task.ranks:
+            return found
+        texts = self._raw.texts(found.model_dump_json() if part is not None and part.rank == 0 and found is not None else "")
+        return next((Measured.model_validate_json(text) for text in texts if text), None)
+
+    def part(self, task: Task) -> Raw | None:
+        """The ranks that take part, on each of them; None on the others. All ranks call it."""
+        ranks = tuple(task.ranks)
+        if ranks not in self._parts:
+            self._parts[ranks] = self._raw.of(ranks)
+        return self._parts[ranks]
+
+    def _measured(self, task: Task, part: Raw) -> Measured | None:
         self._look()
         self._watch.look()
         warm_up, look = (1, DEAR) if is_dear(task) else (WARM_UP, FIRST_LOOK)
-        operation = max(1e-9, float(np.median(self._times(task, part, warm_up, 1))))
-        k = int(part.told(max(1.0, math.ceil(LONG * self.ticks.cost / operation))))
+        before = self._times(task, part, warm_up, 1)
+        by_clock = self._windows if task.group == "collective" and not task.variant else None
+        operation = max(1e-9, float(np.median(before)))
+        k = 1 if by_clock else int(part.told(max(1.0, math.ceil(LONG * self.ticks.cost / operation))))
+        if by_clock is not None:
+            called = part, part.addresses[ADDRESS[COLLECTIVES[task.operation]]], self._arguments(task, part)
+            by_clock.load(*called)
         begin = time.monotonic()
         end = begin + self._budget
-        times = self._times(task, part, look, k)
+
+        def take(blocks: int) -> Floats:
+            if by_clock is None:
+                return self._times(task, part, blocks, k)
+            return by_clock.times(*called, blocks, float(before.min()), end, self.ticks.cost)
+
+        times = take(look)
         while not (done := part.told(self._is_done(times, end, look))):
             # where ranks wait for their cores a block may take whole time slices: no more of them than there is time for
             room = (end - time.monotonic()) * times.size / (time.monotonic() - begin)
             blocks = int(part.told(float(np.clip(room, look, times.size))))
-            times = np.concatenate([times, self._times(task, part, blocks, k)])
+            times = np.concatenate([times, take(blocks)])
+        if by_clock and not times.size:
+            by_clock.without.append(f"{task.operation}, {task.bytes} bytes, {task.p} ranks")
+            return None
         if task.variant in (EXCHANGE, NON_BLOCKING):
             self._work[task.operation, task.p, task.bytes] = float(np.median(times))
-        return series_of(task.group, task.operation, task.variant, task.bytes, times, k, done < 2.0, task.p)
+        start: Start = "window" if by_clock else "barrier"
+        names = task.group, task.operation, task.variant, task.bytes
+        return series_of(*names, times, k, done < 2.0, task.p, placement=task.placement, start=start)
 
     def _is_done(self, times: Floats, end: float, look: int) -> float:
         """0: go on; 1: the median is known; 2: it is not, and will not be."""

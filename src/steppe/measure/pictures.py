@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from steppe.measure.clock_record import Clock
 from steppe.measure.document import FitRecord, LawRecord, LineRecord, Measured
 from steppe.measure.family import RATE_FAMILIES, Curve, Floats
 from steppe.measure.rates import rate_of
@@ -237,6 +238,32 @@ def modes_picture(series: Sequence[Measured]) -> str:
         return draw
 
     return _svg([panel(one) for one in series])
+
+
+def clocks_picture(clock: Clock) -> str:
+    """What clocks of ranks gained on rank 0's since the first comparison, with the lines; those that gained the most."""
+    speed = {one.rank: one.drift for one in clock.get("drift", [])}
+    shown = sorted(clock.get("offsets", []), key=lambda one: -abs(speed.get(one.rank, 0.0)))[: len(CYCLE)]
+
+    def gained(axes: "Axes") -> None:
+        for colour, one in zip(CYCLE, sorted(shown, key=lambda one: one.rank), strict=False):
+            when, offset, bound = np.array(one.bursts).T
+            line = one.offset + speed.get(one.rank, 0.0) * (when - one.at)
+            axes.errorbar(when, (offset - line[0]) / US, bound / US, fmt="o", ms=3, lw=1, color=colour, label=f"rank {one.rank}")
+            axes.plot(when, (line - line[0]) / US, lw=1, color=colour)
+        axes.set_xlabel("s")
+        axes.set_title("gained on rank 0's clock [us], with bounds")
+        axes.legend(frameon=False, fontsize=8)
+
+    def beside(axes: "Axes") -> None:
+        axes.axhline(0.0, color=FAINT, lw=1)
+        for colour, one in zip(CYCLE, sorted(shown, key=lambda one: one.rank), strict=False):
+            when, offset, bound = np.array(one.bursts).T
+            axes.plot(when, (offset - one.offset - speed.get(one.rank, 0.0) * (when - one.at)) / bound, "o", ms=3, color=colour)
+        axes.set_xlabel("s")
+        axes.set_title("beside its line [bounds]")
+
+    return _svg([gained, beside], of_row=2)
 
 
 def _some(values: Sequence[float]) -> list[float]:

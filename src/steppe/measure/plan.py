@@ -31,30 +31,43 @@ ARRAY, DICT = "Python array", "Python dict of 8 arrays"
 PARTS = 8  # of a dict
 BUFFERS, PICKLED, OUT_OF_BAND = "buffers", "pickled", "pickled out of band"
 PACKING, UNPACKING = "packing", "unpacking"
+Pairs = Sequence[tuple[str, tuple[int, int]]]
 LEAST_HUGE = 64 * KIB  # [bytes] of a message, from which on the kind of its pages is looked at
 
 
 @dataclass(frozen=True)
 class Task:
-    """One series: `bytes` of an operation on p ranks."""
+    """One series: `bytes` of an operation on the first p ranks, or between two; `placement`: how far those are apart."""
 
     group: str
     operation: str
     variant: str
     p: int
     bytes: int
+    pair: tuple[int, int] = (0, 1)
+    placement: str = ""
+
+    @property
+    def ranks(self) -> Sequence[int]:
+        """Who takes part."""
+        return self.pair if self.group == "point-to-point" else range(self.p)
 
 
-def plan(ranks: int, quick: bool, huge: bool) -> list[Task]:
-    """What is measured on so many ranks; huge: whether there are huge pages."""
+def plan(ranks: int, quick: bool, huge: bool, pairs: Pairs = (("", (0, 1)),)) -> list[Task]:
+    """What is measured on so many ranks; huge: whether there are huge pages; pairs: ranks with how far they are apart.
+
+    The first pair does everything, the others round trips and messages under way.
+    """
     sizes = [0, 8, KIB, 64 * KIB, MIB] if quick else [0, *(1 << i for i in range(25))]
-    tasks = [Task("point-to-point", "point-to-point", variant, 2, n) for variant in (PING_PONG, ACKNOWLEDGED) for n in sizes]
+    tasks = [_between(*pairs[0], variant, n) for variant in (PING_PONG, ACKNOWLEDGED) for n in sizes]
     for n in sizes[1:]:
         variants = [UNDER_WAY, *([HUGE] if huge and n >= LEAST_HUGE else []), EACH_WAY, EXCHANGE, BEHIND]
-        tasks += [Task("point-to-point", "point-to-point", variant, 2, n) for variant in variants]
+        tasks += [_between(*pairs[0], variant, n) for variant in variants]
+    for pair in pairs[1:]:
+        tasks += [_between(*pair, PING_PONG, n) for n in sizes] + [_between(*pair, UNDER_WAY, n) for n in sizes[1:]]
     some = sorted({2, ranks}) if quick else range(2, ranks + 1)
     lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
-    tasks += _first(quick) + _one_sided(quick) + _objects(quick)
+    tasks += _first(quick, *pairs[0]) + _one_sided(quick) + _objects(quick)
     for p in some:
         kinds = ["", NON_BLOCKING, NON_BLOCKING_BEHIND]  # of a size one after the other: they are compared
         several = {8: 2, KIB: 1} if quick else dict.fromkeys(lengths[1::2], 1)
@@ -64,10 +77,10 @@ def plan(ranks: int, quick: bool, huge: bool) -> list[Task]:
     return tasks
 
 
-def _first(quick: bool) -> list[Task]:
+def _first(quick: bool, placement: str, pair: tuple[int, int]) -> list[Task]:
     sizes = [8, 64 * KIB, MIB] if quick else [8, *(1 << i for i in range(10, 25))]
     variants = [f"{which}, {buffers}" for buffers in (FRESH, TOUCHED) for which in (FIRST, LATER)]
-    return [Task("point-to-point", "point-to-point", variant, 2, n) for n in sizes for variant in variants]
+    return [_between(placement, pair, variant, n) for n in sizes for variant in variants]
 
 
 def _objects(quick: bool) -> list[Task]:
@@ -97,6 +110,10 @@ def is_fitted(variant: str) -> bool:
 def is_dear(task: Task) -> bool:
     """Whether a block of it takes so long that there are few."""
     return task.variant.endswith(COMPUTES)
+
+
+def _between(placement: str, pair: tuple[int, int], variant: str, n: int) -> Task:
+    return Task("point-to-point", "point-to-point", variant, 2, n, pair, placement)
 
 
 def largest_of(tasks: Sequence[Task]) -> int:

@@ -47,8 +47,8 @@ def _tells(one: Measured, progress: bool) -> bool:
     return small or (one.operation == "barrier" and not one.variant) or (progress and one.variant.endswith(COMPUTES))
 
 
-def _key(one: Measured) -> tuple[str, str, str, int, int]:
-    return one.group, one.operation, one.variant, one.p, one.bytes
+def _key(one: Measured) -> tuple[str, str, str, int, int, str, str]:
+    return one.group, one.operation, one.variant, one.p, one.bytes, one.placement, one.start
 
 
 def price_words(series: Sequence[Measured]) -> list[str]:
@@ -58,7 +58,7 @@ def price_words(series: Sequence[Measured]) -> list[str]:
     for one in series:
         variant, _, words = one.variant.partition(BESIDE)
         variant = variant.removesuffix(", ")
-        here = found.get((one.group, one.operation, variant, one.p, one.bytes))
+        here = found.get(_key(one.model_copy(update={"variant": variant})))
         if not words or here is None:
             continue
         there = one.statistics

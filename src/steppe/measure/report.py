@@ -5,7 +5,8 @@ from html import escape
 from pathlib import Path
 
 from steppe.measure.document import Document, FitRecord, Measured, write_whole
-from steppe.measure.pictures import bars_picture, curve_of, fit_picture, modes_picture, ranks_picture, sizes_picture
+from steppe.measure.offsets import clocks_text
+from steppe.measure.pictures import bars_picture, clocks_picture, curve_of, fit_picture, modes_picture, ranks_picture, sizes_picture
 from steppe.measure.rates import rate_of, roof_text
 from steppe.measure.series import OF_RANKS
 from steppe.measure.tables import comparisons
@@ -44,6 +45,7 @@ def report_html(document: Document) -> str:
         *_of_ranks(document),
         *_kernels(document),
         *_modes(document),
+        *_clocks(document),
         *_tables(document),
         _machine(document),
     ]
@@ -164,6 +166,14 @@ def _modes(document: Document) -> list[str]:
     return [f"<h2>Two times instead of one</h2><p>{said}.</p>{modes_picture(most)}"]
 
 
+def _clocks(document: Document) -> list[str]:
+    offsets = document.clock.get("offsets", [])
+    if not offsets:
+        return []
+    said = escape(clocks_text(offsets, document.clock.get("drift", []))).replace("\n", "<br>")
+    return [f"<h2>Clocks of ranks</h2><p>{said}</p>{clocks_picture(document.clock)}"]
+
+
 def _tables(document: Document) -> list[str]:
     groups: dict[tuple[str, str], list[Measured]] = {}
     for one in document.series:
@@ -187,7 +197,7 @@ def _row(one: Measured) -> str:
     rate, unit = rate_of(one)
     least, median, width, late = times_of(one)
     cells = [
-        escape(one.variant),
+        escape(one.kind),
         str(one.p),
         str(one.bytes),
         least,
@@ -203,7 +213,8 @@ def _row(one: Measured) -> str:
 
 
 def _machine(document: Document) -> str:
-    facts = {**document.machine, **{f"clock: {name}": value for name, value in document.clock.items()}}
+    clock = {f"clock: {name}": value for name, value in document.clock.items() if name not in ("offsets", "drift")}
+    facts = {**document.machine, **clock}
     rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(_plain(value))}</td></tr>" for name, value in facts.items())
     return f"<h2>The machine</h2><table>{rows}</table>" if facts else ""
 

@@ -36,9 +36,10 @@ class Rival:
 
 
 def find_slower(series: Sequence[Measured]) -> list[Finding]:
-    """All that lose to a rival, the greatest ratio first."""
+    """All that lose to a rival, the greatest ratio first; of operations that began after a barrier: those by the clock have no such rivals."""
     random = np.random.default_rng(SEED)
-    times = {(one.operation, one.variant, one.p, one.bytes): drawn_medians(independent(one.times()), random, DRAWS) for one in series}
+    begun = [one for one in series if one.start == "barrier"]
+    times = {(one.operation, one.variant, one.p, one.bytes): drawn_medians(independent(one.times()), random, DRAWS) for one in begun}
     found: dict[tuple[str, str, int], Finding] = {}
     for key, slow in times.items():
         for number, rival in enumerate(_rivals(*key)):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from steppe.measure.document import Measured, Mode, Statistics, encode
+from steppe.measure.document import Measured, Mode, Start, Statistics, encode
 from steppe.measure.family import Floats
 from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough, of_passes, student
 
@@ -72,6 +72,8 @@ def series_of(
     work: float = 0.0,
     unit: str = "",
     passes: Sequence[int] = (),
+    placement: str = "",
+    start: Start = "barrier",
 ) -> Measured:
     """Block times (blocks,) [s] of operations of `size` bytes, with their figures; two times instead of one are told.
 
@@ -97,6 +99,8 @@ def series_of(
         group=group,
         operation=operation,
         variant=variant,
+        placement=placement,
+        start=start,
         p=p,
         bytes=size,
         block=block,

@@ -1,8 +1,7 @@
 """A whole measurement of messages: who takes part and where, all series, what was noticed, the fits: a `Document` on rank 0."""
 
-import os
-import socket
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,13 @@ import numpy as np
 from steppe.comm.launch import find_library
 from steppe.comm.raw import Raw, progress_settings
 from steppe.errors import Mistake
-from steppe.measure.document import Document, Measured, read_document, record_fit, record_weaknesses
+from steppe.measure.clock_record import Clock
+from steppe.measure.document import Document, Measured, Start, read_document, record_fit, record_weaknesses
 from steppe.measure.machine import describe_machine
 from steppe.measure.messages import Messages
+from steppe.measure.offsets import record_clocks
 from steppe.measure.operation import Fit, fit
+from steppe.measure.places import Place, as_text, here, of_text, pairs
 from steppe.measure.plan import ACKNOWLEDGED, FIRST, LATER, is_fitted, largest_of, plan
 from steppe.measure.points import FLOOR, Points
 from steppe.measure.price import beside as beside_series
@@ -24,14 +26,23 @@ from steppe.measure.rivals import find_slower
 from steppe.measure.weakness import Finding, find_weaknesses, of_fit
 
 PRECISION = 0.02
+BETWEEN = 10.0  # [s] from one comparison of clocks to the next
 BUDGET, QUICK_BUDGET = 2.0, 0.25  # [s] of a series
 
 
 def measure_messages(
-    raw: Raw, quick: bool, oversubscribe: bool, tell: Callable[[float], None], stop: Callable[[], bool], beside: Path | None = None
+    raw: Raw,
+    quick: bool,
+    oversubscribe: bool,
+    tell: Callable[[float], None],
+    stop: Callable[[], bool],
+    beside: Path | None = None,
+    start: Start = "barrier",
 ) -> tuple[Document, list[Fit]]:
-    """Measures what `plan` has; every rank calls it. tell: gets the share that is done; stop: asked on rank 0 between series.
-    beside: a document of another thread level or of asynchronous progress, read by rank 0, whose price is told.
+    """Measures what `plan` has; every rank calls it.
+
+    tell: gets the share that is done; stop: asked on rank 0 between series; beside: a document of another thread level or of asynchronous
+    progress, read by rank 0, whose price is told; start: of collective operations.
 
     Raises
     ------
@@ -40,38 +51,34 @@ def measure_messages(
     """
     if raw.size < 2:
         raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
-    places = raw.texts(f"{socket.gethostname()}:{','.join(map(str, sorted(os.sched_getaffinity(0))))}")
+    places = [of_text(text) for text in raw.texts(as_text(here()))]
     machine = _machine(raw, places)
     other = _beside(raw, beside, machine)
-    warnings = _crowded(places, oversubscribe, find_library().name)
-    session = Messages(raw, PRECISION, QUICK_BUDGET if quick else BUDGET, largest_of(plan(raw.size, quick, huge=False)))
-    tasks = plan(raw.size, quick, session.has_huge)
+    warnings = _crowded([place.binding for place in places], oversubscribe, find_library().name)
+    session = Messages(raw, PRECISION, QUICK_BUDGET if quick else BUDGET, largest_of(plan(raw.size, quick, huge=False)), start)
+    tasks = plan(raw.size, quick, session.has_huge, pairs(places))
     series: list[Measured] = []
-    complete = True
+    complete, compared = True, raw.now()
     for number, task in enumerate(tasks):
         if raw.told(float(stop())):
             complete = False
             break
+        if raw.told(float(start == "window" or raw.now() > compared + BETWEEN)):
+            session.clocks.burst()
+            compared = raw.now()
         found = session.measure(task)
         if found is not None:
             series.append(found)
         tell((number + 1) / len(tasks))
+    session.clocks.burst()
     warnings += session.warnings()
     session.close()
     fits = fit_series(series)
-    clock = {
-        "resolution": session.ticks.resolution,
-        "cost": session.ticks.cost,
-        "gaps_per_second": session.ticks.gaps,
-        "away": session.away(),
-        "loop": session.overhead,
-        "pace": session.pace.apart(),
-    }
     document = Document(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         complete=complete,
         machine=machine,
-        clock=clock,
+        clock=_clock(session),
         warnings=warnings,
         series=series + (beside_series(series, machine["mpi"], other) if other else []),
         fits=[record_fit(one) for one in fits],
@@ -94,20 +101,36 @@ def _beside(raw: Raw, path: Path | None, machine: dict[str, Any]) -> Document | 
     return found
 
 
+def _clock(session: Messages) -> Clock:
+    offsets, drift = record_clocks(session.clocks.lines())
+    return Clock(
+        resolution=session.ticks.resolution,
+        cost=session.ticks.cost,
+        gaps_per_second=session.ticks.gaps,
+        away=session.away(),
+        loop=session.overhead,
+        pace=session.pace.apart(),
+        offsets=offsets,
+        drift=drift,
+    )
+
+
 def fit_series(series: Sequence[Measured]) -> list[Fit]:
     """The fits of all operations that were measured with two sizes or on three numbers of ranks."""
-    groups: dict[tuple[str, str], list[Measured]] = {}
+    groups: dict[tuple[str, str, str], list[Measured]] = {}
     for one in series:
         if is_fitted(one.variant):
-            groups.setdefault((one.operation, one.variant), []).append(one)
+            groups.setdefault((one.operation, one.variant, one.placement), []).append(one)
+    several = len({placement for _, _, placement in groups if placement}) > 1
     found = []
-    for (operation, variant), group in groups.items():
+    for (operation, variant, placement), group in groups.items():
         ordered = sorted(group, key=lambda one: (one.p, one.bytes))
         rows = [(one.bytes, one.p, one.statistics.median, one.statistics.half_width / 1.96, one.statistics.n) for one in ordered]
         n, p, t, error, repeats = np.array(rows, float).T
         points = Points(n, p, t, np.maximum(error, FLOOR * t), repeats, known=True)
         if points.sizes.size > 1 or points.ranks.size > 2:
             name = {"operation": operation, **({"variant": variant} if variant else {})}
+            name |= {"placement": placement} if several and placement else {}
             found.append(fit(points, name, "ack" if variant == ACKNOWLEDGED or variant.startswith((FIRST, LATER)) else "oneway"))
     return found
 
@@ -138,8 +161,8 @@ def _crowded(places: list[str], oversubscribe: bool, library: str) -> list[str]:
     return []
 
 
-def _machine(raw: Raw, places: list[str]) -> dict[str, Any]:
+def _machine(raw: Raw, places: Sequence[Place]) -> dict[str, Any]:
     library = find_library()
     mpi = {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)}
     mpi["asynchronous_progress"] = " ".join(progress_settings()) or "not asked for"
-    return {**describe_machine(), "mpi": mpi, "ranks": places}
+    return {**describe_machine(), "mpi": mpi, "ranks": [place.binding for place in places], "places": [asdict(place) for place in places]}

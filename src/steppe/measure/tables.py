@@ -4,8 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from steppe.measure.clock_record import Clock
 from steppe.measure.document import Document, Measured
+from steppe.measure.offsets import clocks_text
 from steppe.measure.operation import Fit
+from steppe.measure.places import Place, places_text
 from steppe.measure.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY, WINDOW
 from steppe.measure.price import price_words
 from steppe.measure.sentences import first_words, object_words, overlap_words, owner_words
@@ -26,11 +29,13 @@ def measured_text(document: Document) -> str:
         f"clock: step {clock['resolution'] * 1e9:.0f} ns, a reading {clock['cost'] * 1e9:.0f} ns (taken off); the loop itself "
         f"{clock['loop'] * 1e9:.1f} ns; this machine was taken away from rank 0 for {clock['away']:.2%} of the time{_pace(clock)}\n"
     )
+    said += clocks_text(clock.get("offsets", []), clock.get("drift", []))
+    said += places_text([Place(**{**one, "cores": tuple(one["cores"])}) for one in machine.get("places", [])])
     groups: dict[tuple[str, str, int], list[Measured]] = {}
     for one in document.series:
-        groups.setdefault((one.operation, one.variant, one.p), []).append(one)
-    for (operation, variant, p), series in groups.items():
-        said += f"\n{operation}{f', {variant}' if variant else ''}, {p} ranks\n" + _table(series)
+        groups.setdefault((one.operation, one.kind, one.p), []).append(one)
+    for (operation, kind, p), series in groups.items():
+        said += f"\n{operation}{f', {kind}' if kind else ''}, {p} rank{'s' if p > 1 else ''}\n" + _table(series)
         said += "".join(f"{one.bytes} bytes: {text}\n" for one in series for text in one.warnings)
     compared = comparisons(document.series)
     return said + ("\n" + "".join(f"{text}\n" for text in compared) if compared else "")
@@ -42,7 +47,7 @@ def messages_text(document: Document, fits: Sequence[Fit]) -> str:
     return f"{measured_text(document)}\n{lines_of(fits) if fits else ''}{laws}{weaknesses_text(document.weaknesses)}"
 
 
-def _pace(clock: dict[str, Any]) -> str:
+def _pace(clock: Clock) -> str:
     """Older files do not have it."""
     return f"; it gains {clock['pace'] * 1e6:+.3g} us in a second of the host's own" if "pace" in clock else ""
 
@@ -54,10 +59,10 @@ def _progress(mpi: dict[str, Any]) -> str:
 
 def comparisons(series: Sequence[Measured]) -> list[str]:
     """What variants say together, with 95 % intervals: what huge pages gain, and how much of an exchange goes on behind work."""
-    found = {(one.variant, one.bytes): one.statistics for one in series if one.group == "point-to-point"}
+    found = {(one.variant, one.bytes, one.placement): one.statistics for one in series if one.group == "point-to-point"}
     said = []
-    for (variant, n), less in found.items():
-        more = found.get(({HUGE: UNDER_WAY, BEHIND: EXCHANGE}.get(variant, ""), n))
+    for (variant, n, placement), less in found.items():
+        more = found.get(({HUGE: UNDER_WAY, BEHIND: EXCHANGE}.get(variant, ""), n, placement))
         if more is None:
             continue
         ratio = less.median / more.median

@@ -1,0 +1,57 @@
+"""What compares clocks and begins by them: compiled, kept on disk, MPI's functions and its clock alone. Importing this imports Numba."""
+
+# Numba declares types for some of its functions only.
+# mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg, var-annotated, unreachable"
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from steppe.comm.raw import ADDRESS, call, seconds
+
+TAG = 8
+READING = 8  # [bytes] of a time
+_WTIME, _SEND, _RECV = (ADDRESS[name] for name in ("Wtime", "Send", "Recv"))
+
+
+@njit(cache=True)
+def ask(f: Any, comm: Any, byte: Any, other: Any, theirs: Any, at: Any, status: Any, found: Any) -> int:
+    """Asks another rank for its time, again and again. theirs: float64 (1,), `at` its address; found (n, 3) [s]: before, theirs, after."""
+    bad = 0
+    for i in range(found.shape[0]):
+        found[i, 0] = seconds(f[_WTIME])
+        bad += call(f[_SEND], (at, np.int64(0), byte, other, TAG, comm)) != 0
+        bad += call(f[_RECV], (at, np.int64(READING), byte, other, TAG, comm, status)) != 0
+        found[i, 2] = seconds(f[_WTIME])
+        found[i, 1] = theirs[0]
+    return bad
+
+
+@njit(cache=True)
+def answer(f: Any, comm: Any, byte: Any, other: Any, mine: Any, at: Any, status: Any, n: int) -> int:
+    """Tells another rank the time, n times."""
+    bad = 0
+    for _ in range(n):
+        bad += call(f[_RECV], (at, np.int64(0), byte, other, TAG, comm, status)) != 0
+        mine[0] = seconds(f[_WTIME])
+        bad += call(f[_SEND], (at, np.int64(READING), byte, other, TAG, comm)) != 0
+    return bad
+
+
+@njit(cache=True)
+def collective_at(f: Any, function: Any, arguments: Any, first: float, width: float, begins: Any, ends: Any) -> int:
+    """Any collective operation, begun at `first`, `first + width` ... of this rank's clock [s].
+
+    begins, ends (n,): when it began and ended here, from the time it was to begin at [s].
+    """
+    bad = 0
+    for i in range(begins.size):
+        due = first + i * width
+        now = seconds(f[_WTIME])
+        while now < due:
+            now = seconds(f[_WTIME])
+        begins[i] = now - due
+        bad += call(function, arguments) != 0
+        ends[i] = seconds(f[_WTIME]) - due
+    return bad

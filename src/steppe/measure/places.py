@@ -1,0 +1,116 @@
+"""Where ranks sit, as the system tells it, and how far two of them are apart."""
+
+import json
+import os
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+
+CPUS = Path("/sys/devices/system/cpu")
+DISTANCES = ("same cache", "same memory", "same node", "other node")  # the nearest first
+SHOWN = 16  # ranks that a terminal shows one by one
+
+
+@dataclass(frozen=True)
+class Place:
+    """A rank's: its host, the cores that it may use, the one that it was on, and what all it may use share, None where they do not.
+
+    cache: the number of the last-level cache; memory: that of the node of memory (NUMA).
+    """
+
+    host: str
+    cores: tuple[int, ...]
+    core: int
+    cache: int | None
+    memory: int | None
+
+    @property
+    def binding(self) -> str:
+        """Its host and cores."""
+        return f"{self.host}:{','.join(map(str, self.cores))}"
+
+
+def here(cpus: Path = CPUS) -> Place:
+    """This process's."""
+    cores = tuple(sorted(os.sched_getaffinity(0)))
+    return Place(socket.gethostname(), cores, _core(), _common(cores, cpus, last_cache), _common(cores, cpus, memory_node))
+
+
+def as_text(place: Place) -> str:
+    """A place as it is sent."""
+    return json.dumps(asdict(place))
+
+
+def of_text(text: str) -> Place:
+    """A place that was sent."""
+    held = json.loads(text)
+    return Place(**{**held, "cores": tuple(held["cores"])})
+
+
+def last_cache(core: int, cpus: Path = CPUS) -> int | None:
+    """The number of the last-level cache of a core; where caches have none, the first core that shares it."""
+    found = []
+    for index in (cpus / f"cpu{core}" / "cache").glob("index*"):
+        level, number, shared = (_read(index / name) for name in ("level", "id", "shared_cpu_list"))
+        first = shared.replace("-", ",").partition(",")[0]
+        if level.isdigit() and (number.isdigit() or first.isdigit()):
+            found.append((int(level), int(number if number.isdigit() else first)))
+    return max(found)[1] if found else None
+
+
+def memory_node(core: int, cpus: Path = CPUS) -> int | None:
+    """The number of the node of memory of a core."""
+    names = (entry.name.removeprefix("node") for entry in (cpus / f"cpu{core}").glob("node*"))
+    return next((int(name) for name in names if name.isdigit()), None)
+
+
+def distance(one: Place, other: Place) -> str:
+    """How far apart two are, one of `DISTANCES`: what is not known to be shared is not."""
+    if one.host != other.host:
+        return "other node"
+    if one.cache is not None and one.cache == other.cache:
+        return "same cache"
+    return "same memory" if one.memory is not None and one.memory == other.memory else "same node"
+
+
+def pairs(places: Sequence[Place]) -> list[tuple[str, tuple[int, int]]]:
+    """Ranks 0 and 1 with their distance, then the first pair of ranks of each other distance, the nearest first."""
+    found: dict[str, tuple[int, int]] = {}
+    for a, b in combinations(range(len(places)), 2):
+        found.setdefault(distance(places[a], places[b]), (a, b))
+        if len(found) == len(DISTANCES):
+            break
+    first = distance(places[0], places[1])
+    return [(first, found.pop(first)), *((name, found[name]) for name in DISTANCES if name in found)]
+
+
+def places_text(places: Sequence[Place]) -> str:
+    """A line for each rank, of many for the first."""
+    said = ""
+    for rank, place in enumerate(places[:SHOWN]):
+        bound = f"core {place.cores[0]}" if len(place.cores) == 1 else f"free on {len(place.cores)} cores, at first on {place.core}"
+        shared = [f"{name} {number}" for name, number in (("last cache", place.cache), ("memory", place.memory)) if number is not None]
+        said += f"rank {rank}: {', '.join([place.host, bound, *shared])}\n"
+    left = places[SHOWN:]
+    hosts = len({place.host for place in left})
+    return said + (f"{len(left)} more ranks on {hosts} host{'s' if hosts > 1 else ''}\n" if left else "")
+
+
+def _common(cores: Sequence[int], cpus: Path, number: Callable[[int, Path], int | None]) -> int | None:
+    found = {number(core, cpus) for core in cores}
+    return found.pop() if len(found) == 1 else None
+
+
+def _core() -> int:
+    """The core that this thread is on, -1 where the system does not say."""
+    words = _read(Path("/proc/thread-self/stat")).rpartition(")")[2].split()
+    return int(words[36]) if len(words) > 36 else -1  # field 39; the second ends with ")"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
