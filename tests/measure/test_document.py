@@ -69,7 +69,7 @@ def test_the_stored_file_of_version_1_stays_readable():
     assert document.schema_ == "steppe.measure/1"
     (series,) = document.series
     assert series.times().tolist() == [0.5, 0.25, 0.125]
-    assert (series.start, series.placement, document.clock) == ("barrier", "", {"resolution": 2e-08})
+    assert (series.start, series.placement, document.clock, document.recipe) == ("barrier", "", {"resolution": 2e-08}, "")
     (record,) = document.fits
     assert fit_again(record).pieces[0].t0.curve.family.name == record.pieces[0].t0.family == "linear"
     assert document.weaknesses[0].sentence.startswith("A scan: latency grows")

@@ -140,10 +140,10 @@ def test_rank_0_gets_the_series_of_a_pair_that_it_is_not_in():
 @two_cores
 def test_a_document_says_where_ranks_sit(tmp_path):
     path = tmp_path / "a.json"
-    done = run_ranks("installed", 2, "-m", "steppe", "measure", "messages", "--quick", "--json", str(path))
+    done = run_ranks("installed", 2, "-m", "steppe", "measure", "messages", "--recipe", "advise", "--json", str(path))
     assert done.returncode == 0, done.stderr
     document = read_document(path)
     places = [of_text(json.dumps(one)) for one in document.machine["places"]]
     assert [one.host for one in places] == [socket.gethostname()] * 2
-    assert {one.placement for one in document.series if one.group == "point-to-point"} == {distance(*places)}
+    assert {one.placement for one in document.series if one.p == 2} == {distance(*places)}
     assert f"rank 1: {places[1].host}, " in done.stdout

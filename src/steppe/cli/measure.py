@@ -160,6 +160,7 @@ def messages(
     beside: Path | None = None,
     oversubscribe: bool = False,
     start: Literal["barrier", "window"] = "barrier",
+    recipe: Literal["minho", "advise"] | None = None,
     json: Path | None = None,
     html: Path | None = None,
 ) -> Exit:
@@ -176,6 +177,7 @@ def messages(
         steppe measure messages --quick --threads multiple --json multiple.json
         steppe measure messages --quick --beside multiple.json --json single.json
         steppe measure messages --start window
+        steppe measure messages --recipe minho
 
     Parameters
     ----------
@@ -189,6 +191,9 @@ def messages(
         Measure although there are more ranks than cores.
     start
         How ranks begin a collective operation: after a barrier, or all at one time of the clock (window).
+    recipe
+        Measure as a paper did: minho, Santos et al. (1997), the least of 5 means of 20; advise, ADVISE (1995), the first message and the
+        mean of 1,000.
     json
         Writes all samples, the machine and the fits to this file.
     html
@@ -200,17 +205,25 @@ def messages(
     if launch is None:
         raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
 
+    def check() -> Targets:
+        given = [
+            text for text, there in (("--quick", quick), ("--beside", beside is not None), ("--start window", start == "window")) if there
+        ]
+        if recipe is not None and given:
+            raise Mistake(f"--recipe {recipe} says what is measured and how ranks begin. Leave out {' and '.join(given)}.")
+        return Targets(json, html)
+
     def work(raw: "Raw") -> "tuple[Document, list[Fit]]":
         from steppe.cli.making import Bar
         from steppe.comm import kept_stops
         from steppe.measure import measure_messages
 
         with Bar("messages", quiet=raw.rank > 0) as tell:
-            return measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()), beside, start)
+            return measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()), beside, start, recipe)
 
     def finish(found: "tuple[Document, list[Fit]]", targets: Targets) -> Exit:
         from steppe.measure import messages_text
 
         return targets.finish(found[0], messages_text(*found))
 
-    return on_ranks(launch, lambda: Targets(json, html), work, finish, threads)
+    return on_ranks(launch, check, work, finish, threads)

@@ -31,7 +31,7 @@ FUNCTIONS = (
     "Wtime", "Wtick", "Barrier", "Send", "Recv", "Isend", "Irecv", "Waitall", "Bcast", "Scatter", "Gather", "Allgather", "Alltoall",
     "Reduce", "Allreduce", "Reduce_scatter_block", "Scan", "Put", "Get", "Accumulate", "Win_flush",
     "Ibcast", "Iscatter", "Igather", "Iallgather", "Ialltoall", "Ireduce", "Iallreduce", "Ireduce_scatter_block", "Iscan", "Ibarrier",
-    "Wait",
+    "Wait", "Pack", "Pack_external",
 )  # fmt: skip
 ADDRESS = {name: number for number, name in enumerate(FUNCTIONS)}
 HUGE = 2 << 20  # [bytes] of a page

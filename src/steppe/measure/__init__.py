@@ -13,7 +13,7 @@
     system      its functions, for loops         series    blocks become a series            rates     as a terminal shows them
     machine     what it is                       document  the JSON and its schema           text      what a terminal shows
     offsets     clocks of ranks, side by side    windows     ranks that begin by the clock     places    where ranks sit
-    clock_record  as a document keeps them
+    clock_record  as a document keeps them    recipes     as two papers measured           recipe_tables  as they print
     rehearsal   known laws, found again          comparison  two documents side by side
     pictures    as SVG                           report    one HTML file                     plan      which messages, by name
     ranked      files that many ranks read       output    what ranks write, three ways      ranked_session  both, and where

@@ -217,7 +217,7 @@ class Messages:
     def _arguments(self, task: Task, part: Raw) -> tuple[np.int64, ...]:
         send, receive = self._pointers
         n, count, byte, root = Int(task.bytes), Int(task.bytes // 8), part.byte, Int(0)
-        numbers = (send, receive, count, part.double, part.sum)
+        numbers = (send, receive, *((count, part.double) if n % 8 == 0 else (Int(n // 4), part.single)), part.sum)
         found = {
             "broadcast": (send, n, byte, root),
             "scatter": (send, n, byte, receive, n, byte, root),

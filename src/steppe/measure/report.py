@@ -8,6 +8,7 @@ from steppe.measure.document import Document, FitRecord, Measured, write_whole
 from steppe.measure.offsets import clocks_text
 from steppe.measure.pictures import bars_picture, clocks_picture, curve_of, fit_picture, modes_picture, ranks_picture, sizes_picture
 from steppe.measure.rates import rate_of, roof_text
+from steppe.measure.recipe_tables import recipe_text
 from steppe.measure.series import OF_RANKS
 from steppe.measure.tables import comparisons
 from steppe.measure.text import MB, US, times_of
@@ -39,6 +40,8 @@ def report_html(document: Document) -> str:
         parts.append(f"<h2>Variants beside each other</h2><ul>{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul>")
     for roof in document.roofs:
         parts.append(f"<h2>The model</h2><p>{escape(roof_text(roof))}</p>")
+    if document.recipe:
+        parts.append(f'<h2>Recipe</h2><div class="wide"><pre>{escape(recipe_text(document))}</pre></div>')
     parts += [
         *_fits(document),
         *_files(document),

@@ -36,7 +36,7 @@ class Rival:
 
 
 def find_slower(series: Sequence[Measured]) -> list[Finding]:
-    """All that lose to a rival, the greatest ratio first; of operations that began after a barrier: those by the clock have no such rivals."""
+    """All that lose to a rival, the greatest ratio first; those begun by the clock have no rivals, which begin after a barrier."""
     random = np.random.default_rng(SEED)
     begun = [one for one in series if one.start == "barrier"]
     times = {(one.operation, one.variant, one.p, one.bytes): drawn_medians(independent(one.times()), random, DRAWS) for one in begun}

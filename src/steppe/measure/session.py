@@ -18,10 +18,11 @@ from steppe.measure.messages import Messages
 from steppe.measure.offsets import record_clocks
 from steppe.measure.operation import Fit, fit
 from steppe.measure.places import Place, as_text, here, of_text, pairs
-from steppe.measure.plan import ACKNOWLEDGED, FIRST, LATER, is_fitted, largest_of, plan
+from steppe.measure.plan import ACKNOWLEDGED, FIRST, LATER, Task, is_fitted, largest_of, plan
 from steppe.measure.points import FLOOR, Points
 from steppe.measure.price import beside as beside_series
 from steppe.measure.price import check_beside, settings_of
+from steppe.measure.recipes import Job, Recipe, fit_recipe, jobs, largest
 from steppe.measure.rivals import find_slower
 from steppe.measure.weakness import Finding, find_weaknesses, of_fit
 
@@ -38,8 +39,9 @@ def measure_messages(
     stop: Callable[[], bool],
     beside: Path | None = None,
     start: Start = "barrier",
+    recipe: Recipe | None = None,
 ) -> tuple[Document, list[Fit]]:
-    """Measures what `plan` has; every rank calls it.
+    """Measures what `plan` or a recipe has; every rank calls it.
 
     tell: gets the share that is done; stop: asked on rank 0 between series; beside: a document of another thread level or of asynchronous
     progress, read by rank 0, whose price is told; start: of collective operations.
@@ -55,28 +57,31 @@ def measure_messages(
     machine = _machine(raw, places)
     other = _beside(raw, beside, machine)
     warnings = _crowded([place.binding for place in places], oversubscribe, find_library().name)
-    session = Messages(raw, PRECISION, QUICK_BUDGET if quick else BUDGET, largest_of(plan(raw.size, quick, huge=False)), start)
-    tasks = plan(raw.size, quick, session.has_huge, pairs(places))
+    most = largest_of(plan(raw.size, quick, huge=False)) if recipe is None else largest(recipe, raw.size)
+    session = Messages(raw, PRECISION, QUICK_BUDGET if quick else BUDGET, most, start)
+    if recipe is None:
+        todo = [_job(session, task) for task in plan(raw.size, quick, session.has_huge, pairs(places))]
+    else:
+        todo = jobs(recipe, session, raw, PRECISION, pairs(places)[0][0])
     series: list[Measured] = []
     complete, compared = True, raw.now()
-    for number, task in enumerate(tasks):
+    for number, job in enumerate(todo):
         if raw.told(float(stop())):
             complete = False
             break
         if raw.told(float(start == "window" or raw.now() > compared + BETWEEN)):
             session.clocks.burst()
             compared = raw.now()
-        found = session.measure(task)
-        if found is not None:
-            series.append(found)
-        tell((number + 1) / len(tasks))
+        series += job()
+        tell((number + 1) / len(todo))
     session.clocks.burst()
     warnings += session.warnings()
     session.close()
-    fits = fit_series(series)
+    fits = fit_series(series) if recipe is None else fit_recipe(recipe, series)
     document = Document(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         complete=complete,
+        recipe=recipe or "",
         machine=machine,
         clock=_clock(session),
         warnings=warnings,
@@ -99,6 +104,14 @@ def _beside(raw: Raw, path: Path | None, machine: dict[str, Any]) -> Document | 
     if said := raw.texts(mistake)[0]:
         raise Mistake(said)
     return found
+
+
+def _job(session: Messages, task: Task) -> Job:
+    def do() -> list[Measured]:
+        found = session.measure(task)
+        return [] if found is None else [found]
+
+    return do
 
 
 def _clock(session: Messages) -> Clock:

@@ -11,6 +11,7 @@ from steppe.measure.operation import Fit
 from steppe.measure.places import Place, places_text
 from steppe.measure.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY, WINDOW
 from steppe.measure.price import price_words
+from steppe.measure.recipe_tables import recipe_text
 from steppe.measure.sentences import first_words, object_words, overlap_words, owner_words
 from steppe.measure.text import MB, columns, laws_of, lines_of, times_of, weaknesses_text
 
@@ -38,6 +39,7 @@ def measured_text(document: Document) -> str:
         said += f"\n{operation}{f', {kind}' if kind else ''}, {p} rank{'s' if p > 1 else ''}\n" + _table(series)
         said += "".join(f"{one.bytes} bytes: {text}\n" for one in series for text in one.warnings)
     compared = comparisons(document.series)
+    said += f"\n{recipe_text(document)}" if document.recipe else ""
     return said + ("\n" + "".join(f"{text}\n" for text in compared) if compared else "")
 
 
