@@ -41,7 +41,7 @@ from steppe.measure.plan import (
 )
 from steppe.measure.sample import DEAR, FIRST_LOOK, MOST_BLOCKS, is_enough
 from steppe.measure.series import series_of
-from steppe.measure.windows import Windows
+from steppe.measure.windows import FEWEST, Windows
 
 RAW = getattr(time, "CLOCK_MONOTONIC_RAW", time.CLOCK_MONOTONIC)
 TICKS = 100_000
@@ -107,7 +107,7 @@ class Messages:
             self._sided.close()
 
     def measure(self, task: Task) -> Measured | None:
-        """One series, on rank 0 and every rank that took part; None on the others, and where no ranks began together in time.
+        """One series, on rank 0 and every rank that took part; None on the others, and where ranks hardly began together.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Messages:
             room = (end - time.monotonic()) * times.size / (time.monotonic() - begin)
             blocks = int(part.told(float(np.clip(room, look, times.size))))
             times = np.concatenate([times, take(blocks)])
-        if by_clock and not times.size:
+        if by_clock and times.size < FEWEST:
             by_clock.without.append(f"{task.operation}, {task.bytes} bytes, {task.p} ranks")
             return None
         if task.variant in (EXCHANGE, NON_BLOCKING):

@@ -206,7 +206,7 @@ def clocks_text(offsets: Sequence[ClockOffset], drifts: Sequence[ClockDrift]) ->
     shown = sorted(offsets, key=lambda one: -abs(one.offset))[:SHOWN]
     said = ""
     for one in sorted(shown, key=lambda one: one.rank):
-        said += f"clock of rank {one.rank} beside rank 0's: {one.offset * 1e6:+.4g} us +- {one.bound * 1e6:.2g}"
+        said += f"clock of rank {one.rank} beside rank 0's: {one.offset * 1e6:+.2f} us +- {one.bound * 1e6:.2g}"
         if (moves := speed.get(one.rank)) is not None:
             said += f"; it gains {moves.drift * 1e6:+.3g} us a second +- {moves.bound * 1e6:.2g}"
         said += "\n"

@@ -24,7 +24,7 @@ LATE = 1e-6  # [s] after the time that a rank was to begin at
 TOO_MANY = 0.05  # of the samples that may be late
 LEAD = 500e-6  # [s] from the agreement to the first time
 ROOM, LEAST = 4.0, 20e-6  # W at first: times the operation, and no less than [s]
-TURNS = 5  # when the time is over and no sample was in time
+FEWEST, GRACE = 5, 1.0  # samples of a series, for which there are [s] more
 WIDEST = 16.0  # times W at first: ranks that wait for milliseconds are the sooner put aside by a busy machine
 OFTEN, FEW = 3.0, 5  # a rank is named that was the last so many times as often, or as long, as any other; in no fewer missed times
 
@@ -35,7 +35,7 @@ class Windows:
     def __init__(self, clocks: Clocks, size: int) -> None:
         self._clocks = clocks
         self.taken = self.late = 0
-        self.without: list[str] = []  # series of which no sample was begun in time
+        self.without: list[str] = []  # series of which too few samples were begun in time
         self.last, self.lost = [0] * size, [0.0] * size  # missed times, and the time until all had begun [s], by the rank that began last
 
     def load(self, part: "Raw", function: Any, arguments: tuple[Any, ...]) -> None:
@@ -64,10 +64,10 @@ class Windows:
         kept: list[Floats] = []
         missing = blocks
         while missing > 0:
-            room = part.told((end - time.monotonic()) / width)
-            if room < 1.0 and (missing < blocks or len(kept) == TURNS):
+            left = part.told(end - time.monotonic())
+            if left < (width if blocks - missing >= min(FEWEST, blocks) else -GRACE):
                 break
-            begins, ends = np.empty((2, int(np.clip(room, 1, missing))))
+            begins, ends = np.empty((2, int(np.clip(left / width, min(FEWEST, missing), missing))))
             first = part.told(part.now() + LEAD + width)
             bad = collective_at(part.addresses, function, arguments, clock.shown(first), width * (1.0 + clock.known_drift), begins, ends)
             each = part.together(np.concatenate([begins, ends, [bad]]))
@@ -96,7 +96,9 @@ class Windows:
         """The rank that is the last far more often than the others; series that are not there."""
         said = often_last(self.last, self.lost)
         if self.without:
-            said.append(f"No sample was begun by all ranks in time, and there is no series, of {'; '.join(self.without)}.")
+            said.append(
+                f"Fewer than {FEWEST} samples were begun by all ranks in time, and there is no series, of {'; '.join(self.without)}."
+            )
         return said
 
 
