@@ -57,21 +57,19 @@ raw.close()
 
 
 def test_ranks_of_two_hosts_are_measured_as_such(tmp_path: Path) -> None:
-    """The hosts are one machine, whose steady clock both have: the offset is none, however far the ranks seem."""
+    """The hosts are one machine, whose steady clock both have, and whose memory the library may find: nothing is said of how fast."""
     library = find_library()
     if library.name != "MPICH":
         pytest.skip("The options of its mpiexec are MPICH's.")
     program = tmp_path / "measure.py"
     program.write_text(MEASURE)
     with another_host("ranks") as there:
-        done = subprocess.run(
-            [*_mpiexec(library, there, tmp_path, 1), sys.executable, str(program)], capture_output=True, text=True, timeout=300, check=False
-        )
+        command = [*_mpiexec(library, there, tmp_path, 1), sys.executable, str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     print(f"between hosts: {found['time'] * 1e6:.3g} us, clocks {found['offset'] * 1e6:+.2g} us apart +- {found['bound'] * 1e6:.2g}")
     assert found["placement"] == "other node"
-    assert found["time"] > 5e-6  # through a network, and not through memory
     assert abs(found["offset"]) < found["bound"]
     assert found["bound"] < 1e-3
 
