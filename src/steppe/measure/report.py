@@ -1,5 +1,6 @@
 """A document as one HTML file: warnings first, then pictures, tables, the machine, and the data. It asks nothing of any network."""
 
+import json
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -234,10 +235,10 @@ def _data(document: Document) -> str:
     text = document.model_dump_json(by_alias=True)
     said = "The data is in this file."
     if len(text) > MOST_DATA:
-        short = document.model_copy(update={"series": [one.model_copy(update={"samples": ""}) for one in document.series]})
-        text, said = (
-            short.model_dump_json(by_alias=True),
-            "The data is in this file, without single samples: those are in the JSON file that it was made of.",
-        )
+        held = document.model_copy(update={"series": []}).model_dump(mode="json", by_alias=True)
+        series = (one.model_copy(update={"samples": ""}) for one in document.series)
+        held["series"] = [one.model_dump(mode="json", exclude_defaults=True) for one in series]  # a reader puts the defaults in again
+        text = json.dumps(held, separators=(",", ":"))
+        said = "The data is in this file, without single samples: those are in the JSON file that it was made of."
     safe = text.replace("<", "\\u003c")
     return f'<p class="faint">{said}</p><script type="application/json" id="measured">{safe}</script>'
