@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from benchmarks.figures import MissingPeer
 from benchmarks.messages import suite
-from benchmarks.messages.osu import Osu
+from benchmarks.messages.builds import Imb, Osu
 
 has_compiler = pytest.mark.skipif(shutil.which("cc") is None and shutil.which("gcc") is None, reason="no C compiler")
 
@@ -34,6 +34,33 @@ def test_a_ratio_of_medians_lies_in_its_interval_and_half_as_slow_again_is_seen(
     assert [figure.passed for figure in suite._judged("here", {"barrier": theirs}, {"barrier": theirs})] == [True, True]
 
 
-def test_a_folder_without_osu_programs_is_a_missing_peer(tmp_path):
-    with pytest.raises(MissingPeer, match="There is no osu_latency below"):
-        Osu(tmp_path)
+@pytest.mark.parametrize("kind", [Osu, Imb])
+def test_a_folder_without_its_programs_is_a_missing_peer(kind, tmp_path):
+    with pytest.raises(MissingPeer, match=f"There is no .* give the folder of a build of {kind.name}"):
+        kind(tmp_path)
+
+
+SAID = {  # what the programs print, as far as it is read
+    Osu: {
+        "latency8": "# OSU MPI Latency Test\n# Size          Latency (us)\n8                       0.31\n",
+        "bandwidth": "# OSU MPI Bandwidth Test\n1048576             10485.76\n",
+        "allreduce": "# Size       Avg Latency(us)\n8                       0.52\n",
+        "barrier": "# Avg Latency(us)\n             0.44\n",
+    },
+    Imb: {
+        "latency8": " #bytes #repetitions t[usec] Mbytes/sec\n   8    2000   0.31   25.8\n",
+        "bandwidth": "       #bytes #repetitions   Mbytes/sec      Msg/sec\n      1048576           20     10485.76        10000\n",
+        "allreduce": "   0   2000   0.15   0.19   0.17\n   8   2000   0.50   0.54   0.52\n",
+        "barrier": " #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n         2000         0.43         0.45         0.44\n",
+    },
+}
+
+
+@pytest.mark.parametrize("kind", SAID, ids=lambda kind: kind.name)
+def test_what_other_programs_print_is_read(kind):
+    build = object.__new__(kind)
+    values = {
+        name: build._value(name, [line.split() for line in said.splitlines() if line[:1] != "#"]) for name, said in SAID[kind].items()
+    }
+    assert values == {"latency8": 0.31, "bandwidth": 10485.76, "allreduce": 0.52, "barrier": 0.44}
+    assert build._value("latency8", []) is None

@@ -5,6 +5,7 @@ import errno
 import mmap
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from steppe.errors import Mistake
 PAGE = mmap.PAGESIZE
 MIB = 1 << 20
 ROOM = 2  # times the largest file must be free
+NAPS = (0.0, 0.01, 0.1, 0.3)  # [s] before the kernel is asked again to forget a file
 
 
 @contextmanager
@@ -72,10 +74,17 @@ def resident_pages(file: int, size: int) -> int:
 
 
 def put_out(file: int, size: int) -> int:
-    """Asks the kernel to forget an open file; the pages that lie in memory all the same. Only what is on the disk can be forgotten."""
+    """Asks the kernel to forget an open file; the pages that lie in memory all the same. Only what is on the disk can be forgotten.
+
+    It is asked some times: a page that is being read ahead, or is in the hands of another processor, stays for that moment.
+    """
     os.fsync(file)
-    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-    return resident_pages(file, size)
+    for nap in NAPS:
+        time.sleep(nap)
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        if not (left := resident_pages(file, size)):
+            break
+    return left
 
 
 def open_direct(path: Path) -> int | None:
