@@ -7,7 +7,6 @@ import jsonschema
 import numpy as np
 import pytest
 
-from steppe.errors import Mistake
 from steppe.measure import read_document
 from steppe.measure.plan import (
     ARRAY,
@@ -23,7 +22,6 @@ from steppe.measure.plan import (
     is_fitted,
     plan,
 )
-from steppe.measure.session import _crowded
 from tests.comm.mpis import ROOT, each_mpi, run_ranks
 
 CORES = len(os.sched_getaffinity(0))
@@ -69,14 +67,6 @@ def test_more_ranks_than_cores_are_refused_with_the_reason():
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("steppe: ")]
     assert f"{CORES + 1} ranks on {CORES} cores" in line
     assert "would measure the scheduler" in line
-
-
-def test_ranks_that_share_cores_are_counted_by_host():
-    assert _crowded(["a:0,1", "a:0,1", "b:0,1"], False, "MPICH") == []
-    with pytest.raises(Mistake, match="2 ranks on 1 core of a would measure the scheduler, and MPICH does not yield"):
-        _crowded(["a:0", "a:0", "b:1"], False, "MPICH")
-    (warning,) = _crowded(["a:0", "a:0"], True, "Open MPI")
-    assert warning.startswith("2 ranks on 1 core of a would measure the scheduler")
 
 
 def test_the_full_plan_has_all_sizes_all_operations_and_every_number_of_ranks():

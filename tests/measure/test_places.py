@@ -6,8 +6,9 @@ import socket
 
 import pytest
 
+from steppe.errors import Mistake
 from steppe.measure import read_document
-from steppe.measure.places import Place, as_text, distance, here, last_cache, memory_node, of_text, pairs, places_text
+from steppe.measure.places import Place, as_text, crowded, distance, here, last_cache, memory_node, of_text, pairs, places_text
 from steppe.measure.plan import BEHIND, PING_PONG, UNDER_WAY, plan
 from steppe.measure.session import fit_series
 from steppe.measure.tables import comparisons
@@ -147,3 +148,17 @@ def test_a_document_says_where_ranks_sit(tmp_path):
     assert [one.host for one in places] == [socket.gethostname()] * 2
     assert {one.placement for one in document.series if one.p == 2} == {distance(*places)}
     assert f"rank 1: {places[1].host}, " in done.stdout
+
+
+def test_ranks_that_share_cores_are_counted_by_host():
+    both = (0, 1)
+    assert crowded([place(cores=both), place(cores=both), place(host="b", cores=both)], False, "MPICH") == []
+    with pytest.raises(Mistake, match="2 ranks on 1 core of a would measure the scheduler, and MPICH does not yield"):
+        crowded([place(), place(), place(host="b", cores=(1,))], False, "MPICH")
+    (warning,) = crowded([place(), place()], True, "Open MPI")
+    assert warning.startswith("2 ranks on 1 core of a would measure the scheduler")
+
+
+def test_pairs_of_thousands_of_ranks_are_the_first_of_their_distance():
+    places = [place(host=f"n{rank // 64}", cores=(rank % 64,), cache=rank % 64 // 8, memory=rank % 64 // 32) for rank in range(4096)]
+    assert pairs(places) == [("same cache", (0, 1)), ("same memory", (0, 8)), ("same node", (0, 32)), ("other node", (0, 64))]

@@ -5,8 +5,9 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from pathlib import Path
+
+from steppe.errors import Mistake
 
 CPUS = Path("/sys/devices/system/cpu")
 DISTANCES = ("same cache", "same memory", "same node", "other node")  # the nearest first
@@ -78,12 +79,36 @@ def distance(one: Place, other: Place) -> str:
 def pairs(places: Sequence[Place]) -> list[tuple[str, tuple[int, int]]]:
     """Ranks 0 and 1 with their distance, then the first pair of ranks of each other distance, the nearest first."""
     found: dict[str, tuple[int, int]] = {}
-    for a, b in combinations(range(len(places)), 2):
-        found.setdefault(distance(places[a], places[b]), (a, b))
-        if len(found) == len(DISTANCES):
-            break
+    firsts: dict[tuple[str, int | None, int | None], int] = {}
+    for rank, place in enumerate(places):
+        firsts.setdefault((place.host, place.cache, place.memory), rank)
+    for a in firsts.values():  # whoever sits where one before sits is as far from all others
+        for b in range(a + 1, len(places)):
+            found.setdefault(distance(places[a], places[b]), (a, b))
     first = distance(places[0], places[1])
     return [(first, found.pop(first)), *((name, found[name]) for name in DISTANCES if name in found)]
+
+
+def crowded(places: Sequence[Place], oversubscribe: bool, library: str) -> list[str]:
+    """Warnings about ranks that share cores.
+
+    Raises
+    ------
+    Mistake
+        There are more ranks on a host than they have cores, and nobody insists.
+    """
+    hosts: dict[str, list[Place]] = {}
+    for place in places:
+        hosts.setdefault(place.host, []).append(place)
+    for host, each in hosts.items():
+        count = len({core for place in each for core in place.cores})
+        if len(each) > count:
+            text = f"{len(each)} ranks on {count} core{'s' if count > 1 else ''} of {host} would measure the scheduler"
+            if not oversubscribe:
+                wait = "" if library == "Open MPI" else f", and {library} does not yield: an operation may take whole time slices"
+                raise Mistake(f"{text}{wait}. Start as many ranks as there are cores, or give --oversubscribe.")
+            return [f"{text}: no figure says what the machine can do."]
+    return []
 
 
 def places_text(places: Sequence[Place]) -> str:

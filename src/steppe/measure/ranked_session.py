@@ -1,6 +1,5 @@
 """All that is measured of files on ranks: a folder that all see, every method on p = 1, 2, 4 ... ranks: a `Document` on every rank."""
 
-import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator
@@ -19,10 +18,10 @@ from steppe.measure.disk import describe_place, workplace
 from steppe.measure.document import Document, Measured
 from steppe.measure.machine import Others, describe_machine
 from steppe.measure.output import APART, FIELDS, GATHERED, PRIVATE, QUICK_FIELDS, Output, volume
+from steppe.measure.places import as_text, crowded, here, of_text
 from steppe.measure.ranked import ALONE, BROADCAST, COLD, SHARED, TOGETHER, WARM, Ranked
 from steppe.measure.ranked import PRIVATE as OWN
 from steppe.measure.series import ROUNDS, measure_rounds
-from steppe.measure.session import _crowded
 from steppe.measure.system import steady_ticks
 
 MIB = 1 << 20
@@ -54,9 +53,9 @@ def measure_ranked_files(
     """
     length = (size or (QUICK_FILE if quick else FILE)) * MIB
     fields, team = QUICK_FIELDS if quick else FIELDS, Team(raw)
-    places = raw.texts(f"{socket.gethostname()}:{','.join(map(str, sorted(os.sched_getaffinity(0))))}")
+    places = [of_text(text) for text in raw.texts(as_text(here()))]
     library, others = find_library(), Others()
-    warnings = _crowded(places, oversubscribe=True, library=library.name)
+    warnings = crowded(places, oversubscribe=True, library=library.name)
     with _common_folder(raw, directory, max(length, volume(fields))) as folder:
         try:
             tasks = _plan(team, folder, quick, length, fields, warnings)
@@ -69,7 +68,7 @@ def measure_ranked_files(
     return Document(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         complete=complete,
-        machine={**describe_machine(), "filesystem": describe_place(directory), "mpi": mpi, "ranks": places},
+        machine={**describe_machine(), "filesystem": describe_place(directory), "mpi": mpi, "ranks": [place.binding for place in places]},
         clock={"resolution": clock.resolution, "cost": clock.cost, "away": clock.away, "others": taken},
         warnings=warnings,
         series=series,

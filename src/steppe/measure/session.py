@@ -17,7 +17,7 @@ from steppe.measure.machine import describe_machine
 from steppe.measure.messages import Messages
 from steppe.measure.offsets import record_clocks
 from steppe.measure.operation import Fit, fit
-from steppe.measure.places import Place, as_text, here, of_text, pairs
+from steppe.measure.places import Place, as_text, crowded, here, of_text, pairs
 from steppe.measure.plan import ACKNOWLEDGED, FIRST, LATER, Task, is_fitted, largest_of, plan
 from steppe.measure.points import FLOOR, Points
 from steppe.measure.price import beside as beside_series
@@ -56,7 +56,7 @@ def measure_messages(
     places = [of_text(text) for text in raw.texts(as_text(here()))]
     machine = _machine(raw, places)
     other = _beside(raw, beside, machine)
-    warnings = _crowded([place.binding for place in places], oversubscribe, find_library().name)
+    warnings = crowded(places, oversubscribe, find_library().name)
     most = largest_of(plan(raw.size, quick, huge=False)) if recipe is None else largest(recipe, raw.size)
     session = Messages(raw, PRECISION, QUICK_BUDGET if quick else BUDGET, most, start)
     if recipe is None:
@@ -155,23 +155,6 @@ def weaknesses_of(fits: Sequence[Fit], series: Sequence[Measured]) -> list[Findi
     for kind in {one.environment for one in subjects}:  # blocking operations and others are compared size by size
         found += find_weaknesses([one for one in subjects if one.environment == kind])
     return sorted(found, key=lambda one: one.ratio, reverse=True)
-
-
-def _crowded(places: list[str], oversubscribe: bool, library: str) -> list[str]:
-    """Warnings about ranks that share cores; an error unless somebody insists."""
-    hosts: dict[str, list[set[str]]] = {}
-    for place in places:
-        host, _, cores = place.partition(":")
-        hosts.setdefault(host, []).append(set(cores.split(",")))
-    for host, each in hosts.items():
-        count = len(set.union(*each))
-        if len(each) > count:
-            text = f"{len(each)} ranks on {count} core{'s' if count > 1 else ''} of {host} would measure the scheduler"
-            if not oversubscribe:
-                wait = "" if library == "Open MPI" else f", and {library} does not yield: an operation may take whole time slices"
-                raise Mistake(f"{text}{wait}. Start as many ranks as there are cores, or give --oversubscribe.")
-            return [f"{text}: no figure says what the machine can do."]
-    return []
 
 
 def _machine(raw: Raw, places: Sequence[Place]) -> dict[str, Any]:
