@@ -9,7 +9,7 @@ from steppe.measure.recipe_tables import recipe_text
 from steppe.measure.recipes import LENGTHS, SIZES, fit_recipe
 from steppe.measure.report import report_html
 from steppe.measure.series import series_of
-from tests.comm.mpis import each_mpi, run_ranks
+from tests.comm.mpis import run_ranks
 from tests.measure.test_messages import SCHEMA, two_cores
 
 
@@ -23,9 +23,8 @@ def measured(mpi, recipe, path):
 
 
 @two_cores
-@each_mpi
-def test_minho_has_five_runs_of_twenty_and_takes_the_least(mpi, tmp_path):
-    document, said = measured(mpi, "minho", tmp_path / "a.json")
+def test_minho_has_five_runs_of_twenty_and_takes_the_least(tmp_path):
+    document, said = measured("installed", "minho", tmp_path / "a.json")
     assert {(one.statistics.n, one.block, one.variant) for one in document.series} == {(5, 20, "minho")}
     sizes = {name: [one.bytes for one in document.series if one.operation == name] for name in {one.operation for one in document.series}}
     for name in ("point-to-point", "broadcast", "gather", "scatter", "allgather"):
@@ -40,9 +39,8 @@ def test_minho_has_five_runs_of_twenty_and_takes_the_least(mpi, tmp_path):
 
 
 @two_cores
-@each_mpi
-def test_advise_has_the_first_message_apart_and_the_mean_of_a_thousand(mpi, tmp_path):
-    document, said = measured(mpi, "advise", tmp_path / "a.json")
+def test_advise_has_the_first_message_apart_and_the_mean_of_a_thousand(tmp_path):
+    document, said = measured("installed", "advise", tmp_path / "a.json")
     found = {(one.variant, one.bytes): one for one in document.series}
     for memory in ("fresh", "touched"):
         assert [n for variant, n in found if variant == f"advise, {memory}, first"] == LENGTHS
