@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import aclosing, closing
 from itertools import pairwise
 
 import numpy as np
@@ -106,12 +106,13 @@ def test_programs_with_an_event_loop_see_the_same(run: Run, shared_server: Serve
     async def look() -> list[xarray.DataArray]:
         async with await steppe.connect_async(shared_server.address, TOKENS["steer"]) as other:
             found = []
-            async for seen in other.watch("water"):
-                found.append(seen)
-                if len(found) == 3:
-                    return found
-                await other.step(1)
-            return []
+            async with aclosing(other.watch("water")) as maps:
+                async for seen in maps:
+                    found.append(seen)
+                    if len(found) == 3:
+                        break
+                    await other.step(1)
+            return found
 
     seen = asyncio.run(look())
     assert [each.attrs["step"] for each in seen] == [0, 1, 2]

@@ -1,5 +1,6 @@
 """A model with neighbours runs through the same simulation as the cell models."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -171,7 +172,7 @@ def test_a_rank_that_fails_between_messages_ends_those_that_wait_for_them(run_fi
     (run_file.parent / "failing.py").write_text(FAILING)
     run_file.write_text(run_file.read_text().replace(f"{EXAMPLES}/diffusion.py", "failing.py") + SET_ON_DAY_THREE)
     done = run_ranks("installed", 3, "-m", "steppe", "run", str(run_file), "--quiet", PYTHONPATH=str(EXAMPLES.parent))
-    assert done.returncode == 2
+    assert done.returncode in (2, signal.SIGKILL)  # MPICH's launcher may kill the rank that ends all before it has ended itself
     assert done.stderr.splitlines()[0] == "steppe: The sky fell on rank 1."
 
 
