@@ -1,6 +1,7 @@
 """Builds of other benchmarks of messages, whose programs run as they are: OSU's from version 5, Intel's (IMB)."""
 
 import tempfile
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ SIZES = {"latency0": 0, "latency8": 8, "bandwidth": 1 << 20, "allreduce": 8, "ba
 BETWEEN_TWO = ("latency0", "latency8", "bandwidth")
 
 
-class Build:
+class Build(ABC):
     """The programs below a folder.
 
     name: of the benchmarks; programs: the series of each.
@@ -56,12 +57,13 @@ class Build:
                 found[name] = [size / (value * MEGABYTE) if name == "bandwidth" and size else value * MICROSECOND]
         return found
 
+    @abstractmethod
     def _said(self, command: list[str], program: str, name: str, iterations: int) -> str:
-        raise NotImplementedError
+        """What a program prints that is run for one series."""
 
+    @abstractmethod
     def _value(self, name: str, rows: list[list[str]]) -> float | None:
         """Its number among the words of each line: microseconds, of the bandwidth MB/s."""
-        raise NotImplementedError
 
 
 class Osu(Build):

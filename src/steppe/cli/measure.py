@@ -12,7 +12,7 @@ from steppe.cli.measure_compare import compare
 from steppe.cli.measure_files import files
 from steppe.cli.measure_kernels import kernels
 from steppe.cli.measure_report import report
-from steppe.cli.measuring import Targets, on_ranks
+from steppe.cli.measuring import Targets, is_stopped, on_ranks
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
@@ -215,11 +215,10 @@ def messages(
 
     def work(raw: "Raw") -> "tuple[Document, list[Fit]]":
         from steppe.cli.making import Bar
-        from steppe.comm import kept_stops
         from steppe.measure import measure_messages
 
         with Bar("messages", quiet=raw.rank > 0) as tell:
-            return measure_messages(raw, quick, oversubscribe, tell, lambda: bool(kept_stops()), beside, start, recipe)
+            return measure_messages(raw, quick, oversubscribe, tell, is_stopped, beside, start, recipe)
 
     def finish(found: "tuple[Document, list[Fit]]", targets: Targets) -> Exit:
         from steppe.measure import messages_text

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steppe.cli.measuring import Targets, on_ranks
+from steppe.cli.measuring import Targets, is_stopped, on_ranks
 from steppe.errors import Exit
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ def _on_ranks(raw: "Raw", directory: Path, quick: bool) -> list[Part]:
     from steppe.measure import measure_messages, measure_ranked_files, messages_text, rates_text
 
     with Bar("all", quiet=raw.rank > 0) as tell:
-        document, fits = measure_messages(raw, quick, False, _between(tell, 0.0, 0.25), _stopped)
+        document, fits = measure_messages(raw, quick, False, _between(tell, 0.0, 0.25), is_stopped)
         found = [(document, messages_text(document, fits))]
         if document.complete:  # or not, on all ranks alike
-            document = measure_ranked_files(raw, directory, quick, None, _between(tell, 0.25, 0.5), _stopped)
+            document = measure_ranked_files(raw, directory, quick, None, _between(tell, 0.25, 0.5), is_stopped)
             found.append((document, rates_text(document)))
     return found
 
@@ -84,18 +84,12 @@ def _alone(directory: Path, quick: bool, begin: float) -> list[Part]:
 
     middle, found = (begin + 1.0) / 2.0, list[Part]()
     with Bar("all") as tell:
-        document = measure_files(directory, quick, None, _between(tell, begin, middle), _stopped)
+        document = measure_files(directory, quick, None, _between(tell, begin, middle), is_stopped)
         found.append((document, rates_text(document)))
         if document.complete:
-            document = measure_processor(None, quick, _between(tell, middle, 1.0), _stopped)
+            document = measure_processor(None, quick, _between(tell, middle, 1.0), is_stopped)
             found.append((document, rates_text(document)))
     return found
-
-
-def _stopped() -> bool:
-    from steppe.comm import kept_stops
-
-    return bool(kept_stops())
 
 
 def _between(tell: Tell, low: float, high: float) -> Tell:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steppe.cli.measuring import Targets, on_ranks
+from steppe.cli.measuring import Targets, is_stopped, on_ranks
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def files(directory: Path, /, *, quick: bool = False, size: int | None = None, j
     if size is not None and size < 1:
         raise Mistake(f"--size {size} must be 1 MiB at least.")
     from steppe.cli.making import Bar
-    from steppe.comm import find_launch, keep_stops, kept_stops
+    from steppe.comm import find_launch, keep_stops
 
     launch = find_launch()
     if launch is not None:
@@ -51,17 +51,16 @@ def files(directory: Path, /, *, quick: bool = False, size: int | None = None, j
     targets = Targets(json, html)
     keep_stops()
     with Bar("files") as tell:
-        document = measure_files(directory, quick, size, tell, lambda: bool(kept_stops()))
+        document = measure_files(directory, quick, size, tell, is_stopped)
     return _finish(document, targets)
 
 
 def _of_ranks(raw: "Raw", directory: Path, quick: bool, size: int | None) -> "Document":
     from steppe.cli.making import Bar
-    from steppe.comm import kept_stops
     from steppe.measure import measure_ranked_files
 
     with Bar("files of ranks", quiet=raw.rank > 0) as tell:
-        return measure_ranked_files(raw, directory, quick, size, tell, lambda: bool(kept_stops()))
+        return measure_ranked_files(raw, directory, quick, size, tell, is_stopped)
 
 
 def _finish(document: "Document", targets: Targets) -> Exit:

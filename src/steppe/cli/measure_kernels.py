@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from steppe.cli.measuring import Targets
+from steppe.cli.measuring import Targets, is_stopped
 from steppe.errors import Exit
 
 
@@ -45,12 +45,12 @@ def kernels(
         Writes all of it to look at to this file.
     """
     from steppe.cli.making import Bar
-    from steppe.comm import keep_stops, kept_stops
+    from steppe.comm import keep_stops
     from steppe.measure import check_cell, measure_processor, rates_text
 
     cell = check_cell(cells, cell_bytes, cell_flops, cell_real)
     targets = Targets(json, html)
     keep_stops()
     with Bar("kernels") as tell:
-        document = measure_processor(cell, quick, tell, lambda: bool(kept_stops()))
+        document = measure_processor(cell, quick, tell, is_stopped)
     return targets.finish(document, rates_text(document))

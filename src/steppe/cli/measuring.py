@@ -95,3 +95,10 @@ def _of_all(raw: "Raw", check: Callable[[], Targets]) -> Targets | None:
     if problem:
         raise Mistake(problem)
     return targets
+
+
+def is_stopped() -> bool:
+    """Whether somebody asked for the end: what was measured until then is kept."""
+    from steppe.comm import kept_stops
+
+    return bool(kept_stops())
