@@ -63,7 +63,7 @@ def steps(world: "World", where: "Whereabouts", what: str) -> Exit:
             if step == 3:
                 tell("warning", "It rains.", step, n, where.date)
             tell("progress", "", step, n, where.date)
-            if world.rank == 1 and step == 5 and what == "hang":
+            if world.rank == 1 and step == 3 and what == "hang":  # while it rains: no request to stop can come before
                 time.sleep(30.0)
             if world.rank == 1 and step == 10:
                 BEFALL.get(what, lambda: None)()
