@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.figures import Figure, MissingPeer, table
 from benchmarks.machine import describe
+from benchmarks.queensland import remove_outputs
 
 SUITES = {
     "pasture": "benchmarks.pasture.suite",
@@ -50,15 +51,18 @@ def main(arguments: list[str]) -> int:
     print("  ".join(f"{name} {value}" for name, value in machine.items()))
     found: dict[str, list[Figure]] = {}
     failures: dict[str, str] = {}
-    for name in given.suite or SUITES:
-        print(f"\n{name}", flush=True)
-        try:
-            more = {"osu": given.osu, "imb": given.imb} if name == "messages" else {}
-            found[name] = importlib.import_module(SUITES[name]).figures(given.quick, **more)
-            print(table(found[name]), flush=True)
-        except MissingPeer as missing:
-            failures[name] = str(missing)
-            print(f"FAIL  {missing}", flush=True)
+    try:
+        for name in given.suite or SUITES:
+            print(f"\n{name}", flush=True)
+            try:
+                more = {"osu": given.osu, "imb": given.imb} if name == "messages" else {}
+                found[name] = importlib.import_module(SUITES[name]).figures(given.quick, **more)
+                print(table(found[name]), flush=True)
+            except MissingPeer as missing:
+                failures[name] = str(missing)
+                print(f"FAIL  {missing}", flush=True)
+    finally:
+        remove_outputs()
     if given.json:
         given.json.write_text(json.dumps(_report(machine, found, failures, given.quick), indent=1) + "\n")
     missed = [figure.name for suite in found.values() for figure in suite if not figure.passed]

@@ -1,8 +1,6 @@
 """What it costs a batch run to be served: the same run by the command and by a server that nobody else asks, each on its own processor."""
 
 import json
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +9,7 @@ import time
 import httpx
 
 from benchmarks.figures import Figure
-from benchmarks.queensland import FOLDER, STEPPE, run_file
+from benchmarks.queensland import FOLDER, STEPPE, new_output, run_file
 from benchmarks.rounds import QUICK_ROUNDS, alternate, output, ratio
 
 ENGINE, SERVER = 1, 0  # processors
@@ -21,20 +19,16 @@ YEARS = 20
 def figures(quick: bool) -> list[Figure]:
     """Wall time from the order to the last durable byte, on one thread of one processor; loading and compiling are not of it."""
     run = run_file(1 if quick else YEARS)
-    folder = FOLDER / "batch"
 
     def alone() -> float:
-        shutil.rmtree(folder, ignore_errors=True)
-        command = ["taskset", "-c", str(ENGINE), STEPPE, "run", str(run), "--output", str(folder), "--json"]
+        command = ["taskset", "-c", str(ENGINE), STEPPE, "run", str(run), "--output", str(new_output()), "--json"]
         return float(json.loads(output(command))["seconds"])
 
     def served() -> float:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.makedirs(folder)
         tokens = FOLDER / "tokens"
         tokens.write_text("steer a-token-of-a-benchmark\n")
         command = ["taskset", "-c", str(SERVER), STEPPE, "serve", str(run), "--bind", "127.0.0.1:0", "--token-file", str(tokens)]
-        more = ["--set", f'output.path="{folder.absolute()}"', "--launcher", f"taskset -c {ENGINE}"]
+        more = ["--set", f"output.path={json.dumps(str(new_output() / 'batch'))}", "--launcher", f"taskset -c {ENGINE}"]
         with subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=sys.stderr, text=True) as server:
             assert server.stdout
             address = server.stdout.readline().split()[-1]

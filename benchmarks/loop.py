@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.figures import Figure
 from benchmarks.machine import is_idle
-from benchmarks.queensland import run_file
+from benchmarks.queensland import new_output, run_file
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, ratio
 from steppe.engine import Plan, Simulation, read_run_file
 from steppe.engine.recorder import Recorder
@@ -70,7 +70,7 @@ def figures(quick: bool) -> list[Figure]:
         return timed("kernel", advance)
 
     def whole() -> float:
-        with Simulation(Plan.of(read_run_file(path)), fresh=True) as simulation:
+        with Simulation(Plan.of(read_run_file(path)), new_output()) as simulation:
             return timed("whole run", simulation.run)
 
     samples = alternate({"kernel": kernel, "whole run": whole}, QUICK_ROUNDS if quick else ROUNDS - 2)
@@ -79,7 +79,7 @@ def figures(quick: bool) -> list[Figure]:
     rates = [Figure(name, cell_days / float(np.median(times)) / 1e6, "M cell-days/s") for name, times in samples.items()]
     year, seconds = run_file(1), []
     for _ in range(QUICK_ROUNDS + 2):
-        with Simulation(Plan.of(read_run_file(year, {"engine.threads": "2"})), fresh=True) as simulation:
+        with Simulation(Plan.of(read_run_file(year, {"engine.threads": "2"})), new_output()) as simulation:
             simulation.run("1990-01-01")  # loads the kernel
             begin = time.perf_counter()
             simulation.run()

@@ -3,7 +3,9 @@
 They have a fast copy in bits, as a person makes it who runs on them often.
 """
 
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from benchmarks.peers import ROOT
@@ -11,6 +13,7 @@ from benchmarks.rounds import output
 
 STEPPE = str(Path(sys.executable).with_name("steppe"))
 FOLDER = ROOT / "build" / "bench"
+OUTPUTS = FOLDER / "outputs"
 FIRST_YEAR = 1990
 RUN_FILE = """\
 model = "pasture"
@@ -43,3 +46,18 @@ def run_file(years: int) -> Path:
     path = FOLDER / f"{years}-years.toml"
     path.write_text(RUN_FILE.format(first=FIRST_YEAR, last=last, store=store.name, years=years))
     return path
+
+
+def new_output() -> Path:
+    """A folder for the results of one run, which stays until all benchmarks have ended.
+
+    ext4 gives no new file the number of one that was removed within minutes, and looks at each of those again for every file that it
+    makes: a run of 20 years right after its results of last time were removed took 3.3 s of CPU instead of 2.5.
+    """
+    OUTPUTS.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(dir=OUTPUTS))
+
+
+def remove_outputs() -> None:
+    """Removes the results of all runs."""
+    shutil.rmtree(OUTPUTS, ignore_errors=True)

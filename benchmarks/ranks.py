@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.cores import QUIET
 from benchmarks.figures import Figure, MissingPeer
-from benchmarks.queensland import FIRST_YEAR, FOLDER, STEPPE, run_file
+from benchmarks.queensland import FIRST_YEAR, STEPPE, new_output, run_file
 from benchmarks.ranks_program import CELLS, IDLE, RANKS_AWAKE, YEARS
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, output, process_seconds, ratio
 from steppe.cli.control import VARIABLE, Listener
@@ -32,7 +32,7 @@ def figures(quick: bool) -> list[Figure]:
         mpiexec = find_mpiexec(find_library())
     except Mistake as mistake:
         raise MissingPeer(str(mistake)) from None
-    first_day = [STEPPE, "run", str(run_file(2)), "--fresh", "--until", f"{FIRST_YEAR}-01-01", "--output", str(FOLDER / "run-ranks")]
+    first_day = [STEPPE, "run", str(run_file(2)), "--fresh", "--until", f"{FIRST_YEAR}-01-01", "--output", str(new_output())]
     bare, day = ([*mpiexec, "-n", str(RANKS), *command] for command in ([sys.executable, "-c", BARE], first_day))
     rounds = QUICK_ROUNDS if quick else ROUNDS
     wall = alternate({"bare": lambda: _seconds(bare), "first step": lambda: _seconds(day, first_step=True)}, rounds)

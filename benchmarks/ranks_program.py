@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.cores import QUIET
-from benchmarks.queensland import FIRST_YEAR, FOLDER
+from benchmarks.queensland import FIRST_YEAR, FOLDER, new_output
 from steppe.comm import World, open_world
 
 if TYPE_CHECKING:
@@ -100,9 +100,9 @@ def steps(world: World, quick: bool, threads: int = 1) -> list[float]:
     if world.rank:
         obey(world, cores=threads)
     else:
-        plan = Plan.of(read_run_file(path, {"engine.threads": str(threads), "output.path": f'"{FOLDER}/ranks"'}), cores=threads)
+        plan = Plan.of(read_run_file(path, {"engine.threads": str(threads)}), cores=threads)
         crew = Crew(world)
-        with Simulation(plan, fresh=True, crew=crew) as simulation:
+        with Simulation(plan, new_output(), crew=crew) as simulation:
             simulation.run(f"{FIRST_YEAR}-01-01")  # loads the kernel
             begin = time.perf_counter()
             simulation.run()

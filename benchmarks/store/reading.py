@@ -15,7 +15,7 @@ from numcodecs import blosc
 from benchmarks.figures import Figure
 from benchmarks.pasture import Kernel, make_case
 from benchmarks.peers import peer_python
-from benchmarks.queensland import run_file
+from benchmarks.queensland import new_output, run_file
 from benchmarks.rounds import alternate, measured, output, pinned, ratio, thread_seconds
 from benchmarks.store.data import archived, copies, netcdf, shards_size, size
 from steppe.clock import Clock
@@ -274,8 +274,8 @@ def waiting(years: int, stores: dict[str, Path], rounds: int) -> list[Figure]:
     for kind, store in stores.items():
         shares = []
         for _ in range(rounds):
-            run = read_run_file(path, {"forcing.store": json.dumps(str(store)), "output.path": json.dumps(str(path.parent / "run-store"))})
-            with Simulation(Plan.of(run), fresh=True) as simulation:
+            run = read_run_file(path, {"forcing.store": json.dumps(str(store))})
+            with Simulation(Plan.of(run), new_output()) as simulation:
                 begin = time.perf_counter()
                 simulation.run()
                 taken = time.perf_counter() - begin

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from numcodecs import blosc
 
 from benchmarks.figures import Figure
 from benchmarks.machine import is_idle
-from benchmarks.queensland import FOLDER, STEPPE, run_file
+from benchmarks.queensland import FOLDER, STEPPE, new_output, run_file
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, output, pinned, ratio
 from steppe.engine import Plan, Simulation, read_run_file
 from steppe.engine.intervals import edges
@@ -48,23 +49,21 @@ def figures(quick: bool) -> list[Figure]:
     ]
 
 
-def plan(years: int, **engine: str) -> Plan:
+def plan(years: int) -> Plan:
     """Queensland with three variables written every day."""
     changes = {
         "output.variables": json.dumps(VARIABLES),
         "output.every": '"1 day"',
-        "output.path": f'"{FOLDER}/daily-{years}"',
-        **{f"engine.{key}": value for key, value in engine.items()},
     }
     return Plan.of(read_run_file(run_file(years), changes))
 
 
-def written(clock: Callable[[], float], years: int, **engine: str) -> tuple[float, float]:
-    """Seconds of a run and of them waiting for the disk."""
-    with Simulation(plan(years, **engine), fresh=True) as simulation:
+def written(clock: Callable[[], float], years: int, folder: Path) -> float:
+    """Seconds of a run with its results in `folder`."""
+    with Simulation(plan(years), folder) as simulation:
         begin = clock()
         simulation.run()
-        return clock() - begin, simulation.spent.stall_out
+        return clock() - begin
 
 
 def thrown_away(clock: Callable[[], float], years: int) -> float:
@@ -129,7 +128,7 @@ def behind(years: int, rounds: int, idle: bool) -> list[Figure]:
 
 def strategies(years: int, rounds: int) -> list[Figure]:
     """By name, on some ranks of this machine: who writes, and whether steps wait for it. The bytes are the same."""
-    folder, stalls, bytes_of = FOLDER / f"daily-{years}-ranks", dict[str, list[float]](), dict[str, str]()
+    stalls, bytes_of = dict[str, list[float]](), dict[str, str]()
 
     def run(writers: str, behind: str) -> float:
         keys = {
@@ -139,11 +138,13 @@ def strategies(years: int, rounds: int) -> list[Figure]:
             "engine.write_behind": behind,
         }
         changes = [part for key, value in keys.items() for part in ("--set", f"{key}={value}")]
-        command = [STEPPE, "run", str(run_file(years)), "--fresh", "--json", "--ranks", str(RANKS), "--output", str(folder), *changes]
+        folder = new_output()
+        command = [STEPPE, "run", str(run_file(years)), "--json", "--ranks", str(RANKS), "--output", str(folder), *changes]
         found = json.loads(output(command))
         name = f"{writers}, {behind}"
         stalls.setdefault(name, []).append(found["stall_out_seconds"])
         bytes_of[name] = _digest(folder / "output.zarr")
+        shutil.rmtree(folder)
         return float(found["seconds"])
 
     names = {f"{who}, {behind}": (who, behind) for who in ("private", "aggregate:2", "gather") for behind in ("true", "false")}
@@ -177,10 +178,12 @@ def looked_at(years: int, rounds: int, idle: bool) -> list[Figure]:
     failures: list[str] = []
 
     def with_reader(clock: Callable[[], float]) -> float:
-        with reader(f"{FOLDER}/daily-{years}/output.zarr") as found:
-            seconds = written(clock, years)[0]
+        folder = new_output()
+        with reader(str(folder / "output.zarr")) as found:
+            seconds = written(clock, years, folder)
         looks.append(found["looks"])
         failures.extend(found["failures"])
+        shutil.rmtree(folder)
         return seconds
 
     figures = []
@@ -199,7 +202,10 @@ def looked_at(years: int, rounds: int, idle: bool) -> list[Figure]:
 
 def alone(clock: Callable[[], float], years: int) -> float:
     """Seconds of the run by itself."""
-    return written(clock, years)[0]
+    folder = new_output()
+    seconds = written(clock, years, folder)
+    shutil.rmtree(folder)  # days come to half a gigabyte
+    return seconds
 
 
 @contextmanager
@@ -216,7 +222,9 @@ def reader(store: str) -> Iterator[dict[str, Any]]:
 def shards(years: int, rounds: int) -> list[Figure]:
     """Target 9: a shard beside blosc and write() alone, on records of the run; and what its values come to."""
     width = tile_size(15_208)
-    with open_results(FOLDER / f"daily-{years}") as found:
+    folder = new_output()
+    written(time.perf_counter, years, folder)
+    with open_results(folder) as found:
         records = [np.ascontiguousarray(found[name][:384, :width].to_numpy()) for name in VARIABLES]
     place = FOLDER / "shards"
     place.mkdir(exist_ok=True)

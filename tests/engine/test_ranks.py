@@ -177,9 +177,9 @@ def test_every_shard_is_written_once_and_every_commit_by_one_file(wide_scenario,
     commits: Counter[str] = Counter()
     write_shard, write_progress = output_array.write_shard, Progress.write
 
-    def counted_shard(*arguments: Any, **options: Any) -> Path:
+    def counted_shard(*arguments: Any, **options: Any) -> str:
         path = write_shard(*arguments, **options)
-        shards[path] += 1
+        shards[Path(path)] += 1
         return path
 
     def counted_progress(progress: Progress, folder: Path) -> None:

@@ -72,7 +72,7 @@ class OutputArray:
             self._buffers.append(Buffer(rows, self.deal, self.layout.dtype))
         return self._buffers[row % 2]
 
-    def write(self, row: int, records: int) -> list[Path]:
+    def write(self, row: int, records: int) -> list[str]:
         """Encodes and writes the shards of one row, of which `records` are put; runs in the writer's thread."""
         files = []
         for tile, values in self.buffer(row).tiles.items():

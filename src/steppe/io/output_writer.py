@@ -316,7 +316,7 @@ class OutputWriter:
         def write() -> None:
             if len(self._unsafe) >= UNSAFE:
                 self._make_durable()
-            self._unsafe.update(dict.fromkeys(map(str, array.write(row, records))))
+            self._unsafe.update(dict.fromkeys(array.write(row, records)))
 
         array.buffer(row).reading = self._submit(write)
 

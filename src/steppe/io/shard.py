@@ -18,7 +18,7 @@ import struct
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -121,7 +121,7 @@ def write_small(group_path: Path, name: str, values: Any, attributes: Mapping[st
     _write_all(group_path / name, files)
 
 
-def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Array, layout: Layout, durable: bool = True) -> Path:
+def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Array, layout: Layout, durable: bool = True) -> str:
     """Writes one shard, or replaces it; gives its file.
 
     Parameters
@@ -152,7 +152,7 @@ def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Arr
         parts += coded, _checksum(coded)
         position += len(coded) + 4
     parts += entries.tobytes(), _checksum(entries.tobytes())
-    path = Path(shard_path(group_path, name, index))
+    path = shard_path(group_path, name, index)
     _write_whole(path, parts, durable)
     return path
 
@@ -203,50 +203,52 @@ def write_durable(path: Path, data: bytes, aside: Path | None = None) -> None:
     NoSpaceError
         The disk is full; the old file is untouched.
     """
-    _write_whole(path, [data], True, aside)
+    _write_whole(os.fspath(path), [data], True, aside)
 
 
 def synchronise(files: Collection[str], root: Path) -> None:
     """Makes files that were written without `durable` survive a crash of the machine, with all folders between them and `root`.
 
-    They are given as text: a long run writes thousands between two commits, and a Path takes a kilobyte.
+    They are given as text: a long run writes thousands between two commits, and a Path takes a kilobyte, and longer than the file.
 
     Raises
     ------
     Failure
         The system could not write one of them.
     """
-    nearest = map(Path, dict.fromkeys(map(os.path.dirname, files)))
-    folders = dict.fromkeys(folder for near in nearest for folder in (near, *near.parents) if folder.is_relative_to(root))
-    for path in chain(map(Path, files), folders):
+    folders, top = dict[str, None](), os.fspath(root)
+    for folder in map(os.path.dirname, files):
+        while folder not in folders and folder.startswith(top):
+            folders[folder] = None
+            folder = os.path.dirname(folder)
+    for path in chain(files, folders):
         with writing(path):
             sync_folder(path)
 
 
-def _write_whole(path: Path, parts: Sequence[bytes], durable: bool, aside: Path | None = None) -> None:
-    aside = aside or path.with_name(path.name + ".tmp")
+def _write_whole(path: str, parts: Sequence[bytes], durable: bool, aside: Path | None = None) -> None:
+    beside, folder = os.fspath(aside or path + ".tmp"), os.path.dirname(path) or "."
     with writing(path):
-        if durable:
-            _make_folder(path.parent)
-        elif not path.parent.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
+        if not os.path.isdir(folder):
+            _make_folder(folder, durable)
         try:
-            safe = durable or path.exists()  # a checkpoint may need what is there until the new bytes are safe
-            if not _write_past_cache(aside, parts, safe):
-                with open(aside, "wb") as file:
+            safe = durable or os.path.exists(path)  # a checkpoint may need what is there until the new bytes are safe
+            if not _write_past_cache(beside, parts, safe):
+                with open(beside, "wb") as file:
                     file.writelines(parts)
                     file.flush()
                     if safe:
                         os.fsync(file.fileno())
-            os.replace(aside, path)
+            os.replace(beside, path)
         except OSError:
-            aside.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(beside)
             raise
         if durable:
-            sync_folder(path.parent)
+            sync_folder(folder)
 
 
-def _write_past_cache(path: Path, parts: Sequence[bytes], durable: bool) -> bool:
+def _write_past_cache(path: str, parts: Sequence[bytes], durable: bool) -> bool:
     """Writes a large file from aligned memory to the disk itself; False where the file is small or the system has no way to.
 
     It takes less of the processor's time than copying into the system's cache, leaves the weather there, and little for a commit to
@@ -282,7 +284,7 @@ def _write_past_cache(path: Path, parts: Sequence[bytes], durable: bool) -> bool
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path | str) -> Iterator[None]:
     """Says in Steppe's words what keeps a file from being written.
 
     Raises
@@ -302,7 +304,7 @@ def writing(path: Path) -> Iterator[None]:
         raise Failure(f'"{path}" cannot be written: {error.strerror}. Check the disk and the permissions of the folder.') from error
 
 
-def sync_folder(path: Path) -> None:
+def sync_folder(path: Path | str) -> None:
     """Makes what was created, renamed or removed in a folder durable; of a file, its bytes."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -311,12 +313,14 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def _make_folder(path: Path) -> None:
-    if path.is_dir():
-        return
-    _make_folder(path.parent)
-    path.mkdir(exist_ok=True)
-    sync_folder(path.parent)
+def _make_folder(path: str, durable: bool) -> None:
+    above = os.path.dirname(path) or "."
+    if not os.path.isdir(above):
+        _make_folder(above, durable)
+    with suppress(FileExistsError):  # made by another rank meanwhile
+        os.mkdir(path)
+    if durable:
+        sync_folder(above)
 
 
 def shard_path(group_path: Path, name: str, index: tuple[int, int]) -> str:
