@@ -83,7 +83,7 @@ def _of_steps(mpiexec: list[str], quick: bool) -> list[Figure]:
         found[name].append([float(word) for word in text.split()])
         return sum(found[name][-1][1:])
 
-    cpu = alternate({name: partial(run, name) for name in found}, QUICK_ROUNDS if quick else ROUNDS - 2)
+    cpu = alternate({name: partial(run, name) for name in found}, QUICK_ROUNDS if quick else 2 * ROUNDS)
     clock = {name: [each[0] for each in samples[1:]] for name, samples in found.items()}
     ranks, threads = ratio(cpu["ranks"], cpu["thread"]), ratio(clock["ranks"], clock["threads"])
     one, both = ([_quiet(part) for part in _by_rank(found[name], n)] for name, n in (("thread", 1), ("ranks", 2)))

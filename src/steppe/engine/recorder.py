@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from steppe.models import Records
 
 PIECE = 64  # steps: what a run advances at once at least, and the slots of an accumulator at most
-AT_ONCE = 4 * PIECE  # steps: what threads compute before they meet, where there are not too many slots
+AT_ONCE = 6 * PIECE  # steps: what threads compute before they meet, where there are not too many slots
 OPERATION = {"mean": "sum", "sum": "sum", "min": "min", "max": "max", "last": "last"}
 START = {"sum": 0.0, "min": np.inf, "max": -np.inf}
 

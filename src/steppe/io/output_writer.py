@@ -161,8 +161,8 @@ class OutputWriter:
         """
         if self._world.size == 1:
             return
-        coming: list[tuple[Request, Array, Array, Any]] = []
-        going: list[Request] = []
+        coming: dict[int, list[tuple[Array, Any]]] = {}  # of each rank: the rows and columns where its records go
+        going: dict[int, list[Array]] = {}
         moved = []
         for array in self._arrays.values():
             full = array.count == array.shape[0] or array.count // array.layout.shard[0] > array.exchanged // array.layout.shard[0]
@@ -173,24 +173,32 @@ class OutputWriter:
                 buffer = array.buffer(row)
                 for tile in array.deal.written:
                     for peer, columns in tile.parts:
-                        values = buffer.tiles[tile.tile][rows]
-                        part = np.empty_like(values[:, columns], order="C")
-                        coming.append((self._world.receive(part, peer, STORE_TAG), part, values, columns))
+                        coming.setdefault(peer, []).append((buffer.tiles[tile.tile][rows], columns))
                 for held in array.deal.held:
                     if held.writer != array.deal.rank:
-                        going.append(self._world.send(buffer.parts[held.tile][rows], held.writer, STORE_TAG))
+                        going.setdefault(held.writer, []).append(buffer.parts[held.tile][rows])
         with span("exchange"):
-            for request, part, values, columns in coming:
-                _doze(request)
-                request.wait()
-                values[:, columns] = part
-            for request in going:
-                request.wait()
+            self._pass(coming, going)
         for array in moved:
             for row, rows in array.unexchanged():
                 if rows.stop == array.length(row):
                     self._submit_row(array, row, rows.stop)
             array.exchanged = array.count
+
+    def _pass(self, coming: Mapping[int, Sequence[tuple[Array, Any]]], going: Mapping[int, Sequence[Array]]) -> None:
+        """Fills columns of arrays and sends others, all between two ranks in one message."""
+        parts = {peer: [np.empty_like(rows[:, columns], order="C") for rows, columns in targets] for peer, targets in coming.items()}
+        rooms = {peer: _bytes(arrays) for peer, arrays in parts.items()}
+        awaited = [self._world.receive(room, peer, STORE_TAG) for peer, room in rooms.items()]
+        awaited += [self._world.send(_bytes(arrays), peer, STORE_TAG) for peer, arrays in going.items()]
+        for request in awaited:
+            _doze(request)
+            request.wait()
+        for peer, targets in coming.items():
+            at = 0
+            for (rows, columns), part in zip(targets, parts[peer], strict=True):
+                rows[:, columns] = rooms[peer][at : at + part.nbytes].view(part.dtype).reshape(part.shape)
+                at += part.nbytes
 
     def commit_behind(self, then: Then) -> None:
         """Begins to make everything put so far durable; `then` follows in the thread when it is, with the records that can be read.
@@ -349,6 +357,10 @@ class OutputWriter:
             with span("wait"):
                 job.result()
             self.stall += perf_counter() - before
+
+
+def _bytes(arrays: Sequence[Array]) -> Array:
+    return np.concatenate([np.ravel(array).view(np.uint8) for array in arrays])
 
 
 def _doze(request: Request) -> None:
