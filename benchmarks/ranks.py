@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -71,25 +72,30 @@ def _seconds(command: list[str], first_step: bool = False) -> float:
 def _of_steps(mpiexec: list[str], quick: bool) -> list[Figure]:
     """The step loop of a run: two ranks beside one thread and beside two threads.
 
-    CPU time is judged by the quietest tenth of all years of all rounds: what other machines on the same cores do to a rank is none of
+    What processors that are busy at once take from each other is told beside it: by two such runs at once that share nothing. CPU time is
+    judged by the quietest tenth of all years of all rounds: what other machines on the same cores do to a rank is none of
     its own work. As it came is told beside it.
     """
     run_file(YEARS[quick])
-    found: dict[str, list[list[float]]] = {"thread": [], "threads": [], "ranks": []}
+    found: dict[str, list[list[float]]] = {"thread": [], "threads": [], "ranks": [], "both": []}
 
     def run(name: str) -> float:
         program = ["-m", "benchmarks.ranks_program", "steps-2" if name == "threads" else "steps", "quick" if quick else "whole"]
-        text = output([*mpiexec, "-n", "2" if name == "ranks" else "1", sys.executable, *program])
-        found[name].append([float(word) for word in text.split()])
-        return sum(found[name][-1][1:])
+        command = [*mpiexec, "-n", "2" if name == "ranks" else "1", sys.executable, *program]
+        with ThreadPoolExecutor() as pool:
+            texts = list(pool.map(output, [command] * (2 if name == "both" else 1)))
+        found[name] += [[float(word) for word in text.split()] for text in texts]
+        return sum(sum(seconds[1:]) for seconds in found[name][-len(texts) :]) / len(texts)
 
     cpu = alternate({name: partial(run, name) for name in found}, QUICK_ROUNDS if quick else 2 * ROUNDS)
-    clock = {name: [each[0] for each in samples[1:]] for name, samples in found.items()}
+    clock = {name: [each[0] for each in found[name][1:]] for name in ("threads", "ranks")}
     ranks, threads = ratio(cpu["ranks"], cpu["thread"]), ratio(clock["ranks"], clock["threads"])
+    beside = ratio(cpu["both"], cpu["thread"])
     one, both = ([_quiet(part) for part in _by_rank(found[name], n)] for name, n in (("thread", 1), ("ranks", 2)))
     return [
         Figure("step loop, CPU of 2 ranks / of one thread", sum(both) / sum(one), "x", at_most=1.05, samples=cpu),
         Figure("... as it came", ranks.value, "x", note=ranks.spread),
+        Figure("... of two runs at once / of one alone, as it came", beside.value, "x", note=beside.spread),
         Figure("larger share of 2 ranks", max(both) / sum(both), at_most=0.52),
         Figure("step loop, 2 ranks / 2 threads, by the clock", threads.value, "x", at_most=1.05, note=threads.spread, samples=clock),
     ]
