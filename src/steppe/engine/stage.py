@@ -34,7 +34,7 @@ from steppe.io import Checkpoint
 Array = NDArray[Any]
 Say = Callable[[str, str], None]
 
-PIECE = 0.05  # [s] that a piece of steps takes, about: so long may the stepper keep somebody waiting
+PIECE = 0.1  # [s] that a piece of steps takes, about, while nobody looks: so long may the stepper keep the first who does waiting
 BESIDE = 0.025  # [s] more for each branch that goes along: short pieces cost more a step
 LONGEST = 0.4  # [s] that a piece may take
 REMEMBER = 0.025  # [s] of steps, at least, between copies of a branch
@@ -165,7 +165,7 @@ class Stage:
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
     def advance(self, branches: Sequence[int], until: int, looked: float) -> None:
-        """Computes one piece of steps, about 50 ms, of branches that stand at the same step, not beyond `until`.
+        """Computes one piece of steps, about 100 ms, of branches that stand at the same step, not beyond `until`.
 
         looked: seconds after which somebody wants to see the next, 0 for nobody.
 
@@ -234,10 +234,15 @@ class Stage:
         self._branches.lose(branch.number)
 
     def _stop(self, start: int, until: int, branches: int, looked: float) -> int:
-        """Where the next piece ends, at the latest where the store of the weather is cut: a piece is computed as a whole or not at all."""
+        """Where the next piece, which is computed as a whole or not at all, ends: where the store of the weather is cut, if it can."""
         stop = min(until, start + self._piece(branches, looked))
         reader = self.crew.part(self._root).reader
-        return reader.pieces(range(start, stop))[0].stop if reader and stop > start else stop
+        if reader is None or stop <= start:
+            return stop
+        if reader.in_turns:  # then the model computes no more at once
+            return reader.pieces(range(start, stop))[0].stop
+        cut = start if stop == until else reader.pieces(range(start, stop + 1))[-1].start
+        return cut if cut > start else stop
 
     def _piece(self, branches: int, looked: float) -> int:
         """How many steps of so many branches take as long as a piece should; twice as many as the last time at most."""
@@ -245,8 +250,10 @@ class Stage:
         if self._pace:
             wanted = looked or min(PIECE + BESIDE * (branches - 1), LONGEST)
             fitting = min(int(wanted / (self._pace * branches)), 2 * self._steps)
+        outputs = self.crew.part(self._root).outputs
+        fitting = min(fitting, outputs.recorder.most_steps)
         if self.crew.world.size > 1:
-            fitting = min(fitting, self.crew.part(self._root).outputs.steps_between_exchanges)
+            fitting = min(fitting, outputs.steps_between_exchanges)
         self._steps = max(1, fitting)
         return self._steps
 
