@@ -10,7 +10,7 @@ import httpx
 
 from benchmarks.figures import Figure
 from benchmarks.queensland import FOLDER, STEPPE, new_output, run_file
-from benchmarks.rounds import QUICK_ROUNDS, alternate, output, ratio
+from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, output, ratio
 
 ENGINE, SERVER = 1, 0  # processors
 YEARS = 20
@@ -37,7 +37,7 @@ def figures(quick: bool) -> list[Figure]:
             finally:
                 server.send_signal(signal.SIGTERM)
 
-    samples = alternate({"alone": alone, "served": served}, QUICK_ROUNDS)
+    samples = alternate({"alone": alone, "served": served}, QUICK_ROUNDS if quick else ROUNDS)
     found = ratio(samples["served"], samples["alone"])
     return [Figure("a run that is served / the same alone", found.value, "x", at_most=1.03, note=found.spread, samples=samples)]
 
