@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ class Reduction:
     """One variable reduced by one method over intervals of the run; `deliver` takes whole intervals.
 
     edges: first step of each interval and the end of the last. carried: what the unfinished interval holds so far. buffer: (slots + 1,
-    cells), made once; its last row is room for what is carried.
+    cells); its last row is room for what is carried.
     """
 
     variable: str
@@ -32,10 +33,16 @@ class Reduction:
     carried: NDArray[np.float64] | None = None
     buffer: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
+    @cached_property
+    def lengths(self) -> tuple[int, int]:
+        """Steps of the shortest interval and of the longest."""
+        steps = np.diff(self.edges)
+        return int(steps.min()), int(steps.max())
+
     @property
     def operation(self) -> str:
         """What a step does to the slot of its interval: where each has one of its own, it is the value whatever the method."""
-        return "last" if int(np.diff(self.edges).max()) == 1 else OPERATION[self.method]
+        return "last" if self.lengths[1] == 1 else OPERATION[self.method]
 
     def slots(self, steps: range) -> NDArray[np.int64]:
         """The interval of each step."""
@@ -67,7 +74,7 @@ class Recorder:
     @property
     def most_steps(self) -> int:
         """Steps that may be recorded at once: not more slots than `PIECE`, however short the intervals are."""
-        shortest = min([int(np.diff(reduction.edges).min()) for reduction in self._reductions], default=AT_ONCE)
+        shortest = min([reduction.lengths[0] for reduction in self._reductions], default=AT_ONCE)
         return min(AT_ONCE, PIECE * shortest)
 
     def records(self, steps: range) -> list[Records]:
@@ -79,8 +86,10 @@ class Recorder:
             first, operation = int(intervals[0]), reduction.operation
             slots = int(intervals[-1]) - first + 1
             if len(reduction.buffer) <= slots:
-                # Filled, so that a process has from the beginning the memory that is announced, however long its pieces become.
-                reduction.buffer = np.full((max(slots, self._most_slots(reduction)) + 1, self._cells), np.nan)
+                # Of a run as long as it will ever be, and filled, so that from then on a process has the memory that is announced; some
+                # days of a calibration need little of that.
+                most = slots if len(steps) <= PIECE else max(slots, self._most_slots(reduction))
+                reduction.buffer = np.full((most + 1, self._cells), np.nan)
             values = reduction.buffer[:slots]
             if operation != "last":  # which asks for no value before
                 values[1:] = START[operation]
@@ -115,7 +124,7 @@ class Recorder:
     def _most_slots(self, reduction: Reduction) -> int:
         """Intervals that the steps recorded at once may touch, unless they are of very different lengths."""
         steps = self.most_steps
-        return min(steps, -(-steps // int(np.diff(reduction.edges).max())) + 1)
+        return min(steps, -(-steps // reduction.lengths[1]) + 1)
 
     def state(self) -> dict[str, NDArray[np.float64]]:
         """Accumulators of unfinished intervals, for a checkpoint."""
