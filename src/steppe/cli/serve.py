@@ -1,5 +1,6 @@
 """`steppe serve`: a run that people steer and see."""
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -91,6 +92,8 @@ def serve(
     set
         KEY=VALUE of the run file, for this run.
     """
+    # Until the server listens to it, as SIGTERM: an exception that comes while modules load may be lost, and with it the wish to end.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     from steppe.control.ways import listening_at
     from steppe.server.doors import Prefix
     from steppe.server.serve import Tokens, serve_runs
