@@ -380,10 +380,11 @@ def test_a_flood_of_what_is_no_message_closes_the_socket(port: int, piece: bytes
 
 def test_a_run_is_watched_in_so_many_ways_and_no_more(port: int) -> None:
     with viewer(port) as one, viewer(port) as two:
-        for each, widths in ((one, (1, 2, 3, 4)), (two, (5, 6, 4))):
+        for each, widths, answer in ((one, (1, 2, 3, 4), "watching"), (two, (5, 6, 4), "problem")):
             each.say({"watch": [{**GOOD, "stream": number, "bits": 16, "range": [0, width]} for number, width in enumerate(widths, 1)]})
-        assert len(one.until("watching")["streams"]) == 4
-        assert two.until("problem")["problem"]["code"] == "too-busy"
+            each.until(answer)
+        assert len(one.told[-1]["streams"]) == 4
+        assert two.told[-1]["problem"]["code"] == "too-busy"
         two.watch()
         assert two.frame().step == 0
 
