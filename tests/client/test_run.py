@@ -50,6 +50,30 @@ def test_parts_of_a_map_lie_where_they_lay(run: Run) -> None:
     np.testing.assert_array_equal(series[0], [whole.sel(lat=-20.5, lon=143.5), whole.sel(lat=-22.0, lon=144.0)])
 
 
+def test_all_dates_are_one_data_set_that_is_fetched_as_it_is_looked_at(run: Run) -> None:
+    whole = run.dataset()
+    assert whole["water"].dims == ("time", "lat", "lon")
+    assert whole["water"].isnull().all()
+    maps = {}
+    for _ in range(4):
+        run.step(5)
+        now = run["water"]
+        maps[str(now.time.values)[:10]] = now
+    for date, then in maps.items():  # computed once more where they were not recorded
+        found = whole["water"].sel(time=date)
+        xarray.testing.assert_equal(found.drop_vars("time"), then.drop_vars(["time", "step"], errors="ignore"))
+        assert found.attrs["units"] == then.attrs["units"]
+    assert whole["water"].sel(time=slice("1990-01-30", None)).isnull().all()
+    names = {name for name, each in run.variables.items() if each.role in ("state", "forcing", "diagnostic") and each.dtype == "float32"}
+    assert set(whole.data_vars) == names
+    assert all(np.isfinite(whole[name].sel(time="1990-01-20")).any() for name in names)
+    dry = run.branch("dry", at="1990-01-15", set={"capacity": 10.0})
+    dry.step(2)
+    apart = dry.dataset()["water"]
+    xarray.testing.assert_equal(apart.sel(time="1990-01-15"), whole["water"].sel(time="1990-01-15"))
+    assert (apart.sel(time="1990-01-16") < whole["water"].sel(time="1990-01-16")).any()
+
+
 def test_a_map_is_drawn_and_made_smaller_where_it_lies(run: Run, tmp_path: Path) -> None:
     run.step(3)
     whole = run["water"]

@@ -26,6 +26,8 @@ NAMES = {
     "checkpoint": "0000000001",
     "asset": "main.js",
     "code": "method",
+    "array": "green",
+    "part": "zarr.json",
 }
 
 

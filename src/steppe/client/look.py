@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import aclosing
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -24,6 +25,7 @@ from steppe.api import (
 )
 from steppe.card import card
 from steppe.client import words
+from steppe.client.line import BASE
 from steppe.client.live import Stream, watch_async
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
@@ -257,6 +259,28 @@ class AsyncLook:
             coordinates["time"] = np.array(found.dates, "datetime64[ns]")
         said = {"units": variable.units, "long_name": variable.long_name, "scenario": found.scenario}
         return xarray.DataArray(values, coordinates, ("time", "place"), name, said)
+
+    def dataset(self) -> "xarray.Dataset":
+        """All variables of all dates of the run, as the server gives them to readers of Zarr: fetched when they are looked at.
+
+        The time axis is that of the whole run; what is not computed yet is NaN, and comes with a later look. A map is one request, so is a
+        day of a series: `series` is faster for places. It needs `pip install "steppe[remote]"`.
+
+        Raises
+        ------
+        Mistake
+            fsspec or aiohttp is not installed, or the server is at a Unix socket.
+        """
+        import xarray
+
+        line = self._remote.line
+        if line.socket:
+            raise Mistake(f'"unix:{line.socket}" cannot be read by Zarr. Start the server with an address: steppe serve --port.')
+        if missing := [name for name in ("fsspec", "aiohttp") if find_spec(name) is None]:
+            raise Mistake(f'This needs {" and ".join(missing)}. Install them: pip install "steppe[remote]".')
+        address = f"{line.url}{BASE}{self._remote.path}/zarr/{self._scenario}"
+        options = {"headers": line.headers} | ({} if line.verify is True else {"ssl": line.verify})
+        return xarray.open_dataset(address, engine="zarr", storage_options=options, cache=False)  # what was NaN may have come since
 
     async def scenario(self, name: str) -> Self:
         """The run seen from another scenario.

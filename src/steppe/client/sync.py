@@ -200,6 +200,10 @@ class Run:
         """Values of a variable at some places (longitude, latitude) over time; (time, place)."""
         return now(self._behind.series(name, at, date=date, scenario=scenario))
 
+    def dataset(self) -> "xarray.Dataset":
+        """All variables of all dates of the run, fetched when they are looked at; see `AsyncRun.dataset`."""
+        return self._behind.dataset()
+
     def widget(self, variable: str = "") -> Any:
         """The run on a map in a notebook, as it goes: to look, play, go back and follow cells. It needs `pip install "steppe[notebook]"`.
 

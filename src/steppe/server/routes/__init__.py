@@ -39,7 +39,7 @@ from steppe.api import (
     Whoami,
 )
 from steppe.server.query import AFTER, BRANCH, CELLS, DATA, FORMATS, IMAGE, KEEP, SERIES, WHERE
-from steppe.server.routes import checkpoints, data, initialise, live, making, pages, places, rules, service, state, steering, streams
+from steppe.server.routes import checkpoints, data, initialise, live, making, pages, places, rules, service, state, steering, streams, zarr
 from steppe.server.routes.table import JSON, Route, Table
 
 BASE = "/api/v1"
@@ -58,6 +58,16 @@ TABLE = Table(
             *((200, 406, 410, 416, 422), (SeriesInfo, FORMATS["csv"], FORMATS["coverage-json"])),
             query=SERIES,
             needed=("at",),
+        ),
+        Route(
+            *("GET", f"{_RUN}/zarr/{{scenario}}/{{part}}", "view", zarr.zarr_group, "What a scenario holds, for readers of Zarr."),
+            *((200,), JSON),
+            by_bytes=True,
+        ),
+        Route(
+            *("GET", f"{_RUN}/zarr/{{scenario}}/{{array}}/{{part}}", "view", zarr.zarr_array, "An array of it: its description, or a map."),
+            *((200, 410, 416), (JSON, "application/octet-stream")),
+            by_bytes=True,
         ),
         Route("GET", f"{BASE}/models", "view", initialise.models, "All models.", (200, 304), ModelList),
         Route("GET", f"{BASE}/models/{{model}}", "view", initialise.model, "A model.", (200, 304), ModelDeclared),

@@ -1,0 +1,58 @@
+"""The parts of a scenario's Zarr group, as `zarr_view` describes it."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from steppe.grid import Points
+from steppe.server import zarr_view
+from steppe.server.asked import Asked, Buffer, Reply
+from steppe.server.problems import Wrong
+
+DESCRIPTION = "zarr.json"
+CHUNK = b"application/octet-stream"
+
+
+async def zarr_group(asked: Asked) -> Reply:
+    """GET zarr/{scenario}/{part}: the description of the group; readers ask for other files of older versions first."""
+    run = asked.parameters["run"]
+    known, scenario = asked.house.known(run), asked.house.scenario(run, asked.parameters["scenario"])
+    if asked.parameters["part"] != DESCRIPTION:
+        raise _nothing(f'The group has no "{asked.parameters["part"][:64]}".')
+    return Reply(200, msgspec.json.encode(zarr_view.group(known, scenario)))
+
+
+async def zarr_array(asked: Asked) -> Reply:
+    """GET zarr/{scenario}/{array}/{part}: the description of an array or a chunk of it."""
+    run, name, part = (asked.parameters[key] for key in ("run", "array", "part"))
+    known, scenario = asked.house.known(run), asked.house.scenario(run, asked.parameters["scenario"])
+    variable, coordinates = zarr_view.variables_of(known).get(name), zarr_view.coordinates_of(known)
+    if variable is None and name not in coordinates:
+        raise _nothing(f'The group has no array "{name[:64]}".')
+    if part == DESCRIPTION:
+        return Reply(200, msgspec.json.encode(zarr_view.arrays(known)[name]))
+    if variable is None:
+        values = coordinates[name][1]
+        if part != ".".join(["c", *["0"] * values.ndim]):
+            raise _nothing(f'"{name}" has no "{part[:64]}".')
+        return _chunk(values.tobytes())
+    step = zarr_view.chunk_of(part, known)
+    if step is None or step >= scenario["step"]:
+        raise _nothing(f'"{name}" has no "{part[:64]}": scenario {scenario["name"]} stands at step {scenario["step"]}.')
+    request: dict[str, Any] = {"name": name, "step": step + 1}
+    if isinstance(known.grid, Points):
+        request["packed"] = True
+    head, body = await asked.run.get(scenario["name"], request)
+    if np.dtype(head["dtype"]) != np.dtype(variable.dtype):
+        body = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).astype(np.dtype(variable.dtype).newbyteorder("<")).tobytes()
+    return _chunk(body)
+
+
+def _chunk(body: Buffer) -> Reply:
+    return Reply(200, b"", CHUNK, parts=(body,))
+
+
+def _nothing(text: str) -> Wrong:
+    """What a reader takes for values that are not there yet."""
+    return Wrong("unknown-path", text)

@@ -1,0 +1,125 @@
+"""A scenario of a run as a Zarr version 3 group, though there are no such files: what any Zarr reader opens from an address.
+
+    zarr.json               all descriptions: one request opens the group
+    lat/c.0  time/c.0       coordinates, whole
+    green/c.<step>.0.0      the map behind a step, counted from 0, as the engine gives it
+
+Time has the length of the whole run from the beginning, and readers see NaN where there is no chunk yet. Names are looked up among those
+that the run declared: no path is made of an address.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.api import VariableInfo
+from steppe.grid import Points, Projected
+from steppe.server.house import Known
+
+Array = NDArray[Any]
+VARYING = ("state", "forcing", "diagnostic")  # roles
+AXES: Mapping[str, Mapping[str, str]] = {
+    "lat": {"standard_name": "latitude", "units": "degrees_north"},
+    "lon": {"standard_name": "longitude", "units": "degrees_east"},
+    "y": {"standard_name": "projection_y_coordinate", "units": "m", "axis": "Y"},
+    "x": {"standard_name": "projection_x_coordinate", "units": "m", "axis": "X"},
+}
+CRS = "crs"
+
+
+def variables_of(known: Known) -> dict[str, VariableInfo]:
+    """What the group holds beside coordinates: numbers that change with time."""
+    found = known.variables.values()
+    return {each.name: each for each in found if each.role in VARYING and np.dtype(each.dtype).kind == "f"}
+
+
+def coordinates_of(known: Known) -> dict[str, tuple[tuple[str, ...], Array]]:
+    """Name -> dimensions and values of what says where and when a value is."""
+    grid, clock = known.grid, known.facts["clock"]
+    behind = np.arange(known.facts["steps"], dtype="<f8")
+    times = behind + 1 if clock["step"] is None else behind * (clock["step"] / 86400.0)  # steps, or the beginning of what was done [d]
+    found: dict[str, tuple[tuple[str, ...], Array]] = {"time": (("time",), times)}
+    if isinstance(grid, Points):
+        return found | {"lat": (("cell",), grid.cell_lat.astype("<f8")), "lon": (("cell",), grid.cell_lon.astype("<f8"))}
+    if isinstance(grid, Projected):
+        found[CRS] = ((), np.zeros((), "<i4"))
+    return found | {name: ((name,), grid.coordinates()[name].astype("<f8")) for name in grid.shape}
+
+
+def group(known: Known, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of the group, with those of its arrays."""
+    facts = known.facts
+    attributes = {
+        "Conventions": "CF-1.12",
+        "title": f"{facts.get('title') or facts['model']}, scenario {scenario['name']}",
+        "source": f"Steppe, {facts['model']} {facts.get('version', '')}".strip(),
+        "weather": facts.get("weather"),
+        "steppe_steps_done": scenario["step"],
+    }
+    inside = {"kind": "inline", "must_understand": False, "metadata": arrays(known)}
+    known_attributes = {name: value for name, value in attributes.items() if value is not None}
+    return {"zarr_format": 3, "node_type": "group", "attributes": known_attributes, "consolidated_metadata": inside}
+
+
+def arrays(known: Known) -> dict[str, dict[str, Any]]:
+    """Name -> description of each array."""
+    shape = known.grid.shape
+    found = {
+        name: _described(values.shape, values.shape, values.dtype, dims, _said(known, name))
+        for name, (dims, values) in coordinates_of(known).items()
+    }
+    for name, variable in variables_of(known).items():
+        whole, dims = (known.facts["steps"], *shape.values()), ("time", *shape)
+        found[name] = _described(whole, (1, *shape.values()), np.dtype(variable.dtype), dims, _of_variable(known, variable))
+    return found
+
+
+def chunk_of(part: str, known: Known) -> int | None:
+    """The step, counted from 0, of which a part of a variable's array is the chunk; None: there is none of that name."""
+    first, *numbers = part.split(".")
+    if first != "c" or len(numbers) != 1 + len(known.grid.shape) or any(number != "0" for number in numbers[1:]):
+        return None
+    number = numbers[0]
+    plain = number.isascii() and number.isdigit() and str(int(number)) == number if len(number) < 10 else False
+    return int(number) if plain and int(number) < known.facts["steps"] else None
+
+
+def _said(known: Known, coordinate: str) -> dict[str, Any]:
+    if coordinate == "time":
+        clock = known.facts["clock"]
+        if clock["step"] is None:
+            return {"long_name": "step", "units": "1"}
+        since = f"days since {clock['start'].replace('T', ' ')}"
+        return {"standard_name": "time", "axis": "T", "units": since, "calendar": clock["calendar"]}
+    if coordinate == CRS:
+        return dict(known.grid.crs) if isinstance(known.grid, Projected) else {}
+    return dict(AXES[coordinate])
+
+
+def _of_variable(known: Known, variable: VariableInfo) -> dict[str, Any]:
+    said = {name: getattr(variable, name) for name in ("units", "long_name", "standard_name", "cell_methods")}
+    if isinstance(known.grid, Points):
+        said["coordinates"] = "lat lon"
+    if isinstance(known.grid, Projected):
+        said["grid_mapping"] = CRS
+    return {name: text for name, text in said.items() if text}
+
+
+def _described(
+    shape: tuple[int, ...], chunk: tuple[int, ...], dtype: np.dtype[Any], dims: tuple[str, ...], attributes: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": shape,
+        "data_type": dtype.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
+        "fill_value": "NaN" if dtype.kind == "f" else 0,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "attributes": attributes,
+        "dimension_names": dims,
+        "storage_transformers": [],
+    }
