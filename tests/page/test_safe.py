@@ -74,7 +74,9 @@ def test_a_link_shows_the_same_to_somebody_else(opened: Opened, context: Browser
     assert second.complaints == []
 
 
-def test_records_are_opened_by_the_lines_that_are_shared_and_no_path_of_the_machine_is_told(context: BrowserContext, run: House) -> None:
+def test_a_run_is_opened_by_the_lines_that_are_shared_and_no_path_of_the_machine_is_told(
+    context: BrowserContext, run: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened = Opened(context.new_page(), run)
     run.order("/step", {"steps": 40})
     run.order("/scenarios", {"name": "wet", "from": {"step": 30}})
@@ -87,11 +89,17 @@ def test_records_are_opened_by_the_lines_that_are_shared_and_no_path_of_the_mach
         opened.press("y")
         field = opened.page.locator("#share-store")
         assert str(folder) not in opened.page.content()
-        opened.page.get_by_role("button", name="Copy").nth(1).click()
+        monkeypatch.setenv("STEPPE_TOKEN", TOKENS["view"])
+        names: dict[str, Any] = {"steppe": steppe}
+        exec(opened.page.locator("#share-remote").input_value(), names)
+        assert np.isfinite(names["whole"]["water"].isel(time=29)).any()
+        assert np.isnan(names["whole"]["water"].isel(time=40)).all()
+        names["run"].close()
+        opened.page.get_by_role("button", name="Copy").nth(2).click()
         copied = opened.page.evaluate("() => navigator.clipboard.readText()")
         assert copied == field.input_value()
         for line in copied.splitlines():
-            names: dict[str, Any] = {"steppe": steppe, "xarray": xarray}
+            names = {"steppe": steppe, "xarray": xarray}
             with chdir(folder):
                 exec(line, names)
                 found = names["results"]["water"].isel(time=0).values  # the month that is over

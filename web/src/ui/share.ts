@@ -37,6 +37,16 @@ export function storeOf({ run, info, look }: State): { store: string; lines: str
   };
 }
 
+/** How the scenario that is shown is opened from anywhere; the token is in the environment. page: where the page lies. */
+export function remoteOf({ run, look }: State, page: string): string[] {
+  const scenario = look.scenarios[0] ?? "main";
+  const shown = scenario === "main" ? "run" : `run.scenario(${JSON.stringify(scenario)})`;
+  return [
+    `run = steppe.connect(${JSON.stringify(page.replace(/\/$/, ""))}, run=${JSON.stringify(run?.name ?? "")})  # $STEPPE_TOKEN`,
+    `whole = ${shown}.dataset()`,
+  ];
+}
+
 /** A cell of CSV: quoted where it must be, and never the beginning of a formula of a spreadsheet. */
 export function csvCell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) && !/^[-+]?[0-9.]+(e[-+]?[0-9]+)?$/i.test(text) ? `'${text}` : text;
@@ -84,6 +94,7 @@ export function mount(place: HTMLElement, store: Store, api: () => Api, actions:
     const said = h("span", { role: "status" });
     const field = h("input", { id: "share-link", readonly: true, value: link });
     const records = storeOf(store.now);
+    const lines = remoteOf(store.now, api().page.href);
     return [
       h(
         "p",
@@ -92,7 +103,16 @@ export function mount(place: HTMLElement, store: Store, api: () => Api, actions:
       ),
       h("label", { for: field.id, class: "spoken" }, "Link"),
       h("div", { class: "row" }, field, copying(field, said)),
-      ...(records ? inPython(records, said) : []),
+      h("h3", {}, "All dates ", h("small", {}, "as one xarray.Dataset, from anywhere")),
+      h(
+        "p",
+        {},
+        "What is looked at is fetched, by Zarr over HTTP. It needs a token, and ",
+        h("code", {}, 'pip install "steppe[remote]"'),
+        ".",
+      ),
+      ...inPython("share-remote", lines, said),
+      ...(records ? recorded(records, said) : []),
       said,
     ];
   });
@@ -113,8 +133,12 @@ function copying(field: HTMLInputElement | HTMLTextAreaElement, said: HTMLElemen
   return h("button", { type: "button", class: "main", onclick: () => void copy() }, "Copy");
 }
 
-function inPython({ store, lines }: { store: string; lines: string[] }, said: HTMLElement): HTMLElement[] {
-  const field = h("textarea", { id: "share-store", readonly: true, rows: lines.length, wrap: "off" }, lines.join("\n"));
+function inPython(id: string, lines: string[], said: HTMLElement): HTMLElement[] {
+  const field = h("textarea", { id, readonly: true, rows: lines.length, wrap: "off" }, lines.join("\n"));
+  return [h("label", { for: id, class: "spoken" }, "Lines of Python"), h("div", { class: "row" }, field, copying(field, said))];
+}
+
+function recorded({ store, lines }: { store: string; lines: string[] }, said: HTMLElement): HTMLElement[] {
   return [
     h("h3", {}, "Records ", h("small", {}, "on the machine of the run, once something was recorded")),
     h(
@@ -124,8 +148,7 @@ function inPython({ store, lines }: { store: string; lines: string[] }, said: HT
       h("code", {}, store),
       ". In the folder that holds the run's, either line of Python opens it.",
     ),
-    h("label", { for: field.id, class: "spoken" }, "Lines of Python"),
-    h("div", { class: "row" }, field, copying(field, said)),
+    ...inPython("share-store", lines, said),
   ];
 }
 
