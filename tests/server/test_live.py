@@ -18,7 +18,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from steppe.api import PROTOCOL
 from steppe.grid import Raster
-from steppe.server import Limits, application
+from steppe.server import Limits, Token, application
+from steppe.server.tokens import TokenFile
 from tests.server.asking import TOKENS, access_of_all, bearer
 from tests.server.listening import listening
 from tests.server.toy import Toy
@@ -478,6 +479,20 @@ def test_a_token_has_so_many_sockets_and_no_more(port: int) -> None:
             time.sleep(0.05)
     else:
         raise AssertionError("A socket that was closed is still counted.")
+
+
+def test_a_token_of_another_run_is_no_good_one(tmp_path: Path, raster: Raster) -> None:
+    runs = {name: Toy(tmp_path / name, raster, name=name) for name in ("toy", "other")}
+    TokenFile(runs["other"].folder).add(Token.of("guest", "view", "g" * 43, time.time() + 3600))
+    with listening(application(runs, access_of_all(), LIMITS)) as port:
+        for run, good in (("other", True), ("toy", False)):
+            with viewer(port, role=None, run=run, greeted=False) as one:
+                one.say({"token": "g" * 43})
+                assert one.until("hello") if good else closing(one) == 1008
+            headers = {"Authorization": f"Bearer {'g' * 43}"}
+            assert good or refused(port, role=None, headers=headers) == 404
+    for each in runs.values():
+        each.close()
 
 
 def test_a_visit_ends_with_its_token(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,14 +4,17 @@ import json
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from steppe.cli import run_command
 from steppe.errors import DamagedError, FolderError, Mistake
+from steppe.grid import Raster
 from steppe.server import Access, Token, application
 from steppe.server.tokens import FILE, TokenFile
-from tests.server.asking import TOKENS, Client
+from tests.server.asking import TOKENS, Client, problem
 from tests.server.toy import Toy
 
 
@@ -48,6 +51,34 @@ def test_a_server_at_work_takes_a_new_token_at_once_until_it_ends(client: Client
     time.now = 2000.0
     assert status(client, "g" * 43) == 401
     assert status(client, TOKENS["view"]) == 200
+
+
+def test_a_token_opens_the_run_for_which_it_was_made_and_no_other(tmp_path: Path, raster: Raster, access: Access) -> None:
+    runs = {name: Toy(tmp_path / name, raster, name=name) for name in ("mine", "other")}
+    TokenFile(runs["mine"].folder).add(Token.of("guest", "admin", "g" * 43, 2000.0))
+    server = application(runs, access)
+
+    def ask(path: str, token: str = "g" * 43, method: str = "GET", **more: Any) -> httpx.Response:
+        return Client(server, runs["mine"]).ask(method, path, role=None, headers={"Authorization": f"Bearer {token}"}, **more)
+
+    assert ask("/runs/mine").status_code == 200
+    assert ask("/runs/mine/step", method="POST", json={"steps": 1}).status_code == 200
+    for path, method in (("", "GET"), ("/data/green", "GET"), ("/zarr/main/zarr.json", "GET"), ("/step", "POST"), ("", "DELETE")):
+        refused = ask(f"/runs/other{path}", method=method, **({"json": {}} if method == "POST" else {}))
+        assert (refused.status_code, problem(refused)["code"]) == (404, "unknown-run")
+        assert problem(refused)["allowed"] == ["mine"]
+    assert [each["run"] for each in ask("/runs").json()["runs"]] == ["mine"]
+    assert [each["run"] for each in ask("/runs", TOKENS["view"]).json()["runs"]] == ["mine", "other"]
+    assert 'run="other"' not in ask("/metrics").text
+    assert 'run="other"' in ask("/metrics", TOKENS["view"]).text
+    assert ask("/whoami").json()["run"] == "mine"
+    began = ask("/runs", method="POST", json={"name": "third", "toml": ""})
+    assert (began.status_code, problem(began)["code"]) == (403, "role-too-low")
+    cookie = ask("/login", method="POST", json={"token": "g" * 43}).headers["set-cookie"].split(";")[0]
+    by_cookie = Client(server, runs["mine"]).ask("GET", "/runs/other", role=None, headers={"Cookie": cookie})
+    assert problem(by_cookie)["code"] == "unknown-run"
+    for run in runs.values():
+        run.close()
 
 
 def test_a_server_that_starts_takes_those_that_are_there(toy: Toy, access: Access) -> None:

@@ -241,6 +241,7 @@ class Whoami(Struct, kw_only=True):
     name: str
     role: Literal["view", "steer", "admin"]
     expires: Annotated[str | None, Meta(description="When the token or the session ends.")] = None
+    run: Annotated[str | None, Meta(description="The only run that it opens; none for all.")] = None
     requests_left: Annotated[int | None, Meta(description="Requests that may be sent at once.")] = None
 
 

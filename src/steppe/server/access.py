@@ -4,8 +4,8 @@ import hmac
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from steppe.api import ROLES
 from steppe.errors import DamagedError
@@ -20,16 +20,24 @@ LOOK = 1.0  # [s] after which files of tokens are looked at again, or at once fo
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody who came in. by_header: with a token in a header, which no other site can make a browser send."""
+    """Somebody who came in.
+
+    run: the only one that is there for them, "" for all. by_header: with a token in a header, which no other site can make a browser send.
+    """
 
     name: str
     role: str
     expires: float | None
+    run: str = ""
     by_header: bool = True
 
     def may(self, role: str) -> bool:
         """Whether the role is enough for what asks for `role`."""
         return ROLES.index(self.role) >= ROLES.index(role)
+
+    def sees(self, run: str) -> bool:
+        """Whether a run is there for them."""
+        return self.run in ("", run)
 
 
 class Access:
@@ -45,7 +53,7 @@ class Access:
 
     def __init__(self, tokens: Iterable[Token], now: Callable[[], float] = time.time) -> None:
         self._given = list(tokens)
-        self._files: list[TokenFile] = []
+        self._files: dict[str, TokenFile] = {}
         self._revoked: set[bytes] = set()
         self._looked = 0.0
         self._now = now
@@ -55,22 +63,22 @@ class Access:
 
     def _know(self, tokens: Iterable[Token]) -> None:
         self._tokens = [token for token in tokens if token.digest not in self._revoked]
-        self._principals = {token.digest: Principal(token.name, token.role, token.expires) for token in self._tokens}
+        self._principals = {token.digest: Principal(token.name, token.role, token.expires, token.run) for token in self._tokens}
 
-    def take_from(self, files: Iterable[TokenFile]) -> None:
-        """Takes the tokens of some files, too, as they are now and as they will be."""
-        self._files += files
+    def take_from(self, files: Mapping[str, TokenFile]) -> None:
+        """Takes the tokens that were made for some runs, too, as they are now and as they will be: each opens its run alone."""
+        self._files |= files
         self._look()
 
     def _look(self) -> None:
         self._looked = self._now()
-        new = [file.is_new() for file in self._files]  # each is asked, for it answers once
+        new = [file.is_new() for file in self._files.values()]  # each is asked, for it answers once
         if not any(new):
             return
         found = list(self._given)
-        for file in self._files:
+        for run, file in self._files.items():
             try:
-                found += file.read()
+                found += (replace(token, run=run) for token in file.read())
             except DamagedError as error:
                 LOG.error("%s", error)
         self._know(found)
@@ -133,7 +141,8 @@ class Access:
             return None
         until = now + SESSION
         self._sessions[key] = (token, until)
-        return Principal(token.name, token.role, until if token.expires is None else min(until, token.expires), by_header=False)
+        until = until if token.expires is None else min(until, token.expires)
+        return Principal(token.name, token.role, until, token.run, by_header=False)
 
     def close_session(self, cookie: str) -> None:
         """Ends a session."""

@@ -190,7 +190,7 @@ def application(
         Folders that new runs may name, beside that of the opener.
     """
     limits = limits or Limits()
-    access.take_from(TokenFile(run.folder) for run in runs.values())
+    access.take_from({name: TokenFile(run.folder) for name, run in runs.items()})
     rates = Rates(limits)
     house = House(runs, access, limits, rates.requests_left, read_only)
     house.opener, house.readable = opener, readable

@@ -216,9 +216,9 @@ async def _serve(
     try:
         if first:
             await runs.begin(first, "", *link)
-            server.house.access.take_from([TokenFile(first)])
         await runs.begin_all()
         server.house.runs |= runs.open
+        server.house.access.take_from({name: TokenFile(run.folder) for name, run in runs.open.items()})
         http = _Http(configuration(server, **where))
         serving = asyncio.create_task(http.serve())
         while not http.started and not serving.done():

@@ -9,7 +9,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,12 +21,16 @@ FILE = "tokens.json"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is kept of a token: never itself. digest: its SHA-256; expires: seconds since 1970."""
+    """What is kept of a token: never itself.
+
+    digest: its SHA-256; expires: seconds since 1970; run: the only one that it opens, "" for all.
+    """
 
     name: str
     role: str
     digest: bytes
     expires: float | None = None
+    run: str = ""
 
     @classmethod
     def of(cls, name: str, role: str, text: str, expires: float | None = None) -> "Token":
@@ -113,7 +117,9 @@ class TokenFile:
 
     def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
         with self._alone():
-            rows = [asdict(each) | {"digest": each.digest.hex()} for each in change(self.read())]
+            rows = [
+                {"name": each.name, "role": each.role, "digest": each.digest.hex(), "expires": each.expires} for each in change(self.read())
+            ]
             aside = self._path.with_name(f"{FILE}.tmp")
             aside.unlink(missing_ok=True)
             with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -15,7 +15,7 @@ def authenticate(asked: Asked) -> None:
     Raises
     ------
     Wrong
-        not-authenticated: a token or cookie is wrong or over; token-in-address: it is revoked.
+        not-authenticated: a token or cookie is wrong or over; token-in-address: it is revoked; unknown-run: the token was not made for it.
     """
     query = asked.scope["query_string"]
     if b"token" in query:
@@ -28,6 +28,9 @@ def authenticate(asked: Asked) -> None:
             return  # its first message says a token
         text = "The token or session is not known, or is over." if given or b"cookie" in asked.headers else "No token was sent."
         raise Wrong("not-authenticated", text)
+    name = asked.parameters.get("run")
+    if asked.principal is not None and name is not None and not asked.principal.sees(name):  # not told from one that is not there
+        raise Wrong("unknown-run", f'There is no run "{name[:64]}".', value=name[:64], allowed=[asked.principal.run])
 
 
 def principal_of(asked: Asked) -> Principal | None:

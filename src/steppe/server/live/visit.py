@@ -96,7 +96,7 @@ async def _introduced(asked: Asked, receive: Receive) -> tuple[Principal, str]:
     except (TimeoutError, Wrong):
         raise _End(POLICY, NO_TOKEN) from None
     who = asked.house.access.by_token(token)
-    if who is None:
+    if who is None or not who.sees(asked.parameters["run"]):
         raise _End(POLICY, NO_TOKEN)
     return who, token
 

@@ -18,6 +18,7 @@ from steppe.server.problems import Wrong
 from steppe.server.query import KEEP, read_query
 from steppe.server.routes.state import info_of, tagged
 from steppe.server.routes.steering import request_of
+from steppe.server.tokens import TokenFile
 
 
 async def models(asked: Asked) -> Reply:
@@ -80,6 +81,7 @@ async def begin_run(asked: Asked) -> Reply:
             if house.draining.is_set():
                 raise Wrong("draining", "The server is ending and takes no more runs.")
             house.runs[request.name] = await opener.begin(folder, request.launcher)
+            house.access.take_from({request.name: TokenFile(folder)})
         except (SteppeError, OSError, Wrong, asyncio.CancelledError):
             shutil.rmtree(folder, ignore_errors=True)
             raise

@@ -26,11 +26,14 @@ async def readyz(asked: Asked) -> Reply:
 
 
 async def metrics(asked: Asked) -> Reply:
-    """GET metrics."""
+    """GET metrics: of the runs that are there for who asks."""
+    assert asked.principal is not None, "the route has a role"
     scenarios: dict[str, float] = {}
     states: dict[str, float] = {}
     refused: dict[str, float] = {}
     for name, run in asked.house.runs.items():
+        if not asked.principal.sees(name):
+            continue
         info = run.info()
         refused[f'run="{name}"'] = run.turned_away
         states[f'run="{name}",state="{info["state"]}"'] = 1
@@ -46,7 +49,8 @@ async def whoami(asked: Asked) -> Reply:
     assert who is not None
     expires = None if who.expires is None else datetime.fromtimestamp(who.expires, UTC).isoformat(timespec="seconds")
     left = asked.house.requests_left(who.name)
-    return Reply(200, msgspec.json.encode({"name": who.name, "role": who.role, "expires": expires, "requests_left": left}))
+    told = {"name": who.name, "role": who.role, "expires": expires, "run": who.run or None, "requests_left": left}
+    return Reply(200, msgspec.json.encode(told))
 
 
 async def login(asked: Asked) -> Reply:

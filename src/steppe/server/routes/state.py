@@ -16,7 +16,9 @@ ASK_AGAIN = b"private, no-cache"  # a client may keep it, and asks whether it st
 
 async def runs(asked: Asked) -> Reply:
     """GET runs."""
-    return Reply(200, msgspec.json.encode({"runs": [info_of(asked.house, name) for name in asked.house.runs]}))
+    assert asked.principal is not None, "the route has a role"
+    names = [name for name in asked.house.runs if asked.principal.sees(name)]
+    return Reply(200, msgspec.json.encode({"runs": [info_of(asked.house, name) for name in names]}))
 
 
 async def info(asked: Asked) -> Reply:
