@@ -140,11 +140,11 @@ def test_who_fails_to_log_in_waits_longer_and_longer() -> None:
 
 
 def test_too_many_requests_are_told_when_to_come_again(toy: Toy, access: Access) -> None:
-    client = Client(application({"toy": toy}, access, Limits(requests=0.5, requests_burst=3.0)), toy)
+    client = Client(application({"toy": toy}, access, Limits(requests=0.05, requests_burst=3.0)), toy)
     assert [client.get("").status_code for _ in range(5)] == [200, 200, 200, 429, 429]
     answer = client.get("")
     assert problem(answer)["code"] == "too-many"
-    assert int(answer.headers["retry-after"]) in (1, 2)
+    assert 10 <= int(answer.headers["retry-after"]) <= 20
     assert client.get("", role="view").status_code == 200
     assert client.get("/data/green").status_code == 200  # counted by bytes
 

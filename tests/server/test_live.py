@@ -55,7 +55,7 @@ class Steering:
     def order(self, path: str, **content: Any) -> None:
         self._keys += 1
         headers = {**bearer("admin"), "Idempotency-Key": f"k{self._keys}"}
-        answer = httpx.post(self._base + path, json=content, headers=headers)
+        answer = httpx.post(self._base + path, json=content, headers=headers, timeout=60.0)
         assert answer.status_code < 300, answer.text
 
     def step(self, steps: int = 1) -> None:
@@ -194,10 +194,9 @@ def test_each_viewer_has_a_pace_of_his_own(port: int, steering: Steering) -> Non
         for _ in range(30):
             steering.step()
             quick.frame()
-        seconds = time.monotonic() - begin
-        slow.quiet(0.6)
-        assert len(slow.frames) <= 2 + 2 * (seconds + 0.7)
-        assert slow.frames[-1].step == 30
+        while slow.frame().step < 30:
+            pass
+        assert len(slow.frames) <= 3 + 2 * (time.monotonic() - begin)
         assert slow.dropped == {}
 
 
@@ -208,7 +207,8 @@ def test_who_acknowledges_gets_no_more_than_two_frames_ahead(port: int, steering
         for _ in range(6):
             steering.step()
             time.sleep(0.03)
-        one.quiet()
+        one.say({"ping": 1})
+        one.until("pong")  # all that he was to be sent is here
         assert len(one.frames) == 3
         while one.frames[-1].step < 6:
             one.say({"ack": one.frames[-1].number})
@@ -217,18 +217,18 @@ def test_who_acknowledges_gets_no_more_than_two_frames_ahead(port: int, steering
 
 def test_a_viewer_who_reads_nothing_takes_little_memory_is_closed_and_harms_nobody(tmp_path: Path) -> None:
     large = Toy(tmp_path / "large", Raster(60.0, -0.1, 0.0, 0.1, np.ones((700, 600), bool)), steps=100_000)
-    server = application({"toy": large}, access_of_all(), LIMITS)
-    with listening(server) as port, viewer(port) as other:
+    limits = replace(LIMITS, write_seconds=3.0)  # in which a busy machine makes some frames for the other
+    with listening(application({"toy": large}, access_of_all(), limits)) as port, viewer(port) as other:
         size = 2 * large.grid.n_cells
         stuck = raw_viewer(port, "admin")
         watch = {"watch": [{"stream": 1, "variable": "green", "bits": 16, "rate": 60}]}
+        begin = time.monotonic()  # before the first frame, which may fill his line already
         stuck.sendall(masked(json.dumps(watch).encode()))
         other.watch(bits=16, rate=60)
         while not (waiting := [each for each in _lines(large) if each.client[1] == stuck.getsockname()[1]]):
             time.sleep(0.01)
         waiting = waiting[0]
         steering, most, ages = Steering(port), 0, []
-        begin = time.monotonic()
         while not waiting.transport.is_closing():
             asked = time.monotonic()
             steering.step()
@@ -236,17 +236,17 @@ def test_a_viewer_who_reads_nothing_takes_little_memory_is_closed_and_harms_nobo
                 pass
             ages.append(time.monotonic() - asked)
             most = max(most, waiting.transport.get_write_buffer_size())
-            assert time.monotonic() < begin + 20
+            assert time.monotonic() < begin + 60
         assert 0 < most < 2 * size
         assert len(ages) > 5
-        assert LIMITS.write_seconds * 0.9 < time.monotonic() - begin < LIMITS.write_seconds + 5
+        assert limits.write_seconds * 0.9 < time.monotonic() - begin < limits.write_seconds + 5
         stuck.close()
     large.close()
 
 
 def _lines(toy: Toy) -> list[Any]:
     """The protocols of all who watch."""
-    return [tell.func.__self__._line for channel in toy.channels._numbers.values() for tell in channel.viewers]
+    return [tell.func.__self__._line for channel in [*toy.channels._numbers.values()] for tell in [*channel.viewers]]  # others are coming
 
 
 def test_who_reads_again_is_told_what_was_dropped_and_sent_the_newest(tmp_path: Path) -> None:
@@ -360,10 +360,12 @@ def test_what_is_not_utf8_closes_the_socket(port: int) -> None:
 
 def test_more_than_twenty_messages_a_second_close_the_socket(port: int) -> None:
     with viewer(port) as one:
-        for number in range(40):
-            one.say({"ping": number})
+        begin = time.monotonic()
+        # at one stroke: between two of them the line may be closed, or a second be over
+        one.line.socket.sendall(b"".join(masked(json.dumps({"ping": number}).encode()) for number in range(100)))
         assert closing(one) == 1008
-        assert 20 <= sum(each["type"] == "pong" for each in one.told) <= 22
+        seconds = time.monotonic() - begin
+        assert 20 <= sum(each["type"] == "pong" for each in one.told) <= 21 + 20 * seconds
 
 
 @pytest.mark.parametrize("piece", [b"\x89\x80" + bytes(4), b"\x8a\x80" + bytes(4), b"\x00\x80" + bytes(4)], ids=["ping", "pong", "piece"])
@@ -373,9 +375,9 @@ def test_a_flood_of_what_is_no_message_closes_the_socket(port: int, piece: bytes
     found = b""
     with suppress(ConnectionError):
         line.sendall(first + 5000 * piece)
-        while got := line.recv(65536):
+        while b"\x03\xf0too many pings" not in found and (got := line.recv(65536)):  # 1008
             found += got
-    assert b"\x03\xf0too many pings" in found  # 1008
+    assert b"\x03\xf0too many pings" in found
     line.close()
 
 
@@ -471,7 +473,7 @@ def test_a_token_has_so_many_sockets_and_no_more(port: int) -> None:
             stack.enter_context(viewer(port))
         assert refused(port) == 429
         stack.enter_context(viewer(port, "steer"))
-    for _ in range(50):
+    for _ in range(200):
         try:
             with viewer(port):
                 break

@@ -110,7 +110,7 @@ def test_a_page_that_was_not_built_says_so_and_the_rest_works(client: Client, tm
 def test_a_stranger_gets_all_parts_of_the_page_at_once(toy: Toy, access: object) -> None:
     client = Client(application({"toy": toy}, access), toy)
     assert [client.ask("GET", "/assets/main-0A.js", role=None).status_code for _ in range(60)] == [200] * 60
-    assert [client.ask("GET", "/healthz", role=None).status_code for _ in range(30)].count(429) > 0
+    assert any(client.ask("GET", "/healthz", role=None).status_code == 429 for _ in range(200))  # there are ten more a second
 
 
 @pytest.mark.usefixtures("page")

@@ -3,6 +3,7 @@ import socket
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +11,10 @@ from steppe.control import Order
 from steppe.grid import Raster
 from steppe.server import Access, Limits, application
 from tests.server.asking import TOKENS, access_of_all
-from tests.server.listening import listening, talk
+from tests.server.listening import WAIT, listening, talk
 from tests.server.toy import Toy
 
-LIMITS = Limits(header_seconds=0.3, body_seconds=0.3, connections=40, write_seconds=0.5, requests_burst=1e6, strangers_burst=1e6)
+LIMITS = Limits(header_seconds=1.0, body_seconds=1.0, connections=40, write_seconds=0.5, requests_burst=1e6, strangers_burst=1e6)
 TOKEN = f"Host: localhost\r\nAuthorization: Bearer {TOKENS['admin']}\r\n".encode()
 GET = b"GET /api/v1/whoami HTTP/1.1\r\n" + TOKEN
 
@@ -91,8 +92,8 @@ def test_a_body_larger_than_it_may_be_is_refused_while_it_arrives(port: int) -> 
 )
 def test_who_takes_too_long_is_let_go(port: int, begin: bytes, wanted: int) -> None:
     since = time.monotonic()
-    answer = talk(port, begin, seconds=5.0)
-    assert time.monotonic() - since < 3.0
+    answer = talk(port, begin, seconds=10.0)
+    assert time.monotonic() - since < 5.0
     assert status(answer) == wanted
     if b"GET /healthz" in begin:
         assert b"too-slow" in answer
@@ -106,7 +107,7 @@ def test_slow_connections_leave_room_for_others(port: int) -> None:
         slow.append(line)
     assert status(talk(port, GET + b"Connection: close\r\n\r\n")) == 200
     for line in slow:
-        line.settimeout(3.0)
+        line.settimeout(10.0)
         assert b"408" in line.recv(100)
         line.close()
 
@@ -116,8 +117,12 @@ def test_more_connections_than_there_may_be_are_told_so(port: int) -> None:
     assert status(talk(port, GET + b"\r\n", until=b"too-busy")) == 503
     for line in lines:
         line.close()
-    time.sleep(0.1)
-    assert status(talk(port, GET + b"Connection: close\r\n\r\n")) == 200
+    for _ in range(100):  # until the server has noticed
+        if status(talk(port, GET + b"Connection: close\r\n\r\n")) == 200:
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError("Connections that were closed are still counted.")
 
 
 def test_who_does_not_read_is_let_go(toy: Toy, access: Access) -> None:
@@ -127,9 +132,19 @@ def test_who_does_not_read_is_let_go(toy: Toy, access: Access) -> None:
     toy.get = much  # type: ignore[method-assign,assignment]
     with listening(application({"toy": toy}, access, LIMITS)) as port, socket.create_connection(("127.0.0.1", port)) as line:
         line.sendall(b"GET /api/v1/runs/toy/data/green HTTP/1.1\r\n" + TOKEN + b"\r\n")
-        time.sleep(1.5)
+        end = time.monotonic() + WAIT
+        while is_open_there(line):
+            assert time.monotonic() < end
+            time.sleep(0.05)
         line.settimeout(5.0)
         assert sum(iter(lambda: len(_received(line)), 0)) < 40_000_000
+
+
+def is_open_there(line: socket.socket) -> bool:
+    """Whether the server has its end of a connection open; the other end is told only behind what it has not read."""
+    here, there = f":{line.getpeername()[1]:04X}", f":{line.getsockname()[1]:04X}"
+    rows = (row.split() for row in Path("/proc/net/tcp").read_text().splitlines())
+    return any(row[1].endswith(here) and row[2].endswith(there) and row[3] == "01" for row in rows)
 
 
 def _received(line: socket.socket) -> bytes:

@@ -13,7 +13,7 @@ from websockets.sync.client import ClientConnection, connect
 from steppe.api import DROPPED, PROTOCOL, Frame, read_frame
 from tests.server.asking import bearer
 
-WAIT = 10.0  # [s]
+WAIT = 60.0  # [s] for what comes: an engine may have to be started first
 
 
 class Viewer:
@@ -75,7 +75,7 @@ class Viewer:
 @contextmanager
 def viewer(port: int, role: str | None = "view", run: str = "toy", greeted: bool = True, **more: Any) -> Iterator[Viewer]:
     """A viewer who has been greeted. more: headers and others of `connect`."""
-    shortly = {"close_timeout": 1.0}  # [s]: one whose queue is full reads no end
+    shortly = {"open_timeout": WAIT, "close_timeout": 1.0}  # [s]: one whose queue is full reads no end
     more = {"subprotocols": [PROTOCOL], "compression": None, "max_size": None, **shortly, **more}
     headers = {**(bearer(role) if role else {}), **more.pop("headers", {})}
     with connect(f"ws://127.0.0.1:{port}/api/v1/runs/{run}/live", additional_headers=headers, **more) as line:
