@@ -1,7 +1,7 @@
 """Steering from the page: what is pressed becomes orders in the journal, once, and what others ordered is not overwritten unseen."""
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Route, expect
 
 from tests.page.house import House, Opened, wait_for
 
@@ -75,6 +75,7 @@ def test_stale_set_keeps_the_draft(opened: Opened) -> None:
     assert house.value("capacity", 7, 3) == 100.0
     page.get_by_role("button", name="Apply anyway").click()
     wait_for(lambda: house.value("capacity", 7, 3) == 70.0)
+    expect(page.locator("#change-capacity-value")).to_have_value("")  # the page has heard of it, too
     # and once more, to drop it
     page.locator("#change-capacity-value").fill("60")
     page.keyboard.press("Enter")
@@ -84,6 +85,28 @@ def test_stale_set_keeps_the_draft(opened: Opened) -> None:
     page.locator(".stale-note").get_by_role("button", name="Drop").click()
     expect(page.locator("#change-capacity-value")).to_have_value("")
     assert house.value("capacity", 7, 3) == 110.0
+
+
+def test_what_is_typed_while_a_change_is_on_its_way_is_another_draft(opened: Opened) -> None:
+    house, page, held = opened.house, opened.page, list[Route]()
+    value = page.locator("#change-capacity-value")
+    draft(opened, "70")
+    opened.press("Enter")
+    expect(page.locator(".preview")).to_be_visible()
+    page.route("**/runs/out/set", lambda route: held.append(route))
+    opened.press("Enter")
+    while not held:
+        page.wait_for_timeout(20)
+    value.fill("60")
+    held[0].continue_()
+    page.unroute("**/runs/out/set")
+    expect(page.locator(".notice", has_text=": set")).to_be_visible()
+    assert house.value("capacity", 7, 3) == 70.0
+    expect(value).to_have_value("60")
+    value.press("Enter")
+    expect(page.locator(".preview")).to_be_visible()
+    value.press("Enter")
+    wait_for(lambda: house.value("capacity", 7, 3) == 60.0)
 
 
 def test_a_step_of_somebody_else_makes_no_draft_stale(opened: Opened) -> None:

@@ -207,6 +207,8 @@ export class ChangeForm {
     const order = this.order();
     if (!order) return;
     if (JSON.stringify(order) !== this.ready) return this.unready(); // the selection is another one
+    const sent = this.ready;
+    const [done, detail] = [this.button.textContent === "Set" ? "set" : "ordered", this.said.textContent ?? ""];
     const { when, ...change } = order;
     const yearly = this.date.value.trim();
     const made: Ordered | null = await send(
@@ -224,9 +226,10 @@ export class ChangeForm {
       this.unready();
       return;
     }
-    const text = `${nameOf(this.store.now.run?.variables ?? [], change.variable)}: ${this.button.textContent === "Set" ? "set" : "ordered"}`;
-    this.store.notify({ weight: "good", text, detail: this.said.textContent ?? "", lasts: 5000 });
-    this.clear();
+    const text = `${nameOf(this.store.now.run?.variables ?? [], change.variable)}: ${done}`;
+    this.store.notify({ weight: "good", text, detail, lasts: 5000 });
+    if (this.ready === sent) this.clear();
+    else this.match = made.version; // what was typed meanwhile is another draft
   }
 
   /** Somebody has ordered since the draft was begun. It is kept. */
