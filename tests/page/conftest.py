@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from tests.engine.test_projected import made as projected  # noqa: F401
 from tests.page.house import House, Opened
 
-expect.set_options(timeout=15_000)  # [ms] a processor that is shared draws slowly
+expect.set_options(timeout=45_000)  # [ms] a processor that is shared draws slowly
 SOFTWARE = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
 
 

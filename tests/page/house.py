@@ -18,7 +18,7 @@ from steppe.api import decode
 from tests.server.asking import TOKENS
 
 WEST, NORTH, SIZE, ROWS, COLUMNS = 142.875, -19.875, 0.25, 14, 11  # of the grid of `tests.scenario`
-PATIENCE = 20.0  # [s]
+PATIENCE = 60.0  # [s]
 
 
 class House:
@@ -61,7 +61,7 @@ class House:
             self.process = None
             process.send_signal(how)
             try:
-                process.wait(20)
+                process.wait(PATIENCE)
             finally:
                 process.kill()
 
@@ -69,18 +69,26 @@ class House:
     def _ask(self, method: str, path: str, **more: Any) -> httpx.Response:
         self._keys += 1
         headers = {"Authorization": f"Bearer {TOKENS['admin']}", "Prefer": "wait=5", "Idempotency-Key": f"{time.time_ns()}-{self._keys}"}
-        return httpx.request(method, f"{self.address}api/v1/runs/out{path}", headers=headers, timeout=20.0, **more)
+        return httpx.request(method, f"{self.address}api/v1/runs/out{path}", headers=headers, timeout=PATIENCE, **more)
 
     def get(self, path: str) -> httpx.Response:
         """GET of something of the run."""
         return self._ask("GET", path)
 
     def order(self, path: str, content: dict[str, Any] | None = None, method: str = "POST") -> dict[str, Any]:
-        """An order of another person, carried out."""
+        """An order of another person, carried out; one with a speed is on its way."""
         answer = self._ask(method, path, json=content or {}) if method == "POST" else self._ask(method, path)
         assert answer.status_code < 300, answer.text
         found: dict[str, Any] = answer.json()
+        if "speed" not in (content or {}):
+            wait_for(lambda: self._over(found))
         return found
+
+    def _over(self, order: dict[str, Any]) -> bool:
+        """Whether an order is not waited for any more: the server answers after some seconds, come what may."""
+        if order.get("state") in ("queued", "running"):
+            order |= self.get(f"/operations/{order['id']}").json()
+        return order.get("state") not in ("queued", "running")
 
     def info(self) -> dict[str, Any]:
         """The run as it stands."""

@@ -84,7 +84,7 @@ def test_missing_cells_are_hatched(context: BrowserContext, run: House) -> None:
     assert max(along, across) > 0.95  # stripes of 45 degrees: the same 2 pixels on and 2 up ...
     assert min(along, across) < 0.6  # ... and another 2 down, half a stripe of 8
     opened.point(8, 5)
-    assert opened.readout()["Cell centre"].startswith("22° S, 144.25° E")
+    expect(opened.page.locator("#readout")).to_contain_text("22° S, 144.25° E")
 
 
 def test_readout_is_the_servers_number(opened: Opened) -> None:
@@ -94,6 +94,7 @@ def test_readout_is_the_servers_number(opened: Opened) -> None:
         opened.point(row, column)
         exact = np.float32(opened.house.value("water", row, column))
         wanted = f"{np.format_float_positional(exact, trim='-')} mm"
+        expect(opened.page.locator("#readout")).to_contain_text(f"row {row}, column {column}")
         expect(opened.page.locator("#readout")).to_contain_text(wanted.replace("-", "−"))
         assert f"row {row}, column {column}" in opened.readout()["Cell centre"]
 

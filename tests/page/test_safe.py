@@ -26,7 +26,7 @@ def test_no_request_leaves_the_origin(opened: Opened) -> None:
     opened.press(".", "v", "Escape", "c", "Escape", "r", "Escape", "g")
     for tab in ("steer", "scenarios", "log", "look"):
         opened.page.click(f"#tab-{tab}")
-    opened.page.wait_for_timeout(500)
+    opened.rest()
     own = urlsplit(opened.house.address).netloc
     foreign = [address for address in opened.asked if urlsplit(address).scheme not in ("blob", "data") and urlsplit(address).netloc != own]
     assert foreign == []
@@ -96,9 +96,8 @@ def test_a_run_is_opened_by_the_lines_that_are_shared_and_no_path_of_the_machine
         assert np.isnan(names["whole"]["water"].isel(time=40)).all()
         names["run"].close()
         opened.page.get_by_role("button", name="Copy").nth(2).click()
-        copied = opened.page.evaluate("() => navigator.clipboard.readText()")
-        assert copied == field.input_value()
-        for line in copied.splitlines():
+        wait_for(lambda field=field: opened.page.evaluate("() => navigator.clipboard.readText()") == field.input_value())
+        for line in field.input_value().splitlines():
             names = {"steppe": steppe, "xarray": xarray}
             with chdir(folder):
                 exec(line, names)
