@@ -39,7 +39,7 @@ def mpiexec_of(mpi: str) -> list[str]:
     return _known[mpi]
 
 
-def run_ranks(mpi: str, ranks: int, *arguments: str, limit: float = 60.0, **more: str) -> subprocess.CompletedProcess[str]:
+def run_ranks(mpi: str, ranks: int, *arguments: str, limit: float = 240.0, **more: str) -> subprocess.CompletedProcess[str]:
     """Runs Python with `arguments` as ranks, for `limit` seconds at most; `more` is added to their environment."""
     command = [*mpiexec_of(mpi), "-n", str(ranks), python_of(mpi), *arguments]
     before = _segments()

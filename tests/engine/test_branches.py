@@ -190,7 +190,7 @@ def test_a_branch_that_nobody_needs_is_forgotten_and_comes_back(scenario):
         expected = seen(stage, "water", 2)
         stage.drop(2)
         assert stage.answer(2, {"name": "water"}) is None
-        assert stage.load(2, path).step < 50  # it was never saved
+        assert stage.load(2, path).step <= 50  # it was never saved
         to(stage, 80, (2,))
         assert (seen(stage, "water", 2) == expected).all()
         stage.save(2)

@@ -61,13 +61,14 @@ def look_with_steppe(path: Path, expected: np.ndarray) -> int:
     return days
 
 
-def keep_looking(look: Any, path: Path, expected: np.ndarray, told: Any) -> None:
-    """Looks as fast as it can until everything is there; tells how often, how much it saw, or what went wrong."""
+def keep_looking(look: Any, path: Path, expected: np.ndarray, looks: Any, told: Any) -> None:
+    """Looks as fast as it can until everything is there, and counts; tells how often, how much it saw, or what went wrong."""
     warnings.simplefilter("error")
     seen: list[int] = []
     try:
         while DAYS not in seen[-1:]:
             seen.append(look(path, expected))
+            looks.value += 1
         told.put((len(seen), len(set(seen)), seen == sorted(seen), ""))
     except BaseException:
         told.put((len(seen), len(set(seen)), False, traceback.format_exc()))
@@ -75,13 +76,13 @@ def keep_looking(look: Any, path: Path, expected: np.ndarray, told: Any) -> None
 
 @pytest.mark.parametrize("look", [look_with_xarray, look_with_steppe])
 def test_a_reader_that_never_rests_is_never_disturbed(tmp_path: Path, look: Any) -> None:
-    path, expected, told = tmp_path / "run", truth(), RUNS.Queue()
+    path, expected, looks, told = tmp_path / "run", truth(), RUNS.Value("l", 0), RUNS.Queue()
     RUNS.set_forkserver_preload(["tests.io.test_readers"])
     with RunFolder(path, IDENTITY) as folder:
         create_store(folder.output, [group()], {})
         writer = OutputWriter(folder.output, [group()])
         Progress("running", records=writer.records).write(path)
-        reader = RUNS.Process(target=keep_looking, args=(look, path, expected, told))
+        reader = RUNS.Process(target=keep_looking, args=(look, path, expected, looks, told))
         reader.start()
         for day, row in enumerate(expected):
             writer.put("growth", day, row)
@@ -89,6 +90,10 @@ def test_a_reader_that_never_rests_is_never_disturbed(tmp_path: Path, look: Any)
             if day % COMMITS == COMMITS - 1:
                 time.sleep(0.02)
                 Progress("running", day + 1, records=writer.finish() if day + 1 == DAYS else writer.commit()).write(path)
+            if day % (6 * COMMITS) == 6 * COMMITS - 1:  # however slow it is, it sees some commits
+                until = looks.value + 2
+                while looks.value < until and reader.is_alive():
+                    time.sleep(0.001)
         writer.close()
     times, different, grew, wrong = told.get(timeout=60)
     reader.join()

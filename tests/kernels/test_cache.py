@@ -57,7 +57,7 @@ def started(folder: Path, diary: Path, speed: str = "") -> subprocess.Popen[str]
 
 def answers(processes: list[subprocess.Popen[str]]) -> list[tuple[str, str]]:
     """What each printed, and what it said."""
-    return [process.communicate(timeout=60) for process in processes]
+    return [process.communicate(timeout=240) for process in processes]
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -30,57 +30,67 @@ def stopped_after(seconds, command, begun=lambda: True):
             time.sleep(0.05)
         time.sleep(seconds)
         process.send_signal(signal.SIGINT)
-        output, error = process.communicate(timeout=60)
+        output, error = process.communicate(timeout=120)
     finally:
         process.kill()
         process.wait()
     return process.returncode, output, error
 
 
+def stopped_midway(seconds, folder, command, begun=lambda place: True):
+    """Where it wrote, its document and what it said, when it is interrupted once something was measured.
+
+    seconds: on a machine with nothing else to do; command: of the folder in which it writes a.json; begun: of the same.
+    """
+    for factor in (1, 2, 4, 8):
+        place = folder / f"{factor}"
+        place.mkdir()
+        code, output, error = stopped_after(factor * seconds, command(place), lambda place=place: begun(place))
+        if (place / "a.json").exists() and (document := read_document(place / "a.json")).series:
+            break
+    assert code == 75, error
+    assert not document.complete
+    assert document.series
+    assert "Stopped before the end" in output
+    return place, document, output
+
+
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_an_interrupt_leaves_the_files_that_were_measured(ranks, tmp_path):
     if ranks > CORES:
         pytest.skip("two ranks need two cores")
-    place, path = tmp_path / "disk", tmp_path / "a.json"
-    place.mkdir()
     launcher = [*mpiexec_of("installed"), "-n", str(ranks)] if ranks > 1 else []
-    command = [*launcher, *STEPPE, "measure", "files", str(place), "--json", str(path), "--html", str(tmp_path / "a.html")]
-    code, output, error = stopped_after(6.0, command, lambda: bool(list(place.glob(".steppe-measure-*/*"))))
-    assert code == 75, error
-    document = read_document(path)
-    assert not document.complete
-    assert document.series
-    assert "Stopped before the end" in output
-    assert "Stopped before the end" in (tmp_path / "a.html").read_text()
-    assert list(place.iterdir()) == []
+
+    def command(place):
+        (place / "disk").mkdir()
+        files = ["--json", str(place / "a.json"), "--html", str(place / "a.html")]
+        return [*launcher, *STEPPE, "measure", "files", str(place / "disk"), *files]
+
+    place, _, _ = stopped_midway(6.0, tmp_path, command, lambda place: bool(list(place.glob("disk/.steppe-measure-*/*"))))
+    assert "Stopped before the end" in (place / "a.html").read_text()
+    assert list((place / "disk").iterdir()) == []
 
 
 @two_cores
 def test_an_interrupt_of_all_ranks_leaves_the_messages_that_were_measured(tmp_path):
-    path = tmp_path / "a.json"
-    command = [*mpiexec_of("installed"), "-n", "2", *STEPPE, "measure", "messages", "--json", str(path)]
-    code, output, error = stopped_after(12.0, command)
-    assert code == 75, error
-    document = read_document(path)
-    assert not document.complete
-    assert document.series
-    assert "Stopped before the end" in output
+    launcher = [*mpiexec_of("installed"), "-n", "2"]
+    stopped_midway(12.0, tmp_path, lambda place: [*launcher, *STEPPE, "measure", "messages", "--json", str(place / "a.json")])
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_an_interrupt_of_all_leaves_one_document_and_one_page(ranks, tmp_path):
     if ranks > CORES:
         pytest.skip("two ranks need two cores")
-    path, page = tmp_path / "a.json", tmp_path / "a.html"
     launcher = [*mpiexec_of("installed"), "-n", str(ranks)] if ranks > 1 else []
-    command = [*launcher, *STEPPE, "measure", "all", str(tmp_path), "--quick", "--json", str(path), "--html", str(page)]
-    code, output, error = stopped_after(12.0, command)
-    assert code == 75, error
-    document = read_document(path)
-    assert not document.complete
+
+    def command(place):
+        files = ["--json", str(place / "a.json"), "--html", str(place / "a.html")]
+        return [*launcher, *STEPPE, "measure", "all", str(place), "--quick", *files]
+
+    place, document, output = stopped_midway(12.0, tmp_path, command)
     assert {one.group for one in document.series} >= ({"point-to-point"} if ranks > 1 else {"files"})
     assert ("Messages, and files of many ranks, need ranks" in output) == (ranks == 1)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.html", "a.json"]
+    assert sorted(entry.name for entry in place.iterdir()) == ["a.html", "a.json"]
 
 
 def test_results_are_refused_where_they_cannot_be_written(tmp_path):

@@ -80,11 +80,14 @@ def test_fewer_than_thirty_blocks_are_never_enough():
 
 def test_others_on_our_cores_are_noticed():
     core = min(os.sched_getaffinity(0))
-    work = f"import os; os.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
-    before, rivals = os.sched_getaffinity(0), [subprocess.Popen([sys.executable, "-c", work]) for _ in range(2)]
+    work = f"import os; os.sched_setaffinity(0, {{{core}}}); print(flush=True)\nwhile True: pass"
+    command = [sys.executable, "-c", work]
+    before, rivals = os.sched_getaffinity(0), [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
     try:
+        for rival in rivals:
+            assert rival.stdout is not None
+            rival.stdout.readline()  # it is at work
         os.sched_setaffinity(0, {core})
-        time.sleep(0.3)
         others, end = Others(), time.monotonic() + 1.0
         while time.monotonic() < end:
             pass
@@ -93,4 +96,4 @@ def test_others_on_our_cores_are_noticed():
         os.sched_setaffinity(0, before)
         for rival in rivals:
             rival.kill()
-            rival.wait()
+            rival.communicate()
