@@ -1,6 +1,7 @@
 """The commands as a user meets them: a folder to stand in, a width of the page, a run that is finished."""
 
 import logging
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import steppe
-from steppe.cli import run_command
+from steppe.cli import progress, run_command
 from steppe.errors import Exit
 from steppe.grid import read_grid
 from steppe.io.ingest import generate
@@ -29,6 +30,7 @@ def here(scenario, monkeypatch) -> Path:
 def call(capfd, monkeypatch) -> Call:
     """Runs a command in this process: exit code, standard output, standard error."""
     monkeypatch.setattr(logging.getLogger("steppe"), "disabled", True)  # whether a command compiles depends on what the cache holds
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", math.inf)  # and how long it takes on what else there is to do
     monkeypatch.setenv("COLUMNS", "100")
 
     def called(*arguments: str) -> tuple[Exit, str, str]:

@@ -56,7 +56,7 @@ def main(what: str) -> Exit:
 def steps(world: "World", where: "Whereabouts", what: str) -> Exit:
     """Twenty steps, after the tenth of which rank 1 does what it was told to."""
     quiet = what == "quiet"
-    n = 500 if what in ("long", "hang") else 20
+    n = 5000 if what in ("long", "hang") else 20  # of 20 ms each, at least: those do not end by themselves while somebody waits
     with Stop(says=world.rank == 0 and not supervised()) as stop, _told(world, quiet) as tell:
         for step in range(n):
             where.step, where.date = step, f"1990-01-{step + 1:02d}"

@@ -30,14 +30,14 @@ ENDS = {
 def supervise(mpi: str, what: str, ranks: int = 3) -> subprocess.CompletedProcess[str]:
     mpiexec_of(mpi)
     command = [python_of(mpi), "-m", "tests.cli.ranked", "start", str(ranks), what]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=240)
 
 
 @pytest.fixture
 def nothing_is_left() -> Iterator[None]:
     before = _segments()
     yield
-    assert {str(path) for path in _segments() - before} <= _mapped()
+    wait_until(lambda: {str(path) for path in _segments() - before} <= _mapped())  # those of another job that is ending go by themselves
 
 
 @each_mpi
@@ -115,7 +115,7 @@ def test_a_request_to_stop_reaches_all_ranks(mpi: str) -> None:
         with long_job(mpi) as process:
             until_it_rains(process)
             process.send_signal(number)
-            said, wrong = process.communicate(timeout=30)
+            said, wrong = process.communicate(timeout=60)
         assert process.returncode == Exit.STOPPED
         assert said == "the summary\n"
         assert sorted(wrong.splitlines(keepends=True)) == [STOPPING, "[rank 1] a word\n", "[rank 2] a word\n"]
@@ -125,7 +125,7 @@ def test_a_request_to_stop_before_all_ranks_are_there_waits_for_them() -> None:
     with long_job() as process:
         time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
-        said, wrong = process.communicate(timeout=30)
+        said, wrong = process.communicate(timeout=60)
     assert process.returncode == (Exit.STOPPED if STOPPING in wrong else -signal.SIGTERM), wrong  # so early that Python was not there
     assert (said == "the summary\n") == (STOPPING in wrong)
 
@@ -140,7 +140,7 @@ def test_a_second_interrupt_ends_all_at_once(mpi: str) -> None:
         assert process.stderr is not None
         assert process.stderr.readline() == STOPPING
         process.send_signal(signal.SIGINT)
-        said, wrong = process.communicate(timeout=30)
+        said, wrong = process.communicate(timeout=60)
     assert (process.returncode, said, wrong) == (Exit.INTERRUPTED, "", "")
     wait_until(lambda: not processes_of(control))
 
@@ -164,7 +164,7 @@ def control_of(process: subprocess.Popen[str]) -> Path:
 
 
 def wait_until(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10.0
+    end = time.monotonic() + 60.0
     while not done():
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -193,7 +193,7 @@ def test_another_number_of_ranks_than_was_started_is_a_mistake(tmp_path: Path) -
 @pytest.mark.parametrize(("launcher", "library"), [("installed", "openmpi"), ("openmpi", "installed"), ("system", "openmpi")])
 def test_a_wrong_pair_is_refused_in_one_line_before_a_file_is_touched(launcher: str, library: str, tmp_path: Path) -> None:
     command = [*mpiexec_of(launcher), "-n", "3", python_of(library), "-m", "steppe", "run", str(tmp_path / "run.toml")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 2
     ours = [line for line in done.stderr.splitlines() if "each would run alone" in line]
     assert len(ours) == 1

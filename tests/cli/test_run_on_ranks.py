@@ -82,7 +82,7 @@ def test_a_mistake_is_told_once_and_touches_nothing(wide_scenario: Path) -> None
 @pytest.mark.parametrize(("option", "code"), [("--help", 0), ("--thread", 2), ("--set=x", 2)])
 def test_the_command_line_is_read_by_one_rank_and_all_end_with_it(option: str, code: int, tmp_path: Path) -> None:
     process = start(tmp_path, *mpiexec_of("installed"), "-n", "3", python_of("installed"), "-m", "steppe", "run", "run.toml", option)
-    said, wrong = process.communicate(timeout=60)
+    said, wrong = process.communicate(timeout=240)
     assert process.returncode == code
     assert said.count("Usage: steppe run") == (1 if code == 0 else 0)
     assert len(wrong.splitlines()) == (0 if code == 0 else 1)

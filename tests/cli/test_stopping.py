@@ -65,7 +65,7 @@ def test_a_signal_stops_with_a_checkpoint_and_the_same_command_goes_on(call, on_
         while not steps(on_points):
             time.sleep(0.02)
         process.send_signal(number)
-        said, wrong = process.communicate(timeout=60)
+        said, wrong = process.communicate(timeout=240)
     assert process.returncode == 75, wrong
     done = steps(on_points)
     assert f"days: {done} of 420" in said
