@@ -50,7 +50,7 @@ class Served:
         assert self.process
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        self.process.wait(30)
+        self.process.wait(60)
 
     def connect(self, role: str = "admin", **more: object) -> Run:
         self._lines.append(steppe.connect(self.address, TOKENS[role], **more))  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ def until_stepping(run: Run, beyond: int = 0) -> None:
 
 def until(true: Callable[[], bool]) -> None:
     """Waits for what is told a little later than what led to it."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not true():
         assert time.monotonic() < end, "It did not come true."
         time.sleep(0.02)

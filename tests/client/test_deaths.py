@@ -28,7 +28,7 @@ def during_a_call(call: Callable[[], Any], disturb: Callable[[], None]) -> Any:
     thread = threading.Thread(target=work)
     thread.start()
     disturb()
-    thread.join(60)
+    thread.join(240)
     assert not thread.is_alive()
     if isinstance(found[0], BaseException):
         raise found[0]

@@ -30,7 +30,9 @@ def test_the_python_of_the_page_runs(server: Served) -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="There is no curl here.")
 def test_the_curl_of_the_page_runs(server: Served) -> None:
-    server.connect()  # waits until it is there
+    run = server.connect()
+    run.step(1)
+    run.restart()  # the kernel is there: a request waits for some seconds only
     shell = next(block for block in blocks("sh") if "curl" in block)
     done = subprocess.run(
         ["sh", "-euc", f"address={server.address} token={TOKENS['steer']}\n{shell}"], capture_output=True, text=True, check=True

@@ -218,7 +218,7 @@ def test_play_pause_and_cancel(slow_server: Served) -> None:
     assert 0.0 <= (playing.progress or 0.0) < 1.0
     run.pause()
     assert playing.wait().state == "cancelled"
-    again = run.step(50, wait=False)
+    again = run.step(until="1990-03-01", wait=False)
     assert again.cancel().wait().state == "cancelled"
     planned = run.set("rate", 0.2, when=59)
     planned.cancel()

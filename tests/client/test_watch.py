@@ -138,7 +138,7 @@ def test_deaths_are_waited_out(slow_server: Served) -> None:
     kill_engine(other)
     slow_server.kill()
     slow_server.start()
-    looking.join(60)
+    looking.join(120)
     assert not looking.is_alive()
     steps = [each.attrs["step"] for each in found]
     assert steps[-1] == 40

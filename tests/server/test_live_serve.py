@@ -35,7 +35,7 @@ def until(one: Viewer, step: int) -> None:
 def test_an_engine_that_is_killed_comes_back_and_no_frame_is_seen_twice(scenario: Path) -> None:
     with served(scenario) as client, viewer(port_of(client), run="out") as one:
         one.watch(variable="water", bits=16, rate=60)
-        client.post(f"{RUN}/step", json={"steps": 120, "speed": 60}, headers={"Idempotency-Key": "a", "Prefer": "wait=0"})
+        client.post(f"{RUN}/step", json={"steps": 120, "speed": 30}, headers={"Idempotency-Key": "a", "Prefer": "wait=0"})
         until(one, 30)
         engine = engine_of(client)
         assert engine is not None

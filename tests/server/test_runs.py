@@ -151,7 +151,7 @@ def serving(scenario: Path, tmp_path: Path) -> Iterator[httpx.Client]:
             with httpx.Client(base_url=f"{address}api/v1", headers=bearer("admin") | {"Prefer": "wait=5"}, timeout=60.0) as client:
                 yield client
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()
 

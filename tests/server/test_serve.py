@@ -38,10 +38,10 @@ def served(run_file: Path, *more: str) -> Iterator[httpx.Client]:
         try:
             assert process.stdout is not None
             address = process.stdout.readline().split()[-1]
-            with httpx.Client(base_url=f"{address}api/v1", headers=bearer("admin") | WAIT, timeout=20.0) as client:
+            with httpx.Client(base_url=f"{address}api/v1", headers=bearer("admin") | WAIT, timeout=60.0) as client:
                 yield client
             process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()
 
@@ -55,12 +55,13 @@ def test_who_only_looks_is_given_a_token_for_that_and_no_other(scenario: Path) -
             printed = [line.split() for line in iter(process.stdout.readline, "Ctrl-C keeps the state and ends.\n")]
             ((role, link),) = [words for words in printed if "#token=" in "".join(words) and len(words) == 2]
             assert role == "view"
-            with httpx.Client(base_url=f"{address}api/v1", headers={"Authorization": f"Bearer {link.partition('=')[2]}"}) as client:
+            headers = {"Authorization": f"Bearer {link.partition('=')[2]}"}
+            with httpx.Client(base_url=f"{address}api/v1", headers=headers, timeout=60.0) as client:
                 assert client.get(RUN).json()["scenarios"][0]["step"] == 0
                 answer = client.post(f"{RUN}/step", json={"steps": 1}, headers={"Idempotency-Key": "a"})
                 assert (answer.status_code, answer.json()["code"]) == (403, "read-only")
             process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()
 
@@ -84,7 +85,7 @@ def test_a_browser_is_led_to_the_page_and_no_list_of_processes_has_the_token(sce
             place = Path(name.removeprefix("file://"))
             assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
             process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
             assert not place.parent.exists()
         finally:
             process.kill()
@@ -106,20 +107,20 @@ def test_a_server_ends_without_a_word_though_clients_are_in_the_midst_of_somethi
                 client.sendall(times * head.encode())
                 return client
 
-            wait_for(lambda: httpx.get(f"{address}api/v1{RUN}/variables", headers=bearer("view")).status_code == 200)
+            wait_for(lambda: httpx.get(f"{address}api/v1{RUN}/variables", headers=bearer("view"), timeout=60.0).status_code == 200)
             says(f"PUT /api/v1{RUN}/uploads/{64 * '0'}", "Content-Type: application/octet-stream\r\nContent-Length: 60000\r\n")  # and stops
             says("GET /api/v1/openapi.json", times=300)  # whose answers nobody reads
             says(f"GET /api/v1{RUN}/events-stream")
             time.sleep(0.5)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
             assert process.stderr is not None
             assert process.stderr.read() == ""
         finally:
             process.kill()
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
