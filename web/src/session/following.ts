@@ -5,6 +5,7 @@ import type { Screen } from "../decode/screen";
 import type { Api } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
 import { areaOf } from "../state/grid";
+import { scenarioNow } from "../state/scenario";
 import type { Line, RegionMean, State, Store } from "../state/store";
 import type { Place } from "../state/told";
 
@@ -65,9 +66,7 @@ export class Following {
     if (fresh) this.asked.clear();
     this.append();
     for (const { scenario, mine, largest } of this.together(begun)) {
-      const { info, shown } = this.store.now;
-      const seen = shown.filter((frame) => frame.scenario === scenario).map((frame) => frame.step);
-      const stands = Math.max(info?.scenarios.find((each) => each.name === scenario)?.step ?? 0, ...seen); // which is told but once a second
+      const stands = scenarioNow(this.store.now, scenario)?.step ?? 0;
       void this.fetch(scenario, mine, largest, Math.max(1, stands - STEPS + 1), stands);
     }
   }

@@ -3,23 +3,17 @@ import { frameOf } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import type { Api } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
+import { scenarioNow } from "../state/scenario";
 import type { Shown, Store } from "../state/store";
 
 export class Past {
   private busy = false;
-  private readonly seen: Record<string, number> = {}; // step of each scenario's newest frame: how a run stands is told but once a second
 
   constructor(
     private readonly store: Store,
     private readonly screen: Screen,
     private readonly api: Api,
   ) {
-    store.subscribe(
-      ({ shown }) => shown,
-      (shown) => {
-        for (const { live, scenario, step } of shown) if (live) this.seen[scenario] = step;
-      },
-    );
     store.subscribe(
       ({ preview, look }) => [preview, look.variable, look.scenarios, look.maps],
       () => void this.follow(),
@@ -40,10 +34,9 @@ export class Past {
   }
 
   private async show(step: number): Promise<void> {
-    const { look, info, grid, run } = this.store.now;
+    const { look, grid, run } = this.store.now;
     const names = look.maps > 1 ? look.scenarios : look.scenarios.slice(0, 1);
-    const stands = (name: string) => Math.max(info?.scenarios.find((each) => each.name === name)?.step ?? 0, this.seen[name] ?? 0);
-    if (!grid || !run || names.some((name) => step > stands(name))) return; // still to come
+    if (!grid || !run || names.some((name) => step > (scenarioNow(this.store.now, name)?.step ?? 0))) return; // still to come
     try {
       const asked = await Promise.allSettled(names.map((scenario) => this.api.data(look.variable, { scenario, time: `step:${step}` })));
       if (this.store.now.preview === null) return;

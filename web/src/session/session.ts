@@ -104,7 +104,7 @@ export class Session {
         if (!info) return;
         const told = new Map(message.scenarios.map((each) => [each.branch, each]));
         const scenarios = info.scenarios.map((each) => ({ ...each, ...(told.get(each.branch) ?? {}) }));
-        return store.change({ info: { ...info, scenarios } });
+        return store.change({ info: { ...info, scenarios }, reached: {} });
       }
       case "event":
         store.change({ happenings: [...store.now.happenings, message].slice(-KEPT_HAPPENINGS) });
@@ -157,7 +157,8 @@ export class Session {
       connection: { link: "live", retry_at: null, skipped: 0, rate: 0, reason: "" },
       viewer: { name: hello.name, role: hello.role, may_steer: hello.role !== "view" && !hello.read_only },
       run: { name: hello.run, title, model, steps, clock, forcing, variables, parameters, outputs: hello.outputs ?? [] },
-      ...{ steers: hello.steers, info, since: sinceOf(info), grid, kept: hello.kept ?? {}, checkpoints: hello.checkpoints ?? [] },
+      ...{ steers: hello.steers, info, reached: {}, since: sinceOf(info), grid },
+      ...{ kept: hello.kept ?? {}, checkpoints: hello.checkpoints ?? [] },
       look: { ...look, variable, scenarios, maps: scenarios.length > 1 ? look.maps : 1 },
     });
     if (!same) {
@@ -177,7 +178,7 @@ export class Session {
     const known = look.scenarios.filter((name) => names.includes(name));
     const gone = known.length < look.scenarios.length;
     const scenarios = info.scenarios.map((each) => ({ ...each, step: Math.max(each.step, steps.get(each.branch) ?? 0) }));
-    this.store.change({ info: { ...info, scenarios }, since: sinceOf(info) });
+    this.store.change({ info: { ...info, scenarios }, reached: {}, since: sinceOf(info) });
     if (gone) this.store.look({ scenarios: known.length ? known : names.slice(0, 1), maps: known.length > 1 ? look.maps : 1 });
   }
 
@@ -220,6 +221,9 @@ export class Session {
   private take(frame: Frame): void {
     if (!this.answered) return; // still of what was watched before
     this.latest.put(frame, performance.now());
+    const { watching, reached } = this.store.now;
+    const scenario = watching.find((each) => each.stream === frame.stream)?.scenario;
+    if (scenario !== undefined) this.store.change({ reached: { ...reached, [scenario]: frame.step } });
     this.drawing ||= requestAnimationFrame(() => {
       this.drawing = 0;
       this.present();

@@ -136,6 +136,8 @@ export interface State {
   runs: Info[] | null;
   run: Run | null;
   info: Info | null;
+  /** Steps of the maps that came after `info`, by scenario; `scenarioNow` has both. */
+  reached: Record<string, number>;
   /** [ms since 1970] when what people wait for began; null where they wait for nothing. */
   since: number | null;
   grid: Grid | null;
@@ -176,6 +178,7 @@ export const FIRST: State = {
   runs: null,
   run: null,
   info: null,
+  reached: {},
   since: null,
   grid: null,
   kept: {},

@@ -3,13 +3,13 @@ import type { Api } from "../fetch/api";
 import type { Refused } from "../fetch/problem";
 import type { Store } from "../state/store";
 import { bar, fill, h } from "./dom";
-import { barred, send } from "./orders";
+import { barred, ordered, send } from "./orders";
 import { stepWords } from "./wording";
 
 /** Asks for a name and branches off where the first scenario that is shown stands, or the past that is looked at. back: where the focus goes. */
 export function askBranch(form: HTMLElement, store: Store, api: () => Api, back: () => void): void {
-  const { info, look, preview, run } = store.now;
-  const from = info?.scenarios.find((each) => each.name === look.scenarios[0]) ?? info?.scenarios[0];
+  const { preview, run } = store.now;
+  const from = ordered(store);
   if (!from || !run) return;
   const step = preview ?? from.step;
   const name = h("input", {

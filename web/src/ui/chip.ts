@@ -1,6 +1,7 @@
 /** The state of the run and of the connection in words, beside a dot; and what lies over the map while it is not live. */
 import { grouped } from "../decode/units";
 import type { Api } from "../fetch/api";
+import { shownFirst } from "../state/scenario";
 import type { State, Store, Weight } from "../state/store";
 import type { Scenario } from "../state/told";
 import { fill, h, say } from "./dom";
@@ -27,10 +28,6 @@ export function lengthText(seconds: number): string {
   return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }
 
-function shownScenario({ info, look }: State): Scenario | undefined {
-  return info?.scenarios.find(({ name }) => name === look.scenarios[0]) ?? info?.scenarios[0];
-}
-
 function unit({ run }: State): string {
   return run?.clock.step === 86400 ? "days" : "steps";
 }
@@ -49,7 +46,7 @@ export function standingOf(state: State, now: number): Standing {
     return { weight: "none", text: "Connecting", stale: false };
   }
   const problem = (info.problem ?? {}) as { text?: string };
-  const at = shownScenario(state);
+  const at = shownFirst(state);
   switch (info.state) {
     case "failed":
       return { weight: "bad", text: "Engine gave up", stale: true };

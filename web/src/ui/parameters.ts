@@ -2,6 +2,7 @@
 import { grouped, prettyUnit, rounded } from "../decode/units";
 import type { Api } from "../fetch/api";
 import { paced } from "../state/pace";
+import { shownFirst } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { LogRow, Variable } from "../state/told";
 import { ChangeForm } from "./change";
@@ -19,7 +20,7 @@ const FEW = 8; // rows of the first group that are seen before somebody asks for
 /** The changes of a variable that hold where a scenario stands, the newest first. */
 export function changesOf(state: State, name: string): LogRow[] {
   const legs = new Map<number, number>(); // branch -> the last step of it that is on the path
-  let at = state.info?.scenarios.find((each) => each.name === state.look.scenarios[0]) ?? state.info?.scenarios[0];
+  let at = shownFirst(state);
   let end = Number.POSITIVE_INFINITY;
   while (at && !legs.has(at.branch)) {
     legs.set(at.branch, end);

@@ -3,6 +3,7 @@ import { isoDate, momentOf } from "../decode/calendar";
 import { prettyUnit } from "../decode/units";
 import type { Api, DataQuery } from "../fetch/api";
 import { toFragment } from "../state/link";
+import { scenarioNow } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { Actions } from "./actions";
 import { dialog } from "./dialog";
@@ -154,10 +155,10 @@ function recorded({ store, lines }: { store: string; lines: string[] }, said: HT
 
 function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElement[] {
   const { now } = store;
-  const { run, look, selection, series, preview, info } = now;
+  const { run, look, selection, series, preview } = now;
   const name = `${run?.name ?? "steppe"}-${look.variable}`;
   const scenario = look.scenarios[0] ?? "main";
-  const at = preview ?? info?.scenarios.find((each) => each.name === scenario)?.step ?? 0;
+  const at = preview ?? scenarioNow(now, scenario)?.step ?? 0;
   const moment = run && at > 0 ? momentOf(run.clock, at) : null;
   const today = moment ? isoDate(moment) : "";
   const field = (id: string, label: string, value: string) => {

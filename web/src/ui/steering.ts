@@ -1,6 +1,7 @@
 /** Playing, stepping and going back: orders to all scenarios that are shown, so that they stay at one time. */
 import { between, isoDate, momentOf, monthsLater } from "../decode/calendar";
 import type { Api } from "../fetch/api";
+import { scenarioNow } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Scenario } from "../state/told";
 import type { Actions } from "./actions";
@@ -25,9 +26,9 @@ export class Steering {
 
   /** The scenarios that are shown. */
   get scenarios(): Scenario[] {
-    const { info, look } = this.store.now;
+    const { look } = this.store.now;
     const names = look.maps === 1 ? look.scenarios.slice(0, 1) : look.scenarios;
-    return names.map((name) => info?.scenarios.find((each) => each.name === name)).filter((each) => each !== undefined);
+    return names.map((name) => scenarioNow(this.store.now, name)).filter((each) => each !== undefined);
   }
   get running(): boolean {
     return this.scenarios.some((each) => each.target > each.step);

@@ -92,7 +92,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     const text = clock ? stepText(clock, step) : "";
     say(now, text);
     back.hidden = preview === null;
-    const at = Math.max(steering.at, preview === null ? step : 0);
+    const { at } = steering;
     const [first] = kept[look.scenarios[0] ?? ""] ?? [at]; // what is kept goes on to where the scenario stands
     place(layers[1], 0, share(at));
     place(layers[2], share(Math.min(first, at)), share(at));

@@ -1,0 +1,99 @@
+// @vitest-environment happy-dom
+import { expect, test, vi } from "vitest";
+import { type Frame, frameOf } from "../src/decode/frame";
+import { Screen } from "../src/decode/screen";
+import { Api } from "../src/fetch/api";
+import type { Hearers } from "../src/fetch/live";
+import { Following } from "../src/session/following";
+import { Past } from "../src/session/past";
+import { Session } from "../src/session/session";
+import { scenarioNow } from "../src/state/scenario";
+import { Store } from "../src/state/store";
+import type { Hello, Info, Scenario, Variable, Watching } from "../src/state/told";
+import { Actions } from "../src/ui/actions";
+import { Steering } from "../src/ui/steering";
+
+const scenario: Scenario = {
+  ...{ name: "main", branch: 1, step: 40, at: null, seq: 0, target: 365, date: null, state: "stepping", version: "b1.1" },
+  ...{ parent: null, fork_step: 0, problem: null },
+};
+const info: Info = {
+  ...{ run: "out", state: "stepping", version: "b1.1", engine: null, rate: null, model: "m", calendar: "standard", steps: 365 },
+  ...{ silent: false, deaths: 0, problem: null, waited: null, scenarios: [scenario] },
+};
+const hello: Hello = {
+  ...{ type: "hello", run: "out", model: "m", title: "", steps: 365, name: "kim", role: "steer", read_only: false, steers: null, info },
+  clock: { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" },
+  grid: {
+    ...{ kind: "raster", shape: { lat: 1, lon: 2 }, cells: 2, digest: "d", bounds: [140, -21, 142, -20] },
+    ...{ lat0: -20.5, dlat: -1, lon0: 140.5, dlon: 1 },
+  },
+  variables: [{ name: "green", units: "kg ha-1", role: "state", dims: ["cell"] } as Variable],
+  ...{ forcing: null, parameters: {}, outputs: ["green"], kept: {}, checkpoints: [], event: 0 },
+};
+const watching = { stream: 1, scenario: "main", variable: "green", units: "kg ha-1" } as Watching;
+const map = (step: number): Frame => frameOf([1, 2], [1, 2], null, { stream: 1, time: step - 1, step, number: step });
+
+/** A page whose run stands at step 40 as far as it was told, and has shown a map of step 57 since. */
+function watched() {
+  const asked: string[] = [];
+  const request = async (input: string | URL | Request, how?: RequestInit) => {
+    asked.push(`${String(input).replace("http://server/api/v1/runs/out/", "")} ${how?.body ?? ""}`.trim());
+    return new Response("{}", { status: 404 }); // what is asked for counts here, not what comes
+  };
+  const [store, screen, api] = [new Store(), new Screen(), new Api(new URL("http://server/"), "out", request)];
+  const steering = new Steering(store, () => api, new Actions());
+  const hear: { hearers?: Hearers } = {};
+  const wire = (hearers: Hearers) => {
+    hear.hearers = hearers;
+    return { watch: () => undefined, cursor: () => undefined, close: () => undefined };
+  };
+  new Session(
+    store,
+    screen,
+    api,
+    wire,
+    async () => true,
+    () => 1000,
+  );
+  new Past(store, screen, api);
+  new Following(store, screen, api);
+  const hearers = hear.hearers as Hearers;
+  hearers.message(hello);
+  hearers.message({ type: "watching", streams: [watching] });
+  hearers.frame(map(57));
+  return { store, hearers, steering, asked };
+}
+
+test("a scenario stands where the newest word of it says, be it a map or a message", () => {
+  const { store, hearers } = watched();
+  const step = () => scenarioNow(store.now, "main")?.step;
+  expect(step()).toBe(57);
+  hearers.message({ type: "progress", scenarios: [{ ...scenario, step: 60 }] });
+  expect(step()).toBe(60);
+  hearers.frame(map(61));
+  hearers.message({ type: "info", ...info, scenarios: [{ ...scenario, branch: 2, step: 20, fork_step: 20 }] });
+  expect(step()).toBe(20); // somebody went back
+  hearers.frame(map(21));
+  expect(step()).toBe(21);
+  expect(scenarioNow(store.now, "dry")).toBeUndefined();
+});
+
+test("a past date is asked for up to the newest map, and none that is still to come", async () => {
+  const { store, asked } = watched();
+  store.change({ preview: 58 });
+  store.change({ preview: 56 });
+  await vi.waitFor(() => expect(asked.filter((each) => each.startsWith("data/"))).toEqual([expect.stringContaining("time=step%3A56")]));
+});
+
+test("the series of a cell is asked for up to the newest map", async () => {
+  const { store, asked } = watched();
+  store.change({ pins: [{ cell: 0, place: [140.5, -20.5], colour: 1 }] });
+  await vi.waitFor(() => expect(asked.find((each) => each.startsWith("series/green"))).toContain("2003-02-26"));
+});
+
+test("one step back is back from the newest map", async () => {
+  const { steering, asked } = watched();
+  steering.rewind(steering.at - 1);
+  await vi.waitFor(() => expect(asked).toContain('scenarios/main/rewind {"step":56}'));
+});
