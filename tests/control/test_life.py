@@ -25,6 +25,18 @@ def made(monkeypatch):
     return made
 
 
+@pytest.mark.parametrize(
+    ("where", "keep", "ended"), [("starting", True, True), ("loading", True, True), ("loading", False, False), ("up", True, False)]
+)
+def test_an_engine_that_only_begins_is_ended_with_its_run_and_one_at_work_leaves_by_itself(where: str, keep: bool, ended: bool) -> None:
+    made = Play(5, commands=0, disasters=0)
+    assert made.world.run(lambda: made.engines and state(made) == where, 30)
+    made.supervisor.close(keep)
+    assert made.engines[-1].alive is not ended
+    made.world.run(lambda: False, 5)
+    assert len(made.engines) == 1
+
+
 def order(made: Play, kind: str, key: str, when: str | int = "after", **arguments) -> int:
     return made.supervisor.accept(Order(kind, "main", arguments, key, "anna", "admin", repr(arguments).encode(), when)).seq
 

@@ -1,9 +1,13 @@
 """Steering from the page: what is pressed becomes orders in the journal, once, and what others ordered is not overwritten unseen."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import BrowserContext, Route, expect
 
 from tests.page.house import House, Opened, wait_for
+from tests.server.asking import TOKENS
 
 
 def kinds(house: House, since: int = 0) -> list[str]:
@@ -274,3 +278,25 @@ def test_a_trigger_is_made_and_one_that_cannot_be_read_is_refused_in_words(opene
     page.get_by_role("button", name="Take back: mean(water) < 1000").click()
     wait_for(lambda: house.get("/triggers").json()["triggers"] == [])
     expect(page.locator("#rules")).not_to_contain_text("mean(water) < 1000")
+
+
+def test_a_run_that_begins_is_cancelled_by_an_administrator_and_whoever_looks_on_is_told(
+    context: BrowserContext, made_scenario: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(made_scenario.parent, tmp_path / "begins")
+    house = House(folder / made_scenario.name, "--launcher", "sh -c 'sleep 100; exit'")
+    try:
+        house.start(known=False)
+        opened = {}
+        for role in ("view", "admin"):  # the cookie is the last one's
+            opened[role] = Opened(context.new_page(), house)
+            opened[role].page.goto(f"{house.address}#token={TOKENS[role]}")
+            expect(opened[role].chip).to_contain_text("Starting: starting the engine")
+        assert opened["view"].page.get_by_role("button", name="Cancel").count() == 0
+        opened["admin"].page.get_by_role("button", name="Cancel").click()
+        expect(opened["view"].chip).to_have_text("The run has ended")
+        expect(opened["admin"].chip).to_have_text("No run yet")
+        for page in opened.values():
+            assert page.complaints == []
+    finally:
+        house.stop()

@@ -6,8 +6,8 @@ import sys
 import time
 import tomllib
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,16 @@ def serving(scenario: Path, tmp_path: Path) -> Iterator[httpx.Client]:
     tokens = tmp_path / "tokens"
     tokens.write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))
     command = [sys.executable, "-m", "steppe", "serve", "--runs", str(tmp_path / "runs"), "--data", str(scenario.parent)]
-    command += ["--launchers", "nice=nice -n 5", "--bind", "127.0.0.1:0", "--token-file", str(tokens)]
+    command += [
+        "--launchers",
+        "nice=nice -n 5",
+        "--launchers",
+        "late=sh -c 'sleep 100; exit'",
+        "--bind",
+        "127.0.0.1:0",
+        "--token-file",
+        str(tokens),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -185,7 +194,7 @@ def test_people_begin_runs_and_end_them(scenario: Path, tmp_path: Path) -> None:
             assert answer.status_code == 201, answer.text
             assert answer.headers["location"] == f"/api/v1/runs/{name}"
         assert begun(client, name="a", toml=pasture).json()["code"] == "name-taken"
-        assert begun(client, name="c", toml=pasture, launcher="rm").json()["allowed"] == ["nice"]
+        assert begun(client, name="c", toml=pasture, launcher="rm").json()["allowed"] == ["nice", "late"]
         assert begun(client, name="c", toml=pasture.replace("1990-06-05", "2090-06-05")).json()["code"] == "bad-run"
         assert begun(client, name="c", toml=pasture.replace("grid", "gird")).json()["code"] == "bad-run"
         assert begun(client, name="c").json()["code"] == "bad-field"
@@ -209,3 +218,33 @@ def test_people_begin_runs_and_end_them(scenario: Path, tmp_path: Path) -> None:
         assert [each["run"] for each in client.get("/runs").json()["runs"]] == ["b"]
         assert begun(client, name="a", toml=pasture).json()["code"] == "name-taken", "what it wrote is there"
         assert stepped(client, "b", 1)["target"] == 6
+
+
+def test_a_run_that_still_starts_is_ended_at_once(scenario: Path, tmp_path: Path) -> None:
+    pasture = RUN.replace('"mask.zarr"', f'"{scenario.parent}/mask.zarr"').replace('"weather.zarr"', f'"{scenario.parent}/weather.zarr"')
+    folder = tmp_path / "runs" / "a"
+
+    def engines() -> list[str]:
+        return [path.parent.name for path in Path("/proc").glob("[0-9]*/cmdline") if f"engine\0{folder}\0".encode() in _read(path)]
+
+    with serving(scenario, tmp_path) as client:
+        assert begun(client, name="a", toml=pasture, launcher="late").status_code == 201
+        wait_for(engines)
+        assert client.get("/runs/a").json()["state"] == "starting"
+        assert client.delete("/runs/a?keep=data").status_code == 202
+        wait_for(lambda: not engines(), 4.0)
+        wait_for((folder / "server.ended").exists, 4.0)
+        assert client.get("/runs").json()["runs"] == []
+
+
+def _read(path: Path) -> bytes:
+    with suppress(OSError):  # it has ended
+        return path.read_bytes()
+    return b""
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)

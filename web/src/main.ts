@@ -74,8 +74,8 @@ Object.assign(globalThis, { steppe: { store, map, screen } }); // for the consol
 async function begin(): Promise<void> {
   try {
     await signIn.fromAddress(api);
-    const runs = await api.runs();
-    store.change({ runs });
+    const [{ name, role }, runs] = await Promise.all([api.whoami(), api.runs()]);
+    store.change({ runs, viewer: { name, role, may_steer: role !== "view" } });
     const run = runs.find((each) => each.run === linked.run) ?? runs[0];
     if (!run) return;
     api = api.of(run.run);

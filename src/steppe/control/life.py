@@ -272,7 +272,8 @@ class Life:
         return Refused("engine-failed", facts["text"], **{name: value for name, value in facts.items() if name not in ("code", "text")})
 
     def close(self, keep: bool) -> None:
-        """Looks after it no longer. keep: it makes its state durable and ends; else it goes on and waits for another server."""
+        """Looks after it no longer. keep: it makes what it has durable and ends; else it goes on and waits for another server."""
+        begins = self.state != "up" or (self.doing and not self._owner.progress())
         self._closed = True
         for name in [*self._timers]:
             self._cancel(name)
@@ -280,6 +281,8 @@ class Life:
             if keep:
                 self.link.send(Leave(True))
             self.link.close()
+        if keep and begins:
+            self.kill()  # it would hear of it only when it has read and compiled everything
 
     def _after(self, name: str, seconds: float, call: Callable[[], None]) -> None:
         self._cancel(name)

@@ -16,7 +16,7 @@ export interface Hearers {
   frame(frame: Frame): void;
   drops(drops: Drops): void;
   /** retry: milliseconds until the next attempt. */
-  link(link: "connecting" | "open" | "lost", retry: number | null): void;
+  link(link: "connecting" | "open" | "lost" | "ended", retry: number | null): void;
   /** What came could not be read. */
   unreadable(error: Error): void;
 }
@@ -25,6 +25,7 @@ const FIRST_WAIT = 250; // [ms]
 const LONGEST_WAIT = 8000; // [ms]
 const BEAT = 10_000; // [ms] between pings
 const SILENCE = 25_000; // [ms] without a word after which the connection is taken for dead
+const OVER = 1000; // the code with which a server closes when the run has ended
 
 /** The socket as those see it who use it. */
 export interface Wire {
@@ -113,9 +114,13 @@ export class Live implements Wire {
         this.hearers.unreadable(error as Error);
       }
     };
-    socket.onclose = () => {
+    socket.onclose = ({ code }) => {
       if (socket !== this.socket || this.closed) return;
       clearInterval(this.beat);
+      if (code === OVER) {
+        this.close();
+        return this.hearers.link("ended", null);
+      }
       this.hearers.link("lost", this.wait);
       this.timer = setTimeout(() => this.connect(), this.wait);
       this.wait = Math.min(LONGEST_WAIT, this.wait * 2);

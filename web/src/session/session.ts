@@ -71,11 +71,12 @@ export class Session {
     this.store.change({ connection: { ...this.store.now.connection, ...parts } });
   }
 
-  private linked(link: "connecting" | "open" | "lost", retry: number | null): void {
+  private linked(link: Parameters<Hearers["link"]>[0], retry: number | null): void {
     if (link === "open") return; // hello says that all is well
     this.answered = false;
     if (link === "connecting") return;
     this.latest.clear();
+    if (link === "ended") return this.connection({ link, retry_at: null });
     void this.signInAgain();
     this.connection({ link: "lost", retry_at: Date.now() + (retry ?? 0) });
   }
@@ -220,10 +221,10 @@ export class Session {
 
   private take(frame: Frame): void {
     if (!this.answered) return; // still of what was watched before
-    this.latest.put(frame, performance.now());
     const { watching, reached } = this.store.now;
     const scenario = watching.find((each) => each.stream === frame.stream)?.scenario;
     if (scenario !== undefined) this.store.change({ reached: { ...reached, [scenario]: frame.step } });
+    this.latest.put(frame, performance.now());
     this.drawing ||= requestAnimationFrame(() => {
       this.drawing = 0;
       this.present();

@@ -17,7 +17,7 @@ import type {
 } from "./told";
 import type { View } from "./view";
 
-export type Link = "connecting" | "live" | "lost" | "refused";
+export type Link = "connecting" | "live" | "lost" | "refused" | "ended";
 /** retry_at: milliseconds since 1970 of the next attempt; skipped: frames that came too fast; rate: frames a second that were drawn. */
 export interface Connection {
   link: Link;

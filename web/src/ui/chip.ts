@@ -9,6 +9,8 @@ import { act } from "./orders";
 import { stepWords } from "./wording";
 
 const WINDOW = 5000; // [ms]
+const ENDED = "The run has ended";
+const BEGINNING: readonly string[] = ["starting", "loading", "compiling"];
 
 export interface Standing {
   weight: Weight | "none";
@@ -40,6 +42,7 @@ export function standingOf(state: State, now: number): Standing {
     const when = wait > 0 ? `trying again in ${wait} s` : "trying again";
     return { weight: "bad", text: `Connection lost, ${when}`, stale: true };
   }
+  if (connection.link === "ended") return { weight: "none", text: ENDED, stale: true };
   if (connection.link === "refused") return { weight: "bad", text: connection.reason || "No token", stale: true };
   if (!info) {
     if (runs?.length === 0) return { weight: "none", text: "No run yet", stale: false };
@@ -68,7 +71,7 @@ export function standingOf(state: State, now: number): Standing {
       return { weight: "none", text: "No engine", stale: false };
     case "archived":
     case "deleted":
-      return { weight: "none", text: "The run has ended", stale: true };
+      return { weight: "none", text: ENDED, stale: true };
   }
   if (at?.problem) return { weight: "bad", text: "The scenario cannot go on", stale: true };
   if (info.silent) return { weight: "warn", text: "Engine is silent", stale: true };
@@ -121,6 +124,9 @@ export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; 
   const { chip, over, map } = parts;
   const skipped = h("small", { class: "skipped" });
   chip.after(skipped);
+  for (const kind of ["pointerdown", "pointerup", "dblclick", "wheel", "keydown"]) {
+    over.addEventListener(kind, (event) => event.stopPropagation()); // the map would take them for its own, and no button would hear of a click
+  }
   const words = chip.querySelector("b") ?? chip.appendChild(h("b"));
   const draw = () => {
     const state = store.now;
@@ -135,9 +141,20 @@ export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; 
     if (store.now.connection.link === "lost" || store.now.since !== null) draw();
   }, 500);
   store.subscribe(
-    (state) => JSON.stringify([failure(state), standingOf(state, 0).stale, state.shown[0]?.step, state.info?.state]),
+    (state) => JSON.stringify([failure(state), standingOf(state, 0).stale, state.shown[0]?.step, state.info?.state, mayCancel(state)]),
     () => tell(over, store, api),
   );
+}
+
+/** Whether somebody looks at a run that begins for the first time, and may end it. */
+function mayCancel({ connection, info, run, viewer }: State): boolean {
+  return connection.link !== "ended" && viewer?.role === "admin" && run === null && BEGINNING.includes(info?.state ?? "");
+}
+
+async function cancel(store: Store, api: () => Api): Promise<void> {
+  if (!(await act(store, () => api().endRun()))) return;
+  location.hash = "";
+  location.reload(); // shows another run, or that there is none
 }
 
 function tell(over: HTMLElement, store: Store, api: () => Api): void {
@@ -145,8 +162,17 @@ function tell(over: HTMLElement, store: Store, api: () => Api): void {
   const wrong = failure(state);
   const { stale } = standingOf(state, Date.now());
   const [frame] = state.shown;
-  over.hidden = !stale || (!wrong && !frame);
+  const beginning = mayCancel(state);
+  over.hidden = !beginning && (!stale || (!wrong && !frame));
   if (over.hidden) return;
+  if (beginning) {
+    const button = h("button", { type: "button", onclick: () => void cancel(store, api) }, "Cancel");
+    return fill(
+      over,
+      h("p", {}, "The run begins: its engine reads the inputs and compiles the model."),
+      h("div", { class: "acts" }, button),
+    );
+  }
   fill(
     over,
     frame ? h("b", {}, `${stepWords(state, frame.step)}, not live`) : null,
