@@ -1,6 +1,6 @@
-"""People who watch a run that is computed at full speed: what they cost it, how old their frames are, beside a bare loop of sends.
+"""People who watch a run: what they cost it, how old their frames are, beside a bare loop of sends; and the page in a browser.
 
-a processor for the engine, pinned there │ another for the server, the bare loop and all viewers
+a processor for the engine, pinned there │ another for the server, the bare loop, all viewers and the browser
 """
 
 import json
@@ -19,6 +19,7 @@ import numpy as np
 import xarray
 
 import steppe
+from benchmarks import live_page
 from benchmarks.figures import Figure, MissingPeer
 from benchmarks.peers import ROOT
 from benchmarks.queensland import FOLDER, STEPPE, run_file
@@ -52,6 +53,7 @@ def figures(quick: bool) -> list[Figure]:
             piece = QUICK_PIECE if quick else PIECE
             ways = [(*crowd, rounds, piece, variable) for crowd in CROWDS for variable in (STATE, DIAGNOSTIC)]
             found = [each for way in ways for each in _slowing(run, *way)]
+            found += live_page.figures(run, rounds, quick)
         with served("moments", _moments()) as run:
             found += [each for crowd in CROWDS for each in _ages(run, *crowd, rounds)]
             found += _stopped(run, rounds)
@@ -199,19 +201,18 @@ class Served:
         assert engine is not None
         self._engine = engine.pid
 
-    def step(self, steps: int) -> tuple[float, float]:
-        """Seconds, by the clock and of the run's own thread, that so many steps take."""
+    def step(self, steps: int, speed: float | None = None) -> tuple[float, float]:
+        """Seconds, by the clock and of the run's own thread, that so many steps take. speed: of them a second at most."""
         at = max(each.step for each in self._run.info().scenarios if each.name == "main")
         if at + steps > (self._run.info().steps or 0):
             self._run.restart()
         begin, used = time.perf_counter(), _thread_seconds(self._engine, self._engine)
-        self._run.step(steps, progress=False)
+        self._run.step(steps, speed=speed, progress=False)
         return time.perf_counter() - begin, _thread_seconds(self._engine, self._engine) - used
 
     def start(self, speed: float | None = None) -> None:
-        """Has the run go on to its end, and does not wait."""
-        if speed is None:
-            self._run.restart()
+        """Has the run begin anew and go on to its end, and does not wait."""
+        self._run.restart()
         self._run.step(end=True, speed=speed, wait=False)
 
     def stop(self) -> None:

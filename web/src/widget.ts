@@ -116,6 +116,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const kernel = new Kernel(model);
   const store = new Store({
     letter_keys: false,
+    frame_rate: 30, // each goes by way of the kernel
     look: { ...FIRST.look, variable: String(model.get("variable") ?? ""), scenarios: [String(model.get("scenario") ?? "main")] },
   });
   const actions = new Actions();

@@ -199,7 +199,7 @@ export const FIRST: State = {
   preview: null,
   not_at_hand: null,
   speed: 10,
-  frame_rate: 30,
+  frame_rate: 60,
   pane: "look",
   dialog: null,
   letter_keys: true,

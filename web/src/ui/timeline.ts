@@ -27,7 +27,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     ...[0.5, 1, 2, 4, 10, 30, 100].map((each) => h("option", { value: each }, `${each} a second`)),
     h("option", { value: "" }, "as fast as can be"),
   );
-  fill(frames, ...[1, 2, 5, 10, 20, 30].map((each) => h("option", { value: each }, `${each} a second`)));
+  fill(frames, ...[1, 2, 5, 10, 20, 30, 60].map((each) => h("option", { value: each }, `${each} a second`)));
   const until = h(
     ...(["div", { id: "until", popover: "auto", class: "popover", "aria-label": "Steps and speed" }] as const),
     h(
