@@ -15,7 +15,7 @@ import numpy as np
 from playwright.sync_api import Error, Page, sync_playwright
 
 from benchmarks.figures import Figure, MissingPeer
-from benchmarks.rounds import alternate, ratio
+from benchmarks.rounds import alternate, measured, ratio
 from benchmarks.server_program import TOKEN
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def figures(run: "Served", rounds: int, quick: bool) -> list[Figure]:
     """Medians of rounds that alternate."""
     with _page() as page:
         ways = (("at 60/s", QUICK_PACED if quick else PACED, RATE), ("at full speed", QUICK_UNPACED if quick else UNPACED, None))
-        slowed = [_slowing(run, page, rounds, *way) for way in ways]
+        slowed = [each for way in ways for each in _slowing(run, page, rounds, *way)]
         return [*_maps(run, page, rounds), *slowed]
 
 
@@ -94,20 +94,25 @@ def _maps(run: "Served", page: Page, rounds: int) -> list[Figure]:
     ]
 
 
-def _slowing(run: "Served", page: Page, rounds: int, speed_name: str, steps: int, speed: float | None) -> Figure:
-    def closed() -> float:
-        _close(page)
-        return run.step(steps, speed)[0]
+def _slowing(run: "Served", page: Page, rounds: int, how_fast: str, steps: int, speed: float | None) -> list[Figure]:
+    used: dict[str, list[float]] = {"open": [], "alone": []}
 
-    def opened() -> float:
-        _open(run, page)
-        return run.step(steps, speed)[0]
+    def stepped(which: str) -> float:
+        _open(run, page) if which == "open" else _close(page)
+        wall, cpu = run.step(steps, speed)
+        used[which].append(cpu)
+        return wall
 
-    samples = alternate({"alone": closed, "open": opened}, rounds)
-    beside = ratio(samples["open"], samples["alone"])
+    samples = alternate({which: measured(stepped, which) for which in used}, rounds)
+    beside, cost = ratio(samples["open"], samples["alone"]), ratio(used["open"][1:], used["alone"][1:])  # the first round warms
     rates = [steps / float(np.median(samples[which])) for which in ("open", "alone")]
     note = f"{rates[0]:.4g} steps/s, alone {rates[1]:.4g}; {beside.spread}"
-    return Figure(f"the page open, clock of the run {speed_name}", 100 * (beside.value - 1), "%", at_most=5.0, note=note, samples=samples)
+    name = f"the page open on a run {how_fast}"
+    more = {f"cpu {which}": each[1:] for which, each in used.items()}
+    return [
+        Figure(f"{name}, CPU of the run's thread", 100 * (cost.value - 1), "%", at_most=5.0, note=cost.spread),
+        Figure(f"{name}, the clock of the run", 100 * (beside.value - 1), "%", at_most=5.0, note=note, samples=samples | more),
+    ]
 
 
 # ---- the browser -------------------------------------------------------------------------------------------------------------------------
