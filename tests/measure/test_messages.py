@@ -1,7 +1,6 @@
 """Real ranks send real messages; nothing is said of how fast."""
 
 import json
-import os
 
 import jsonschema
 import numpy as np
@@ -22,19 +21,15 @@ from steppe.measure.plan import (
     is_fitted,
     plan,
 )
-from tests.comm.mpis import ROOT, each_mpi, run_ranks
-
-CORES = len(os.sched_getaffinity(0))
-SCHEMA = json.loads((ROOT / "docs" / "measure.schema.json").read_text())
-two_cores = pytest.mark.skipif(CORES < 2, reason="two ranks need two cores")
+from tests.comm.mpis import each_mpi
+from tests.measure.ranks import CORES, SCHEMA, hold_on_both, measured, printed, refused, two_cores
 
 
 @two_cores
 @each_mpi
 def test_a_quick_measurement_keeps_all_samples_and_fits_them(mpi, tmp_path):
     path = tmp_path / "a.json"
-    done = run_ranks(mpi, 2, "-m", "steppe", "measure", "messages", "--quick", "--json", str(path), limit=280)
-    assert done.returncode == 0, done.stderr
+    said = measured("messages", "--quick", "--json", str(path), mpi=mpi, limit=280)
     jsonschema.validate(json.loads(path.read_text()), SCHEMA)
     document = read_document(path)
     assert document.complete
@@ -57,14 +52,12 @@ def test_a_quick_measurement_keeps_all_samples_and_fits_them(mpi, tmp_path):
     assert {(one.name["operation"], one.name.get("variant", "")) for one in document.fits} == fitted
     medians = {one.statistics.median for one in document.series}
     assert all(medians.issuperset(one.points.t) and one.pieces for one in document.fits)
-    assert "point-to-point, ping-pong, same " in done.stdout
-    assert done.stdout.count("\n") > 60
+    assert "point-to-point, ping-pong, same " in said
+    assert said.count("\n") > 60
 
 
 def test_more_ranks_than_cores_are_refused_with_the_reason():
-    done = run_ranks("installed", CORES + 1, "-m", "steppe", "measure", "messages", "--quick")
-    assert done.returncode == 2
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("steppe: ")]
+    line = refused("messages", "--quick", ranks=CORES + 1)
     assert f"{CORES + 1} ranks on {CORES} cores" in line
     assert "would measure the scheduler" in line
 
@@ -97,16 +90,13 @@ for task in (Task("point-to-point", "point-to-point", variant, 2, 8) for variant
 blocks.append(messages.measure(Task("collective", "allreduce", "", 2, 8)).block)
 assert raw.texts(str(blocks)) == [str(blocks)] * 2
 raw.close()
-print("done")
 """
 
 
 @two_cores
 @each_mpi
 def test_ranks_whose_clocks_cost_differently_send_equally_many_messages(mpi):
-    done = run_ranks(mpi, 2, "-c", CLOCKS)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("done") == 2
+    hold_on_both(mpi, CLOCKS)
 
 
 SLEEPER = """
@@ -144,8 +134,7 @@ raw.close()
 @two_cores
 @each_mpi
 def test_a_rank_that_sleeps_now_and_then_is_named(mpi):
-    done = run_ranks(mpi, 2, "-c", SLEEPS)
-    assert done.returncode == 0, done.stderr
-    (warning,) = [line for line in done.stdout.splitlines() if line.startswith("Rank 1")]
+    said = printed(mpi, 2, "-c", SLEEPS)
+    (warning,) = [line for line in said.splitlines() if line.startswith("Rank 1")]
     assert "was not running for" in warning
     assert "something sleeps" in warning

@@ -1,16 +1,13 @@
 """Collective operations that are started and waited for: the same result, hidden or not."""
 
-import os
-
 import numpy as np
-import pytest
 
 from steppe.measure.plan import NON_BLOCKING, NON_BLOCKING_BEHIND
 from steppe.measure.sentences import overlap_words
 from steppe.measure.series import series_of
-from tests.comm.mpis import each_mpi, run_ranks
+from tests.comm.mpis import each_mpi
+from tests.measure.ranks import hold_on_both, two_cores
 
-two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores")
 RESULTS = """
 import time
 import numpy as np
@@ -36,16 +33,13 @@ left = messages.block_times(Task("collective", "barrier", NON_BLOCKING_BEHIND, 2
 assert time.monotonic() - begin >= 0.1
 assert left.min() < 0.02  # another program may hold a core when ranks meet
 raw.close()
-print("done")
 """
 
 
 @two_cores
 @each_mpi
 def test_non_blocking_operations_bring_what_blocking_ones_bring(mpi):
-    done = run_ranks(mpi, 2, "-c", RESULTS)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("done") == 2
+    hold_on_both(mpi, RESULTS)
 
 
 def times(operation, variant, size, median):

@@ -1,19 +1,17 @@
 """Python objects between real ranks, and what first messages find."""
 
-import os
 import pickle
 
 import numpy as np
-import pytest
 
 from steppe.comm.raw import page_buffer
 from steppe.measure.objects import made
 from steppe.measure.plan import ARRAY, BUFFERS, DICT, FIRST, FRESH, LATER, OUT_OF_BAND, PACKING, PICKLED, TOUCHED, UNPACKING, Task
 from steppe.measure.sentences import first_words, object_words
 from steppe.measure.series import series_of
-from tests.comm.mpis import each_mpi, run_ranks
+from tests.comm.mpis import each_mpi
+from tests.measure.ranks import hold_on_both, printed, two_cores
 
-two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores")
 ARRIVES = """
 import numpy as np
 from steppe.comm import find_launch
@@ -30,7 +28,6 @@ for way, sent in (("buffers", arrays), ("pickled", {"a": arrays, "b": "word"}), 
     found = found if way == "buffers" else found["a"]
     assert len(found) == 2 and all((one == other).all() for one, other in zip(found, arrays))
 raw.close()
-print("done")
 """
 MEASURED = """
 from steppe.comm import find_launch
@@ -56,18 +53,14 @@ raw.close()
 @two_cores
 @each_mpi
 def test_objects_arrive_whatever_the_way(mpi):
-    done = run_ranks(mpi, 2, "-c", ARRIVES)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("done") == 2
+    hold_on_both(mpi, ARRIVES)
 
 
 @two_cores
 @each_mpi
 def test_pages_that_are_not_there_cost_time(mpi):
     """256 faults on each side, of some tenths of a microsecond, beside 1 MiB that takes less than 200 us."""
-    done = run_ranks(mpi, 2, "-c", MEASURED)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) > 1.1
+    assert float(printed(mpi, 2, "-c", MEASURED)) > 1.1
 
 
 def test_what_is_sent_has_the_bytes_that_are_told():

@@ -1,15 +1,13 @@
 """Clocks of ranks: simulated readings, whose truth is known, and real ranks."""
 
-import json
-
 import numpy as np
 import pytest
 
 from steppe.measure import Document
 from steppe.measure.offsets import MOST, SAME, beyond, clocks_text, crooked_clocks, fit_clock, record_clocks, reference, turns
 from steppe.measure.report import report_html
-from tests.comm.mpis import each_mpi, run_ranks
-from tests.measure.test_messages import two_cores
+from tests.comm.mpis import each_mpi
+from tests.measure.ranks import records, two_cores
 
 OFFSET, DRIFT = 3e-3, 10e-6
 
@@ -143,9 +141,7 @@ raw.close()
 
 
 def real(mpi, ranks=2, offset=0.0, drift=0.0, bursts=8, most=32):
-    done = run_ranks(mpi, ranks, "-c", REAL.format(offset=offset, drift=drift, bursts=bursts, most=most))
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return records(mpi, ranks, REAL.format(offset=offset, drift=drift, bursts=bursts, most=most))
 
 
 @two_cores

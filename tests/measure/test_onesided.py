@@ -1,16 +1,13 @@
 """One-sided operations on real ranks: what arrives where, and who waits for whom."""
 
-import os
-
 import numpy as np
-import pytest
 
 from steppe.measure.plan import ALLOCATED, COMPUTES, CREATED
 from steppe.measure.sentences import owner_words
 from steppe.measure.series import series_of
-from tests.comm.mpis import each_mpi, run_ranks
+from tests.comm.mpis import each_mpi
+from tests.measure.ranks import hold_on_both, printed, two_cores
 
-two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores")
 ARRIVES = """
 import numpy as np
 from steppe.comm import find_launch
@@ -42,7 +39,6 @@ for memory, allocated in ((ALLOCATED, True), (CREATED, False)):
     assert (there.view(np.float64) == np.arange(100) + 1000 * raw.rank + added * (np.arange(100) < 10)).all()
 sided.close()
 raw.close()
-print("done")
 """
 WAITS = """
 from steppe.comm import find_launch
@@ -66,26 +62,21 @@ raw.close()
 @two_cores
 @each_mpi
 def test_what_is_put_got_and_accumulated_is_there(mpi):
-    done = run_ranks(mpi, 2, "-c", ARRIVES)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("done") == 2
+    hold_on_both(mpi, ARRIVES)
 
 
 @two_cores
 def test_a_get_waits_for_an_owner_that_computes_unless_memory_is_in_common():
     """What the installed library does on one host; 100 ms are far from any time of a message."""
-    done = run_ranks("installed", 2, "-c", WAITS)
-    assert done.returncode == 0, done.stderr
-    shared, shared_busy, own, own_busy = map(float, done.stdout.split())
+    shared, shared_busy, own, own_busy = map(float, printed("installed", 2, "-c", WAITS).split())
     assert max(shared, shared_busy, own) < 0.02
     assert 0.05 < own_busy < 0.2
 
 
 @two_cores
 def test_with_asynchronous_progress_nobody_waits_for_the_owner():
-    done = run_ranks("installed", 2, "-c", WAITS, MPICH_ASYNC_PROGRESS="1")
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout.split()[3]) < 0.098  # who waits, waits 99 ms
+    said = printed("installed", 2, "-c", WAITS, MPICH_ASYNC_PROGRESS="1")
+    assert float(said.split()[3]) < 0.098  # who waits, waits 99 ms
 
 
 def times(operation, variant, size, median):

@@ -12,8 +12,7 @@ from steppe.measure.places import Place, as_text, crowded, distance, here, last_
 from steppe.measure.plan import BEHIND, PING_PONG, UNDER_WAY, plan
 from steppe.measure.session import fit_series
 from steppe.measure.tables import comparisons
-from tests.comm.mpis import run_ranks
-from tests.measure.test_messages import two_cores
+from tests.measure.ranks import measured, printed, two_cores
 from tests.measure.test_tables import series
 
 
@@ -131,9 +130,8 @@ raw.close()
 
 @two_cores
 def test_rank_0_gets_the_series_of_a_pair_that_it_is_not_in():
-    done = run_ranks("installed", 3, "-c", AWAY)
-    assert done.returncode == 0, done.stderr
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("found")]
+    said = printed("installed", 3, "-c", AWAY)
+    (line,) = [line for line in said.splitlines() if line.startswith("found")]
     assert line.split()[1:3] == ["other", "node"]
     assert int(line.split()[3]) >= 30
 
@@ -141,13 +139,12 @@ def test_rank_0_gets_the_series_of_a_pair_that_it_is_not_in():
 @two_cores
 def test_a_document_says_where_ranks_sit(tmp_path):
     path = tmp_path / "a.json"
-    done = run_ranks("installed", 2, "-m", "steppe", "measure", "messages", "--recipe", "advise", "--json", str(path))
-    assert done.returncode == 0, done.stderr
+    said = measured("messages", "--recipe", "advise", "--json", str(path))
     document = read_document(path)
     places = [of_text(json.dumps(one)) for one in document.machine["places"]]
     assert [one.host for one in places] == [socket.gethostname()] * 2
     assert {one.placement for one in document.series if one.p == 2} == {distance(*places)}
-    assert f"rank 1: {places[1].host}, " in done.stdout
+    assert f"rank 1: {places[1].host}, " in said
 
 
 def test_ranks_that_share_cores_are_counted_by_host():

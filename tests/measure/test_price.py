@@ -1,7 +1,5 @@
 """What a thread level costs, from two runs."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -10,9 +8,8 @@ from steppe.measure import Document, read_document, write_document
 from steppe.measure.plan import COMPUTES, CREATED, PING_PONG
 from steppe.measure.price import beside, check_beside, price_words, settings_of
 from steppe.measure.series import series_of
-from tests.comm.mpis import run_ranks
+from tests.measure.ranks import printed, refused, two_cores
 
-two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores")
 SINGLE = {"name": "MPICH", "version": "MPICH 5", "thread_level": "single", "asynchronous_progress": "not asked for"}
 MULTIPLE = {"name": "MPICH", "version": "MPICH 5", "thread_level": "multiple"}
 
@@ -69,10 +66,7 @@ def test_files_that_tell_no_price_are_refused():
 def test_a_file_without_a_price_ends_all_ranks_with_the_reason(tmp_path):
     path = tmp_path / "kernels.json"
     write_document(Document(made="2026-01-01"), path)
-    done = run_ranks("installed", 2, "-m", "steppe", "measure", "messages", "--quick", "--beside", str(path))
-    assert done.returncode == 2
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("steppe: ")]
-    assert "the file holds no messages" in line
+    assert "the file holds no messages" in refused("messages", "--quick", "--beside", str(path))
 
 
 LEVELS = """
@@ -95,8 +89,7 @@ raw.close()
 def test_two_runs_of_real_ranks_tell_the_price(tmp_path):
     other, here = str(tmp_path / "multiple.json"), tmp_path / "single.json"
     for arguments in (["multiple", other], ["serialized", str(here), other]):
-        done = run_ranks("installed", 2, "-c", LEVELS, *arguments)
-        assert done.returncode == 0, done.stderr
+        printed("installed", 2, "-c", LEVELS, *arguments)
     document = read_document(here)
     assert document.machine["mpi"]["thread_level"] == "serialized"
     rows = [one for one in document.series if one.variant.endswith("beside: threads multiple")]

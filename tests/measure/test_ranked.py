@@ -1,12 +1,10 @@
 """Ranks read and write real files; nothing is said of how fast."""
 
 import json
-import os
 from itertools import pairwise
 
 import jsonschema
 import numpy as np
-import pytest
 
 from steppe.measure import read_document
 from steppe.measure.output import APART, COLUMNS, FIELDS, GATHERED, LAYERS, ROWS, cuts, part_of, volume
@@ -15,16 +13,13 @@ from steppe.measure.ranked import ALONE, BROADCAST, PRIVATE, SHARED, TOGETHER, p
 from steppe.measure.ranked_session import QUICK_REQUESTS, numbers_of
 from steppe.measure.rates import by_ranks
 from steppe.measure.report import report_html
-from tests.comm.mpis import ROOT, each_mpi, run_ranks
+from tests.comm.mpis import ROOT, each_mpi
+from tests.measure.ranks import SCHEMA, measured, printed, refused, two_cores
 from tests.measure.test_files import can_forget
 from tests.small_disk import mount_small_disk
 
 MIB = 1 << 20
-CORES = len(os.sched_getaffinity(0))
 STORED = ROOT / "tests" / "measure" / "table_23.json"
-SCHEMA = json.loads((ROOT / "docs" / "measure.schema.json").read_text())
-two_cores = pytest.mark.skipif(CORES < 2, reason="two ranks need two cores")
-measure_files = ("-m", "steppe", "measure", "files")
 
 
 def test_the_output_is_that_of_the_paper_and_every_rank_has_its_rows():
@@ -48,10 +43,7 @@ def test_ranks_are_doubled_until_there_are_no_more():
 def test_all_methods_are_measured_on_one_rank_and_on_two_and_nothing_is_left(tmp_path):
     place, path = tmp_path / "disk", tmp_path / "a.json"
     place.mkdir()
-    done = run_ranks(
-        "installed", 2, *measure_files, str(place), "--quick", "--size", "1", "--json", str(path), "--html", str(tmp_path / "a.html")
-    )
-    assert done.returncode == 0, done.stderr
+    said = measured("files", str(place), "--quick", "--size", "1", "--json", str(path), "--html", str(tmp_path / "a.html"))
     assert list(place.iterdir()) == []
     jsonschema.validate(json.loads(path.read_text()), SCHEMA)
     document = read_document(path)
@@ -78,7 +70,7 @@ def test_all_methods_are_measured_on_one_rank_and_on_two_and_nothing_is_left(tmp
     }
     assert found == reads | writes | outputs
     assert all(one.statistics.minimum > 0 and len(one.passes) == 5 for one in document.series)
-    assert f"files of ranks: read, {states[0]}, by 58032 bytes" in done.stdout
+    assert f"files of ranks: read, {states[0]}, by 58032 bytes" in said
     assert "Files of many ranks" in (tmp_path / "a.html").read_text()
 
 
@@ -110,33 +102,25 @@ raw.close()
 @two_cores
 @each_mpi
 def test_bytes_that_are_not_those_of_the_file_are_found_by_every_method(mpi, tmp_path):
-    done = run_ranks(mpi, 2, "-c", LIES, PLACE=str(tmp_path))
-    assert done.returncode == 0, done.stderr
+    said = printed(mpi, 2, "-c", LIES, PLACE=str(tmp_path))
     for method in (ALONE, TOGETHER, BROADCAST):
-        assert done.stdout.count(f"{method}: 1 of 10 requests did not bring what stands in the file.") == 2
+        assert said.count(f"{method}: 1 of 10 requests did not bring what stands in the file.") == 2
 
 
 @two_cores
 def test_too_little_room_and_a_folder_that_is_none_end_all_ranks_with_one_sentence(tmp_path):
     undo = mount_small_disk(tmp_path / "disk", "6m")
     try:
-        done = run_ranks("installed", 2, *measure_files, str(tmp_path / "disk"), "--quick", "--size", "4")
-        assert done.returncode == 2
-        assert done.stderr.count("steppe: ") == 1
-        assert "6.0 MiB free and files need 11.0 MiB" in done.stderr
+        assert "6.0 MiB free and files need 11.0 MiB" in refused("files", str(tmp_path / "disk"), "--quick", "--size", "4")
         assert list((tmp_path / "disk").iterdir()) == []
     finally:
         undo()
-    done = run_ranks("installed", 2, *measure_files, str(tmp_path / "nowhere"), "--quick")
-    assert done.returncode == 2
-    assert 'nowhere" is no directory' in done.stderr
+    assert 'nowhere" is no directory' in refused("files", str(tmp_path / "nowhere"), "--quick")
 
 
 @two_cores
 def test_results_that_cannot_be_written_are_refused_on_all_ranks_before_anything_is_measured(tmp_path):
-    done = run_ranks("installed", 2, *measure_files, str(tmp_path), "--json", str(tmp_path / "no" / "a.json"))
-    assert done.returncode == 2
-    assert done.stderr.count("there is no folder") == 1
+    assert "there is no folder" in refused("files", str(tmp_path), "--json", str(tmp_path / "no" / "a.json"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -145,8 +129,7 @@ def test_a_disk_in_memory_is_only_measured_warm(tmp_path):
     undo = mount_small_disk(tmp_path / "disk", "60m")
     try:
         path = tmp_path / "a.json"
-        done = run_ranks("installed", 2, *measure_files, str(tmp_path / "disk"), "--quick", "--size", "1", "--json", str(path))
-        assert done.returncode == 0, done.stderr
+        measured("files", str(tmp_path / "disk"), "--quick", "--size", "1", "--json", str(path))
     finally:
         undo()
     document = read_document(path)

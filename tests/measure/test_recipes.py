@@ -9,22 +9,20 @@ from steppe.measure.recipe_tables import recipe_text
 from steppe.measure.recipes import LENGTHS, SIZES, fit_recipe
 from steppe.measure.report import report_html
 from steppe.measure.series import series_of
-from tests.comm.mpis import run_ranks
-from tests.measure.test_messages import SCHEMA, two_cores
+from tests.measure.ranks import SCHEMA, measured, refused, two_cores
 
 
-def measured(mpi, recipe, path):
-    done = run_ranks(mpi, 2, "-m", "steppe", "measure", "messages", "--recipe", recipe, "--json", str(path))
-    assert done.returncode == 0, done.stderr
+def by_recipe(recipe, path):
+    said = measured("messages", "--recipe", recipe, "--json", str(path))
     document = read_document(path)
     jsonschema.validate(document.model_dump(mode="json", by_alias=True), SCHEMA)
     assert (document.recipe, document.complete) == (recipe, True)
-    return document, done.stdout
+    return document, said
 
 
 @two_cores
 def test_minho_has_five_runs_of_twenty_and_takes_the_least(tmp_path):
-    document, said = measured("installed", "minho", tmp_path / "a.json")
+    document, said = by_recipe("minho", tmp_path / "a.json")
     assert {(one.statistics.n, one.block, one.variant) for one in document.series} == {(5, 20, "minho")}
     sizes = {name: [one.bytes for one in document.series if one.operation == name] for name in {one.operation for one in document.series}}
     for name in ("point-to-point", "broadcast", "gather", "scatter", "allgather"):
@@ -40,7 +38,7 @@ def test_minho_has_five_runs_of_twenty_and_takes_the_least(tmp_path):
 
 @two_cores
 def test_advise_has_the_first_message_apart_and_the_mean_of_a_thousand(tmp_path):
-    document, said = measured("installed", "advise", tmp_path / "a.json")
+    document, said = by_recipe("advise", tmp_path / "a.json")
     found = {(one.variant, one.bytes): one for one in document.series}
     for memory in ("fresh", "touched"):
         assert [n for variant, n in found if variant == f"advise, {memory}, first"] == LENGTHS
@@ -81,7 +79,5 @@ def test_a_document_of_no_recipe_has_no_such_table():
 
 @two_cores
 def test_a_recipe_leaves_no_choice_of_what_is_measured():
-    done = run_ranks("installed", 2, "-m", "steppe", "measure", "messages", "--recipe", "minho", "--quick", "--start", "window")
-    assert done.returncode == 2
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("steppe: ")]
-    assert line == ("steppe: --recipe minho says what is measured and how ranks begin. Leave out --quick and --start window.")
+    line = refused("messages", "--recipe", "minho", "--quick", "--start", "window")
+    assert line == "--recipe minho says what is measured and how ranks begin. Leave out --quick and --start window."

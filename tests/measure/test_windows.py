@@ -1,15 +1,13 @@
 """Ranks that begin by the clock."""
 
-import json
-
 import numpy as np
 
 from steppe.measure import Document, compare, compared_text, read_document
 from steppe.measure.plan import plan
 from steppe.measure.series import series_of
 from steppe.measure.windows import Windows, often_last
-from tests.comm.mpis import each_mpi, run_ranks
-from tests.measure.test_messages import two_cores
+from tests.comm.mpis import each_mpi
+from tests.measure.ranks import measured, printed, records, two_cores
 
 
 def test_the_last_of_the_first_missed_time_is_counted_and_not_those_that_follow_from_it():
@@ -76,9 +74,7 @@ raw.close()
 @each_mpi
 def test_ranks_begin_together_although_their_clocks_differ(mpi):
     """By 3 ms: a rank that took its own clock for all ranks' would always be late, or the others wait for it."""
-    done = run_ranks(mpi, 2, "-c", SKEWED)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    (found,) = records(mpi, 2, SKEWED)
     assert found["start"] == ["window"] * 3
     assert found["block"] == [1] * 3
     assert all(0.0 < median < 1e-3 for median in found["medians"])
@@ -107,23 +103,21 @@ raw.close()
 @two_cores
 @each_mpi
 def test_sleeping_rank_named(mpi):
-    done = run_ranks(mpi, 2, "-c", SLEEPS)
-    assert done.returncode == 0, done.stderr
-    (warning,) = [line for line in done.stdout.splitlines() if "was the last in" in line]
-    assert warning.startswith("Rank 1 was the last in"), done.stdout
+    said = printed(mpi, 2, "-c", SLEEPS)
+    (warning,) = [line for line in said.splitlines() if "was the last in" in line]
+    assert warning.startswith("Rank 1 was the last in"), said
 
 
 @two_cores
 def test_a_quick_measurement_by_the_clock_says_so_of_each_collective_series(tmp_path):
     path = tmp_path / "a.json"
-    done = run_ranks("installed", 2, "-m", "steppe", "measure", "messages", "--quick", "--start", "window", "--json", str(path))
-    assert done.returncode == 0, done.stderr
+    said = measured("messages", "--quick", "--start", "window", "--json", str(path))
     document = read_document(path)
     assert all(one.start == ("window" if one.group == "collective" and not one.variant else "barrier") for one in document.series)
     there = {f"{one.operation}, {one.bytes} bytes, 2 ranks" for one in document.series if one.group == "collective" and not one.variant}
     wanted = {f"{task.operation}, {task.bytes} bytes, 2 ranks" for task in plan(2, quick=True, huge=False) if task.group == "collective"}
     assert there
     assert all(title in " ".join(document.warnings) for title in wanted - there)
-    assert "begun by the clock, 2 ranks" in done.stdout
+    assert "begun by the clock, 2 ranks" in said
     (offset,) = document.clock["offsets"]
     assert (offset.rank, len(offset.bursts) > 40) == (1, True)
