@@ -1,24 +1,25 @@
 """The commands that measure: what they refuse, what a stop leaves, all in one."""
 
-import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from steppe.cli.progress import Shares
 from steppe.errors import Mistake
 from steppe.measure import Document, joined, read_document
 from steppe.measure.document import check_target
 from steppe.measure.series import series_of
 from tests.comm.mpis import ROOT, mpiexec_of, run_ranks
+from tests.measure.ranks import CORES, refused, two_cores
 from tests.small_disk import mount_small_disk
 
-CORES = len(os.sched_getaffinity(0))
 STEPPE = [sys.executable, "-m", "steppe"]
-two_cores = pytest.mark.skipif(CORES < 2, reason="two ranks need two cores")
 
 
 def stopped_after(seconds, command, begun=lambda: True):
@@ -124,11 +125,46 @@ def test_every_command_says_so_before_it_measures(command, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+SHORT = """
+from steppe.cli import progress, run_command
+from steppe.measure import session
+progress.SECONDS_BETWEEN_LINES = 0.0
+session.plan = lambda *a, plan=session.plan, **k: [task for task in plan(*a, **k) if task.operation in ("barrier", "allreduce")]
+run_command(["measure", "messages", "--quick"])
+"""
+
+
+@two_cores
+def test_ranks_say_in_lines_how_far_they_are():
+    """They have no terminal, wherever they were started; rank 0 tells, from the second series on."""
+    done = run_ranks("installed", 2, "-c", SHORT)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("messages ")]
+    shares = [int(re.fullmatch(r"messages +(\d+) %  0:\d\d left", line)[1]) for line in lines]
+    assert shares == sorted(set(shares))
+    assert shares[-1] == 100
+    assert lines[-1].endswith("0:00 left")
+    assert len(shares) > 3
+
+
+def test_time_left_counts_from_the_first_share_on(monkeypatch, capsys):
+    """Of 100 s, after a minute in which loops were compiled."""
+    clock = iter((0.0, 60.0, 61.0, 70.0, 79.0, 150.0))
+    monkeypatch.setattr("steppe.cli.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    tell = Shares("kernels")
+    for part in (0.0, 0.01, 0.1, 0.19, 0.9):
+        tell(part)
+    assert capsys.readouterr().err.splitlines() == ["kernels    1 %  1:39 left", "kernels   19 %  1:21 left", "kernels   90 %  0:10 left"]
+
+
+@two_cores
+def test_kernels_of_many_ranks_are_refused_in_one_sentence():
+    assert refused("kernels", "--quick") == "Kernels are measured by one process, on one core and then on all. Leave out mpiexec."
+
+
 @two_cores
 def test_messages_say_so_on_all_ranks(tmp_path):
-    done = run_ranks("installed", 2, "-m", "steppe", "measure", "messages", "--json", str(tmp_path / "no" / "a.json"))
-    assert done.returncode == 2
-    assert done.stderr.count("there is no folder") == 1
+    assert "there is no folder" in refused("messages", "--json", str(tmp_path / "no" / "a.json"))
 
 
 def test_documents_of_one_machine_become_one():

@@ -10,6 +10,8 @@ from cyclopts import Parameter
 from steppe.errors import GridError
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from steppe.grid import Grid
 
 Day = Annotated[str, Parameter(metavar="DATE")]
@@ -33,19 +35,27 @@ def grid_of(region: str | None, file: Path | None, points: Path | None) -> "Grid
 
 
 class Bar:
-    """A bar on a terminal, nothing elsewhere or when `quiet`."""
+    """A bar on a terminal, a line every ten seconds elsewhere (ranks never have a terminal); nothing when `quiet`."""
 
     def __init__(self, what: str, quiet: bool = False) -> None:
-        self._what, self._quiet = what, quiet or not sys.stderr.isatty()
+        self._what, self._quiet = what, quiet
+        self._bar: Progress | None = None
 
     def __enter__(self) -> Callable[[float], None]:
+        if self._quiet:
+            return lambda part: None
+        if not sys.stderr.isatty():
+            from steppe.cli.progress import Shares
+
+            return Shares(self._what)
         from rich.console import Console
         from rich.progress import Progress
 
-        self._bar = Progress(console=Console(stderr=True), disable=self._quiet)
-        self._bar.start()
-        task = self._bar.add_task(self._what, total=1.0)
-        return lambda part: self._bar.update(task, completed=part)
+        bar = self._bar = Progress(console=Console(stderr=True))
+        bar.start()
+        task = bar.add_task(self._what, total=1.0)
+        return lambda part: bar.update(task, completed=part)
 
     def __exit__(self, *exception: object) -> None:
-        self._bar.stop()
+        if self._bar is not None:
+            self._bar.stop()

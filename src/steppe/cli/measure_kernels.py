@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from steppe.cli.measuring import Targets, is_stopped
+from steppe.cli.measuring import Targets, is_stopped, refuse_ranks
 from steppe.errors import Exit
 
 
@@ -45,9 +45,12 @@ def kernels(
         Writes all of it to look at to this file.
     """
     from steppe.cli.making import Bar
-    from steppe.comm import keep_stops
+    from steppe.comm import find_launch, keep_stops
     from steppe.measure import check_cell, measure_processor, rates_text
 
+    launch = find_launch()
+    if launch is not None:
+        return refuse_ranks(launch, "Kernels are measured by one process, on one core and then on all. Leave out mpiexec.")
     cell = check_cell(cells, cell_bytes, cell_flops, cell_real)
     targets = Targets(json, html)
     keep_stops()

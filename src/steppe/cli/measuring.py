@@ -83,6 +83,14 @@ def on_ranks(
     return Exit.DONE if targets is None else finish(found, targets)
 
 
+def refuse_ranks(launch: "Launch", why: str) -> Exit:
+    """Of a command that one process does: a mistake, which rank 0 says."""
+    if launch.rank == 0:
+        raise Mistake(why)
+    time.sleep(SECOND)  # as above
+    return Exit.MISTAKE
+
+
 def _of_all(raw: "Raw", check: Callable[[], Targets]) -> Targets | None:
     """Of rank 0, whose folders they are; None of the others. What is wrong with them is a mistake of all."""
     targets, problem = None, ""

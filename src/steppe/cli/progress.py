@@ -52,6 +52,26 @@ class Lines(AbstractContextManager[Tell]):
             sys.stderr.write(f"{event.date}  {100 * event.step / event.steps:3.0f} %  {self._rate}\n")
 
 
+class Shares:
+    """Called with the share that is done, says it and the time that is left, every ten seconds."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._begin: tuple[float, float] | None = None
+        self._said = time.monotonic()
+
+    def __call__(self, part: float) -> None:
+        """Counts time from the first call on: until then something may have been compiled."""
+        now = time.monotonic()
+        if self._begin is None:
+            self._begin = now, part
+        begin, before = self._begin
+        if part > before and now - self._said > SECONDS_BETWEEN_LINES:
+            self._said = now
+            left = (1.0 - part) * (now - begin) / (part - before)
+            sys.stderr.write(f"{self._what}  {100 * part:3.0f} %  {as_clock(left)} left\n")
+
+
 class Rate:
     """Cell-days a second and the time that is left at that rate; the first piece, with which the kernel is loaded, does not count."""
 
@@ -75,7 +95,7 @@ class Rate:
             self.left = (event.steps - event.step) * seconds / steps
 
     def __str__(self) -> str:
-        return f"{self.per_second / 1e6:.1f} M cell-days/s, {_clock(self.left)} left" if self.per_second else "starting"
+        return f"{self.per_second / 1e6:.1f} M cell-days/s, {as_clock(self.left)} left" if self.per_second else "starting"
 
 
 class Bar(AbstractContextManager[Tell]):
@@ -120,7 +140,8 @@ def _warn(event: "Event") -> None:
         sys.stderr.write(event.text + "\n")
 
 
-def _clock(seconds: float) -> str:
+def as_clock(seconds: float) -> str:
+    """Minutes and seconds as 2:05, from an hour on as 1:02:05."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
