@@ -33,3 +33,13 @@ def test_a_file_without_series_is_refused(call, tmp_path):
     code, _, wrong = call("measure", "compare", str(path), str(path))
     assert code == Exit.MISTAKE
     assert "holds no measured series." in wrong
+
+
+def test_a_file_without_single_samples_is_refused(call, tmp_path):
+    """The data in a report of many series has none."""
+    document, path = measured(np.full(30, 1e-5)), tmp_path / "a.json"
+    document.series[0].samples = ""
+    write_document(document, path)
+    code, _, wrong = call("measure", "compare", str(path), str(path))
+    assert code == Exit.MISTAKE
+    assert "holds no single samples, which the intervals come from. Give the file that --json wrote." in wrong

@@ -96,13 +96,13 @@ def test_what_differs_is_found_and_what_has_no_match_is_listed():
         one(noisy(random), size=1),
         one(noisy(random, n=1_000, noise=0.02), size=2),
         one(noisy(random), size=3),
-        machine={"cpu": "a", "cores": 2},
+        machine={"cpu": "a", "cores": 2, "mpi": {"name": "MPICH", "version": "4"}, "ranks": ["a:0", "a:1"]},
     )
     second = document(
         one(noisy(random, median=1.5e-5), size=1),
         one(noisy(random, n=1_000, noise=0.02), size=2),
         one(noisy(random), size=4),
-        machine={"cpu": "b", "cores": 2},
+        machine={"cpu": "b", "cores": 2, "mpi": {"name": "MPICH", "version": "5"}, "ranks": ["a:0"]},
         complete=False,
     )
     found = compare(first, second)
@@ -113,9 +113,18 @@ def test_what_differs_is_found_and_what_has_no_match_is_listed():
     assert low < ratio < high
     assert ratio == pytest.approx(np.sqrt(found.matches[0].ratio * found.matches[1].ratio))
     said = compared_text(found)
-    assert said.startswith("The second run was stopped before its end.\ncpu: a | b\n")
+    assert said.startswith("The second run was stopped before its end.\ncpu: a | b\nmpi version: 4 | 5\nranks: a:0 a:1 | a:0\n")
     assert "Second beside first: 1 same, 1 slower." in said
     assert "Only in the first: read, cold (3 bytes).\nOnly in the second: read, cold (4 bytes)." in said
+
+
+def test_what_is_left_of_an_operation_behind_work_may_be_nothing():
+    """The clock's cost is taken off: such times lie around 0."""
+    random = np.random.default_rng(1)
+    less, more = (one(median * random.standard_normal(200)) for median in (1e-9, 1e-6))
+    (match,) = compare(document(less), document(more)).matches
+    assert match.word == "cannot tell"
+    assert 0.0 < match.low <= match.ratio <= match.high < np.inf
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ def test_samples_keep_seven_digits():
         ("[]", "is no file of measurements or fits"),
         ('{"schema": "other/1"}', 'its "schema" is not steppe.measure/1'),
         ('{"schema": "steppe.measure/2"}', "is of version 2, this Steppe reads 1 and older ones"),
+        ('{"schema": "steppe.measure/\u00b2"}', 'its "schema" is not steppe.measure/1'),
         ('{"schema": "steppe.measure/1"}', "is damaged or changed at made"),
     ],
 )
@@ -103,6 +104,35 @@ def test_what_is_no_such_file_is_refused(tmp_path, text, said):
     path = tmp_path / "a.json"
     path.write_text(text)
     with pytest.raises(Mistake, match=said):
+        read_document(path)
+
+
+@pytest.mark.parametrize("text", ["AAA", "AAAA"], ids=["letters that are missing", "three bytes of a number"])
+def test_samples_that_are_none_are_found_when_a_file_is_read(tmp_path, text):
+    held = json.loads(STORED.read_text())
+    held["series"][0]["samples"] = text
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(held))
+    with pytest.raises(Mistake, match=r"is damaged or changed at series\.0\.samples"):
+        read_document(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("t", [], "as many bytes, p, t, sigma and repeats"),
+        ("sigma", [0.0] * 75, "sigma above 0"),
+        ("t", [float("nan")] * 75, "all of them numbers"),
+    ],
+    ids=["too few", "no error", "no number"],
+)
+def test_points_that_are_none_are_found_when_a_file_is_read(found, tmp_path, column, value, said):
+    held = Document(made="2026-01-01", fits=[record_fit(found)]).model_dump(mode="json", by_alias=True)
+    assert len(held["fits"][0]["points"][column]) == 75
+    held["fits"][0]["points"][column] = value
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(held))
+    with pytest.raises(Mistake, match=rf"is damaged or changed at fits\.0\.points: .*{said}"):
         read_document(path)
 
 

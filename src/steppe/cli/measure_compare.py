@@ -34,6 +34,8 @@ def compare(first: Path, second: Path, /, *, fail_if_slower: str | None = None) 
     for path, document in zip((first, second), documents, strict=True):
         if not document.series:
             raise Mistake(f'"{path}" holds no measured series. `steppe measure messages`, `files` and `kernels` write some with --json.')
+        if not all(series.samples for series in document.series):
+            raise Mistake(f'"{path}" holds no single samples, which the intervals come from. Give the file that --json wrote.')
     found = compare_documents(documents[0], documents[1])
     sys.stdout.write(compared_text(found))
     slower = [] if share is None else found.slower_than(share)

@@ -13,11 +13,13 @@ from typing import Literal
 import numpy as np
 
 from steppe.measure.document import Document, Measured
+from steppe.measure.facts import facts_of
 from steppe.measure.family import Floats
 from steppe.measure.sample import drawn_medians, independent, of_passes, student
 from steppe.measure.text import US, columns
 
 DRAWS = 2_000
+SHORTEST = 1e-9  # [s] that any clock tells: what is left of an operation behind work may be nothing
 ALIKE = 0.05  # a difference that does not count
 OTHERS = 0.05  # share of the time in which others had the cores, from which on a run tells of them
 SIDES = ("first", "second")
@@ -76,7 +78,7 @@ def compare(first: Document, second: Document, seed: int = 1) -> Compared:
         other = there.pop(_key(one), None)
         if other is None:
             continue
-        blocks = [independent(series.times()) for series in (one, other)]
+        blocks = [np.maximum(independent(series.times()), SHORTEST) for series in (one, other)]
         drawn = np.log(drawn_medians(blocks[1], random, DRAWS) / drawn_medians(blocks[0], random, DRAWS))
         ratio = float(np.median(blocks[1]) / np.median(blocks[0]))
         low, high = np.exp(np.quantile(drawn, (0.025, 0.975)))
@@ -133,10 +135,8 @@ def _remarks(first: Document, second: Document) -> list[str]:
         for name, one in (("first", first), ("second", second))
         if _others(one) > OTHERS
     ]
-    for name in sorted(first.machine.keys() & second.machine.keys() - {"places"}):
-        if first.machine[name] != second.machine[name]:
-            said.append(f"{name}: {first.machine[name]} | {second.machine[name]}")
-    return said
+    one, other = (facts_of({name: fact for name, fact in document.machine.items() if name != "places"}) for document in (first, second))
+    return said + [f"{name}: {one[name]} | {other[name]}" for name in sorted(one.keys() & other.keys()) if one[name] != other[name]]
 
 
 def compared_text(found: Compared) -> str:

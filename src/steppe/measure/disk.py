@@ -41,7 +41,7 @@ def workplace(directory: Path, largest: int) -> Iterator[Path]:
         if room < ROOM * largest:
             raise Mistake(
                 f'"{directory}" has {room / MIB:.1f} MiB free and files need {ROOM * largest / MIB:.1f} MiB. '
-                "Make room, give another directory, or a smaller --size."
+                "Make room, give another directory, or measure less: with --quick, or with a smaller --size of `steppe measure files`."
             )
         yield Path(folder)
 

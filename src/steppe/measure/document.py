@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from steppe.errors import Failure, Mistake, NoSpaceError
 from steppe.measure.clock_record import Clock
@@ -83,6 +83,12 @@ class Measured(_Part):
         """What tells it from others of its operation, in words."""
         return ", ".join(text for text in (self.variant, self.placement, "begun by the clock" if self.start == "window" else "") if text)
 
+    @field_validator("samples")
+    @classmethod
+    def _are_samples(cls, text: str) -> str:
+        decode(text)
+        return text
+
     def times(self) -> Floats:
         """The samples (blocks,) [s]."""
         return decode(self.samples)
@@ -137,6 +143,15 @@ class PointsRecord(_Part):
     sigma: list[float]
     repeats: list[float]
     known: bool
+
+    @model_validator(mode="after")
+    def _are_points(self) -> "PointsRecord":
+        columns = (self.bytes, self.p, self.t, self.sigma, self.repeats)
+        if not self.t or {len(column) for column in columns} != {len(self.t)}:
+            raise ValueError("there must be as many bytes, p, t, sigma and repeats, and one at least")
+        if not np.isfinite(columns).all() or min(self.bytes) < 0.0 or min(self.p) < 1.0 or min(self.sigma) <= 0.0:
+            raise ValueError("bytes must be 0 or more, p 1 or more, sigma above 0, and all of them numbers")
+        return self
 
 
 class FitRecord(_Part):
@@ -350,7 +365,7 @@ def read_document(path: Path) -> Document:
     except (OSError, ValueError) as error:
         raise Mistake(f'"{path}" cannot be read as JSON: {getattr(error, "strerror", None) or error}.') from None
     name, _, version = str(held.get("schema", "") if isinstance(held, dict) else "").partition("/")
-    if name != SCHEMA or not version.isdigit():
+    if name != SCHEMA or not version.isdecimal():
         raise Mistake(f'"{path}" is no file of measurements or fits: its "schema" is not {SCHEMA}/{VERSION}. `steppe measure` writes them.')
     if int(version) > VERSION:
         raise Mistake(f'"{path}" is of version {version}, this Steppe reads {VERSION} and older ones. Use a newer Steppe.')

@@ -27,9 +27,9 @@ def predict(fit: Fit, n: float, p: float) -> Prediction:
     Raises
     ------
     Mistake
-        n or p is below zero; there is no law in p, another mechanism is at work at p, or the law ends before it.
+        n or p is no number of bytes or ranks; there is no law in p, another mechanism is at work at p, or the law ends before it.
     """
-    if n < 0.0 or p < 1.0:
+    if not (0.0 <= n < np.inf and 1.0 <= p < np.inf):
         raise Mistake(f"{n:g} bytes on {p:g} ranks is nothing to predict. Give 0 bytes or more, on 1 rank or more.")
     piece = fit.piece_of(n)
     measured = fit.points.ranks

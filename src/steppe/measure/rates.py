@@ -59,7 +59,7 @@ def rate_of(one: Measured) -> tuple[float, str]:
     """How much a second and of what: the counted work where it is an amount of its own, else bytes."""
     if one.work and one.group != "codecs":
         return one.work / one.statistics.median / 1e9, f"G{one.unit}/s"
-    return one.bytes / one.statistics.median / MB, "MB/s"
+    return (one.bytes / one.statistics.median / MB if one.statistics.median > 0.0 else 0.0), "MB/s"
 
 
 def by_ranks(series: Sequence[Measured]) -> str:

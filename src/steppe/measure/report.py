@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 
 from steppe.measure.document import Document, FitRecord, Measured, write_whole
+from steppe.measure.facts import facts_of
 from steppe.measure.offsets import clocks_text
 from steppe.measure.pictures import bars_picture, clocks_picture, curve_of, fit_picture, modes_picture, ranks_picture, sizes_picture
 from steppe.measure.rates import rate_of, roof_text
@@ -217,18 +218,10 @@ def _row(one: Measured) -> str:
 
 
 def _machine(document: Document) -> str:
-    clock = {f"clock: {name}": value for name, value in document.clock.items() if name not in ("offsets", "drift")}
-    facts = {**document.machine, **clock}
-    rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(_plain(value))}</td></tr>" for name, value in facts.items())
+    clock = {name: value for name, value in document.clock.items() if name not in ("offsets", "drift")}
+    facts = {**facts_of(document.machine), **facts_of({"clock:": clock})}
+    rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in facts.items())
     return f"<h2>The machine</h2><table>{rows}</table>" if facts else ""
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(one)}" for name, one in value.items())
-    if isinstance(value, list):
-        return " ".join(map(_plain, value))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _data(document: Document) -> str:

@@ -84,7 +84,7 @@ def _table(series: Sequence[Measured]) -> str:
             [
                 str(one.bytes),
                 *times_of(one),
-                f"{one.bytes / found.median / MB:.4g}" if one.bytes else "-",
+                f"{one.bytes / found.median / MB:.4g}" if one.bytes and found.median > 0.0 else "-",
                 str(found.n),
                 str(one.outliers),
             ]
