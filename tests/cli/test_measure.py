@@ -67,6 +67,7 @@ def test_known_laws_are_found_again(call, tmp_path):
         (["no.csv"], '"no.csv" cannot be read as CSV: No such file or directory.'),
         (["one.csv"], "There are times of one size, 8 bytes, on 1 number of ranks"),
         (["one.csv", "--spread", "3"], "--spread 3 must lie between 0 and 1"),
+        (["one.csv", "--json", "no/a.json"], '"no/a.json" cannot be written: there is no folder "no".'),
         (["--laws", "no.json", "--noise", "2"], "--noise 2 must lie from 0 to below 1."),
         (["--laws", "no.json"], '"no.json" cannot be read as JSON: No such file or directory.'),
     ],

@@ -1,11 +1,13 @@
 """Figures of published tables and laws. Data: ../shared/reference; Brooks et al. (tables 1 to 12), Santos et al. 1997 (tables 1 to 3)."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 from tests.shared import shared_path
 
 from steppe.measure import Points, find_weaknesses, fit, of_fit, predict, read_formulas, read_table
-from steppe.measure.family import FAMILIES, RATE_FAMILIES
+from steppe.measure.family import FAMILIES, RATE_FAMILIES, fit_family
 from steppe.measure.formula import made_points
 from steppe.measure.law import choose_law
 from steppe.measure.operation import plain
@@ -140,6 +142,26 @@ def test_a_law_is_found_again_from_noisy_times(law, ranks, formulas, measured, p
     assert share >= least
     assert worst < 0.10
     assert np.median(curve) < 0.02
+
+
+@pytest.mark.parametrize("ranks", [FEW, MANY], ids=["5 p", "15 p"])
+def test_a_power_and_a_quadratic_are_told_apart_as_well_as_any_rule_could(ranks, formulas, measured, pytestconfig):
+    """A law and the nearest one of the other family lie `apart` standard errors from each other, so that who knew both laws and had to
+    choose would be right in Phi(apart / 2) of the trials (Neyman and Pearson 1933). Cubics and changes may take 1 % beside.
+    """
+    trials, p = 500 if pytestconfig.getoption("--long") else 100, np.array(ranks, float)
+    both = {name: next(family for family in FAMILIES if family.name == name) for name in ("power", "quadratic")}
+    right, best = [], []
+    for law, own, other in (("PVM broadcast", "power", "quadratic"), ("PVM barrier", "quadratic", "power")):
+        drawn = [points_in_p(formulas[law], False, ranks, seed) for seed in range(trials)]
+        error = np.std(np.log([points.t for points in drawn]), axis=0).mean()
+        true = formulas[law].t0(p)
+        apart = np.sqrt(fit_family(both[other], p, true[None], error * true).misfit[0])
+        best.append(NormalDist().cdf(apart / 2.0))
+        chosen = [choose_law(one.p, one.t, one.sigma, FAMILIES, one.t + np.zeros((2, 1)))[0].curve.family.name for one in drawn]
+        right.append(chosen.count(own) / trials)
+        measured(f"{law}, {len(ranks)} p", f"found as {own}, of {trials}", right[-1], f"{best[-1]:.3f} at most on average")
+    assert np.mean(right) > np.mean(best) - 3.0 * np.sqrt(np.mean(best) * (1.0 - np.mean(best)) / (2.0 * trials)) - 0.01
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -79,13 +79,14 @@ def fit(
     json
         Writes the fits to this file, for `steppe measure predict` and others.
     """
-    from steppe.measure import find_weaknesses, laws_of, lines_of, of_fit, read_table, remarks_of, weaknesses_text
+    from steppe.measure import check_target, find_weaknesses, laws_of, lines_of, of_fit, read_table, remarks_of, weaknesses_text
     from steppe.measure import fit as fit_points
 
     if (file is None) == (laws is None):
         raise Mistake("Give a table of times, or known laws with --laws; one of them.")
     if spread is not None and not 0.0 < spread < 1.0:
         raise Mistake(f"--spread {spread:g} must lie between 0 and 1: it is relative to the time.")
+    check_target(json)
     if file is not None:
         series = read_table(file, unit, spread)
         fits = [fit_points(one.points, one.name, protocol) for one in series]
@@ -129,11 +130,11 @@ def predict(file: Path, /, *, ranks: float, bytes: float = 0.0) -> None:
     Parameters
     ----------
     file
-        What `steppe measure fit --json` wrote.
+        What `steppe measure fit --json` or `steppe measure messages --json` wrote.
     ranks
         The number of ranks.
     bytes
-        The size of the message.
+        The size of the message [bytes].
     """
     from steppe.measure import fit_again, prediction_text, read_document
     from steppe.measure import predict as predict_time
@@ -192,8 +193,7 @@ def messages(
     start
         How ranks begin a collective operation: after a barrier, or all at one time of the clock (window).
     recipe
-        Measure as a paper did: minho, Santos et al. (1997), the least of 5 means of 20; advise, ADVISE (1995), the first message and the
-        mean of 1,000.
+        Measure as a paper did: minho, the least of 5 means of 20 (Santos et al. 1997); advise, first messages and means of 1,000 (1995).
     json
         Writes all samples, the machine and the fits to this file.
     html

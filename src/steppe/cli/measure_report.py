@@ -19,9 +19,10 @@ def report(file: Path, /, *, html: Path | None = None) -> None:
     html
         The file to write; beside the other by default.
     """
-    from steppe.measure import read_document, write_report
+    from steppe.measure import check_target, read_document, write_report
 
-    document = read_document(file)
     path = html or file.with_suffix(".html")
+    check_target(path)
+    document = read_document(file)
     write_report(document, path)
     sys.stdout.write(f"{path}\n")
