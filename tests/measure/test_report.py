@@ -34,10 +34,23 @@ def test_warnings_stand_at_the_top_and_nothing_of_the_data_becomes_html():
     html = report_html(document)
     body = html[html.index("<body>") :]
     assert body.index("rank 1 slept") < body.index("The machine")
+    assert "Others had" not in body
     assert "<b>" not in html
     assert "<i>" not in html
     assert "Stopped before the end" in body
     assert data_of(html) == json.loads(document.model_dump_json(by_alias=True))
+
+
+def test_a_machine_that_others_had_is_told_at_the_top_with_its_units():
+    document = Document(made="2026-01-01", machine={"cache": 1024}, clock={"away": 0.01, "others": 0.314, "cost": 3e-8})
+    html = report_html(document)
+    assert '<p class="warning">Others had this machine for 31% of the time: times are too long' in html
+    for row in (
+        "<td>cache</td><td>1024 bytes</td>",
+        "<td>clock: cost</td><td>3e-08 s</td>",
+        "<td>clock: others</td><td>0.314 of the time</td>",
+    ):
+        assert row in html
 
 
 def test_a_large_measurement_stays_below_3_mb_and_says_what_it_lacks():

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from steppe.measure.document import Document, Measured
-from steppe.measure.facts import facts_of
+from steppe.measure.facts import OTHERS, facts_of
 from steppe.measure.family import Floats
 from steppe.measure.sample import drawn_medians, independent, of_passes, student
 from steppe.measure.text import US, columns
@@ -21,7 +21,6 @@ from steppe.measure.text import US, columns
 DRAWS = 2_000
 SHORTEST = 1e-9  # [s] that any clock tells: what is left of an operation behind work may be nothing
 ALIKE = 0.05  # a difference that does not count
-OTHERS = 0.05  # share of the time in which others had the cores, from which on a run tells of them
 SIDES = ("first", "second")
 Word = Literal["same", "faster", "slower", "cannot tell"]
 Key = tuple[str, str, str, int, int, str, str]

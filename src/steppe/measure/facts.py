@@ -1,7 +1,9 @@
-"""What a document tells of its machine and its clock beside the figures: names, and texts with their units."""
+"""What a document tells of its machine and its clock beside the figures: names, texts with their units, and whether others were there."""
 
 from collections.abc import Mapping
 from typing import Any
+
+from steppe.measure.clock_record import Clock
 
 UNITS = {
     **dict.fromkeys(("cache", "memory", "array"), "bytes"),
@@ -10,6 +12,15 @@ UNITS = {
     "pace": "s/s",
     **dict.fromkeys(("away", "others"), "of the time"),
 }
+OTHERS = 0.05  # share of the time in which others had the cores, from which on a run tells of them
+
+
+def busy_words(clock: Clock) -> list[str]:
+    """That others had the machine, if they had; older files may not know."""
+    share = max(clock.get("others", 0.0), clock.get("away", 0.0))
+    if share <= OTHERS:
+        return []
+    return [f"Others had this machine for {share:.0%} of the time: times are too long, medians above all. Measure while it is quiet."]
 
 
 def facts_of(told: Mapping[str, Any], of: str = "") -> dict[str, str]:
