@@ -135,7 +135,7 @@ function copying(field: HTMLInputElement | HTMLTextAreaElement, said: HTMLElemen
 }
 
 function inPython(id: string, lines: string[], said: HTMLElement): HTMLElement[] {
-  const field = h("textarea", { id, readonly: true, rows: lines.length, wrap: "off" }, lines.join("\n"));
+  const field = h("textarea", { id, class: "lines", readonly: true, rows: lines.length, wrap: "off" }, lines.join("\n"));
   return [h("label", { for: id, class: "spoken" }, "Lines of Python"), h("div", { class: "row" }, field, copying(field, said))];
 }
 
