@@ -69,7 +69,8 @@ def test_a_rank_that_fails_ends_all_with_one_line(end: str) -> None:
 @each_mpi
 def test_without_a_supervisor_the_line_is_there_too(mpi: str) -> None:
     done = run_ranks(mpi, 3, "-m", "tests.cli.ranked", "exit")
-    assert done.returncode in (1, signal.SIGKILL)  # MPICH's launcher may kill the rank that ends all before it has ended itself
+    # MPICH's launcher may kill the rank that ends all before it has ended itself, or take its neighbours from under it
+    assert done.returncode in (1, signal.SIGKILL, signal.SIGABRT)
     assert [line for line in done.stderr.splitlines() if line.startswith("steppe: ")] == [ENDS["exit"]]
 
 

@@ -81,6 +81,14 @@ def test_without_repeats_no_change_of_protocol_is_looked_for_and_it_is_said():
     assert known.known
 
 
+def test_times_that_no_line_describes_are_told():
+    n = np.array([0.0, 8, 64, 512, 4096, 16384])
+    steep = fit(medians(n, np.full(6, 2.0), np.array([9, 1, 9, 1, 9, 400]) * 1e-6))
+    assert steep.remarks[-1].startswith("No line describes 0 to 16384 bytes on 2 ranks: the best one misses a time by ")
+    straight = fit(medians(n, np.full(6, 2.0), 1e-6 + n * 1e-9))
+    assert not any("No line" in remark for remark in straight.remarks)
+
+
 def test_sizes_too_small_for_a_rate_give_none_and_say_so():
     points = points_of(lambda p: 20 * p, lambda p: 10_000 + 0 * p, sizes=np.array([4.0, 8.0, 16.0]))
     piece = fit(points).pieces[0]

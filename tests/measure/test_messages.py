@@ -26,10 +26,9 @@ from tests.measure.ranks import CORES, SCHEMA, hold_on_both, measured, printed, 
 
 
 @two_cores
-@each_mpi
-def test_a_quick_measurement_keeps_all_samples_and_fits_them(mpi, tmp_path):
+def test_a_quick_measurement_keeps_all_samples_and_fits_them(tmp_path):
     path = tmp_path / "a.json"
-    said = measured("messages", "--quick", "--json", str(path), mpi=mpi, limit=280)
+    said = measured("messages", "--quick", "--json", str(path), limit=280)
     jsonschema.validate(json.loads(path.read_text()), SCHEMA)
     document = read_document(path)
     assert document.complete
@@ -132,9 +131,8 @@ raw.close()
 
 
 @two_cores
-@each_mpi
-def test_a_rank_that_sleeps_now_and_then_is_named(mpi):
-    said = printed(mpi, 2, "-c", SLEEPS)
+def test_a_rank_that_sleeps_now_and_then_is_named():
+    said = printed("installed", 2, "-c", SLEEPS)
     (warning,) = [line for line in said.splitlines() if line.startswith("Rank 1")]
     assert "was not running for" in warning
     assert "something sleeps" in warning

@@ -28,6 +28,7 @@ AGGREGATE = {  # R_inf / r_inf: who brings how many times n
     "allgather": "p^2",
     "total exchange": "p^2",
 }
+WRONG = 0.5  # of a time: a line that misses one by more does not describe them
 STEP = 0.05  # of t0: how far the time of no bytes lies from the line before it is remarked
 
 
@@ -123,6 +124,12 @@ def _remarks(points: Points, found: Pieces) -> list[str]:
             if found.sure
             else f"Possible change of protocol after {cuts} bytes; no more than that."
         )
+    for lines in found.lines:
+        at = int(np.argmax(lines.worst))
+        if lines.worst[at] > WRONG:
+            below = " and begins below zero" if lines.t0[at] < -2.0 * lines.t0_error[at] else ""
+            where = f"{lines.low:g} to {lines.high:g} bytes on {points.ranks[at]:g} ranks"
+            said.append(f"No line describes {where}: the best one misses a time by {lines.worst[at]:.0%}{below}.")
     first = found.lines[0]
     two = int((first.sizes == 2).sum())
     if two:
