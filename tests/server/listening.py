@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import uvicorn
@@ -49,3 +49,11 @@ def talk(port: int, *pieces: bytes, until: bytes = b"", seconds: float = WAIT) -
                 break
             found += piece
     return found
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Waits until something is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -6,7 +6,7 @@ import sys
 import time
 import tomllib
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from steppe.server.begun import Begun
 from steppe.server.problems import Wrong
 from tests.errors.scenario import RUN
 from tests.server.asking import TOKENS, Client, bearer, documented, problem
+from tests.server.listening import wait_for
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ def test_a_run_that_still_starts_is_ended_at_once(scenario: Path, tmp_path: Path
 
     with serving(scenario, tmp_path) as client:
         assert begun(client, name="a", toml=pasture, launcher="late").status_code == 201
-        wait_for(engines)
+        wait_for(engines, 20.0)
         assert client.get("/runs/a").json()["state"] == "starting"
         assert client.delete("/runs/a?keep=data").status_code == 202
         wait_for(lambda: not engines(), 4.0)
@@ -241,10 +242,3 @@ def _read(path: Path) -> bytes:
     with suppress(OSError):  # it has ended
         return path.read_bytes()
     return b""
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)

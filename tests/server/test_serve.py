@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import numpy as np
 import steppe
 from steppe.api import decode
 from tests.server.asking import CONTRACT, TOKENS, bearer, documented
+from tests.server.listening import wait_for
 
 RUN = "/runs/out"
 WAIT = {"Prefer": "wait=5"}
@@ -118,13 +119,6 @@ def test_a_server_ends_without_a_word_though_clients_are_in_the_midst_of_somethi
             assert process.stderr.read() == ""
         finally:
             process.kill()
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def ordered(client: httpx.Client, path: str, key: str, content: dict[str, Any]) -> dict[str, Any]:

@@ -275,7 +275,7 @@ class AsyncLook:
 
         line = self._remote.line
         if line.socket:
-            raise Mistake(f'"unix:{line.socket}" cannot be read by Zarr. Start the server with an address: steppe serve --port.')
+            raise Mistake(f'"unix:{line.socket}" cannot be read by Zarr. Serve it at an address: steppe serve --bind 127.0.0.1:8090.')
         if missing := [name for name in ("fsspec", "aiohttp") if find_spec(name) is None]:
             raise Mistake(f'This needs {" and ".join(missing)}. Install them: pip install "steppe[remote]".')
         address = f"{line.url}{BASE}{self._remote.path}/zarr/{self._scenario}"

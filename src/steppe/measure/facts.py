@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from steppe.measure.clock_record import Clock
+from steppe.measure.document import Document
 
 UNITS = {
     **dict.fromkeys(("cache", "memory", "array"), "bytes"),
@@ -15,12 +15,15 @@ UNITS = {
 OTHERS = 0.05  # share of the time in which others had the cores, from which on a run tells of them
 
 
-def busy_words(clock: Clock) -> list[str]:
-    """That others had the machine, if they had; older files may not know."""
-    share = max(clock.get("others", 0.0), clock.get("away", 0.0))
+def warnings_of(document: Document) -> list[str]:
+    """Those of a document, and that others had the machine, if they had; older files may not know."""
+    share = max(document.clock.get("others", 0.0), document.clock.get("away", 0.0))
     if share <= OTHERS:
-        return []
-    return [f"Others had this machine for {share:.0%} of the time: times are too long, medians above all. Measure while it is quiet."]
+        return document.warnings
+    return [
+        *document.warnings,
+        f"Others had this machine for {share:.0%} of the time: times are too long, medians above all. Measure while it is quiet.",
+    ]
 
 
 def facts_of(told: Mapping[str, Any], of: str = "") -> dict[str, str]:

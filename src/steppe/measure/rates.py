@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from steppe.measure.document import Document, Measured, Roof
-from steppe.measure.facts import busy_words
+from steppe.measure.facts import warnings_of
 from steppe.measure.series import OF_RANKS
 from steppe.measure.text import MB, columns, times_of
 
@@ -13,7 +13,7 @@ MS = 1e-3
 def head_text(document: Document) -> str:
     """Warnings, the machine and its clock."""
     machine, clock = document.machine, document.clock
-    said = "".join(f"WARNING: {text}\n" for text in [*document.warnings, *busy_words(clock)])
+    said = "".join(f"WARNING: {text}\n" for text in warnings_of(document))
     said += "" if document.complete else "Stopped before the end: what was measured until then.\n"
     said += f"{machine['cpu']}, {len(machine['allowed'])} of {machine['cores']} cores, {machine['memory'] / 2**30:.1f} GiB\n"
     place = machine.get("filesystem")

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from steppe.measure.document import Document, FitRecord, Measured, write_whole
-from steppe.measure.facts import busy_words, facts_of
+from steppe.measure.facts import facts_of, warnings_of
 from steppe.measure.offsets import clocks_text
 from steppe.measure.pictures import bars_picture, clocks_picture, curve_of, fit_picture, modes_picture, ranks_picture, sizes_picture
 from steppe.measure.rates import rate_of, roof_text
@@ -67,8 +67,8 @@ def write_report(document: Document, path: Path) -> None:
 
 
 def _warnings(document: Document) -> str:
-    said = [*document.warnings, *busy_words(document.clock)]
-    said += [] if document.complete else ["Stopped before the end: what was measured until then."]
+    stopped = [] if document.complete else ["Stopped before the end: what was measured until then."]
+    said = [*warnings_of(document), *stopped]
     unsure = sum(not one.converged for one in document.series)
     told = (
         f"{unsure} of {len(document.series)} series ended before their median was known to 2 %: their intervals are red." if unsure else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 from steppe.measure.clock_record import Clock
 from steppe.measure.document import Document, Measured
-from steppe.measure.facts import busy_words
+from steppe.measure.facts import warnings_of
 from steppe.measure.offsets import clocks_text
 from steppe.measure.operation import Fit
 from steppe.measure.places import Place, places_text
@@ -23,7 +23,7 @@ def measured_text(document: Document) -> str:
     """Machine, clock and warnings, then a table for each operation; an interval in () was not narrow enough in time."""
     machine, clock = document.machine, document.clock
     mpi = machine["mpi"]
-    said = "".join(f"WARNING: {text}\n" for text in [*document.warnings, *busy_words(clock)])
+    said = "".join(f"WARNING: {text}\n" for text in warnings_of(document))
     said += "" if document.complete else "Stopped before the end: what was measured until then.\n"
     version = mpi["version"].split(":")[-1].strip()
     said += f"{machine['cpu']}, {machine['cores']} cores; {mpi['name']} {version}, threads {mpi['thread_level']}{_progress(mpi)}\n"

@@ -16,9 +16,16 @@ from steppe.server.asked import Buffer, Headers
 from steppe.server.decimals import decimals
 from steppe.server.house import Known
 from steppe.server.limits import Limits
+from steppe.server.moments import cf_times
 from steppe.server.problems import Wrong
 
 MISSING = -32768  # of int16: no value
+AXES: Mapping[str, Mapping[str, str]] = {
+    "lat": {"standard_name": "latitude", "units": "degrees_north"},
+    "lon": {"standard_name": "longitude", "units": "degrees_east"},
+    "y": {"standard_name": "projection_y_coordinate", "units": "m", "axis": "Y"},
+    "x": {"standard_name": "projection_x_coordinate", "units": "m", "axis": "X"},
+}
 TEXT = ("csv", "json", "coverage-json")  # formats
 LEVELS = 65534  # that int16 has beside it
 Array = NDArray[Any]
@@ -171,7 +178,8 @@ def _netcdf(values: Array, head: Mapping[str, Any], known: Known, places: Places
     data.createDimension("time", len(steps))
     time = data.createVariable("time", "f8", ("time",))
     time.standard_name, time.axis = "time", "T"
-    _times(time, steps, facts)
+    time[:], said = cf_times(steps, facts)
+    time.setncatts(said)
     fill = math.nan if values.dtype.kind == "f" else MISSING
     array = data.createVariable(name, values.dtype.str[1:], ("time", *dims), fill_value=fill)
     array.set_auto_maskandscale(False)
@@ -190,15 +198,5 @@ def _netcdf(values: Array, head: Mapping[str, Any], known: Known, places: Places
 
 def _coordinate(data: Any, axis: str, dims: tuple[str, ...], degrees: Array) -> None:
     variable = data.createVariable(axis, "f8", dims)
-    variable.standard_name, variable.units = ("latitude", "degrees_north") if axis == "lat" else ("longitude", "degrees_east")
+    variable.setncatts(AXES[axis])
     variable[:] = degrees
-
-
-def _times(time: Any, steps: Sequence[int], facts: Mapping[str, Any]) -> None:
-    clock = facts["clock"]
-    if clock["step"] is None:
-        time.units = "1"
-        time[:] = steps
-        return
-    time.units, time.calendar = f"days since {clock['start'][:10]}", clock["calendar"]
-    time[:] = (np.array(steps) - 1) * (clock["step"] / 86400.0)  # the beginning of what was done last

@@ -86,7 +86,7 @@ class House:
         """A run; raises Wrong, unknown-run."""
         found = self.runs.get(name)
         if found is None:
-            raise Wrong("unknown-run", f'There is no run "{name[:64]}".', value=name[:64], allowed=sorted(self.runs))
+            raise unknown_run(name, sorted(self.runs))
         return found
 
     def known(self, name: str) -> Known:
@@ -126,6 +126,11 @@ class House:
             return found
         names = [each["name"] for each in self.run(run).scenarios()]
         raise Wrong("unknown-scenario", f'There is no scenario "{name[:80]}" in "{run}".', value=name[:80], allowed=names)
+
+
+def unknown_run(name: str, there: Sequence[str]) -> Wrong:
+    """What is said to who names a run that is not there for them."""
+    return Wrong("unknown-run", f'There is no run "{name[:64]}".', value=name[:64], allowed=there)
 
 
 def variable_info(facts: Mapping[str, Any]) -> VariableInfo:

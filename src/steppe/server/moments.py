@@ -1,10 +1,13 @@
 """Dates of requests as steps of the run, and back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from steppe.clock import Clock, parse_date
 from steppe.errors import RunFileError, SteppeError
@@ -81,6 +84,14 @@ def date_of(step: int, facts: Mapping[str, Any]) -> str | None:
     """The date that is done at a step, the first date at step 0; None for models without time."""
     said = facts["clock"]
     return _date(said["start"], said["step"], said["calendar"], step)
+
+
+def cf_times(steps: Sequence[int], facts: Mapping[str, Any]) -> tuple[NDArray[np.float64], dict[str, str]]:
+    """The times of steps that are done, as CF has them: the beginning of each, in days, with units and calendar; without time the steps."""
+    clock, done = facts["clock"], np.asarray(steps, np.float64)
+    if clock["step"] is None:
+        return done, {"units": "1"}
+    return (done - 1) * (clock["step"] / 86400.0), {"units": f"days since {clock['start'][:10]}", "calendar": clock["calendar"]}
 
 
 @lru_cache(4096)

@@ -8,6 +8,7 @@ Time has the length of the whole run from the beginning, and readers see NaN whe
 that the run declared: no path is made of an address.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,36 +17,31 @@ from numpy.typing import NDArray
 
 from steppe.api import VariableInfo
 from steppe.grid import Points, Projected
+from steppe.server.encode import AXES
 from steppe.server.house import Known
+from steppe.server.moments import cf_times
 
 Array = NDArray[Any]
 VARYING = ("state", "forcing", "diagnostic")  # roles
-AXES: Mapping[str, Mapping[str, str]] = {
-    "lat": {"standard_name": "latitude", "units": "degrees_north"},
-    "lon": {"standard_name": "longitude", "units": "degrees_east"},
-    "y": {"standard_name": "projection_y_coordinate", "units": "m", "axis": "Y"},
-    "x": {"standard_name": "projection_x_coordinate", "units": "m", "axis": "X"},
-}
 CRS = "crs"
 
 
-def variables_of(known: Known) -> dict[str, VariableInfo]:
-    """What the group holds beside coordinates: numbers that change with time."""
-    found = known.variables.values()
-    return {each.name: each for each in found if each.role in VARYING and np.dtype(each.dtype).kind == "f"}
+def varies(variable: VariableInfo) -> bool:
+    """Whether the group holds it: numbers that change with time."""
+    return variable.role in VARYING and np.dtype(variable.dtype).kind == "f"
 
 
 def coordinates_of(known: Known) -> dict[str, tuple[tuple[str, ...], Array]]:
     """Name -> dimensions and values of what says where and when a value is."""
-    grid, clock = known.grid, known.facts["clock"]
-    behind = np.arange(known.facts["steps"], dtype="<f8")
-    times = behind + 1 if clock["step"] is None else behind * (clock["step"] / 86400.0)  # steps, or the beginning of what was done [d]
-    found: dict[str, tuple[tuple[str, ...], Array]] = {"time": (("time",), times)}
+    grid = known.grid
+    times, _ = cf_times(range(1, known.facts["steps"] + 1), known.facts)
+    found: dict[str, tuple[tuple[str, ...], Array]] = {"time": (("time",), times.astype("<f8"))}
     if isinstance(grid, Points):
         return found | {"lat": (("cell",), grid.cell_lat.astype("<f8")), "lon": (("cell",), grid.cell_lon.astype("<f8"))}
     if isinstance(grid, Projected):
         found[CRS] = ((), np.zeros((), "<i4"))
-    return found | {name: ((name,), grid.coordinates()[name].astype("<f8")) for name in grid.shape}
+    axes = grid.coordinates()
+    return found | {name: ((name,), axes[name].astype("<f8")) for name in grid.shape}
 
 
 def group(known: Known, scenario: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,29 +66,22 @@ def arrays(known: Known) -> dict[str, dict[str, Any]]:
         name: _described(values.shape, values.shape, values.dtype, dims, _said(known, name))
         for name, (dims, values) in coordinates_of(known).items()
     }
-    for name, variable in variables_of(known).items():
-        whole, dims = (known.facts["steps"], *shape.values()), ("time", *shape)
-        found[name] = _described(whole, (1, *shape.values()), np.dtype(variable.dtype), dims, _of_variable(known, variable))
+    whole, chunk, dims = (known.facts["steps"], *shape.values()), (1, *shape.values()), ("time", *shape)
+    for variable in filter(varies, known.variables.values()):
+        found[variable.name] = _described(whole, chunk, np.dtype(variable.dtype), dims, _of_variable(known, variable))
     return found
 
 
 def chunk_of(part: str, known: Known) -> int | None:
     """The step, counted from 0, of which a part of a variable's array is the chunk; None: there is none of that name."""
-    first, *numbers = part.split(".")
-    if first != "c" or len(numbers) != 1 + len(known.grid.shape) or any(number != "0" for number in numbers[1:]):
-        return None
-    number = numbers[0]
-    plain = number.isascii() and number.isdigit() and str(int(number)) == number if len(number) < 10 else False
-    return int(number) if plain and int(number) < known.facts["steps"] else None
+    found = re.fullmatch(rf"c\.(0|[1-9][0-9]{{0,8}})(\.0){{{len(known.grid.shape)}}}", part)
+    return int(found[1]) if found and int(found[1]) < known.facts["steps"] else None
 
 
 def _said(known: Known, coordinate: str) -> dict[str, Any]:
     if coordinate == "time":
-        clock = known.facts["clock"]
-        if clock["step"] is None:
-            return {"long_name": "step", "units": "1"}
-        since = f"days since {clock['start'].replace('T', ' ')}"
-        return {"standard_name": "time", "axis": "T", "units": since, "calendar": clock["calendar"]}
+        _, said = cf_times([], known.facts)
+        return said | ({"long_name": "step"} if known.facts["clock"]["step"] is None else {"standard_name": "time", "axis": "T"})
     if coordinate == CRS:
         return dict(known.grid.crs) if isinstance(known.grid, Projected) else {}
     return dict(AXES[coordinate])

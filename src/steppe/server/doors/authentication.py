@@ -6,6 +6,7 @@ from urllib.parse import parse_qs
 
 from steppe.server.access import Principal
 from steppe.server.asked import Asked
+from steppe.server.house import unknown_run
 from steppe.server.problems import Wrong
 
 
@@ -30,7 +31,7 @@ def authenticate(asked: Asked) -> None:
         raise Wrong("not-authenticated", text)
     name = asked.parameters.get("run")
     if asked.principal is not None and name is not None and not asked.principal.sees(name):  # not told from one that is not there
-        raise Wrong("unknown-run", f'There is no run "{name[:64]}".', value=name[:64], allowed=[asked.principal.run])
+        raise unknown_run(name, [asked.principal.run])
 
 
 def principal_of(asked: Asked) -> Principal | None:

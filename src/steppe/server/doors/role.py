@@ -13,5 +13,3 @@ def check_role(asked: Asked) -> None:
     if route.role != "-" and (who is None or not who.may(route.role)):
         role = who.role if who else "none"
         raise Wrong("role-too-low", f'This needs the role "{route.role}"; the token has "{role}".', value=role, allowed=route.role)
-    if who is not None and who.run and route.name == "begin_run":
-        raise Wrong("role-too-low", f'The token was made for the run "{who.run}" alone.', value=who.run)

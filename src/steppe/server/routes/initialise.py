@@ -49,6 +49,10 @@ async def _catalogue(asked: Asked) -> dict[str, Any]:
 
 async def begin_run(asked: Asked) -> Reply:
     """POST runs: a new run, of a run file."""
+    who = asked.principal
+    assert who is not None, "the route has a role"
+    if who.run:
+        raise Wrong("role-too-low", f'The token was made for the run "{who.run}" alone.', value=who.run)
     request = await request_of(asked, NewRun)
     house = asked.house
     opener = house.opener
@@ -61,8 +65,7 @@ async def begin_run(asked: Asked) -> Reply:
         raise Wrong("unknown-launcher", f'There is no launcher "{request.launcher}".', value=request.launcher, allowed=names)
     table = table_of(request)
     check_paths(table, opener.folder, [opener.folder, *house.readable])
-    folder, who = opener.folder / request.name, asked.principal
-    assert who is not None, "the route has a role"
+    folder = opener.folder / request.name
     begun = Begun(opener.folder, request.name, who.name, asked.key, canonical(request))
     location = (b"location", f"/api/v1/runs/{request.name}".encode())
     async with house.opening:

@@ -27,15 +27,16 @@ async def zarr_array(asked: Asked) -> Reply:
     """GET zarr/{scenario}/{array}/{part}: the description of an array or a chunk of it."""
     run, name, part = (asked.parameters[key] for key in ("run", "array", "part"))
     known, scenario = asked.house.known(run), asked.house.scenario(run, asked.parameters["scenario"])
-    variable, coordinates = zarr_view.variables_of(known).get(name), zarr_view.coordinates_of(known)
-    if variable is None and name not in coordinates:
-        raise _nothing(f'The group has no array "{name[:64]}".')
     if part == DESCRIPTION:
-        return Reply(200, msgspec.json.encode(zarr_view.arrays(known)[name]))
-    if variable is None:
-        values = coordinates[name][1]
-        if part != ".".join(["c", *["0"] * values.ndim]):
-            raise _nothing(f'"{name}" has no "{part[:64]}".')
+        described = zarr_view.arrays(known).get(name)
+        if described is None:
+            raise _nothing(f'The group has no array "{name[:64]}".')
+        return Reply(200, msgspec.json.encode(described))
+    variable = known.variables.get(name)
+    if variable is None or not zarr_view.varies(variable):
+        _, values = zarr_view.coordinates_of(known).get(name, ((), None))
+        if values is None or part != ".".join(["c", *["0"] * values.ndim]):
+            raise _nothing(f'The group has no "{name[:64]}/{part[:64]}".')
         return _chunk(values.tobytes())
     step = zarr_view.chunk_of(part, known)
     if step is None or step >= scenario["step"]:
@@ -44,9 +45,8 @@ async def zarr_array(asked: Asked) -> Reply:
     if isinstance(known.grid, Points):
         request["packed"] = True
     head, body = await asked.run.get(scenario["name"], request)
-    if np.dtype(head["dtype"]) != np.dtype(variable.dtype):
-        body = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).astype(np.dtype(variable.dtype).newbyteorder("<")).tobytes()
-    return _chunk(body)
+    given, declared = (np.dtype(name).newbyteorder("<") for name in (head["dtype"], variable.dtype))
+    return _chunk(body if given == declared else np.frombuffer(body, given).astype(declared).tobytes())  # records are float32
 
 
 def _chunk(body: Buffer) -> Reply:
