@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,38 @@ def test_a_branch_that_changes_nothing_is_the_same_run(wide_scenario, uninterrup
 
     on_stage(wide_scenario, work, ranks)
     assert same_results(wide_scenario.parent / "out" / "branches" / "2", uninterrupted)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_a_branch_begins_where_its_parent_stands(wide_scenario, made_wide_scenario, tmp_path, ranks):
+    """However long ago the parent was copied, it knows the diagnostics of the last step, and neither has to do with the other any more."""
+    names = ("water", "runoff", "rain")
+
+    def seen_of(stage: Stage, *branches: int) -> list[Any]:
+        return [[seen(stage, name, branch).tolist() for name in names] for branch in branches]
+
+    def on_branches(stage: Stage) -> Any:
+        stage.load(1, OWN)
+        to(stage, 43)
+        assert stage.apply(1, 5, "set", setting("water", 9.0)).ok
+        stage._branches.ring.forget(1)
+        assert stage.load(2, forked(2, (1, 43, 9))) == (43, 5)
+        assert seen_of(stage, 1) == seen_of(stage, 2)
+        assert stage.apply(1, 10, "set", setting("water", 1.0)).ok
+        found = seen_of(stage, 1, 2)
+        to(stage, 60, (2,))
+        return [*found, *seen_of(stage, 1, 2)]
+
+    def in_one_go(stage: Stage, change: float, until: int) -> Any:
+        stage.load(1, OWN)
+        to(stage, 43)
+        stage.apply(1, 5, "set", setting("water", change))
+        to(stage, until)
+        return seen_of(stage, 1)[0]
+
+    gone = [(1.0, 43), (9.0, 43), (1.0, 43), (9.0, 60)]
+    alone = [on_stage(copied(made_wide_scenario, tmp_path / str(k)), partial(in_one_go, change=c, until=u)) for k, (c, u) in enumerate(gone)]
+    assert on_stage(wide_scenario, on_branches, ranks) == alone
 
 
 def test_what_happened_after_a_fork_is_not_in_the_store_of_the_branch(scenario):

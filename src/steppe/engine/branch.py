@@ -53,7 +53,8 @@ class Branch:
     path: the way to it. part: the number of its parts. keeper: of its run folder, None before it is settled; until then `origin` is the
     branch whose results it shares, 0 for none, and `first` how many records those are. saved: the checkpoint of where it stands. since: the
     position from which on all that was done on its path was done by this engine. kept: name and position of its newest checkpoint, or of
-    the initial state. behind: the state before that one, of an earlier step; diagnostics of where it stood are made from it.
+    the initial state. behind: the state before that one, of an earlier step; diagnostics of where it stood are made from it. stepped:
+    it has made a step since it came into memory, and so knows the diagnostics of its last one.
     """
 
     number: int
@@ -74,6 +75,7 @@ class Branch:
     since: Position = BEGINNING
     kept: tuple[str, Position] | None = None
     behind: Behind | None = None
+    stepped: bool = False
 
     @property
     def settled(self) -> Keeper:
@@ -103,7 +105,7 @@ class Branch:
         assert reach("step.middle")
         spent = Spent((time.perf_counter() - begin) / len(every))
         for each in every:
-            each.position, each.saved = Position(stop, 0), None
+            each.position, each.saved, each.stepped = Position(stop, 0), None, True
             each.spent += spent
 
     @property

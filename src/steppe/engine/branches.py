@@ -1,7 +1,8 @@
 """The branches of a run that is steered: how each comes into memory, what is remembered of it, and when it goes to the disk.
 
     load ──> in memory already? │ a copy in the ring │ a checkpoint on the disk │ the initial state      the nearest to the end of its path
-               its own            its own or an ancestor's
+               its own, or an     its own or an ancestor's
+               ancestor
 
 A branch that forks from a copy lives in memory alone until somebody saves it or a shard of its results is full. Then it is *settled*: it
 gets a run folder, whose store shares the whole shards of the time before with the branch that the copy is of. The records before the fork
@@ -73,8 +74,12 @@ class Branches:
             self._forget_beyond(number, end)
             entry = self.ring.best(path, patience)
             before = Position(begin.step, begin.seq - 1) if begin > BEGINNING else BEFORE_ALL
-            if durable := self._durable(path, entry.position if entry else before):
+            known = entry.position if entry else before
+            ancestor = self._ancestor(path, known)
+            if durable := self._durable(path, ancestor.position if ancestor else known):
                 branch = self._from_checkpoint(number, path, *durable)
+            elif ancestor:
+                branch = self._from_ancestor(number, path, ancestor)
             elif entry and (number != FIRST or entry.position > (0, 0)):  # which may have been made by others
                 branch = self._from_entry(number, path, entry)
             elif begin > (0, 0):
@@ -89,6 +94,15 @@ class Branches:
             if entry is None or entry.position != branch.position:
                 self.remember(branch)
         return self.live[number]
+
+    def _ancestor(self, path: Sequence[Leg], known: Position) -> Branch | None:
+        """The branch in memory that stands nearest before the end of a path; None where what is `known` is nearer."""
+        found = None
+        for leg in path[:-1]:
+            ancestor = self.live.get(leg.branch)
+            if ancestor and ancestor.stepped and known <= ancestor.position <= (leg.step, leg.seq):
+                found, known = ancestor, ancestor.position
+        return found
 
     def _durable(self, path: Sequence[Leg], known: Position) -> tuple[int, Checkpoint] | None:
         """The nearest checkpoint on the disk before the end of a path, and the branch that it is of; None when `known` is as near."""
@@ -140,6 +154,13 @@ class Branches:
             branch.origin, branch.first = entry.branch, entry.records
         self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output=output))
         branch.kept = ("", BEGINNING) if entry.position == BEGINNING else None
+        return branch
+
+    def _from_ancestor(self, number: int, path: Sequence[Leg], ancestor: Branch) -> Branch:
+        branch = self._begun(number, path, ancestor.position, since=ancestor.since)
+        branch.rules, branch.stepped = ancestor.rules, True
+        branch.origin, branch.first = ancestor.number, ancestor.records
+        self._or_close(branch, lambda: branch.order("split", beside=[ancestor.part]))
         return branch
 
     def _from_the_beginning(self, number: int, path: Sequence[Leg]) -> Branch:

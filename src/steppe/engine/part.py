@@ -144,9 +144,8 @@ class Part:
 
     def remember(self, entry: int) -> Together:
         """Makes a copy of all that changes, under a number; gives its bytes on all ranks."""
-        recorded = {name: values.copy() for name, values in self.outputs.recorder.state().items()}
-        self._memories[entry] = Memory(self.model.remember(), recorded, self.outputs.writer.records)
-        mine = sum(values.nbytes for values in (*self.model.state.values(), *recorded.values()))
+        self._memories[entry] = memory = self._memory()
+        mine = sum(values.nbytes for values in (*self.model.state.values(), *memory.recorded.values()))
         return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
 
     def recall(self, entry: int, output: str, muted: bool = False) -> Together:
@@ -154,13 +153,21 @@ class Part:
         memory = self._memories[entry]
         if muted:
             self.outputs.recorder.mute()
+        return self._begin_with(lambda: self._recalled(memory), output)
 
-        def recalled() -> tuple[Mapping[str, int], Mapping[str, Array]]:
-            self.model.recall(memory.model, self.share, self.reach)
-            self._open = True
-            return memory.records, {name: values.copy() for name, values in memory.recorded.items()}
+    def split(self, beside: Sequence["Part"]) -> Together:
+        """Begins where another part stands, and knows the diagnostics that it knows."""
+        (other,) = beside
+        return self._begin_with(lambda: self._recalled(other._memory(looks=True)), "")
 
-        return self._begin_with(recalled, output)
+    def _memory(self, looks: bool = False) -> Memory:
+        recorded = {name: values.copy() for name, values in self.outputs.recorder.state().items()}
+        return Memory(self.model.remember(looks), recorded, self.outputs.writer.records)
+
+    def _recalled(self, memory: Memory) -> tuple[Mapping[str, int], Mapping[str, Array]]:
+        self.model.recall(memory.model, self.share, self.reach)
+        self._open = True
+        return memory.records, {name: values.copy() for name, values in memory.recorded.items()}
 
     def forget(self, entries: list[int]) -> Together:
         """Gives up copies."""

@@ -39,7 +39,10 @@ BAD = {
 
 
 class Copy(NamedTuple):
-    """All that changes in a run. Parameters and what is derived from them are replaced when they are set: they need no copy."""
+    """All that changes in a run. Parameters and what is derived from them are replaced when they are set: they need no copy.
+
+    last: for diagnostics of the last step, where these are wanted.
+    """
 
     options: Any
     parameters: dict[str, NDArray[np.float64]]
@@ -48,6 +51,7 @@ class Copy(NamedTuple):
     codes: NDArray[np.int32]
     bad_steps: NDArray[np.int32]
     first_bad: Status
+    last: LastStep | None
 
 
 class CellModel:
@@ -139,11 +143,14 @@ class CellModel:
         self._arrays = CellArrays(len(self._rows), cells, self._real)
         self._shares = shares_of(cells, self._threads)
 
-    def remember(self) -> Copy:
+    def remember(self, looks: bool = False) -> Copy:
         """See `Model`."""
         state, codes, bad_steps = self._arrays.all
         copies = state.copy(), codes.copy(), bad_steps.copy()
-        return Copy(self._options, self._parameters, self._constants, *copies, self._first_bad)
+        last = self._last if looks else None
+        if last is not None:  # the next step uses the memory of these two again
+            last = last._replace(state=last.state.copy(), codes=last.codes.copy())
+        return Copy(self._options, self._parameters, self._constants, *copies, self._first_bad, last)
 
     def recall(self, copy: Copy, share: Any, reach: Reach | None = None) -> None:
         """See `Model`."""
@@ -151,7 +158,7 @@ class CellModel:
         self._options, self._parameters, self._constants = copy.options, copy.parameters, copy.constants
         for values, kept in zip(self._arrays.all, (copy.state, copy.codes, copy.bad_steps), strict=True):
             values[...] = kept
-        self._first_bad = copy.first_bad
+        self._first_bad, self._last = copy.first_bad, copy.last
 
     def _fill(self, given: Mapping[str, Any]) -> None:
         declaration = self._declaration

@@ -131,7 +131,7 @@ class FieldModel(ABC):
         self._own(name)[...] = self.box.unpack(cells)
         return Increment(name, cells[chosen].size, before, float(cells[chosen].sum(dtype=np.float64)))
 
-    def remember(self) -> Any:
+    def remember(self, looks: bool = False) -> Any:
         """See `Model`."""
         return self.now.copy(), dict(self.parameters), self._bad
 

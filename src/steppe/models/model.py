@@ -189,8 +189,11 @@ class Model(Protocol):
         """
         ...
 
-    def remember(self) -> Any:
-        """A copy of all that `advance` and `set` change, to be recalled by this model or another one of the same share."""
+    def remember(self, looks: bool = False) -> Any:
+        """A copy of all that `advance` and `set` change, to be recalled by this model or another one of the same share.
+
+        looks: with what `export` needs for diagnostics of the last step.
+        """
         ...
 
     def recall(self, copy: Any, share: Any, reach: Reach) -> None:
