@@ -93,8 +93,10 @@ def test_a_branch_begins_where_its_parent_stands(wide_scenario, made_wide_scenar
         to(stage, until)
         return seen_of(stage, 1)[0]
 
-    gone = [(1.0, 43), (9.0, 43), (1.0, 43), (9.0, 60)]
-    alone = [on_stage(copied(made_wide_scenario, tmp_path / str(k)), partial(in_one_go, change=c, until=u)) for k, (c, u) in enumerate(gone)]
+    alone = [
+        on_stage(copied(made_wide_scenario, tmp_path / f"{k}"), partial(in_one_go, change=change, until=until))
+        for k, (change, until) in enumerate([(1.0, 43), (9.0, 43), (1.0, 43), (9.0, 60)])
+    ]
     assert on_stage(wide_scenario, on_branches, ranks) == alone
 
 

@@ -1,4 +1,4 @@
-/** Light or dark: as the computer says, or as somebody chose. Drawing gets its colours from here. */
+/** Light or dark: as the computer says, or the notebook, or as somebody chose. Drawing gets its colours from here. */
 import type { Colours } from "../draw/lines";
 import type { Store } from "../state/store";
 
@@ -16,8 +16,21 @@ export class Theme {
     private readonly root: HTMLElement = document.documentElement,
   ) {
     const dark = matchMedia("(prefers-color-scheme: dark)");
-    const apply = () => this.apply(dark.matches);
+    const apply = () => {
+      const { jpThemeLight } = document.body.dataset; // JupyterLab's
+      this.apply(jpThemeLight === undefined ? dark.matches : jpThemeLight === "false");
+    };
     dark.addEventListener("change", apply);
+    if (!root.isConnected) {
+      const placed = new ResizeObserver(() => {
+        if (!root.isConnected) return;
+        placed.disconnect();
+        apply(); // before that it has no colours
+      });
+      placed.observe(root);
+    }
+    // in the next picture: while JupyterLab changes its theme nothing has a size
+    new MutationObserver(() => requestAnimationFrame(apply)).observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
     store.subscribe((state) => state.look.theme, apply);
   }
 
