@@ -39,4 +39,4 @@ $(PAGE): $(WEB) | .venv/packages
 	.venv/bin/python hatch_build.py
 
 clean:
-	rm -rf .venv .venv-peers* runs web/node_modules src/steppe/server/page
+	rm -rf .venv .venv-python .venv-peers* runs web/node_modules src/steppe/server/page

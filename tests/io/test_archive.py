@@ -33,7 +33,7 @@ def test_an_archive_holds_the_same_values_and_is_smaller(made: Path, tmp_path: P
         xr.testing.assert_identical(kept.load(), expected.load())
     with xr.open_zarr(tmp_path / "kept.zarr", chunks=None) as plain, xr.open_zarr(made, chunks=None) as expected:
         np.testing.assert_array_equal(plain["rain"], expected["rain"])  # by zarr-python, and from consolidated metadata
-        assert plain["rain"].encoding["compressors"][0].cname.value == "zstd"
+        assert "zstd" in str(plain["rain"].encoding["compressors"][0].cname)
 
 
 def test_a_run_reads_it_with_and_without_a_fast_copy(made: Path, tmp_path: Path) -> None:

@@ -54,6 +54,17 @@ def through_a_helper(x: float) -> float:
     return whole_literal(x) + 1.0
 
 
+def pair(x: float) -> tuple[float, float]:
+    if x <= 0.0:
+        return 0.5, 2.0
+    return x, 1.5
+
+
+def constants_together(x: float) -> float:
+    slope, offset = pair(x)
+    return slope * x + offset
+
+
 def with_a_class(x: float) -> float:
     return float(Thing(x).x)
 
@@ -107,3 +118,16 @@ def test_a_whole_literal_is_exact_in_double_and_allowed_there() -> None:
             x[i] = call(x[i])
 
     assert "divpd" in machine_code(loop, (types.CPointer(types.float64), types.int64)).assembly
+
+
+def test_constants_that_are_returned_together_take_the_precision_of_the_model() -> None:
+    """Every Python writes them in its own way: 3.12 as one constant that is returned."""
+    from numba import types
+
+    call = compiled(constants_together, np.float32)
+
+    def loop(x, n):
+        for i in range(n):
+            x[i] = call(x[i])
+
+    assert "cvtps2pd" not in machine_code(loop, (types.CPointer(types.float32), types.int64)).assembly

@@ -221,7 +221,7 @@ class Toy:
             box = [138.0, -30.0, 154.0, -10.0]
         dims = ["cell"] if request.get("packed") else ["lat", "lon"]
         variable = next(each for each in (self.facts or {})["variables"] if each["name"] == request["name"])
-        date = str(np.datetime64("2001-01-01") + max(step - 1, 0))
+        date = str(np.datetime64("2001-01-01") + np.timedelta64(max(step - 1, 0), "D"))
         head = {"variable": request["name"], "units": variable["units"], "dtype": "float32", "shape": list(values.shape), "dims": dims}
         head |= {
             "step": step,

@@ -112,12 +112,19 @@ inline = njit(pipeline_class=Translator, **OPTIONS)
 separate = njit(pipeline_class=Translator, **{**OPTIONS, "forceinline": False})
 
 
+def _weak(value: Any, real: Any) -> Any:
+    """A Python float as a `real`, alone or in a tuple; anything else as it is."""
+    if isinstance(value, tuple):
+        return tuple(_weak(each, real) for each in value)
+    return real(value) if type(value) is float else value
+
+
 def _passes(real: Any) -> Any:
     """Numba's compiler with two passes more: weak literals, and one precision only."""
 
     @register_pass(mutates_CFG=False, analysis_only=False)
     class WeakLiterals(FunctionPass):
-        """Every Python float of the source and of its globals becomes a `real`."""
+        """Every Python float of the source and of its globals becomes a `real`, those in tuples, too, as Python 3.12 returns constants."""
 
         _name = f"weak_literals_{real.__name__}"
 
@@ -128,8 +135,8 @@ def _passes(real: Any) -> Any:
             for block in state.func_ir.blocks.values():
                 for statement in block.find_insts(ir.Assign):
                     value = statement.value
-                    if isinstance(value, ir.Const | ir.Global | ir.FreeVar) and type(value.value) is float:
-                        statement.value = ir.Global("literal", real(value.value), value.loc)
+                    if isinstance(value, ir.Const | ir.Global | ir.FreeVar) and type(value.value) in (float, tuple):
+                        statement.value = ir.Global("literal", _weak(value.value, real), value.loc)
             return True
 
     @register_pass(mutates_CFG=False, analysis_only=True)
@@ -204,7 +211,7 @@ def compiled(function: Function, real: Any) -> Any:
             if isinstance(value, FunctionType):
                 names[name] = translated(value)
             elif isinstance(value, tuple):
-                names[name] = tuple(real(v) if type(v) is float else v for v in value)
+                names[name] = _weak(value, real)
         cells = tuple(
             CellType(names.get(name, cell.cell_contents)) for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)
         )

@@ -147,7 +147,7 @@ def _dates(path: Path, text: _Text, columns: dict[str, tuple[str, ...]]) -> NDAr
     for number, (year, day) in enumerate(zip(columns["year"], columns["day"], strict=True), start=text.first):
         try:
             new_year = np.datetime64(f"{int(year):04d}-01-01")
-            date = new_year + int(day) - 1
+            date = new_year + (int(day) - 1) * ONE_DAY
             if not 1 <= int(day) <= 366 or str(date)[:4] != f"{int(year):04d}":
                 raise ValueError
         except ValueError:
