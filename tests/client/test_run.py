@@ -261,6 +261,10 @@ def test_wrong_requests_say_what_would_be_right(run: Run) -> None:
         run.scenario("mains")
     with pytest.raises(RefusedError, match="3 to 10,000 corners"):
         run.get("water", polygon=TRIANGLE[:2])
+    with pytest.raises(Mistake, match='The value of "water" is nan'):
+        run.set("water", float("nan"))
+    with pytest.raises(Mistake, match=r"whole ones; 1\.5 is none"):
+        run.set("water", 1.0, cells=[3, 1.5])
     with pytest.raises(Mistake, match="Give box or cells, not both"):
         run.get("water", box=BOX, cells=[1])
     assert len(run.log()) == orders

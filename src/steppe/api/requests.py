@@ -10,7 +10,8 @@ STEPS = 10**9  # the most steps that anybody may name; a run of seconds for thir
 VERTICES = 10_000  # corners of a polygon
 CELLS = 100_000  # cells listed one by one
 
-Name = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", max_length=64, description="1 to 64 of A-Z a-z 0-9 . _ -")]
+# alone, $ of Python matches before a line feed at the end, too, and a name stands in headers
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\n)", max_length=64, description="1 to 64 of A-Z a-z 0-9 . _ -")]
 VariableName = Annotated[
     str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,127}$", max_length=128, description="Name of a variable of the model.")
 ]

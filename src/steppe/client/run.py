@@ -222,6 +222,8 @@ class AsyncRun(AsyncLook):
         units = units if units is not None else getattr(value, "attrs", {}).get("units")
         if np.ndim(value) == 0:
             what["value"] = float(value)
+            if not np.isfinite(what["value"]):  # JSON has no such number
+                raise Mistake(f'The value of "{name}" is {what["value"]:g}. Give a finite number.')
         elif variable.settable:
             what["upload"] = await self._remote.upload(await self._remote.places.packed(value, region, variable))
         else:

@@ -35,7 +35,7 @@ def region(box: Box | None = None, polygon: Any = None, cells: Any = None) -> di
     Raises
     ------
     Mistake
-        More than one is given, or a box has not four numbers.
+        More than one is given, a box has not four numbers, or a cell is no whole number.
     """
     given = {name: value for name, value in (("box", box), ("polygon", polygon), ("cells", cells)) if value is not None}
     if len(given) > 1:
@@ -47,7 +47,13 @@ def region(box: Box | None = None, polygon: Any = None, cells: Any = None) -> di
     if polygon is not None:
         corners = [*polygon.exterior.coords][:-1] if hasattr(polygon, "exterior") else polygon
         return {"polygon": [[float(number) for number in corner[:2]] for corner in corners]}
-    return {"cells": [int(cell) for cell in np.atleast_1d(cells)]} if cells is not None else {}
+    if cells is None:
+        return {}
+    numbers = np.ravel(cells).tolist()
+    for number in numbers:
+        if number % 1:  # nan, too
+            raise Mistake(f"Cells are packed numbers, whole ones; {number} is none.")
+    return {"cells": [int(number) for number in numbers]}
 
 
 def query(region: Mapping[str, Any], **rest: Any) -> dict[str, str]:

@@ -118,6 +118,9 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Wrong:
 
 def _at(value: Any, where: str) -> Any:
     """What stands at a path, when it is a short thing."""
-    for name in re.findall(r"\.(\w+)", where):
-        value = value.get(name) if isinstance(value, dict) else None
+    for name, index in re.findall(r"\.(\w+)|\[([0-9]+)\]", where):
+        if index:
+            value = value[int(index)] if isinstance(value, list) and int(index) < len(value) else None
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
     return value[:64] if isinstance(value, str) else value if isinstance(value, int | float) else None
