@@ -40,7 +40,7 @@ def parse_date(value: str | Date | cftime.datetime, calendar: str = "standard") 
         year, month, day = (int(part) for part in text[:10].split("-"))
         return cftime.datetime(year, month, day, calendar=calendar)
     except ValueError:
-        raise RunFileError(f'"{text}" is not a date of the {calendar} calendar. Write it as 1990-01-31.') from None
+        raise RunFileError(f'"{text}" is not a date of the {calendar} calendar. Write one of it, such as 1990-01-30.') from None
 
 
 @lru_cache

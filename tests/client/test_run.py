@@ -13,6 +13,7 @@ import steppe
 from steppe.client import NoAccessError, NotAtHandError, RefusedError, Run, StaleError, UnknownError, UnreachableError
 from steppe.errors import Mistake
 from tests.client.served import TOKENS, Served, until
+from tests.engine.test_stations import run_file as stations  # noqa: F401
 
 BOX = (143.4, -23.1, 144.1, -21.9)
 TRIANGLE = [(143.0, -23.0), (145.0, -23.0), (145.0, -21.0)]
@@ -48,6 +49,20 @@ def test_parts_of_a_map_lie_where_they_lay(run: Run) -> None:
     series = run.series("water", [(143.5, -20.5), (144.0, -22.0)])
     assert series.dims == ("time", "place")
     np.testing.assert_array_equal(series[0], [whole.sel(lat=-20.5, lon=143.5), whole.sel(lat=-22.0, lon=144.0)])
+
+
+def test_every_other_point_is_where_it_was(stations: Path) -> None:  # noqa: F811
+    server = Served(stations)
+    try:
+        run = server.connect()
+        run.step(1)
+        whole = run["rain"]
+        assert list(whole.cell_id) == ["b", "a"]
+        for part in (run.get("rain", stride=2), run.get("rain", box=(149.0, -27.0, 152.0, -24.0), stride=2)):
+            xarray.testing.assert_identical(part, whole[::2])
+        xarray.testing.assert_identical(run.get("rain", cells=[1, 0], stride=2), whole[::-1])
+    finally:
+        server.stop()
 
 
 def test_all_dates_are_one_data_set_that_is_fetched_as_it_is_looked_at(run: Run) -> None:

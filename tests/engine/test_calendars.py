@@ -100,7 +100,7 @@ def test_results_are_summed_up_and_drawn(folder, capfd):
 
 
 def test_a_day_that_the_calendar_of_the_weather_lacks_is_refused(folder):
-    with pytest.raises(RunFileError, match='"1990-05-31" is not a date of the 360_day calendar'):
+    with pytest.raises(RunFileError, match=r'"1990-05-31" is not a date of the 360_day calendar\. Write one of it, such as 1990-01-30'):
         Plan.of("run.toml", {"time.end": "1990-05-31"})
 
 

@@ -213,6 +213,33 @@ def test_a_scenario_is_renamed_and_deleted_unless_somebody_undoes_it(opened: Ope
     assert "wet" in [each["name"] for each in house.info()["scenarios"]]
 
 
+def test_a_box_that_is_drawn_beyond_the_edge_of_the_map_ends_there(opened: Opened) -> None:
+    page = opened.page
+    opened.house.order("/step", {"steps": 2})
+    box = page.locator("#map").bounding_box()
+    assert box is not None
+    opened.press("b")
+    page.mouse.move(*opened.pixel(5.5, 4.5))
+    page.mouse.down()
+    page.mouse.move(box["x"] + 40, box["y"] - 30, steps=3)
+    page.mouse.up()
+    opened.wait("steppe.store.now.selection && steppe.store.now.selection.box")
+    west, south, east, north = page.evaluate("() => steppe.store.now.selection.box")
+    assert (west < 142.875, north > -19.875) == (True, True)
+    assert abs(east - (142.875 + 0.25 * 5)) < 0.05
+    assert abs(south - (-19.875 - 0.25 * 6)) < 0.05
+    expect(page.locator("#pane-look")).to_contain_text("20 cells")  # six rows of five, without a corner and a hole
+    opened.press("Escape")
+
+
+def test_escape_leaves_the_form_of_a_scenario(opened: Opened) -> None:
+    opened.press("r")
+    form = opened.page.get_by_role("form", name="New scenario")
+    expect(form).to_be_visible()
+    opened.press("Escape")
+    expect(form).to_have_count(0)
+
+
 def test_drag_previews_release_rewinds(opened: Opened) -> None:
     house, page = opened.house, opened.page
     house.order("/step", {"steps": 40})

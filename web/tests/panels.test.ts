@@ -104,6 +104,9 @@ describe("where things stand", () => {
     expect(at({ info: back })).toEqual({ weight: "warn", text: "Coming back: step 1 030 of 1 400", stale: true });
     expect(at({ info: info({ silent: true }) }).text).toBe("Engine is silent");
     expect(at({ info: null, runs: [] }).text).toBe("No run yet");
+    const ended = info({ scenarios: [scenario("dry", 2, 1, { step: 365, target: 365 })] });
+    const days = { first: "2003-01-01", last: "2003-12-31" }; // of the run: its forcing may go on
+    expect(at({ info: ended, run: { ...run, forcing: days } }).text).toBe("Ended 31 Dec 2003");
     const lost = { ...FIRST.connection, link: "lost" as const, retry_at: 3500 };
     expect(at({ connection: lost })).toEqual({ weight: "bad", text: "Connection lost, trying again in 4 s", stale: true });
   });

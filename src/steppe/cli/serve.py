@@ -94,6 +94,7 @@ def serve(
     """
     # Until the server listens to it, as SIGTERM: an exception that comes while modules load may be lost, and with it the wish to end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from steppe.control.launch import check_launcher
     from steppe.control.ways import listening_at
     from steppe.server.doors import Prefix
     from steppe.server.serve import Tokens, serve_runs
@@ -107,6 +108,8 @@ def serve(
     if run_file is None and runs is None:
         raise Mistake("Give a run file, or --runs with a folder in which people may begin runs.")
     named = _named(launchers or [])
+    for words in (launcher, *named.values()):
+        check_launcher(words)
     if runs and runs.exists() and not runs.is_dir():
         raise Mistake(f'--runs "{runs}" is a file, expected a folder.')
     for folder_of_data in data or []:

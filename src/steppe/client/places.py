@@ -103,6 +103,8 @@ class Places:
                 coordinates = {name: axis[part] for (name, axis), part in zip(grid.axes.items(), there[:2], strict=True)}
             else:
                 dims = [*before, "cell"]
+                if region.keys() <= {"box"}:  # all of a polygon are given, and all that were listed
+                    cells = Cells(cells.number[::stride], cells.place[::stride], cells.lon[::stride], cells.lat[::stride])
                 coordinates = {"cell": cells.number}
                 coordinates |= {"lat": ("cell", cells.lat, CF["lat"]), "lon": ("cell", cells.lon, CF["lon"])}
                 if grid.ids:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from steppe.control.life import MISTAKE
+from steppe.errors import Mistake
 
 LOG, RUN_FILE = "engine.log", "engine.toml"  # in the run folder: what it says, and the run as it is to be read
 LINES = 20  # of the log that are told when an engine has ended
@@ -24,16 +28,29 @@ def put_run_file(folder: Path, text: str) -> None:
     aside.replace(folder / RUN_FILE)
 
 
+def check_launcher(prefix: str) -> None:
+    """Raises Mistake if no engine can be started with these words before its command."""
+    try:
+        words = shlex.split(prefix)
+    except ValueError as error:
+        raise Mistake(f'The launcher "{prefix}" is no command: {error}. Write it as a shell takes it, such as "mpiexec -n 4".') from None
+    if words and shutil.which(words[0]) is None:
+        raise Mistake(
+            f'The launcher "{prefix}" begins with "{words[0]}", which is no program on the PATH. Install it, or give its whole path.'
+        )
+
+
 class Started:
     """An engine that was started here, with all that it started."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+    def __init__(self, process: subprocess.Popen[bytes] | None) -> None:
+        self._process = process  # None: it could not be
 
     def kill(self) -> None:
         """Ends all of it at once."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
 
 class Launcher:
@@ -57,10 +74,14 @@ class Launcher:
     def start(self, epoch: int, ended: Callable[[str, str], None]) -> Started:
         """Starts one; `ended` is called on the event loop with its status and its last lines."""
         begin = 0
+        loop = asyncio.get_running_loop()
         with open(self._folder / LOG, "ab") as log:
             begin = log.tell()
-            process = subprocess.Popen(self.command(epoch), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        loop = asyncio.get_running_loop()
+            try:
+                process = subprocess.Popen(self.command(epoch), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            except OSError as error:  # the program was there when the server began
+                loop.call_soon(ended, MISTAKE, f'"{self.command(epoch)[0]}" cannot be started: {error.strerror}. Start the server anew.')
+                return Started(None)
         watched = os.pidfd_open(process.pid)
 
         def over() -> None:

@@ -111,7 +111,8 @@ def _check(low: float, high: float, change: Change, variable: VariableInfo) -> N
     least, most = (-math.inf if variable.low is None else variable.low), (math.inf if variable.high is None else variable.high)
     if low < least or high > most:
         wrong = low if low < least else high
-        text = f'"{variable.name}" is {variable.low} to {variable.high} {variable.units}; {wrong:g} is outside.'
+        span = f"at least {least:g}" if variable.high is None else f"at most {most:g}" if variable.low is None else f"{least:g} to {most:g}"
+        text = f'"{variable.name}" is {span} {variable.units}; {wrong:g} is outside.'
         allowed = [variable.low, variable.high]
         raise Wrong("out-of-range", text, variable=variable.name, value=wrong, allowed=allowed, position="$.value")
 

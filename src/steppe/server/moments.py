@@ -56,7 +56,7 @@ def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
         raise Wrong("date-outside-forcing", str(error), value=date, allowed=span, position=position) from None
     if not 0 <= step < steps:
         text = f"{date} lies outside the run, which goes from {span[0]} to {span[1]}."
-        raise Wrong("date-outside-forcing", text, value=date, allowed=span, position=position)
+        raise Wrong("date-outside-forcing", text, value=date, allowed=span, nearest=span[step >= 0], position=position)
     return step
 
 

@@ -80,7 +80,7 @@ export function standingOf(state: State, now: number): Standing {
   }
   if (at && at.target > at.step) return { weight: "good", text: runningText(state, at, now), stale: false };
   if (at && info.steps !== null && at.step >= info.steps) {
-    return { weight: "none", text: `${state.run?.forcing ? "Forcing ends" : "Ended"} ${stepWords(state, at.step)}`, stale: false };
+    return { weight: "none", text: `Ended ${stepWords(state, at.step)}`, stale: false };
   }
   return {
     weight: "none",

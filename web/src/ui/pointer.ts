@@ -69,6 +69,13 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     draw(null);
   }
 
+  /** What lies under a pointer that draws a box; beyond the edge of the map, what lies at the edge. */
+  function within(event: PointerEvent): ReturnType<typeof map.under> {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    const [x, y] = [Math.min(event.clientX, right - 1), Math.min(event.clientY, bottom - 1)];
+    return map.under(Math.max(x, left), Math.max(y, top));
+  }
+
   element.addEventListener("pointerdown", (event) => {
     element.setPointerCapture(event.pointerId);
     fingers.set(event.pointerId, event);
@@ -87,7 +94,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
   });
   element.addEventListener("pointermove", (event) => {
     const before = fingers.get(event.pointerId);
-    const at = map.under(event.clientX, event.clientY);
+    const at = tool === "box" ? within(event) : map.under(event.clientX, event.clientY);
     const { grid } = store.now;
     const { view } = map;
     if (!before || !grid || !view) {
@@ -131,7 +138,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     const single = fingers.size === 1 && fingers.has(event.pointerId);
     fingers.delete(event.pointerId);
     clearTimeout(timer);
-    const at = map.under(event.clientX, event.clientY);
+    const at = tool === "box" ? within(event) : map.under(event.clientX, event.clientY);
     if (event.type === "pointerup" && single && at) {
       if (tool === "box") finish();
       else if (tool === "polygon") map.draft = { corners: [...(map.draft?.corners.slice(0, -1) ?? []), at.place, at.place] };

@@ -1,0 +1,21 @@
+"""Engines that are started, and one that cannot be."""
+
+import asyncio
+from pathlib import Path
+
+from steppe.control.launch import Launcher
+from steppe.control.life import MISTAKE
+
+
+def test_a_launcher_that_has_gone_since_is_told_as_a_mistake_of_the_engine(tmp_path: Path) -> None:
+    """So the run fails with these words, where it would have been starting for ever."""
+
+    async def started() -> tuple[str, str]:
+        ended = asyncio.get_running_loop().create_future()
+        launcher = Launcher(tmp_path, f"{tmp_path}/gone -n 3")
+        launcher.start(1, lambda *said: ended.set_result(said)).kill()
+        return await asyncio.wait_for(ended, 5)
+
+    status, log = asyncio.run(started())
+    assert status == MISTAKE
+    assert log == f'"{tmp_path}/gone" cannot be started: No such file or directory. Start the server anew.'
