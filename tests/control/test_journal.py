@@ -1,6 +1,7 @@
 """The journal by itself: keys, versions, steps of actions, forks. What it is for is tested by the simulation."""
 
 import sqlite3
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from steppe.control import OPEN_END, Journal, Leg, Order, Outcome, Position, Refused, Saved
 from steppe.control.orders import ReplayDiffersError
-from steppe.errors import DamagedError, Mistake
+from steppe.errors import DamagedError, Failure, Mistake, NoSpaceError
+from tests.small_disk import mount_small_disk, resize
 
 STEPS = 100
 
@@ -247,3 +249,36 @@ def test_a_journal_of_a_newer_steppe_is_refused(tmp_path):
         base.execute("UPDATE run SET schema = 99")
     with pytest.raises(Mistake, match="version 99"):
         Journal(path)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    end = mount_small_disk(tmp_path / "disk", "400k")
+    yield tmp_path / "disk"
+    end()
+
+
+def test_a_full_disk_refuses_orders_and_nothing_is_remembered_of_them(small_disk):
+    """At a commit, too: sqlite ends the transaction then, or leaves it open."""
+    base = Journal(small_disk / "journal.sqlite")
+    accept(base, "step", "first", steps=1)
+    for k in range(200):
+        before = base.last, base.branch("main"), base.version(1)
+        try:
+            accept(base, "set", f"{k}", variable="x" * 2000, value=float(k))
+        except NoSpaceError:
+            break
+    else:
+        pytest.fail("it was never full")
+    assert (base.last, base.branch("main"), base.version(1)) == before
+    with (small_disk / "rest").open("wb", buffering=0) as rest, suppress(OSError):
+        while True:
+            rest.write(bytes(4096))
+    with pytest.raises(Failure, match=r"(cannot be written|is full).*Make room") as told:  # it is not damaged, and nobody is to remove it
+        Journal(small_disk / "another.sqlite")
+    assert not isinstance(told.value, DamagedError)
+    (small_disk / "rest").unlink()
+    (small_disk / "another.sqlite").unlink(missing_ok=True)
+    resize(small_disk, "800k")
+    assert accept(base, "step", "then", steps=1) == before[0] + 1
+    base.close()

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steppe.cli.run import changes_of
-from steppe.errors import Exit, Mistake
+from steppe.errors import Exit, Failure, Mistake
 
 
 def serve(
@@ -181,5 +181,10 @@ def _prepared(run_file: Path, changes: dict[str, str]) -> Path:
     folder = Path(run.output.path).absolute()
     if folder.exists() and not folder.is_dir():
         raise Mistake(f'"{folder}" is a file, expected a folder. Choose another folder for the output.')
-    put_run_file(folder, run.as_toml())
+    try:
+        put_run_file(folder, run.as_toml())
+    except OSError as error:
+        raise Failure(
+            f'"{folder}" cannot be written: {error.strerror}. Make room or give the right to write; the run goes on then.'
+        ) from None
     return folder

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from steppe.control.orders import ACTIONS, CHANGES, FIRST_BRANCH, FIRST_NAME, RULES, Beginning, Branch, Command, Refused
 from steppe.control.wire import BEGINNING, OPEN_END, Leg, Position
-from steppe.errors import DamagedError, Mistake
+from steppe.errors import DamagedError, Failure, Mistake, NoSpaceError
 from steppe.failpoint import reach
 
 SCHEMA_VERSION, COMPACTED = 1, 2  # the latter of a journal that was compacted, which older ones cannot go on with
@@ -46,6 +46,8 @@ ADDED = (
     "NOT NULL, path TEXT NOT NULL, branches INTEGER NOT NULL, journal TEXT NOT NULL) STRICT",
     f"CREATE TABLE IF NOT EXISTS former({COMMAND.replace('seq', 'seq INTEGER PRIMARY KEY', 1)}, request, UNIQUE(who, key))",
 )  # what journals of before do not have
+
+UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)  # the file may be whole
 
 
 class Records:
@@ -84,8 +86,13 @@ class Records:
                     self._create()
                 self._complete()
             self._check_schema(path, "writes")
+        except NoSpaceError:
+            self._base.close()
+            raise
         except sqlite3.DatabaseError as error:
             self._base.close()
+            if error.sqlite_errorcode & 0xFF in UNWRITABLE:
+                raise Failure(f'"{path}" cannot be written: {error}. Make room or give the right to write; the run goes on then.') from None
             raise DamagedError(
                 f'"{path}" is no journal of a run, or is damaged: {error}. The run can be started again without it.'
             ) from None
@@ -140,14 +147,25 @@ class Records:
         self._base.execute("BEGIN IMMEDIATE")
         try:
             yield
-        except BaseException:
-            self._base.execute("ROLLBACK")
-            self._read.clear()
-            self._left.clear()
+        except BaseException as error:
+            self._take_back(error)
             raise
         assert reach("journal.before_commit")
-        self._base.execute("COMMIT")
+        try:
+            self._base.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._take_back(error)
+            raise
         assert reach("journal.after_commit")
+
+    def _take_back(self, error: BaseException) -> None:
+        """Ends a transaction of which nothing is to stay, and what is remembered of it; raises NoSpaceError where it was that."""
+        if self._base.in_transaction:  # some errors have ended it
+            self._base.execute("ROLLBACK")
+        for remembered in (self._read, self._left, self._versions):
+            remembered.clear()
+        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+            raise NoSpaceError("The disk of the journal is full. Make room; what was accepted is safe.") from None
 
     def _remembered(self, key: Any, find: Callable[[], Any]) -> Any:
         """What `find` gives; again without it as long as nothing was written."""
