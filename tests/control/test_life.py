@@ -4,6 +4,7 @@ import pytest
 
 from steppe.control import Order, Outcome, Refused
 from steppe.control.life import HANGING, STARTING
+from steppe.errors import NoSpaceError
 from tests.control.simulation import DiedError, Play, ToyStage
 
 POISON = 13
@@ -119,6 +120,20 @@ def test_deaths_on_the_way_back_do_not_count(made):
         assert made.world.run(lambda count=count: len(made.engines) == count and half_way() and state(made) == "up", 30)
         made.engines[-1].kill()
     assert made.world.run(lambda: made.supervisor.dispatch.rests(1), 30)
+
+
+def test_an_engine_that_died_comes_back_when_the_journal_has_room_again(made):
+    base = made.journal._base
+    base.execute(f"PRAGMA max_page_count = {base.execute('PRAGMA page_count').fetchone()[0]}")  # a full disk
+    for fill in (lambda k: made.journal.emit(0, 0, f"{k}", "note", "much"), made.journal.begin_engine):
+        with pytest.raises(NoSpaceError):
+            [fill(k) for k in range(10_000)]
+    made.engines[-1].kill()
+    made.world.run(lambda: False, 10)
+    assert (state(made), len(made.engines)) == ("recovering", 1)
+    base.execute("PRAGMA max_page_count = 100000")
+    assert made.world.run(lambda: state(made) == "up", 30)
+    assert len(made.engines) == 2
 
 
 def test_people_are_told_how_far_what_is_done_again_has_come(made):

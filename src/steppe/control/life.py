@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from steppe.control.journal import Journal
 from steppe.control.orders import Refused
 from steppe.control.wire import Buffer, Hello, Leave, Message
+from steppe.errors import NoSpaceError
 
 SILENT = 0.5  # [s] without a beat after which people are told
 HANGING = float(os.environ.get("STEPPE_HANGING", "30"))  # [s] without a beat after which an engine is killed
@@ -148,7 +150,11 @@ class Life:
     def _launch(self) -> None:
         self._cancel("launch")
         if self.link is None and not self._closed:
-            self.epoch = epoch = self._journal.begin_engine(self._clock.wall())
+            try:
+                self.epoch = epoch = self._journal.begin_engine(self._clock.wall())
+            except NoSpaceError:  # it would die of that, too; there may be room soon
+                self._after("launch", REDIAL, self._launch)
+                return
             self._status = ""
             self._process = self._spawner.start(epoch, lambda status, log: self._ended(epoch, status, log))
             if self._starting is not None:
@@ -219,7 +225,8 @@ class Life:
             self._process.kill()
 
     def _ended(self, epoch: int, status: str, log: str) -> None:
-        self._journal.end_engine(epoch, self._clock.wall(), status, log)
+        with suppress(NoSpaceError):  # a note for people
+            self._journal.end_engine(epoch, self._clock.wall(), status, log)
         if epoch != self.epoch:
             return
         self._process = None

@@ -164,6 +164,18 @@ class Records:
             self._base.execute("ROLLBACK")
         for remembered in (self._read, self._left, self._versions):
             remembered.clear()
+        self._tell_full(error)
+
+    def _noted(self, text: str, values: tuple[Any, ...]) -> Any:
+        """Writes one row; gives what it returns. Raises NoSpaceError when the disk is full."""
+        try:
+            return self._one(text, values)
+        except sqlite3.OperationalError as error:
+            self._tell_full(error)
+            raise
+
+    @staticmethod
+    def _tell_full(error: BaseException) -> None:
         if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_FULL:
             raise NoSpaceError("The disk of the journal is full. Make room; what was accepted is safe.") from None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from steppe.control.wire import (
     Withdrawn,
 )
 from steppe.control.wire import Refused as RefusedByEngine
+from steppe.errors import NoSpaceError
 from steppe.failpoint import reach
 
 Rule = tuple[Command, list[dict[str, Any]]]  # what was ordered, and what it has done
@@ -455,5 +456,6 @@ class Supervisor:
 
     def _emit(self, branch: int, kind: str, text: str, step: int | None = None) -> None:
         at = max((each.shown_step for each in self.dispatch.open.values()), default=0) if step is None else step
-        self.journal.emit(branch, at, f"engine:{self.life.epoch}:{kind}:{self._clock.wall():.3f}", kind, text)
+        with suppress(NoSpaceError):  # it is news, and what it tells of is seen
+            self.journal.emit(branch, at, f"engine:{self.life.epoch}:{kind}:{self._clock.wall():.3f}", kind, text)
         self.changed()
