@@ -6,7 +6,16 @@ from steppe.io.units import SAME, conversion
 
 @pytest.mark.parametrize(
     ("found", "wanted"),
-    [("Celsius", "degC"), ("C", "degC"), ("mm", "mm d-1"), ("kg m-2 d-1", "mm d-1"), ("MJ/m2", "MJ m-2 d-1"), ("mbar", "hPa"), ("m", "m")],
+    [
+        ("Celsius", "degC"),
+        ("degrees C", "degC"),
+        ("Degrees Celsius", "degC"),
+        ("mm", "mm d-1"),
+        ("kg m-2 d-1", "mm d-1"),
+        ("MJ/m2", "MJ m-2 d-1"),
+        ("mbar", "hPa"),
+        ("m", "m"),
+    ],
 )
 def test_spellings_of_one_unit_need_no_conversion(found: str, wanted: str) -> None:
     assert conversion(found, wanted, "here") == SAME

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steppe.clock import Clock
-from steppe.errors import DamagedError, ForcingError
+from steppe.errors import DamagedError, FolderError, ForcingError
 from steppe.grid import Lattice, Points, Raster, read_lattice
 from steppe.io import Axis, ForcingReader, ForcingStore
 from steppe.io.ingest import Choices, Product, ingest_maps, map_transfer
@@ -182,6 +182,25 @@ def test_time_bounds_decide_the_day(tmp_path):
     assert ForcingStore.open(tmp_path / "w.zarr")["rain"].axis.period() == "1990-01-01 to 1990-01-03"
 
 
+def test_maps_without_a_time_are_named(tmp_path):
+    time = [0.0, 1.0, np.nan, 3.0]
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 4)}, time=time)
+    with pytest.raises(ForcingError, match=r'a\.nc": 1 of 4 times in "time" or its bounds are missing, the first at map 3\.'):
+        ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0})
+
+
+@pytest.mark.parametrize("suffix", ["nc", "zarr"])
+def test_a_file_with_two_marks_of_missing_values_is_read_without_a_warning(tmp_path, suffix):
+    file = write_maps(tmp_path / f"a.{suffix}", {"daily_rain": known_maps("daily_rain", 2)})
+    with xarray.open_dataset(file, decode_cf=False, **({"engine": "zarr", "consolidated": False} if suffix == "zarr" else {})) as dataset:
+        raw = dataset.load()
+    raw["daily_rain"].attrs["missing_value"] = np.int16(-9999)
+    raw["daily_rain"][:, 0, 0], raw["daily_rain"][:, 0, 1] = -9999, -32767
+    twice = tmp_path / f"b.{suffix}"
+    raw.to_netcdf(twice) if suffix == "nc" else raw.to_zarr(twice, consolidated=False)
+    assert ingest([twice], tmp_path / "w.zarr", day_shift={"rain": 0}).cells == 40
+
+
 def test_a_day_shift_moves_the_days_and_is_recorded(year, tmp_path):
     report = ingest(year, tmp_path / "w.zarr", day_shift={"rain": 0, "pan": -1})
     assert report.days == 364  # pan of the last day is in the file of the next year
@@ -264,6 +283,23 @@ def test_an_ingest_that_was_killed_begins_anew(year, tmp_path):
     ingest(year, tmp_path / "w.zarr")
     assert not left.exists()
     assert ForcingStore.open(tmp_path / "w.zarr").n_cells == 42
+
+
+def test_two_that_make_one_store_at_once_do_not_mix_what_they_write(year, tmp_path):
+    refused: list[str] = []
+
+    def meanwhile(part: float) -> None:
+        if not refused:
+            with pytest.raises(FolderError, match=r'Another process is making ".*w\.zarr"\. Wait until it ends') as error:
+                ingest(year, tmp_path / "w.zarr", clip=True)
+            refused.append(str(error.value))
+
+    ingest_maps(year, tmp_path / "w.zarr", None, Choices(day_shift=NO_SHIFT), PRODUCT, meanwhile)
+    assert len(refused) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["w.zarr"]
+    np.testing.assert_allclose(
+        values(tmp_path / "w.zarr", "rain"), cells_of(known_maps("daily_rain", 365)[:, ::-1], tmp_path / "w.zarr"), atol=1e-5
+    )
 
 
 def weekly(path: Path, weeks: int, lengths: list[int] | None = None, units: str = "mm d-1", start: str = "1990-01-01") -> Path:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.errors import DamagedError, Failure, ForcingError
+from steppe.errors import DamagedError, Failure, FolderError, ForcingError
 from steppe.grid import builtin_grid
 from steppe.io import ForcingStore
 from steppe.io.ingest import Choices, fetch_silo, ingest_silo
@@ -104,6 +104,21 @@ def test_a_download_that_was_whole_but_had_no_name_yet_is_not_repeated(there, tm
         fetch(f"{served.address}/vp/1990.vp.nc", tmp_path / "a.nc", nothing)
         assert len(served.requests) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["a.nc"]
+
+
+def test_two_downloads_into_one_folder_do_not_write_one_file(there, tmp_path):
+    refused: list[str] = []
+
+    def meanwhile(part: float) -> None:
+        if not refused:
+            with pytest.raises(FolderError, match=r'Another process is making ".*1990\.daily_rain\.nc"') as error:
+                get(served, tmp_path / "here")
+            refused.append(str(error.value))
+
+    with serving(there) as served:
+        get(served, tmp_path / "here", progress=meanwhile)
+    assert len(refused) == 1
+    assert_same(there, tmp_path / "here")
 
 
 def test_a_busy_server_is_asked_again_and_a_dead_one_is_named(there, tmp_path):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steppe.errors import ForcingError
+from steppe.io.alone import alone
 from steppe.io.coordinates import consolidate
 from steppe.io.forcing_store import ForcingStore, Stored
 from steppe.io.shard import compression, sync_folder, write_durable, write_shard, writing
@@ -35,14 +36,21 @@ def archive_store(store: Path, target: Path, progress: Callable[[float], None] =
     ------
     ForcingError
         There is no forcing store at `store`, or something at `target` already.
+    FolderError
+        Another process is making `target`.
     DamagedError
         A shard is not what was written.
     NoSpaceError, Failure
         The system refused; there is nothing at `target` then.
     """
     held = ForcingStore.open(store)
-    if target.exists():
-        raise ForcingError(f'"{target}" exists already. Remove it, or choose another name for the copy.')
+    with alone(target):
+        if target.exists():
+            raise ForcingError(f'"{target}" exists already. Remove it, or choose another name for the copy.')
+        return _archived(store, held, target, progress)
+
+
+def _archived(store: Path, held: ForcingStore, target: Path, progress: Callable[[float], None]) -> Archived:
     aside = target.with_name(target.name + ".tmp")
     shards = [(stored, file) for name, stored in held.variables.items() for file in sorted((store / name / "c").glob("*/*"))]
     done = before = after = 0

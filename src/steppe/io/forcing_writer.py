@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -21,10 +22,11 @@ from numpy.typing import NDArray
 
 from steppe.errors import Failure, ForcingError
 from steppe.grid import Grid, Points, Projected, Raster, tile_size
+from steppe.io.alone import alone
 from steppe.io.axis import Axis, day_name
 from steppe.io.coordinates import consolidate, write_axis, write_coordinates, write_group
 from steppe.io.forcing_store import FORMAT
-from steppe.io.shard import Layout, create_array, sync_folder, write_durable, write_shard, write_small
+from steppe.io.shard import Layout, create_array, sync_folder, write_durable, write_shard, write_small, writing
 from steppe.packed import MISSING
 from steppe.variable import Variable
 
@@ -85,12 +87,13 @@ class ForcingWriter:
     ------
     ForcingError
         There is something at `path` already.
+    FolderError
+        Another process is making a store there.
     """
 
     def __init__(self, path: Path, grid: Grid, variables: Sequence[Written], about: About, calendar: str = "standard") -> None:
-        if path.exists():
-            raise ForcingError(f'"{path}" exists already. Remove it, or choose another path.')
         self.path = path
+        self._refuse_existing()
         self._grid = grid
         self._aside = path.with_name(path.name + ".partial")
         self._variables = {written.variable.name: written for written in variables}
@@ -104,24 +107,33 @@ class ForcingWriter:
         self._calendar = calendar
 
     def __enter__(self) -> "ForcingWriter":
-        shutil.rmtree(self._aside, ignore_errors=True)  # of an earlier attempt that was killed
-        try:
+        with ExitStack() as stack:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(alone(self.path))
+            self._refuse_existing()  # by a process that ended meanwhile
+            self._clear()  # of an earlier attempt that was killed
+            stack.callback(self._clear)
             self._create()
-        except BaseException:
-            shutil.rmtree(self._aside, ignore_errors=True)
-            raise
+            self._held = stack.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is not None:
-            shutil.rmtree(self._aside, ignore_errors=True)
-            return
-        if self._left:
-            shutil.rmtree(self._aside, ignore_errors=True)
-            raise Failure(f'"{self.path}" was to be finished with {len(self._left)} blocks lacking. This is a defect.')
-        consolidate(self._aside)
-        os.rename(self._aside, self.path)
-        sync_folder(self.path.parent)
+        with self._held:
+            if kind is not None:
+                return
+            if self._left:
+                raise Failure(f'"{self.path}" was to be finished with {len(self._left)} blocks lacking. This is a defect.')
+            consolidate(self._aside)
+            with writing(self.path):
+                os.rename(self._aside, self.path)
+                sync_folder(self.path.parent)
+
+    def _refuse_existing(self) -> None:
+        if self.path.exists():
+            raise ForcingError(f'"{self.path}" exists already. Remove it, or choose another path.')
+
+    def _clear(self) -> None:
+        shutil.rmtree(self._aside, ignore_errors=True)
 
     def blocks(self, name: str) -> list[Block]:
         """The blocks in which a variable is written, all rows of some cells before the next cells."""
@@ -235,7 +247,6 @@ class ForcingWriter:
             **({"weather": about.weather} if about.weather else {}),
             **about.attributes,
         }
-        self._aside.parent.mkdir(parents=True, exist_ok=True)
         write_coordinates(self._aside, grid)
         for axis in {written.axis.name: written.axis for written in self._variables.values() if written.axis}.values():
             write_axis(self._aside, axis)

@@ -8,7 +8,11 @@ from typing import NamedTuple
 
 from steppe.errors import ForcingError
 
-_DEGREES = ("degC", "deg C", "°C", "C", "celsius", "Celsius", "degrees_celsius", "degrees_Celsius", "degree_Celsius", "deg_C", "oC")
+# with a space UDUNITS reads the product of an angle and a temperature or a charge
+_DEGREES = (
+    *("degC", "deg C", "deg_C", "°C", "oC", "C", "celsius", "Celsius"),
+    *(f"{degree}{space}{of}" for degree in ("degree", "degrees", "Degrees") for space in " _" for of in ("C", "celsius", "Celsius")),
+)
 _WATER = ("mm d-1", "mm", "mm/d", "mm/day", "mm day-1", "mm d**-1", "kg m-2", "kg/m2", "kg m**-2", "kg m-2 d-1", "kg m-2 day-1")
 _RADIATION = ("MJ m-2 d-1", "MJ m-2", "MJ/m2", "MJ/m^2", "MJ m**-2", "MJ/m2/d", "MJ/m2/day", "MJ m-2 day-1", "MJ m^-2")
 

@@ -1,5 +1,6 @@
 """One CF file or Zarr store of maps: its lattice, its days and its variables, looked at without reading values."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -168,6 +169,12 @@ class CfFile:
     def _numbers(self, stamps: "xarray.DataArray", values: NDArray[Any], calendar: str) -> NDArray[np.float64]:
         """Times as days since 1850-01-01."""
         units = str(stamps.attrs["units"])
+        if not np.isfinite(values).all():
+            lacking = int((~np.isfinite(values)).sum())
+            raise ForcingError(
+                f'"{self.path}": {lacking} of {values.size} times in "{stamps.name}" or its bounds are missing, the first at map '
+                f"{int(np.argwhere(~np.isfinite(values))[0][0]) + 1}. Every map needs its day; correct the file."
+            )
         try:
             dates = cftime.num2date(values, units, calendar)
             return np.asarray(cftime.date2num(dates, EPOCH, calendar=calendar), dtype=np.float64)
@@ -189,14 +196,17 @@ def _open(path: Path) -> "xarray.Dataset":
     if not path.exists():
         raise ForcingError(f'There is no "{path}". Give NetCDF files or Zarr stores of daily maps.')
     try:
-        if path.is_dir():
-            stored: xarray.Dataset = xarray.open_zarr(path, chunks=None, consolidated=False, decode_times=False)
-            return stored
-        with path.open("rb") as file:
-            start = file.read(4)
-        if not start.startswith(MAGIC):
-            raise ForcingError(f'"{path}" is no NetCDF file: it begins with {start!r}. Get the file again, or give another.')
-        return _open_netcdf(path)
+        with warnings.catch_warnings():
+            # a _FillValue and another missing_value: both are missing, and xarray takes them so
+            warnings.filterwarnings("ignore", ".*has multiple fill values", xarray.SerializationWarning)
+            if path.is_dir():
+                stored: xarray.Dataset = xarray.open_zarr(path, chunks=None, consolidated=False, decode_times=False)
+                return stored
+            with path.open("rb") as file:
+                start = file.read(4)
+            if not start.startswith(MAGIC):
+                raise ForcingError(f'"{path}" is no NetCDF file: it begins with {start!r}. Get the file again, or give another.')
+            return _open_netcdf(path)
     except (OSError, RuntimeError, ValueError, KeyError) as error:
         reason = str(error).split("\n")[0]
         if path.is_dir():

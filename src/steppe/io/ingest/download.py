@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from steppe.errors import Failure, ForcingError, SteppeError
+from steppe.io.alone import alone
 from steppe.io.shard import writing
 
 PIECE = 1 << 20  # bytes
@@ -55,6 +56,8 @@ def fetch(
         The server has no such file or does not give it, or the address is none.
     Failure
         The connection broke off too often; the same call goes on where it was.
+    FolderError
+        Another process fetches the same file.
     NoSpaceError
         The disk is full.
     """
@@ -63,12 +66,18 @@ def fetch(
     if urlsplit(url).scheme not in ("http", "https"):
         raise ForcingError(f'"{url}" is no address. Give one that begins with http:// or https://, or a folder.')
     path.parent.mkdir(parents=True, exist_ok=True)
+    with alone(path):
+        if not path.exists():
+            _fetch(url, path, check, progress or (lambda share: None), pause)
+
+
+def _fetch(url: str, path: Path, check: Callable[[Path], None], progress: Callable[[float], None], pause: float) -> None:
     part = path.with_name(path.name + ".part")
     idle = 0
     while True:
         before = _size(part)
         try:
-            _receive(url, part, progress or (lambda share: None))
+            _receive(url, part, progress)
             break
         except _Again as error:
             idle = 0 if _size(part) > before else idle + 1
