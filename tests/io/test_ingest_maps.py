@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steppe.clock import Clock
-from steppe.errors import DamagedError, FolderError, ForcingError
+from steppe.errors import DamagedError, Failure, FolderError, ForcingError
 from steppe.grid import Lattice, Points, Raster, read_lattice
 from steppe.io import Axis, ForcingReader, ForcingStore
 from steppe.io.ingest import Choices, Product, ingest_maps, map_transfer
@@ -300,6 +300,12 @@ def test_two_that_make_one_store_at_once_do_not_mix_what_they_write(year, tmp_pa
     np.testing.assert_allclose(
         values(tmp_path / "w.zarr", "rain"), cells_of(known_maps("daily_rain", 365)[:, ::-1], tmp_path / "w.zarr"), atol=1e-5
     )
+
+
+def test_a_store_in_a_place_that_cannot_be_is_a_failure(year, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(Failure, match=r'file/w\.zarr" cannot be written: .*Check the disk and the permissions'):
+        ingest(year, tmp_path / "file" / "w.zarr")
 
 
 def weekly(path: Path, weeks: int, lengths: list[int] | None = None, units: str = "mm d-1", start: str = "1990-01-01") -> Path:

@@ -106,6 +106,12 @@ def test_a_download_that_was_whole_but_had_no_name_yet_is_not_repeated(there, tm
     assert [path.name for path in tmp_path.iterdir()] == ["a.nc"]
 
 
+def test_a_folder_for_downloads_that_cannot_be_made_is_a_failure(there, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with serving(there) as served, pytest.raises(Failure, match=r'file/1990\.daily_rain\.nc" cannot be written'):
+        get(served, tmp_path / "file")
+
+
 def test_two_downloads_into_one_folder_do_not_write_one_file(there, tmp_path):
     refused: list[str] = []
 

@@ -63,6 +63,12 @@ def test_leap_years_and_units_count(tmp_path):
     np.testing.assert_allclose(station.values["tmax"], 27.0)
 
 
+def test_units_may_hold_spaces(tmp_path):
+    header = HEADER.replace(" ()   () (MJ/m^2)", "( ) ( ) ( W/m^2 )")
+    station = read_met(write(tmp_path / "a.met", "1990 1 250 27 20 0 8 20 0", header=header))
+    np.testing.assert_allclose(station.values["radiation"], 21.6)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -75,6 +81,10 @@ def test_leap_years_and_units_count(tmp_path):
         ("(mm) (mm)", "(bucket) (mm)", r'"dalby.met", column "rain" is in "bucket"'),
         ("latitude", "lattitude", r'"dalby.met": the header has no latitude\. Write latitude = -27.16'),
         ("-27.16 (DEC", "south (DEC", r'"dalby.met": the header has "latitude = south'),
+        ("-27.16 (DEC", "27.16 S (DEC", r'"dalby.met": the header has "latitude = 27.16 S'),
+        ("-27.16 (DEC", "-2.716e1 (DEC", r'"dalby.met": the header has "latitude = -2.716e1'),
+        ("rain pan", "rain rain", r'"dalby.met", line 9: the column "rain" is there 2 times. Keep one.'),
+        ("\n".join(DAYS), "", r'"dalby.met" holds no day'),
         (" ()   () (MJ", "1990 1 (MJ", r'"dalby.met", line 10: .* are no units of the 9 columns'),
         ("year  day", "anno  day", r'"dalby.met" has no column "year"'),
         ("rain pan", "rayn pan", r'"dalby.met" has no column "rain"; it has year day radn'),

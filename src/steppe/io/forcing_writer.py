@@ -108,7 +108,8 @@ class ForcingWriter:
 
     def __enter__(self) -> "ForcingWriter":
         with ExitStack() as stack:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with writing(self.path):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(alone(self.path))
             self._refuse_existing()  # by a process that ended meanwhile
             self._clear()  # of an earlier attempt that was killed

@@ -65,7 +65,8 @@ def fetch(
         return
     if urlsplit(url).scheme not in ("http", "https"):
         raise ForcingError(f'"{url}" is no address. Give one that begins with http:// or https://, or a folder.')
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     with alone(path):
         if not path.exists():
             _fetch(url, path, check, progress or (lambda share: None), pause)

@@ -27,6 +27,7 @@ from steppe.io.units import conversion
 SUFFIX = ".met"
 EXAMPLE = {"latitude": "-27.16", "longitude": "151.26"}
 COLUMNS = {"radn": "radiation", "maxt": "tmax", "mint": "tmin", "rain": "rain", "pan": "pan", "evap": "pan", "vp": "vp"}
+PLACE = re.compile(r"([-+]?\d+(?:\.\d*)?)\s*(?:\(.*\))?")  # a number, and words in brackets; "27.16 S" would be taken for the north
 MOVED = re.compile(r"(evap|pan)[^.]*(shift|moved|previous day|day before|day earlier|one day)", re.IGNORECASE)
 PAN_AS_SAID = "pan evaporation is credited to the day before its reading, as the header says"
 PAN_UNSAID = "the header does not say to which day pan evaporation is credited; it is taken as it stands"
@@ -69,7 +70,7 @@ def read_met(path: Path) -> Station:
                 f'"{path}", line {number}: {len(row)} fields, expected {len(text.names)} ({" ".join(text.names)}). '
                 "The file may be cut short; get it again."
             )
-    columns = dict(zip(text.names, zip(*text.rows, strict=True), strict=True))
+    columns = {name: tuple(row[place] for row in text.rows) for place, name in enumerate(text.names)}
     dates = _dates(path, text, columns)
     units = dict(zip(text.names, text.units, strict=True))
     values = {}
@@ -105,8 +106,10 @@ def _take_apart(path: Path) -> _Text:
             constants[name.strip().lower()] = value.strip()
         elif not names:
             names = [field.lower() for field in fields]
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise ForcingError(f'"{path}", line {number}: the column "{twice[0]}" is there {names.count(twice[0])} times. Keep one.')
         else:
-            units = [field.strip("()") for field in fields]
+            units = [unit.strip() for unit in re.findall(r"\(([^)]*)\)", said)]
             if not said.lstrip().startswith("(") or len(units) != len(names):
                 raise ForcingError(
                     f'"{path}", line {number}: "{said.strip()}" are no units of the {len(names)} columns {" ".join(names)}. '
@@ -124,13 +127,13 @@ def _take_apart(path: Path) -> _Text:
 def _site(path: Path, text: _Text) -> Site:
     place = []
     for name in ("latitude", "longitude"):
-        number = re.match(r"[-+]?\d+(\.\d*)?", text.constants.get(name, ""))
+        number = PLACE.fullmatch(text.constants.get(name, ""))
         if not number:
             found = f'"{name} = {text.constants[name]}"' if name in text.constants else f"no {name}"
             raise ForcingError(
                 f'"{path}": the header has {found}. Write {name} = {EXAMPLE[name]}, decimal degrees, south and west negative.'
             )
-        place.append(float(number.group()))
+        place.append(float(number.group(1)))
     named = re.search(r"(?:station name|station)\s*[:=]\s*(.+)", text.comments, re.IGNORECASE)
     name = text.constants.get("station name") or (named.group(1).strip() if named else path.stem)
     return Site(path.stem, name, place[0], place[1], "")
