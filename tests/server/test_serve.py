@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import jsonschema
 import numpy as np
+import pytest
 
 import steppe
 from steppe.api import decode
@@ -34,7 +35,8 @@ def served(run_file: Path, *more: str) -> Iterator[httpx.Client]:
     """A client of a server in a process of its own, which is asked to end."""
     tokens = run_file.parent / "tokens"
     tokens.write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))
-    command = [sys.executable, "-m", "steppe", "serve", str(run_file), "--bind", "127.0.0.1:0", "--token-file", str(tokens), *more]
+    where = () if "--bind" in more else ("--bind", "127.0.0.1:0")
+    command = [sys.executable, "-m", "steppe", "serve", str(run_file), *where, "--token-file", str(tokens), *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -65,6 +67,15 @@ def test_who_only_looks_is_given_a_token_for_that_and_no_other(scenario: Path) -
             assert process.wait(60) == 0
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize(("host", "called"), [((), "localhost"), (("--host", "field.example", "--host", "other.example"), "field.example")])
+def test_a_server_that_listens_everywhere_tells_an_address_that_can_be_called(scenario: Path, host: tuple[str, ...], called: str) -> None:
+    with served(scenario, "--bind", "0.0.0.0:0", *host) as client:
+        assert client.base_url.host == called
+        port = client.base_url.port
+        answer = httpx.get(f"http://127.0.0.1:{port}/api/v1{RUN}", headers=bearer("view") | {"Host": f"{called}:{port}"}, timeout=60.0)
+        assert answer.status_code == 200
 
 
 def test_a_browser_is_led_to_the_page_and_no_list_of_processes_has_the_token(scenario: Path) -> None:

@@ -27,6 +27,7 @@ from steppe.server.visit import leading, open_page
 MESSAGE = 4096  # [byte] of what a client may say on a socket
 PING = 30.0  # [s] between two that ask whether a client is there
 IDLE = 75  # [s] that a connection may rest between two requests
+EVERYWHERE = ("", "0.0.0.0", "::")  # addresses that one may listen at and nobody can call
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,8 @@ def serve_runs(
                         # in a thread: a browser in a terminal ends when it is left
                         threading.Thread(target=_visit, args=(path, tell), daemon=True).start()
 
-                runner.run(_serve(server, served, folder, link, greet, keep_engine, behind, dict(where)))
+                called = "" if where.get("host") not in EVERYWHERE else next(iter(hosts), LOCAL[0])
+                runner.run(_serve(server, served, folder, link, greet, keep_engine, (called, behind), dict(where)))
         finally:
             served.close()
 
@@ -206,9 +208,10 @@ async def _serve(
     link: tuple[str, bool],
     tell: Callable[[str], object],
     keep_engine: bool,
-    prefix: str,
+    told: tuple[str, str],
     where: dict[str, Any],
 ) -> None:
+    """told: of the address that people are told, the host where another one than is listened at, and the prefix."""
     loop, asked = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, asked.set)
@@ -224,7 +227,8 @@ async def _serve(
         while not http.started and not serving.done():
             await asyncio.sleep(0.01)
         if not serving.done():
-            address = _address_of(http, where) + prefix
+            called, prefix = told
+            address = _address_of(http, where, called) + prefix
             runs.listens(address)
             tell(address)
             waiting = asyncio.create_task(asked.wait())
@@ -243,10 +247,11 @@ async def _serve(
         raise Mistake(mistake)
 
 
-def _address_of(http: uvicorn.Server, where: Mapping[str, Any]) -> str:
+def _address_of(http: uvicorn.Server, where: Mapping[str, Any], called: str) -> str:
     if "uds" in where:
         return f"unix:{where['uds']}"
     host, port = http.servers[0].sockets[0].getsockname()[:2]
+    host = called or host
     return f"http{'s' if 'ssl_certfile' in where else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
