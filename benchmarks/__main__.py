@@ -66,7 +66,9 @@ def main(arguments: list[str]) -> int:
     if given.json:
         given.json.write_text(json.dumps(_report(machine, found, failures, given.quick), indent=1) + "\n")
     missed = [figure.name for suite in found.values() for figure in suite if not figure.passed]
-    print(f"\n{'; '.join(missed)} missed." if missed else "\nEvery target that was measured is met.")
+    said = [f"{'; '.join(missed)} missed."] if missed else []
+    said += [f"Not measured: {', '.join(failures)}."] if failures else []
+    print(f"\n{' '.join(said) or 'Every target is met.'}")
     return 1 if missed or failures else 0
 
 

@@ -224,7 +224,8 @@ def test_nothing_is_changed_and_a_normal_client_hardly_notices(served: Served, m
             attack(port)
             time.sleep(0.2)  # so that somebody asked, however short it was
             assert len(times) > begin, "A normal client was not answered."
-            measured("attack", f"{attack.__name__}: answers to somebody else, p99 [ms]", float(np.quantile(times[begin:], 0.99)), "< 50")
+            late = float(np.quantile(times[begin:], 0.99))
+            measured("attack", f"{attack.__name__}: answers to somebody else, p99 [ms]", late, "< 50 where nothing else runs")
     assert standing(port) == before
     grown = (memory(served.pid) - held) / 1e6
     measured("attack", "memory grown by [MB]", grown, "< 100")
