@@ -39,5 +39,5 @@ class Limits:
 
     @classmethod
     def near(cls) -> "Limits":
-        """Of a server that only this machine can call: a calibration there may ask a thousand times a second."""
-        return cls(requests=2_000.0, requests_burst=4_000.0)
+        """Of a server that only this machine can call: what it cannot answer is limit enough."""
+        return cls(requests=10_000.0, requests_burst=20_000.0)
