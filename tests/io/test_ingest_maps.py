@@ -358,3 +358,14 @@ def test_weeks_that_lack_or_come_twice_and_months_are_refused(tmp_path):
     with pytest.raises(ForcingError, match="pan has daily and weekly maps in 2 files"):
         ingest([files[0], daily], tmp_path / "w.zarr", day_shift={"pan": 0})
     assert not (tmp_path / "w.zarr").exists()
+
+
+@pytest.mark.parametrize("span", [np.array([0, 500], np.int16), np.array([0.0, 50.0])], ids=["packed", "of its values"])
+def test_limits_of_packed_numbers_are_those_of_the_values(tmp_path, span):
+    data = xarray.open_dataset(write_maps(tmp_path / "made.nc", {"wind_speed": np.full((3, 7, 6), 12.5)}, units={"wind_speed": "m s-1"}))
+    data["wind_speed"].attrs["valid_range"] = span
+    data.to_netcdf(tmp_path / "wind.nc")
+    ingest([tmp_path / "wind.nc"], tmp_path / "w.zarr", names={"wind": "wind_speed"}, day_shift={})
+    with xarray.open_zarr(tmp_path / "w.zarr", consolidated=False, chunks=None) as store:
+        assert (store["wind"].attrs["valid_min"], store["wind"].attrs["valid_max"]) == (0.0, 50.0)
+    np.testing.assert_allclose(values(tmp_path / "w.zarr", "wind"), 12.5, atol=0.05)

@@ -60,11 +60,11 @@ class CfFile:
 
     @property
     def variables(self) -> dict[str, Mapping[str, Any]]:
-        """Name -> attributes of every variable that has rows and columns and one more dimension that is time."""
+        """Name -> attributes of every variable that has rows and columns and one more dimension that is time; limits of its own values."""
         found: dict[str, Mapping[str, Any]] = {}
         for name, values in self._dataset.data_vars.items():
             if set(self.lattice.dims) <= set(values.dims) and self._time_of(values) is not None:
-                found[str(name)] = values.attrs
+                found[str(name)] = {**values.attrs, **_unpacked_limits(values)}
         return found
 
     @property
@@ -188,6 +188,15 @@ def _along(places: NDArray[np.int64]) -> slice | NDArray[np.int64]:
     if (step == 1).all():
         return slice(None)
     return slice(None, None, -1) if (step == -1).all() else places
+
+
+def _unpacked_limits(values: "xarray.DataArray") -> dict[str, Any]:
+    """Limits that a file gives in packed numbers (whole ones beside a scale or an offset; CF-1.12, 2.5.1), as values."""
+    scale, offset = values.encoding.get("scale_factor", 1.0), values.encoding.get("add_offset", 0.0)
+    limits = {name: np.asarray(values.attrs[name]) for name in ("valid_min", "valid_max", "valid_range") if name in values.attrs}
+    if (scale, offset) == (1.0, 0.0):
+        return {}
+    return {name: limit * scale + offset for name, limit in limits.items() if limit.dtype.kind in "iu"}
 
 
 def _open(path: Path) -> "xarray.Dataset":
