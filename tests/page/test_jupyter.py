@@ -34,7 +34,7 @@ def lab(tmp_path: Path, run: House) -> Iterator[str]:
     notebook = {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
     (tmp_path / "map.ipynb").write_text(json.dumps(notebook))
     places = {name: str(tmp_path / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")}
-    words = ["--no-browser", "--allow-root", f"--IdentityProvider.token={SECRET}", "--LabApp.news_url=", f"--ServerApp.root_dir={tmp_path}"]
+    words = ["--no-browser", "--allow-root", f"--IdentityProvider.token={SECRET}", f"--ServerApp.root_dir={tmp_path}"]
     with (tmp_path / "lab.log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "-m", "jupyterlab", "--port=0", *words], stderr=log, env=os.environ | places)
         try:

@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated
 
@@ -42,24 +43,24 @@ def replay(
     folder = run if run.is_dir() else run.parent
     if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise FolderError(f'"{output}" is not empty. Choose another folder for the output.')
-    with rank_of_run() as rank:
+    with rank_of_run() as rank, ExitStack() as rest:
         from steppe.control import Journal
         from steppe.engine import Crew
         from steppe.engine.replay import replay as repeat
         from steppe.engine.replay import scenarios_of
 
-        journal = Journal.snapshot(run if run.is_file() else folder / JOURNAL)
+        journal = rest.enter_context(closing(Journal.snapshot(run if run.is_file() else folder / JOURNAL)))
         found = {branch.name: branch for branch in journal.branches()}
         asked = scenario if scenario is not None else [branch.name for branch in scenarios_of(journal)]
         for name in asked:
             if name not in found:
                 raise Mistake(f'The run has no scenario "{name}".{nearest(name, found)}')
         differs, crew = "", Crew(rank.world, where=rank.where)
-        with tempfile.TemporaryDirectory(prefix="steppe-replay-") as aside:
-            for name in asked:
-                place = (output if output is not None else Path(aside)) / name
-                done = repeat(folder, journal, found[name], place, crew)
-                differs = differs or done.differs
-                tail = done.differs or f"digest {done.digest & (1 << 64) - 1:016x}"
-                sys.stdout.write(f"{name}: branch {done.branch}, {done.step} steps, {done.actions} changes, {tail}\n")
+        aside = rest.enter_context(tempfile.TemporaryDirectory(prefix="steppe-replay-"))
+        for name in asked:
+            place = (output if output is not None else Path(aside)) / name
+            done = repeat(folder, journal, found[name], place, crew)
+            differs = differs or done.differs
+            tail = done.differs or f"digest {done.digest & (1 << 64) - 1:016x}"
+            sys.stdout.write(f"{name}: branch {done.branch}, {done.step} steps, {done.actions} changes, {tail}\n")
     return Exit.FAILURE if differs else Exit.DONE

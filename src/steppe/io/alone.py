@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def alone(path: Path) -> Iterator[None]:
         The file cannot be written or locked.
     """
     lock = path.with_name(path.name + ".lock")
-    file = _locked(lock, path)
+    file = _locked_in_place(lock, path)
     try:
         yield
     finally:
@@ -30,18 +30,37 @@ def alone(path: Path) -> Iterator[None]:
         os.close(file)
 
 
-def _locked(lock: Path, path: Path) -> int:
+def locked(path: Path, of: Path, busy: Callable[[int], str], advice: str) -> int:
+    """The open file, locked. The system lets go of the lock when the process ends, however it ends.
+
+    of: what is named where it cannot be written. busy: what is said, of the open file, when another process holds it. advice: where
+    there are no locks.
+
+    Raises
+    ------
+    FolderError
+        Another process holds it.
+    NoSpaceError, Failure
+        The file cannot be written or locked.
+    """
+    with writing(of):
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        said = busy(file)
+        os.close(file)
+        raise FolderError(said) from None
+    except OSError as error:
+        os.close(file)
+        raise Failure(f'"{path}" cannot be locked: {error.strerror}. {advice}') from None
+    return file
+
+
+def _locked_in_place(lock: Path, path: Path) -> int:
+    said = f'Another process is making "{path}". Wait until it ends, or give another name.'
     while True:
-        with writing(path):
-            file = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(file)
-            raise FolderError(f'Another process is making "{path}". Wait until it ends, or give another name.') from None
-        except OSError as error:
-            os.close(file)
-            raise Failure(f'"{lock}" cannot be locked: {error.strerror}. Choose a folder on a file system that has locks.') from None
+        file = locked(lock, path, lambda file: said, "Choose a folder on a file system that has locks.")
         try:
             if os.path.samestat(os.fstat(file), os.stat(lock)):
                 return file

@@ -13,7 +13,6 @@ queensland/
 """
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -27,7 +26,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from steppe.errors import DamagedError, Failure, FolderError
+from steppe.errors import DamagedError, FolderError
+from steppe.io.alone import locked
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.identity import Identity, check_identity, run_id
 from steppe.io.output import mark
@@ -333,18 +333,13 @@ def _id_of(folder: Path) -> str:
 
 
 def _locked(path: Path, run: str) -> int:
-    """The open, locked file. The system lets go of the lock when the process ends, however it ends."""
-    with writing(path):
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    """The open, locked file, which says who holds it."""
+
+    def busy(file: int) -> str:
         holder = os.pread(file, 200, 0).decode(errors="replace").strip() or "a process that just began"
-        os.close(file)
-        raise FolderError(f'"{path.parent}" is in use by {holder}. Wait until it ends, or choose another folder.') from None
-    except OSError as error:
-        os.close(file)
-        raise Failure(f'"{path}" cannot be locked: {error.strerror}. Put the run folder on a file system that has locks.') from None
+        return f'"{path.parent}" is in use by {holder}. Wait until it ends, or choose another folder.'
+
+    file = locked(path, path, busy, "Put the run folder on a file system that has locks.")
     try:
         with writing(path):
             os.ftruncate(file, 0)

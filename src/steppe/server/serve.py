@@ -188,7 +188,11 @@ def serve_runs(
                         threading.Thread(target=_visit, args=(path, tell), daemon=True).start()
 
                 called = "" if where.get("host") not in EVERYWHERE else next(iter(hosts), LOCAL[0])
-                runner.run(_serve(server, served, folder, link, greet, keep_engine, (called, behind), dict(where)))
+
+                def address_of(http: uvicorn.Server) -> str:
+                    return _address_of(http, where, called) + behind
+
+                runner.run(_serve(server, served, folder, link, greet, keep_engine, address_of, dict(where)))
         finally:
             served.close()
 
@@ -208,10 +212,9 @@ async def _serve(
     link: tuple[str, bool],
     tell: Callable[[str], object],
     keep_engine: bool,
-    told: tuple[str, str],
+    address_of: Callable[[uvicorn.Server], str],
     where: dict[str, Any],
 ) -> None:
-    """told: of the address that people are told, the host where another one than is listened at, and the prefix."""
     loop, asked = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, asked.set)
@@ -227,8 +230,7 @@ async def _serve(
         while not http.started and not serving.done():
             await asyncio.sleep(0.01)
         if not serving.done():
-            called, prefix = told
-            address = _address_of(http, where, called) + prefix
+            address = address_of(http)
             runs.listens(address)
             tell(address)
             waiting = asyncio.create_task(asked.wait())
@@ -250,8 +252,8 @@ async def _serve(
 def _address_of(http: uvicorn.Server, where: Mapping[str, Any], called: str) -> str:
     if "uds" in where:
         return f"unix:{where['uds']}"
-    host, port = http.servers[0].sockets[0].getsockname()[:2]
-    host = called or host
+    listens, port = http.servers[0].sockets[0].getsockname()[:2]
+    host = called or listens
     return f"http{'s' if 'ssl_certfile' in where else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 

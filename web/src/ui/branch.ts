@@ -51,7 +51,10 @@ export function askBranch(form: HTMLElement, store: Store, api: () => Api, back:
     h(
       "form",
       {
-        ...{ class: "change", "aria-label": "New scenario", novalidate: true, onsubmit: (event: Event) => void submit(event) },
+        class: "change",
+        "aria-label": "New scenario",
+        novalidate: true,
+        onsubmit: (event) => void submit(event),
         onkeydown: (event: KeyboardEvent) => event.key === "Escape" && cancel(),
       },
       h("label", { for: name.id }, "Name"),

@@ -69,8 +69,9 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     draw(null);
   }
 
-  /** What lies under a pointer that draws a box; beyond the edge of the map, what lies at the edge. */
-  function within(event: PointerEvent): ReturnType<typeof map.under> {
+  /** What lies under the pointer; for one that draws a box beyond the edge of the map, what lies at the edge. */
+  function under(event: PointerEvent): ReturnType<typeof map.under> {
+    if (tool !== "box") return map.under(event.clientX, event.clientY);
     const { left, right, top, bottom } = element.getBoundingClientRect();
     const [x, y] = [Math.min(event.clientX, right - 1), Math.min(event.clientY, bottom - 1)];
     return map.under(Math.max(x, left), Math.max(y, top));
@@ -94,7 +95,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
   });
   element.addEventListener("pointermove", (event) => {
     const before = fingers.get(event.pointerId);
-    const at = tool === "box" ? within(event) : map.under(event.clientX, event.clientY);
+    const at = under(event);
     const { grid } = store.now;
     const { view } = map;
     if (!before || !grid || !view) {
@@ -138,7 +139,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     const single = fingers.size === 1 && fingers.has(event.pointerId);
     fingers.delete(event.pointerId);
     clearTimeout(timer);
-    const at = tool === "box" ? within(event) : map.under(event.clientX, event.clientY);
+    const at = under(event);
     if (event.type === "pointerup" && single && at) {
       if (tool === "box") finish();
       else if (tool === "polygon") map.draft = { corners: [...(map.draft?.corners.slice(0, -1) ?? []), at.place, at.place] };

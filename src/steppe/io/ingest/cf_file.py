@@ -169,11 +169,11 @@ class CfFile:
     def _numbers(self, stamps: "xarray.DataArray", values: NDArray[Any], calendar: str) -> NDArray[np.float64]:
         """Times as days since 1850-01-01."""
         units = str(stamps.attrs["units"])
-        if not np.isfinite(values).all():
-            lacking = int((~np.isfinite(values)).sum())
+        lacking = np.argwhere(~np.isfinite(values))
+        if len(lacking):
             raise ForcingError(
-                f'"{self.path}": {lacking} of {values.size} times in "{stamps.name}" or its bounds are missing, the first at map '
-                f"{int(np.argwhere(~np.isfinite(values))[0][0]) + 1}. Every map needs its day; correct the file."
+                f'"{self.path}": {len(lacking)} of {values.size} times in "{stamps.name}" or its bounds are missing, the first at map '
+                f"{int(lacking[0][0]) + 1}. Every map needs its day; correct the file."
             )
         try:
             dates = cftime.num2date(values, units, calendar)
