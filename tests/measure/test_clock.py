@@ -26,6 +26,19 @@ def test_a_clock_that_is_set_is_named_with_time_and_size():
     assert watch.words() == ["The clock of this host was set by +250 ms, 7 s after the beginning."]
 
 
+def test_a_process_that_is_put_aside_between_two_clocks_sees_no_clock_that_is_set():
+    time_, readings = [100.0], iter([4e-3 * (k in (3, 31)) for k in range(200)])
+
+    def shown() -> float:
+        time_[0] += 1e-7 + next(readings)
+        return time_[0]
+
+    watch = StepWatch(lambda: shown() + 1_000.0, shown)
+    for _ in range(5):
+        watch.look()
+    assert watch.steps == []
+
+
 def test_a_rank_that_is_away_is_named_and_a_busy_machine_names_none():
     assert ranks_away([0.001, 0.12, 0.002])[0].startswith("Rank 1 was not running for 12.0% of the time, the others for 0.2% at most")
     assert ranks_away([0.10, 0.12, 0.09]) == []

@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 
 def measure(directory, **more):
-    return measure_files(directory, quick=True, size=more.get("size", 4), tell=lambda part: None, stop=more.get("stop", lambda: False))
+    return measure_files(directory, quick=True, size=more.get("size", 4), tell=lambda part, now="": None, stop=more.get("stop", lambda: False))
 
 
 @pytest.fixture
@@ -204,12 +204,12 @@ def test_rounds_that_disagree_leave_a_wide_interval():
         return lambda: [series_of("files", "read", name, 8, next(rounds) * np.exp(0.01 * steady.standard_normal(60)), 1, True)]
 
     told = []
-    (steadily, changing), complete = measure_rounds([task("a"), task("b")], 0.02, told.append, lambda: False)
+    (steadily, changing), complete = measure_rounds([task("a"), task("b")], 0.02, lambda *said: told.append(said), lambda: False)
     # a: 1, 1, 1, 1, 1 ms; b: 2, 1, 1, 1, 1 ms
     assert complete
-    assert told[-1] == 1.0
+    assert told[-1] == (1.0, "read, b")
     assert (steadily.statistics.n, changing.statistics.n) == (300, 300)
     assert steadily.passes == changing.passes == [60] * 5
     assert (steadily.converged, changing.converged) == (True, False)
     assert changing.statistics.half_width > 10 * steadily.statistics.half_width
-    assert measure_rounds([task("c")], 0.02, told.append, lambda: True) == ([], False)
+    assert measure_rounds([task("c")], 0.02, lambda *said: told.append(said), lambda: True) == ([], False)

@@ -107,7 +107,7 @@ while not select.select([0], [], [], 0.01)[0]:
     os.kill(parent, signal.SIGCONT)
 """
 SLEEPS = f"""
-import subprocess, sys
+import subprocess, sys, time
 from steppe.comm import find_launch
 launch = find_launch()
 sleeper = None
@@ -118,7 +118,8 @@ raw = open_raw(launch)
 from steppe.measure.messages import Messages
 from steppe.measure.plan import Task
 messages = Messages(raw, 0.02, 0.05, 64)
-for n in range(12):
+end = time.monotonic() + 3.0
+while raw.told(float(time.monotonic() < end)):
     messages.measure(Task("collective", "barrier", "", 2, 0))
 warnings = messages.warnings()
 if sleeper is not None:

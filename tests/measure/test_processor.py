@@ -76,7 +76,7 @@ def test_a_measurement_has_every_kernel_on_one_core_and_on_all(monkeypatch):
     monkeypatch.setattr(processor, "QUICK_BUDGET", 0.0)
     monkeypatch.setattr(processor, "largest_cache", lambda: 1 << 20)
     told = []
-    document = measure_processor(check_cell(1e6, 100.0, 50.0, "float64"), True, told.append, lambda: False)
+    document = measure_processor(check_cell(1e6, 100.0, 50.0, "float64"), True, lambda part, now: told.append(part), lambda: False)
     jsonschema.validate(
         json.loads(document.model_dump_json(by_alias=True)), json.loads((ROOT / "docs" / "measure.schema.json").read_text())
     )

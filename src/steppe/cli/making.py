@@ -1,7 +1,6 @@
 """What commands that make a store or a file share: the words of options, the grid that is asked for, and a bar."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from steppe.grid import Grid
+    from steppe.measure import Tell
 
 Day = Annotated[str, Parameter(metavar="DATE")]
 OptionalDay = Annotated[str | None, Parameter(metavar="DATE")]
@@ -41,9 +41,9 @@ class Bar:
         self._what, self._quiet = what, quiet
         self._bar: Progress | None = None
 
-    def __enter__(self) -> Callable[[float], None]:
+    def __enter__(self) -> "Tell":
         if self._quiet:
-            return lambda part: None
+            return lambda part, now="": None
         if not sys.stderr.isatty():
             from steppe.cli.progress import Shares
 
@@ -54,7 +54,7 @@ class Bar:
         bar = self._bar = Progress(console=Console(stderr=True))
         bar.start()
         task = bar.add_task(self._what, total=1.0)
-        return lambda part: bar.update(task, completed=part)
+        return lambda part, now="": bar.update(task, completed=part, description=f"{self._what} {now}".rstrip())
 
     def __exit__(self, *exception: object) -> None:
         if self._bar is not None:

@@ -1,6 +1,5 @@
 """`steppe measure all`."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +8,8 @@ from steppe.errors import Exit
 
 if TYPE_CHECKING:
     from steppe.comm.raw import Raw
-    from steppe.measure import Document
+    from steppe.measure import Document, Tell
 
-Tell = Callable[[float], None]
 Part = tuple["Document", str]  # and what a terminal shows of it
 REST = (
     "Messages, and files of many ranks, need ranks: mpiexec -n 2 steppe measure all, or as many as there are cores, measures them, too.\n"
@@ -92,5 +90,5 @@ def _alone(directory: Path, quick: bool, begin: float) -> list[Part]:
     return found
 
 
-def _between(tell: Tell, low: float, high: float) -> Tell:
-    return lambda part: tell(low + part * (high - low))
+def _between(tell: "Tell", low: float, high: float) -> "Tell":
+    return lambda part, now="": tell(low + part * (high - low), now)

@@ -60,16 +60,16 @@ class Shares:
         self._begin: tuple[float, float] | None = None
         self._said = time.monotonic()
 
-    def __call__(self, part: float) -> None:
-        """Counts time from the first call on: until then something may have been compiled."""
-        now = time.monotonic()
+    def __call__(self, part: float, now: str = "") -> None:
+        """Counts time from the first call on: until then something may have been compiled. now: what is under way."""
+        clock = time.monotonic()
         if self._begin is None:
-            self._begin = now, part
+            self._begin = clock, part
         begin, before = self._begin
-        if part > before and now - self._said > SECONDS_BETWEEN_LINES:
-            self._said = now
-            left = (1.0 - part) * (now - begin) / (part - before)
-            sys.stderr.write(f"{self._what}  {100 * part:3.0f} %  {as_clock(left)} left\n")
+        if part > before and clock - self._said > SECONDS_BETWEEN_LINES:
+            self._said = clock
+            left = (1.0 - part) * (clock - begin) / (part - before)
+            sys.stderr.write(f"{self._what}  {100 * part:3.0f} %  {as_clock(left)} left  {now}".rstrip() + "\n")
 
 
 class Rate:

@@ -30,6 +30,7 @@ _HOME = {
     "Points": "points",
     "Prediction": "prediction",
     "Protocol": "operation",
+    "Tell": "series",
     "check_cell": "processor",
     "check_directory": "files",
     "check_target": "document",
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from steppe.measure.rates import rates_text as rates_text
     from steppe.measure.rehearsal import rehearse as rehearse
     from steppe.measure.report import write_report as write_report
+    from steppe.measure.series import Tell as Tell
     from steppe.measure.session import measure_messages as measure_messages
     from steppe.measure.table import read_table as read_table
     from steppe.measure.tables import measured_text as measured_text

@@ -10,6 +10,7 @@ from steppe.measure.family import Floats
 GAP = 10e-6  # [s] between two readings, from which on the rank was not running
 STEP = 1e-3  # [s] by which the wall's clock may part from the steady one between two looks
 AWAY, MORE = 0.01, 3.0  # a rank is named when it was away for that share of the time, and a second of it cost so many times the others'
+READINGS = 5  # of two clocks at one moment
 PACE = 5e-4  # by which two clocks may differ in speed: what a time service turns a clock by, at most
 
 
@@ -49,6 +50,17 @@ def ranks_away(shares: Sequence[float]) -> list[str]:
     return found
 
 
+def at_one_moment(steady: Callable[[], float], other: Callable[[], float]) -> tuple[float, float]:
+    """What two clocks show [s]: of some readings that with the least time around it, as a process may be put aside between two of them."""
+    readings = []
+    for _ in range(READINGS):
+        before, shown = steady(), other()
+        after = steady()
+        readings.append((after - before, (before + after) / 2.0, shown))
+    _, middle, shown = min(readings)
+    return middle, shown
+
+
 @dataclass
 class Pace:
     """How fast the timing clock goes by one that nobody sets (TICK2). timing, steady: clocks [s]."""
@@ -57,11 +69,11 @@ class Pace:
     steady: Callable[[], float]
 
     def __post_init__(self) -> None:
-        self._begin = self.steady(), self.timing()
+        self._begin = at_one_moment(self.steady, self.timing)
 
     def apart(self) -> float:
         """Seconds that it gains in a second of the other, since the beginning."""
-        steady, timing = self.steady(), self.timing()
+        steady, timing = at_one_moment(self.steady, self.timing)
         return (timing - self._begin[1]) / (steady - self._begin[0]) - 1.0
 
     def words(self) -> list[str]:
@@ -81,13 +93,13 @@ class StepWatch:
     steps: list[tuple[float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._begin = self._last = self.steady()
-        self._apart = self.wall() - self._begin
+        self._begin, wall = at_one_moment(self.steady, self.wall)
+        self._last, self._apart = self._begin, wall - self._begin
 
     def look(self) -> None:
         """Compares the clocks; to be called every second or so: they may drift by `STEP` in between."""
-        steady = self.steady()
-        apart = self.wall() - steady
+        steady, wall = at_one_moment(self.steady, self.wall)
+        apart = wall - steady
         if abs(apart - self._apart) > STEP + 5e-4 * (steady - self._last):
             self.steps.append((steady - self._begin, apart - self._apart))
         self._apart, self._last = apart, steady

@@ -24,7 +24,7 @@ from steppe.measure.document import Document, Measured
 from steppe.measure.family import Floats
 from steppe.measure.machine import Others, describe_machine
 from steppe.measure.sample import is_enough
-from steppe.measure.series import ROUNDS, measure_rounds, series_of, take_blocks
+from steppe.measure.series import ROUNDS, Tell, measure_rounds, series_of, take_blocks
 from steppe.measure.system import READ, addresses, steady_ticks, transfer, write_durably
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -202,8 +202,8 @@ def check_directory(directory: Path, quick: bool) -> None:
         pass
 
 
-def measure_files(directory: Path, quick: bool, size: int | None, tell: Callable[[float], None], stop: Callable[[], bool]) -> Document:
-    """Measures the disk of a directory. size: of the file [MiB]; tell: gets the share that is done; stop: asked between series.
+def measure_files(directory: Path, quick: bool, size: int | None, tell: Tell, stop: Callable[[], bool]) -> Document:
+    """Measures the disk of a directory. size: of the file [MiB]; tell: how far it is; stop: asked between series.
 
     Raises
     ------

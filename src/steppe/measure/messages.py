@@ -39,13 +39,14 @@ from steppe.measure.plan import (
     Task,
     is_dear,
 )
-from steppe.measure.sample import DEAR, FIRST_LOOK, MOST_BLOCKS, is_enough
-from steppe.measure.series import series_of
+from steppe.measure.sample import FEW, FIRST_LOOK, MOST_BLOCKS, is_enough
+from steppe.measure.series import ROUNDS, series_of
 from steppe.measure.windows import FEWEST, Windows
 
 RAW = getattr(time, "CLOCK_MONOTONIC_RAW", time.CLOCK_MONOTONIC)
 TICKS = 100_000
-WARM_UP = 10  # blocks that do not count
+WARM_UP, WARMING = 10, 0.1  # blocks that do not count, at most; share of the time of a pass in which those after the first must fit
+MOST = MOST_BLOCKS // ROUNDS  # of a pass
 LONG = 100.0  # a block lasts so many times what reading the clock costs
 Int = np.int64
 
@@ -53,7 +54,7 @@ Int = np.int64
 class Messages:
     """The ranks with buffers and a clock whose cost is known. All ranks make one, and call `measure` for the same tasks.
 
-    precision: of the median, at which a series ends; budget [s] of a series, at which it ends all the same; start: of collective
+    precision: of the median, at which a pass of a series ends; budget [s] of a pass, at which it ends all the same; start: of collective
     operations.
     """
 
@@ -68,6 +69,7 @@ class Messages:
         self._held = np.zeros(2 * WINDOW * raw.request_size, np.uint8)
         self._requests = pointers([self._held])[0] + raw.request_size * np.arange(2 * WINDOW, dtype=Int)
         self._work: dict[tuple[str, int, int], float] = {}  # [s] of operation, p, bytes: as long as the work that shall hide it
+        self._blocks: dict[Task, int] = {}  # operations in a block
         self._parts: dict[tuple[int, ...], Raw | None] = {tuple(range(raw.size)): raw}
         self._largest = largest
         self._sided: OneSided | None = None
@@ -107,7 +109,7 @@ class Messages:
             self._sided.close()
 
     def measure(self, task: Task) -> Measured | None:
-        """One series, on rank 0 and every rank that took part; None on the others, and where ranks hardly began together.
+        """One pass of a series, on rank 0 and every rank that took part; None on the others, and where ranks hardly began together.
 
         Raises
         ------
@@ -129,13 +131,16 @@ class Messages:
         return self._parts[ranks]
 
     def _measured(self, task: Task, part: Raw) -> Measured | None:
+        if is_dear(task) and task in self._blocks:
+            return None  # one pass is enough
         self._look()
         self._watch.look()
-        warm_up, look = (1, DEAR) if is_dear(task) else (WARM_UP, FIRST_LOOK)
-        before = self._times(task, part, warm_up, 1)
+        before = self._warm_up(task, part)
         by_clock = self._windows if task.group == "collective" and not task.variant else None
-        operation = max(1e-9, float(np.median(before)))
-        k = 1 if by_clock else int(part.told(max(1.0, math.ceil(LONG * self.ticks.cost / operation))))
+        if task not in self._blocks:  # as many operations in each pass
+            operation = max(1e-9, float(np.median(before)))
+            self._blocks[task] = 1 if by_clock else int(part.told(max(1.0, math.ceil(LONG * self.ticks.cost / operation))))
+        k = self._blocks[task]
         if by_clock is not None:
             called = part, part.addresses[ADDRESS[COLLECTIVES[task.operation]]], self._arguments(task, part)
             by_clock.load(*called)
@@ -147,26 +152,37 @@ class Messages:
                 return self._times(task, part, blocks, k)
             return by_clock.times(*called, blocks, float(before.min()), end, self.ticks.cost)
 
-        times = take(look)
-        while not (done := part.told(self._is_done(times, end, look))):
+        times = take(FEW)
+        while not (done := part.told(self._is_done(times, end, FEW if is_dear(task) else FIRST_LOOK))):
             # where ranks wait for their cores a block may take whole time slices: no more of them than there is time for
             room = (end - time.monotonic()) * times.size / (time.monotonic() - begin)
-            blocks = int(part.told(float(np.clip(room, look, times.size))))
+            blocks = int(part.told(float(np.clip(room, 1, times.size))))
             times = np.concatenate([times, take(blocks)])
-        if by_clock and times.size < FEWEST:
-            by_clock.without.append(f"{task.operation}, {task.bytes} bytes, {task.p} ranks")
-            return None
+        if by_clock:
+            name = f"{task.operation}, {task.bytes} bytes, {task.p} ranks"
+            enough = times.size >= FEWEST
+            by_clock.found[name] = by_clock.found.get(name, False) or enough
+            if not enough:
+                return None
         if task.variant in (EXCHANGE, NON_BLOCKING):
             self._work[task.operation, task.p, task.bytes] = float(np.median(times))
         start: Start = "window" if by_clock else "barrier"
         names = task.group, task.operation, task.variant, task.bytes
         return series_of(*names, times, k, done < 2.0, task.p, placement=task.placement, start=start)
 
+    def _warm_up(self, task: Task, part: Raw) -> Floats:
+        """Times of operations that do not count: of one, and of more where there is time."""
+        begin = time.monotonic()
+        first = self._times(task, part, 1, 1)
+        room = WARMING * self._budget / (time.monotonic() - begin)
+        more = 0 if is_dear(task) else int(part.told(float(np.clip(room, 0, WARM_UP - 1))))
+        return np.concatenate([first, self._times(task, part, more, 1)]) if more else first
+
     def _is_done(self, times: Floats, end: float, look: int) -> float:
         """0: go on; 1: the median is known; 2: it is not, and will not be."""
         if is_enough(times, self._precision, look):
             return 1.0
-        return 2.0 if times.size >= MOST_BLOCKS or time.monotonic() > end else 0.0
+        return 2.0 if times.size >= MOST or time.monotonic() > end else 0.0
 
     def _times(self, task: Task, part: Raw, blocks: int, k: int) -> Floats:
         each = self.block_times(task, part, blocks, k)

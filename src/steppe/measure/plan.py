@@ -31,6 +31,7 @@ ARRAY, DICT = "Python array", "Python dict of 8 arrays"
 PARTS = 8  # of a dict
 BUFFERS, PICKLED, OUT_OF_BAND = "buffers", "pickled", "pickled out of band"
 PACKING, UNPACKING = "packing", "unpacking"
+EACH = 16  # ranks, up to which every number of them is looked at
 Pairs = Sequence[tuple[str, tuple[int, int]]]
 LEAST_HUGE = 64 * KIB  # [bytes] of a message, from which on the kind of its pages is looked at
 
@@ -65,7 +66,7 @@ def plan(ranks: int, quick: bool, huge: bool, pairs: Pairs = (("", (0, 1)),)) ->
         tasks += [_between(*pairs[0], variant, n) for variant in variants]
     for pair in pairs[1:]:
         tasks += [_between(*pair, PING_PONG, n) for n in sizes] + [_between(*pair, UNDER_WAY, n) for n in sizes[1:]]
-    some = sorted({2, ranks}) if quick else range(2, ranks + 1)
+    some = sorted({2, ranks}) if quick else numbers_of(ranks)
     lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
     tasks += _first(quick, *pairs[0]) + _one_sided(quick) + _objects(quick)
     for p in some:
@@ -75,6 +76,13 @@ def plan(ranks: int, quick: bool, huge: bool, pairs: Pairs = (("", (0, 1)),)) ->
             for n in lengths if name != "barrier" else [0]:
                 tasks += [Task("collective", name, kind, p, n) for kind in kinds[: several.get(n, 3)]]
     return tasks
+
+
+def numbers_of(ranks: int) -> list[int]:
+    """2, 3, 4 ... 16, then 24, 32, 48, 64 ... and all: a law in p needs no more."""
+    few = range(2, min(ranks, EACH) + 1)
+    more = (p << i for i in range(ranks.bit_length()) for p in (EACH + EACH // 2, 2 * EACH))
+    return sorted({*few, *(p for p in more if p < ranks), ranks})
 
 
 def _first(quick: bool, placement: str, pair: tuple[int, int]) -> list[Task]:
@@ -108,7 +116,7 @@ def is_fitted(variant: str) -> bool:
 
 
 def is_dear(task: Task) -> bool:
-    """Whether a block of it takes so long that there are few."""
+    """Whether a block of it takes so long that there are few, in one pass."""
     return task.variant.endswith(COMPUTES)
 
 

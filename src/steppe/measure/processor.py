@@ -18,7 +18,7 @@ from steppe.measure.document import Document, Measured, Roof
 from steppe.measure.family import Floats
 from steppe.measure.machine import Others, describe_machine, largest_cache, memory
 from steppe.measure.processor_loops import LINE, add, chase, copy, gather, ring, scale, triad
-from steppe.measure.series import ROUNDS, measure_rounds, series_of, take_blocks
+from steppe.measure.series import ROUNDS, Tell, measure_rounds, series_of, take_blocks
 from steppe.measure.system import addresses, steady_ticks
 
 MIB = 1 << 20
@@ -140,8 +140,8 @@ class _Turn:
         self._next = (self._next + 1) % self._pieces
 
 
-def measure_processor(cells: Cell | None, quick: bool, tell: Callable[[float], None], stop: Callable[[], bool]) -> Document:
-    """Measures on one core and on all that this process may use. cells: a model to set beside; tell: gets the share that is done."""
+def measure_processor(cells: Cell | None, quick: bool, tell: Tell, stop: Callable[[], bool]) -> Document:
+    """Measures on one core and on all that this process may use. cells: a model to set beside; tell: how far it is."""
     machine = describe_machine()
     allowed: list[int] = machine["allowed"]  # type: ignore[assignment]
     processor, others = Processor(quick), Others()

@@ -21,7 +21,7 @@ from steppe.measure.output import APART, FIELDS, GATHERED, PRIVATE, QUICK_FIELDS
 from steppe.measure.places import as_text, crowded, here, of_text
 from steppe.measure.ranked import ALONE, BROADCAST, COLD, SHARED, TOGETHER, WARM, Ranked
 from steppe.measure.ranked import PRIVATE as OWN
-from steppe.measure.series import ROUNDS, measure_rounds
+from steppe.measure.series import ROUNDS, Tell, measure_rounds
 from steppe.measure.system import steady_ticks
 
 MIB = 1 << 20
@@ -38,11 +38,11 @@ def numbers_of(ranks: int) -> list[int]:
 
 
 def measure_ranked_files(
-    raw: Raw, directory: Path, quick: bool, size: int | None, tell: Callable[[float], None], stop: Callable[[], bool]
+    raw: Raw, directory: Path, quick: bool, size: int | None, tell: Tell, stop: Callable[[], bool]
 ) -> Document:
     """Measures files of a directory that all ranks see; every rank calls it. size: of the file that all read [MiB].
 
-    tell: gets the share that is done; stop: asked on rank 0 between series.
+    tell: how far it is; stop: asked on rank 0 between series.
 
     Raises
     ------

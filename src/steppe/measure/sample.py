@@ -11,7 +11,7 @@ import numpy as np
 from steppe.measure.family import Floats
 
 FIRST_LOOK = 30  # blocks; the next looks are at twice as many each: looking often finds what one looks for
-DEAR = 6  # blocks, where they are dear: from the least to the largest is a 95 % interval then
+FEW = 6  # blocks, of which from the least to the largest is a 95 % interval: enough where they are dear
 MOST_BLOCKS = 1_920
 SERIAL = 0.2  # correlation of neighbours, from which on blocks are taken in batches
 STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # 97.5 % of Student's t, by degrees of freedom

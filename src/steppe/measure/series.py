@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +13,13 @@ from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough, o
 FEWEST = 2  # blocks of a pass, when the time is over
 OF_RANKS = "files of ranks"  # the group of series whose ranks have a file in common
 ROUNDS = 5  # passes over all series
+
+
+class Tell(Protocol):
+    """Is told how far a measurement is."""
+
+    def __call__(self, part: float, now: str = "") -> None:
+        """part: the share that is done; now: what was measured last, in words."""
 
 
 def take_blocks(take: Callable[[int], Floats], precision: float, budget: float) -> tuple[Floats, bool]:
@@ -32,29 +40,32 @@ def take_blocks(take: Callable[[int], Floats], precision: float, budget: float) 
 
 
 def measure_rounds(
-    tasks: Sequence[Callable[[], list[Measured]]], precision: float, tell: Callable[[float], None], stop: Callable[[], bool]
+    tasks: Sequence[Callable[[], list[Measured]]], precision: float, tell: Tell, stop: Callable[[], bool], rounds: int = ROUNDS
 ) -> tuple[list[Measured], bool]:
-    """All tasks, `ROUNDS` times, and whether nobody stopped it. What a machine does meanwhile changes within minutes: series whose blocks
+    """All tasks, `rounds` times, and whether nobody stopped it. What a machine does meanwhile changes within minutes: series whose blocks
     were all taken in one second would be sure of what the next run contradicts.
 
-    tell: gets the share that is done; stop: asked before each task.
+    tell: of each task that is done; stop: asked before each.
     """
-    found: dict[tuple[str, str, str, int, int], list[Measured]] = {}
-    complete, count = True, ROUNDS * len(tasks)
+    found: dict[tuple[str, str, str, str, int, int], list[Measured]] = {}
+    complete, count = True, rounds * len(tasks)
     for number in range(count):
         if stop():
             complete = False
             break
+        title = ""
         for one in tasks[number % len(tasks)]():
-            found.setdefault((one.group, one.operation, one.variant, one.p, one.bytes), []).append(one)
-        tell((number + 1) / count)
-    return [_together(parts, precision) for parts in found.values()], complete
+            found.setdefault((one.group, one.operation, one.variant, one.placement, one.p, one.bytes), []).append(one)
+            title = ", ".join(text for text in (one.operation, one.variant, f"{one.p} ranks" if one.p > 1 else "") if text)
+        tell((number + 1) / count, title)
+    return [parts[0] if len(parts) == 1 else _together(parts, precision) for parts in found.values()], complete
 
 
 def _together(parts: Sequence[Measured], precision: float) -> Measured:
     times, one = np.concatenate([part.times() for part in parts]), parts[0]
     passes = [part.statistics.n for part in parts]
-    found = series_of(one.group, one.operation, one.variant, one.bytes, times, one.block, False, one.p, one.work, one.unit, passes)
+    names = one.group, one.operation, one.variant, one.bytes
+    found = series_of(*names, times, one.block, False, one.p, one.work, one.unit, passes, one.placement, one.start)
     statistics = found.statistics
     known = is_enough(times, precision) and statistics.half_width < precision * statistics.median
     return found.model_copy(update={"converged": known})

@@ -24,18 +24,19 @@ from steppe.measure.price import beside as beside_series
 from steppe.measure.price import check_beside, settings_of
 from steppe.measure.recipes import Job, Recipe, fit_recipe, jobs, largest
 from steppe.measure.rivals import find_slower
+from steppe.measure.series import ROUNDS, Tell, measure_rounds
 from steppe.measure.weakness import Finding, find_weaknesses, of_fit
 
 PRECISION = 0.02
 BETWEEN = 10.0  # [s] from one comparison of clocks to the next
-BUDGET, QUICK_BUDGET = 2.0, 0.25  # [s] of a series
+BUDGET, QUICK_BUDGET = 0.6, 0.2  # [s] of a series
 
 
 def measure_messages(
     raw: Raw,
     quick: bool,
     oversubscribe: bool,
-    tell: Callable[[float], None],
+    tell: Tell,
     stop: Callable[[], bool],
     beside: Path | None = None,
     start: Start = "barrier",
@@ -43,7 +44,7 @@ def measure_messages(
 ) -> tuple[Document, list[Fit]]:
     """Measures what `plan` or a recipe has; every rank calls it.
 
-    tell: gets the share that is done; stop: asked on rank 0 between series; beside: a document of another thread level or of asynchronous
+    tell: how far it is; stop: asked on rank 0 between series; beside: a document of another thread level or of asynchronous
     progress, read by rank 0, whose price is told; start: of collective operations.
 
     Raises
@@ -58,22 +59,23 @@ def measure_messages(
     other = _beside(raw, beside, machine)
     warnings = crowded(places, oversubscribe, find_library().name)
     most = largest_of(plan(raw.size, quick, huge=False)) if recipe is None else largest(recipe, raw.size)
-    session = Messages(raw, PRECISION, QUICK_BUDGET if quick else BUDGET, most, start)
+    session = Messages(raw, PRECISION, (QUICK_BUDGET if quick else BUDGET) / ROUNDS, most, start)
     if recipe is None:
         todo = [_job(session, task) for task in plan(raw.size, quick, session.has_huge, pairs(places))]
     else:
         todo = jobs(recipe, session, raw, PRECISION, pairs(places)[0][0])
-    series: list[Measured] = []
-    complete, compared = True, raw.now()
-    for number, job in enumerate(todo):
+    compared = raw.now()
+
+    def is_over() -> bool:
+        nonlocal compared
         if raw.told(float(stop())):
-            complete = False
-            break
+            return True
         if raw.told(float(start == "window" or raw.now() > compared + BETWEEN)):
             session.clocks.burst()
             compared = raw.now()
-        series += job()
-        tell((number + 1) / len(todo))
+        return False
+
+    series, complete = measure_rounds(todo, PRECISION, tell, is_over, ROUNDS if recipe is None else 1)
     session.clocks.burst()
     warnings += session.warnings()
     session.close()

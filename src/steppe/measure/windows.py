@@ -24,7 +24,7 @@ LATE = 1e-6  # [s] after the time that a rank was to begin at
 TOO_MANY = 0.05  # of the samples that may be late
 LEAD = 500e-6  # [s] from the agreement to the first time
 ROOM, LEAST = 4.0, 20e-6  # W at first: times the operation, and no less than [s]
-FEWEST, GRACE = 5, 1.0  # samples of a series, for which there are [s] more
+FEWEST, GRACE = 5, 0.2  # samples of a pass, for which there are [s] more
 WIDEST = 16.0  # times W at first: ranks that wait for milliseconds are the sooner put aside by a busy machine
 OFTEN, FEW = 3.0, 5  # a rank is named that was the last so many times as often, or as long, as any other; in no fewer missed times
 
@@ -35,7 +35,7 @@ class Windows:
     def __init__(self, clocks: Clocks, size: int) -> None:
         self._clocks = clocks
         self.taken = self.late = 0
-        self.without: list[str] = []  # series of which too few samples were begun in time
+        self.found: dict[str, bool] = {}  # series, and whether in some pass enough samples were begun in time
         self.last, self.lost = [0] * size, [0.0] * size  # missed times, and the time until all had begun [s], by the rank that began last
 
     def load(self, part: "Raw", function: Any, arguments: tuple[Any, ...]) -> None:
@@ -95,10 +95,9 @@ class Windows:
     def warnings(self) -> list[str]:
         """The rank that is the last far more often than the others; series that are not there."""
         said = often_last(self.last, self.lost)
-        if self.without:
-            said.append(
-                f"Fewer than {FEWEST} samples were begun by all ranks in time, and there is no series, of {'; '.join(self.without)}."
-            )
+        without = [name for name, enough in self.found.items() if not enough]
+        if without:
+            said.append(f"Fewer than {FEWEST} samples were begun by all ranks in time, and there is no series, of {'; '.join(without)}.")
         return said
 
 
