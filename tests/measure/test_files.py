@@ -22,7 +22,9 @@ MIB = 1 << 20
 
 
 def measure(directory, **more):
-    return measure_files(directory, quick=True, size=more.get("size", 4), tell=lambda part, now="": None, stop=more.get("stop", lambda: False))
+    return measure_files(
+        directory, quick=True, size=more.get("size", 4), tell=lambda part, now="": None, stop=more.get("stop", lambda: False)
+    )
 
 
 @pytest.fixture

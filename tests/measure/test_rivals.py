@@ -30,6 +30,19 @@ def test_a_series_that_was_disturbed_says_nothing():
     assert find_slower([collective("scan", "", 8, 1e-6), disturbed]) == []
 
 
+def of_passes(variant, medians):
+    blocks = np.concatenate([median * np.exp(0.02 * np.random.default_rng(n).standard_normal(60)) for n, median in enumerate(medians)])
+    return series_of("collective", "scan", variant, 8, blocks, 1, True, p=2, passes=[60] * len(medians))
+
+
+def test_what_a_machine_did_to_both_in_a_pass_says_nothing_of_either():
+    """Twice as slow in the second pass, both of them; then, only one of them in three passes of five."""
+    blocking = of_passes("", [1e-6, 2e-6, 1e-6, 1e-6, 1e-6])
+    (found,) = find_slower([blocking, of_passes(NON_BLOCKING, [1.4e-6, 2.8e-6, 1.4e-6, 1.4e-6, 1.4e-6])])
+    assert 1.35 < found.low < found.ratio < found.high < 1.45
+    assert find_slower([blocking, of_passes(NON_BLOCKING, [4e-6, 4e-6, 4e-6, 1e-6, 1e-6])]) == []
+
+
 def test_what_work_hardly_hides_is_told_of_large_messages_only():
     series = [collective("scan", NON_BLOCKING, n, 2e-5) for n in (8, 65_536)]
     series += [collective("scan", NON_BLOCKING_BEHIND, n, 1.9e-5) for n in (8, 65_536)]

@@ -15,7 +15,7 @@ import numpy as np
 from steppe.measure.document import Document, Measured
 from steppe.measure.facts import OTHERS, facts_of
 from steppe.measure.family import Floats
-from steppe.measure.sample import drawn_medians, independent, of_passes, student
+from steppe.measure.sample import drawn_medians, independent, of_passes, pass_medians, student
 from steppe.measure.text import US, columns
 
 DRAWS = 2_000
@@ -117,8 +117,7 @@ def _together(series: Sequence[Measured]) -> tuple[float, float] | None:
     counts = {len(one.passes) for one in series}
     if len(counts) != 1 or min(counts) < 2:
         return None
-    parts = [np.split(one.times(), np.cumsum(one.passes)[:-1]) for one in series]
-    means = np.array([[np.median(part) for part in each] for each in parts])
+    means = np.array([pass_medians(one.times(), one.passes) for one in series])
     means = np.exp(np.log(np.maximum(means, np.finfo(float).tiny)).mean(axis=0))
     return of_passes(means, [1] * means.size)
 

@@ -37,9 +37,7 @@ def numbers_of(ranks: int) -> list[int]:
     return sorted({ranks, *(1 << i for i in range(ranks.bit_length()) if 1 << i <= ranks)})
 
 
-def measure_ranked_files(
-    raw: Raw, directory: Path, quick: bool, size: int | None, tell: Tell, stop: Callable[[], bool]
-) -> Document:
+def measure_ranked_files(raw: Raw, directory: Path, quick: bool, size: int | None, tell: Tell, stop: Callable[[], bool]) -> Document:
     """Measures files of a directory that all ranks see; every rank calls it. size: of the file that all read [MiB].
 
     tell: how far it is; stop: asked on rank 0 between series.

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steppe.measure.document import Measured
+from steppe.measure.family import Floats
 from steppe.measure.plan import ACKNOWLEDGED, ALLOCATED, CREATED, NON_BLOCKING, NON_BLOCKING_BEHIND, ONE_SIDED
-from steppe.measure.sample import drawn_medians, independent
+from steppe.measure.sample import drawn_medians, independent, pass_medians
 from steppe.measure.text import US
 from steppe.measure.weakness import LARGE, Finding, judged
 
@@ -39,7 +41,9 @@ def find_slower(series: Sequence[Measured]) -> list[Finding]:
     """All that lose to a rival, the greatest ratio first; those begun by the clock have no rivals, which begin after a barrier."""
     random = np.random.default_rng(SEED)
     begun = [one for one in series if one.start == "barrier"]
-    times = {(one.operation, one.variant, one.p, one.bytes): drawn_medians(independent(one.times()), random, DRAWS) for one in begun}
+    most = max((len(one.passes) for one in begun), default=0)
+    chosen = random.integers(max(1, most), size=(DRAWS, most))
+    times = {(one.operation, one.variant, one.p, one.bytes): _drawn(one, random, chosen) for one in begun}
     found: dict[tuple[str, str, int], Finding] = {}
     for key, slow in times.items():
         for number, rival in enumerate(_rivals(*key)):
@@ -53,6 +57,13 @@ def find_slower(series: Sequence[Measured]) -> list[Finding]:
                 if one.high < UNSURE * one.low and (name not in found or one.low > found[name].low):
                     found[name] = one
     return sorted(found.values(), key=lambda one: one.ratio, reverse=True)
+
+
+def _drawn(one: Measured, random: np.random.Generator, chosen: NDArray[np.int64]) -> Floats:
+    """Medians drawn anew (draws,) [s]: of the same passes for all series, as what a machine does in a pass it does to all of them."""
+    if len(one.passes) == chosen.shape[1] > 1:
+        return np.asarray(np.median(pass_medians(one.times(), one.passes)[chosen], axis=1))
+    return drawn_medians(independent(one.times()), random, DRAWS)
 
 
 def _rivals(operation: str, variant: str, p: int, n: int) -> list[Rival]:

@@ -63,6 +63,11 @@ def student(freedom: float) -> float:
     return STUDENT[known - 1] if known <= len(STUDENT) else 1.96 + 2.6 / known
 
 
+def pass_medians(times: Floats, passes: Sequence[int]) -> Floats:
+    """The median of each pass (passes,) [s]."""
+    return np.array([np.median(part) for part in np.split(times, np.cumsum(passes)[:-1])])
+
+
 def of_passes(times: Floats, passes: Sequence[int]) -> tuple[float, float] | None:
     """Standard error of the logarithm of the time, from how the medians of passes differ, and its degrees of freedom; None of one pass.
 
@@ -70,8 +75,7 @@ def of_passes(times: Floats, passes: Sequence[int]) -> tuple[float, float] | Non
     """
     if len(passes) < 2:
         return None
-    parts = np.split(times, np.cumsum(passes)[:-1])
-    logs = np.log([max(float(np.median(part)), np.finfo(float).tiny) for part in parts])
+    logs = np.log(np.maximum(pass_medians(times, passes), np.finfo(float).tiny))
     return float(logs.std(ddof=1) / np.sqrt(logs.size)), logs.size - 1.0
 
 
