@@ -18,7 +18,7 @@ from hashlib import sha1
 import numpy as np
 import uvloop
 
-from benchmarks.live_model import ROUND
+from benchmarks.live_model import ROUND, moment
 from benchmarks.server_program import TOKEN
 from steppe.api import empty_frame
 from steppe.server.live.line import BINARY, message_of
@@ -80,7 +80,7 @@ class Viewer(asyncio.BufferedProtocol):
             self._crowd.frames += 1
             if data[at + 4] == 16:
                 level = struct.unpack_from("<H", data, at + 64)[0]
-                self._crowd.ages.append((time.monotonic_ns() // 1_000_000 - level) % ROUND)
+                self._crowd.ages.append((moment() - level) % ROUND / 10)
         else:
             self.dropped = struct.unpack_from("<I", data, at + 8)[0]
 
@@ -104,7 +104,7 @@ class Crowd:
     def __init__(self, variable: str) -> None:
         self._variable = variable
         self.viewers: list[Viewer] = []
-        self.frames, self.lost, self.ages = 0, 0, list[int]()
+        self.frames, self.lost, self.ages = 0, 0, list[float]()  # [ms]
 
     async def open(self, address: str, count: int, path: str) -> None:
         host, _, port = address.partition("//")[2].strip("/").partition(":")
@@ -193,7 +193,7 @@ async def bare(rate: str, bits: str, cells: str) -> None:
     while True:
         due += 1 / float(rate)
         await asyncio.sleep(due - time.monotonic())
-        levels[:] = time.monotonic_ns() // 1_000_000 % ROUND if bits == "16" else 1
+        levels[:] = moment() if bits == "16" else 1
         message = message_of(content.tobytes(), BINARY)
         for client in clients:
             client.write(message)

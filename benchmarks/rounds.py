@@ -23,13 +23,16 @@ class Ratio(NamedTuple):
 
 
 def alternate(runs: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Each of `runs` once a round, in turn, after one round that does not count. A run gives its own seconds."""
+    """Each of `runs` once a round, after one round that does not count. A run gives its own seconds.
+
+    Every other round goes backwards, so that none always finds the machine as the same other one has left it.
+    """
     for run in runs.values():
         run()
     samples: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            samples[name].append(run())
+    for number in range(rounds):
+        for name in [*runs] if number % 2 else reversed(runs):
+            samples[name].append(runs[name]())
     return samples
 
 

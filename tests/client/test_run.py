@@ -11,6 +11,7 @@ import xarray
 
 import steppe
 from steppe.client import NoAccessError, NotAtHandError, RefusedError, Run, StaleError, UnknownError, UnreachableError
+from steppe.client.problems import raised
 from steppe.errors import Mistake
 from tests.client.served import TOKENS, Served, until
 from tests.engine.test_stations import run_file as stations  # noqa: F401
@@ -160,6 +161,9 @@ def test_a_trigger_stops_a_run_that_plays(run: Run) -> None:
     wet = run.add_trigger("mean(water) > 1e9 or max(water) < min(water) + 1e9 and sum(rain) > 0", "pause", text="rain")
     picture = run.add_trigger("max(rain) > 0", "image", variable="rain")
     playing = run.play()
+    until(lambda: playing.refresh().is_over)
+    with pytest.raises(StaleError, match="This was ordered on version"):  # the trigger has steered, and nobody has waited for it
+        run.step()
     assert playing.wait().state == "cancelled"
     stood = run.scenarios["main"].step
 
@@ -170,9 +174,6 @@ def test_a_trigger_stops_a_run_that_plays(run: Run) -> None:
     until(lambda: fired(picture.id) == [stood])
     last = run.log()[-1]
     assert (last["kind"], last["who"], last["at_step"]) == ("pause", f"trigger:{wet.id}", stood)
-    with pytest.raises(StaleError, match="This was ordered on version"):  # the trigger has steered in the meantime
-        run.step()
-    run.info()
     run.remove_trigger(wet.id)
     run.step(30)
     assert run.scenarios["main"].step == stood + 30
@@ -341,3 +342,13 @@ def test_the_client_loads_no_model_no_mpi_no_store() -> None:
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "steppe" in found
     assert not {"numba", "mpi4py", "httpx", "zarr", "xarray", "pandas", "starlette", "netCDF4"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [(507, "disk-full", RefusedError), (503, "too-costly", RefusedError), (503, "draining", UnreachableError)],
+)
+def test_what_asking_again_would_not_mend_is_a_refusal(status: int, code: str, kind: type[Exception]) -> None:
+    error = raised({"status": status, "code": code, "detail": "So it is."})
+    assert type(error) is kind
+    assert str(error) == "So it is."

@@ -374,6 +374,21 @@ def test_damage_in_the_store_leaves_the_old_file(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.nc", "run"]
 
 
+def test_two_who_write_one_file_at_once_do_not_mix(made, tmp_path):
+    what, begun = Source(made[0]), []
+
+    def write_another(part: float) -> None:
+        if not begun:
+            begun.append(part)
+            write_netcdf(what, tmp_path / "a.nc", "another", overwrite=True)
+
+    write_netcdf(what, tmp_path / "a.nc", "one", overwrite=True, progress=write_another)
+    assert begun
+    with xarray.open_dataset(tmp_path / "a.nc") as written, xarray.open_dataset(write_netcdf(what, tmp_path / "b.nc", "one")[0]) as alone:
+        xarray.testing.assert_equal(written, alone)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.nc", "b.nc"]
+
+
 @pytest.fixture
 def small_disk(tmp_path) -> Path:
     """A file system of 256 kB."""

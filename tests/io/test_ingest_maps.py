@@ -369,3 +369,15 @@ def test_limits_of_packed_numbers_are_those_of_the_values(tmp_path, span):
     with xarray.open_zarr(tmp_path / "w.zarr", consolidated=False, chunks=None) as store:
         assert (store["wind"].attrs["valid_min"], store["wind"].attrs["valid_max"]) == (0.0, 50.0)
     np.testing.assert_allclose(values(tmp_path / "w.zarr", "wind"), 12.5, atol=0.05)
+
+
+@pytest.mark.parametrize("limits", [{"valid_range": [-500, 0]}, {"valid_min": -500, "valid_max": 0}, {"valid_min": -500}], ids=str)
+def test_where_a_scale_is_negative_the_least_packed_number_is_the_greatest_value(tmp_path, limits):
+    data = xarray.open_dataset(write_maps(tmp_path / "made.nc", {"wind_speed": np.full((3, 7, 6), 12.5)}, units={"wind_speed": "m s-1"}))
+    data["wind_speed"].attrs |= {name: np.array(limit, np.int16) for name, limit in limits.items()}
+    data["wind_speed"].encoding["scale_factor"] = -0.1
+    data.to_netcdf(tmp_path / "wind.nc")
+    ingest([tmp_path / "wind.nc"], tmp_path / "w.zarr", names={"wind": "wind_speed"}, day_shift={})
+    with xarray.open_zarr(tmp_path / "w.zarr", consolidated=False, chunks=None) as store:
+        assert store["wind"].attrs["valid_max"] == pytest.approx(50.0)
+        assert store["wind"].attrs["valid_min"] <= 0.0

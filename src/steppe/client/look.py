@@ -139,7 +139,7 @@ class AsyncLook:
         box, polygon, cells
             West, south, east, north; corners (longitude, latitude); packed numbers. Outside a polygon the map is NaN.
         stride
-            Every n-th row and column only.
+            Every n-th row and column only; of a polygon and of listed cells all come.
         width
             So many columns, in which cells are put together; the server makes the mean.
         step, date

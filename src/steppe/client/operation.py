@@ -99,6 +99,8 @@ class AsyncOperation:
                     if self.problem:
                         raise EngineFailedError(self.problem["text"], self.problem)
                     bar.tell(self._told.done, self._told.total, "" if info.state == "stepping" else info.state)
+        if self.state == "cancelled":
+            await self._remote.learn_of_triggers(self.scenario, self.id)
         if self.state == "failed":
             raise raised(self.problem if isinstance(self.problem, Mapping) else {"text": f"Command {self.id} failed."})
         return self

@@ -68,6 +68,7 @@ class EngineFailedError(Failure):
 
 
 _BY_STATUS = {401: NoAccessError, 403: NoAccessError, 404: UnknownError, 410: NotAtHandError, 412: StaleError, 416: NotAtHandError}
+_ANSWERED = ("disk-full", "too-costly")  # asking again would not help
 _LISTED = 8  # of the allowed values that a text names
 
 
@@ -76,7 +77,7 @@ def raised(facts: Mapping[str, Any]) -> Exception:
     text = str(facts.get("detail") or facts.get("text") or facts.get("title") or "The server gave no reason.")
     if facts.get("code") in ("engine-failed", "replay-differs"):
         return EngineFailedError(text, facts)
-    if int(facts.get("status", 422)) >= 500:
+    if int(facts.get("status", 422)) >= 500 and facts.get("code") not in _ANSWERED:
         return UnreachableError(text)
     return _BY_STATUS.get(int(facts.get("status", 0)), RefusedError)(text + _advice(facts, text), facts)
 

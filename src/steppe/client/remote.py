@@ -83,6 +83,14 @@ class Remote:
             self._versions[scenario] = ordered.version
             return AsyncOperation(self, ordered, scenario)
 
+    async def learn_of_triggers(self, scenario: str, since: int) -> None:
+        """Where triggers alone have steered a scenario since an order, that counts as seen: who waited knows that it was cut short."""
+        now = next((each for each in (await self.info(look=False)).scenarios if each.name == scenario), None)
+        log = (await self.line.ask("GET", f"{self.path}/log", {"after": str(since)})).content
+        rows = [row for row in map(msgspec.json.decode, log.splitlines()) if now and row["branch"] == now.branch]
+        if now and all(row["who"].startswith("trigger:") for row in rows):
+            self._versions[scenario] = now.version
+
     async def upload(self, values: NDArray[np.generic]) -> str:
         """Sends an array; gives the SHA-256 by which an order names it."""
         content = values.tobytes()

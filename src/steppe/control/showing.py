@@ -17,7 +17,7 @@ from steppe.errors import SteppeError
 from steppe.failpoint import reach
 
 QUICK, WATCHED = 0.05, 1 / 30  # [s] between frames of people who watch closely, and that a piece of steps then takes: short ones cost more
-SHARE, AT_ONCE = 0.03, 0.005  # of the stepper's time that frames may take from steps, and [s] at one end of a step
+SHARE, AT_ONCE = 0.025, 0.005  # of the stepper's time that frames may take from steps, and [s] at one end of a step
 
 Behind = Callable[[Callable[[], None]], None]
 """Has something done, soon, in the order in which it is told."""

@@ -37,7 +37,7 @@ Say = Callable[[str, str], None]
 PIECE = 0.1  # [s] that a piece of steps takes, about, while nobody looks: so long may the stepper keep the first who does waiting
 BESIDE = 0.025  # [s] more for each branch that goes along: short pieces cost more a step
 LONGEST = 0.4  # [s] that a piece may take
-REMEMBER = 0.1  # [s] of steps, at least, between copies of a branch, each of which costs as much as some steps
+REMEMBER = 0.2  # [s] of steps, at least, between copies of a branch, each of which costs as much as some steps
 PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
 AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
 AT_FIRST = 400  # steps that may be, while nobody knows how long one takes
@@ -245,11 +245,11 @@ class Stage:
         return cut if cut > start else stop
 
     def _piece(self, branches: int, looked: float) -> int:
-        """How many steps of so many branches take as long as a piece should; twice as many as the last time at most."""
+        """How many steps of so many branches take as long as a piece should; four times as many as the last time at most."""
         fitting = 1
         if self._pace:
             wanted = looked or min(PIECE + BESIDE * (branches - 1), LONGEST)
-            fitting = min(int(wanted / (self._pace * branches)), 2 * self._steps)
+            fitting = min(int(wanted / (self._pace * branches)), 4 * self._steps)
         outputs = self.crew.part(self._root).outputs
         fitting = min(fitting, outputs.recorder.most_steps)
         if self.crew.world.size > 1:
@@ -261,9 +261,9 @@ class Stage:
         """Takes the time of a piece of one branch. One that was cut short costs more a step, and says little."""
         pace = seconds / steps
         self._latest.append(pace)
-        if not self._pace:
+        if not self._pace or pace < self._pace:
             self._pace = pace
-        elif steps == self._steps or pace < self._pace:
+        elif steps == self._steps:
             self._pace = (self._pace + pace) / 2
 
     # ---- changes --------------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import os
 import re
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +38,7 @@ def aside(path: Path) -> Iterator[Path]:
     """
     if not path.parent.is_dir():
         raise FolderError(f'"{path}" cannot be written: there is no folder "{path.parent}". Make it, or give another name.')
-    beside = path.with_name(path.name + ".tmp")
+    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")  # another process may write the same at the same time
     try:
         with writing(path):
             try:

@@ -196,7 +196,11 @@ def _unpacked_limits(values: "xarray.DataArray") -> dict[str, Any]:
     limits = {name: np.asarray(values.attrs[name]) for name in ("valid_min", "valid_max", "valid_range") if name in values.attrs}
     if (scale, offset) == (1.0, 0.0):
         return {}
-    return {name: limit * scale + offset for name, limit in limits.items() if limit.dtype.kind in "iu"}
+    found = {name: limit * scale + offset for name, limit in limits.items() if limit.dtype.kind in "iu"}
+    if scale > 0.0:
+        return found
+    turned = {"valid_min": "valid_max", "valid_max": "valid_min"}
+    return {turned.get(name, name): np.flip(limit) for name, limit in found.items()}
 
 
 def _open(path: Path) -> "xarray.Dataset":

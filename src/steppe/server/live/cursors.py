@@ -41,12 +41,9 @@ class Cursors:
 
     def __init__(self, run: Supervisor, say: Callable[[Mapping[str, Any]], None]) -> None:
         self._run, self._say = run, say
-        self._cursors: dict[int, _Cursor] = {}
+        self.placed: dict[int, _Cursor] = {}
+        """By stream."""
         self._asking: dict[int, asyncio.Task[None]] = {}
-
-    def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self._cursors)
 
     def set(self, stream: int, wanted: Stream, grid: Grid, cell: int | None) -> None:
         """Puts the cursor of a stream on a cell, or takes it away.
@@ -57,20 +54,20 @@ class Cursors:
             The cell is not of the grid, or takes no part.
         """
         if cell is None:
-            self._cursors.pop(stream, None)
+            self.placed.pop(stream, None)
             return
         if cell >= grid.active.size:
             raise Wrong("cell-outside", f"The grid has {grid.active.size:,} cells.", value=cell, allowed=[0, grid.active.size - 1])
         packed = int(_packed(cast(Any, grid))[cell])
         if packed < 0:
             raise Wrong("cell-inactive", f"Cell {cell} takes no part.", value=cell)
-        former = self._cursors.get(stream)
-        self._cursors[stream] = _Cursor(stream, wanted, cell, packed, former.due if former else 0.0)
+        former = self.placed.get(stream)
+        self.placed[stream] = _Cursor(stream, wanted, cell, packed, former.due if former else 0.0)
         self.moved(stream)
 
     def moved(self, stream: int) -> None:
         """The map of a stream has moved on."""
-        cursor = self._cursors.get(stream)
+        cursor = self.placed.get(stream)
         if cursor is None:
             return
         if stream in self._asking:
@@ -81,14 +78,14 @@ class Cursors:
 
     def _asked(self, stream: int) -> None:
         self._asking.pop(stream, None)
-        cursor = self._cursors.get(stream)
+        cursor = self.placed.get(stream)
         if cursor is not None and (cursor.again or not cursor.due):
             cursor.again = False
             self.moved(stream)
 
     def clear(self) -> None:
         """Takes all away."""
-        self._cursors.clear()
+        self.placed.clear()
 
     async def _tell(self, cursor: _Cursor) -> None:
         loop = asyncio.get_running_loop()
@@ -98,7 +95,7 @@ class Cursors:
             head, body = await self._run.get(cursor.wanted.scenario, {"name": cursor.wanted.variable, "packed": True})
         except Refused:
             return  # there is none at this step, or no engine: the next frame asks again
-        if self._cursors.get(cursor.stream) is cursor:
+        if self.placed.get(cursor.stream) is cursor:
             values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<"))
             self._say(
                 {"type": "cursor", "stream": cursor.stream, "cell": cursor.cell, "step": head["step"], **_number(values[cursor.packed])}

@@ -138,17 +138,19 @@ class Viewer:
 
     def _send(self, watching: _Watching) -> None:
         channel, flags = watching.channel, 0 if watching.channel.asked else REPLAYING
-        watching.dropped += 0 < watching.owed < channel.count
+        if watching.owed:
+            watching.dropped += watching.owed < channel.count
+            watching.owed = 0
         if watching.dropped != watching.told:
             watching.told = watching.dropped
             for stream in watching.streams:
                 self._line.write(message_of(DROPPED.pack(DROPPED_MAGIC, stream, watching.dropped), BINARY))
         for index, stream in enumerate(watching.streams):
             self._line.write(_bytes_of(channel, index, stream, flags))
-        if self._cursors:
+        if self._cursors.placed:
             for stream in watching.streams:
                 self._cursors.moved(stream)
-        watching.seen, watching.owed = channel.count, 0
+        watching.seen = channel.count
         if watching.interval > channel.interval:
             self._wait(watching)
         if channel.owed:
