@@ -3,6 +3,7 @@
 import json
 import shutil
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import steppe
 from steppe.engine import Stage
+from steppe.engine.part import Part
 from steppe.errors import DamagedError, Failure, NotComputedError, RequestError, UnknownNameError
 from steppe.grid import from_plain
 from tests.engine.stages import OWN, on_stage, seen, sent, setting, to
@@ -44,6 +46,24 @@ def test_what_a_run_is_can_be_told_in_json(scenario):
         assert facts["parameters"]["capacity"] == 120.0
 
     on_stage(scenario, work)
+
+
+def test_copies_of_the_past_that_cost_much_lie_far_apart(scenario, monkeypatch):
+    monkeypatch.setattr("steppe.engine.stage.REMEMBER", 0.0)
+    monkeypatch.setattr("steppe.engine.stage.PIECE", 1e-9)
+    copy, found = Part.remember, []
+
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 400)
+        found.append(stage.remembered)
+
+    on_stage(scenario, work)
+    monkeypatch.setattr(Part, "remember", lambda part, entry: (time.sleep(0.05), copy(part, entry))[1])
+    on_stage(scenario, work)
+    few, many = sorted(found)
+    assert found == [many, few]
+    assert many > 4 * few
 
 
 def steered(stage: Stage) -> list[Any]:

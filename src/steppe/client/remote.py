@@ -84,11 +84,11 @@ class Remote:
             return AsyncOperation(self, ordered, scenario)
 
     async def learn_of_triggers(self, scenario: str, since: int) -> None:
-        """Where triggers alone have steered a scenario since an order, that counts as seen: who waited knows that it was cut short."""
+        """Where triggers alone have steered since an order, that counts as seen: who waited for it knows that it was cut short."""
         now = next((each for each in (await self.info(look=False)).scenarios if each.name == scenario), None)
         log = (await self.line.ask("GET", f"{self.path}/log", {"after": str(since)})).content
-        rows = [row for row in map(msgspec.json.decode, log.splitlines()) if now and row["branch"] == now.branch]
-        if now and all(row["who"].startswith("trigger:") for row in rows):
+        rows = [msgspec.json.decode(line) for line in log.splitlines()]
+        if now and rows and all(row["who"].startswith("trigger:") for row in rows):
             self._versions[scenario] = now.version
 
     async def upload(self, values: NDArray[np.generic]) -> str:

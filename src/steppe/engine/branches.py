@@ -10,6 +10,8 @@ that fill no shard are read from there, so nothing that happened after the fork 
 """
 
 import os
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -49,8 +51,14 @@ class Branches:
         self._path, self._plan, self._crew, self._root, self._say = path, plan, crew, root, say
         self.live: dict[int, Branch] = {}
         self.ring = Ring()
+        self._copying = deque((0.0,), maxlen=2)  # [s] that the last copies for the ring took
         self._entries = 0  # made so far
         self._folders = {FIRST: RunFolder(path, plan.identity)}
+
+    @property
+    def copying(self) -> float:
+        """Seconds that a copy for the ring takes; one that was disturbed says nothing."""
+        return min(self._copying)
 
     # ---- into memory ----------------------------------------------------------------------------------------------------------------
     def load(self, number: int, path: Sequence[Leg], patience: int, begin: Position) -> Branch:
@@ -218,7 +226,9 @@ class Branches:
         self._entries += 1
         branch.remembered = branch.position.step
         number = branch.number if branch.position > (0, 0) else FIRST
+        begin = time.perf_counter()
         size = branch.order("remember", entry=self._entries)
+        self._copying.append(time.perf_counter() - begin)
         self._forget(self.ring.add(Entry(self._entries, number, branch.position, branch.records, size, branch.since, branch.rules)))
 
     def _forget(self, entries: Sequence[int]) -> None:

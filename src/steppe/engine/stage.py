@@ -37,7 +37,8 @@ Say = Callable[[str, str], None]
 PIECE = 0.1  # [s] that a piece of steps takes, about, while nobody looks: so long may the stepper keep the first who does waiting
 BESIDE = 0.025  # [s] more for each branch that goes along: short pieces cost more a step
 LONGEST = 0.4  # [s] that a piece may take
-REMEMBER = 0.2  # [s] of steps, at least, between copies of a branch, each of which costs as much as some steps
+REMEMBER = 0.1  # [s] of steps, at least, between copies of a branch
+COPYING = 0.01  # of the time of the steps, that copies may take at most
 PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
 AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
 AT_FIRST = 400  # steps that may be, while nobody knows how long one takes
@@ -203,10 +204,11 @@ class Stage:
             raise
         self._learn((time.perf_counter() - begin) / len(group), stop - start)
         bad = self._bad(group, begin_at) if self.crew.said.bad else []
+        between = max(REMEMBER, self._branches.copying / COPYING)
         for each in group:
             if each.number in self._branches.live:
                 self._happening.triggers(each)
-                if stop - each.remembered >= max(self._branches.ring.spacing, REMEMBER / self._pace):
+                if stop - each.remembered >= max(self._branches.ring.spacing, between / self._pace):
                     self._branches.remember(each)
                 self._show(each)
         if bad:

@@ -199,6 +199,7 @@ def _unpacked_limits(values: "xarray.DataArray") -> dict[str, Any]:
     found = {name: limit * scale + offset for name, limit in limits.items() if limit.dtype.kind in "iu"}
     if scale > 0.0:
         return found
+    # what is least when packed is greatest then
     turned = {"valid_min": "valid_max", "valid_max": "valid_min"}
     return {turned.get(name, name): np.flip(limit) for name, limit in found.items()}
 
