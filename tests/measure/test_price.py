@@ -78,7 +78,7 @@ from steppe.measure import session, write_document
 raw = open_raw(find_launch(), sys.argv[1])
 kept = {"ping-pong", ""}
 session.plan = lambda *a, plan=session.plan, **k: [task for task in plan(*a, **k) if task.variant in kept and task.bytes in (0, 8)]
-document, _ = session.measure_messages(raw, True, False, lambda share, now: None, lambda: False, Path(sys.argv[3]) if sys.argv[3:] else None)
+document, _ = session.measure_messages(raw, True, False, lambda *_: None, lambda: False, Path(sys.argv[3]) if sys.argv[3:] else None)
 if raw.rank == 0:
     write_document(document, Path(sys.argv[2]))
 raw.close()
