@@ -32,8 +32,8 @@ def test_programs_run_in_turn_and_the_first_round_does_not_count() -> None:
         return float(len(order))
 
     samples = alternate({"a": lambda: run("a"), "b": lambda: run("b")}, 2)
-    assert order == ["a", "b"] * 3
-    assert samples == {"a": [3.0, 5.0], "b": [4.0, 6.0]}
+    assert order == ["a", "b", "b", "a", "a", "b"]  # every other round goes backwards
+    assert samples == {"a": [4.0, 5.0], "b": [3.0, 6.0]}
 
 
 def test_a_process_that_fails_is_a_missing_peer() -> None:

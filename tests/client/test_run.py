@@ -161,7 +161,7 @@ def test_a_trigger_stops_a_run_that_plays(run: Run) -> None:
     wet = run.add_trigger("mean(water) > 1e9 or max(water) < min(water) + 1e9 and sum(rain) > 0", "pause", text="rain")
     picture = run.add_trigger("max(rain) > 0", "image", variable="rain")
     playing = run.play()
-    until(lambda: playing.refresh().is_over)
+    until(lambda: playing.progress == 1.0)
     with pytest.raises(StaleError, match="This was ordered on version"):  # the trigger has steered, and nobody has waited for it
         run.step()
     assert playing.wait().state == "cancelled"

@@ -46,7 +46,8 @@ def same_results(folder: Path, expected: dict[str, str]) -> bool:
 @pytest.mark.parametrize("saved_at", [None, 210, 300])
 def test_a_branch_that_changes_nothing_is_the_same_run(wide_scenario, uninterrupted, ranks, saved_at, monkeypatch):
     """It forks in mid-month, from a parent that went on, and settles by itself when a shard is full, or earlier when it is saved."""
-    monkeypatch.setattr("steppe.engine.stage.REMEMBER", 0.0)  # copies are made by steps alone, not by the time that they take
+    monkeypatch.setattr("steppe.engine.stage.REMEMBER", 0.0)  # copies are made by steps alone, not by the time that these take,
+    monkeypatch.setattr("steppe.engine.stage.COPYING", 1e9)  # nor by that of a copy
 
     def work(stage: Stage) -> None:
         stage.load(1, OWN)

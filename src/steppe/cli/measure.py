@@ -167,7 +167,8 @@ def messages(
 ) -> Exit:
     """Measure messages between ranks: point to point and collective, with the machine's clock, and fit them.
 
-    Each series goes on until the median is known to 2 %, or its time is over: then its interval stands in ().
+    There are five passes over all series. In each a series goes on until its median is known to 2 %, or its time is over. Where the passes
+    leave the interval wider, it stands in ().
 
     Each of these after mpiexec -n 2, or as many ranks as there are cores:
 
