@@ -43,7 +43,7 @@ LARGE = "/api/v1/runs/field/data/concentration"
 SMALL = "/api/v1/runs/pastures/data/green_leaf"
 CELLS, LARGE_CELLS = 186 * 156, 841 * 681
 REQUESTS, LARGE_REQUESTS = 200, 40  # of a round; more would meet the limit of bytes a second
-CLIENTS, EACH = 20, 100
+CLIENTS, EACH = 20, 200
 MANY, FEW = 1000, 5
 
 
@@ -57,7 +57,7 @@ def figures(quick: bool) -> list[Figure]:
         with served("field", _field()) as port:
             found = _beside(port, "info", INFO, 0, 1.0, quick)
             found += _beside(port, f"{LARGE_CELLS:,} float32", LARGE, LARGE_CELLS, 3.0, quick)
-        with served("pastures", run_file(2)) as port:
+        with served("pastures", run_file(2 if quick else 20)) as port:
             found += _beside(port, f"{CELLS:,} float32", SMALL, CELLS, 1.0, quick)
             found += _crowds(port, quick)
     finally:
