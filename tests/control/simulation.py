@@ -653,8 +653,8 @@ class Play:
         pausing = [each for each in self.journal.commands(branch=branch.id) if each.who.startswith("trigger:")]
         rows = {(each.at_step, each.who) for each in pausing if each.at_step is not None and each.at_step > begin}
         pauses = {(step, source) for _, step, source, kind in told if kind == "pause"}
-        left = "@" in branch.name  # by a rewind: what its triggers are known to have done only then stops nobody
-        assert rows == pauses or (left and rows < pauses), f"branch {branch.id} has the pauses {rows}, its triggers made {pauses}"
+        late = {each for each in pauses - rows if each[0] == branch.closed_step}  # known only after it was left there: that stops nobody
+        assert rows == pauses - late, f"branch {branch.id} has the pauses {rows}, its triggers made {pauses}"
 
 
 def play(seed: int, **options: Any) -> Play:

@@ -12,15 +12,7 @@ from steppe.io.shard import writing
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Holds `PATH.lock`, which the system lets go when the process ends, however it ends.
-
-    Raises
-    ------
-    FolderError
-        Another process holds it.
-    NoSpaceError, Failure
-        The file cannot be written or locked.
-    """
+    """Holds `PATH.lock`, which is not there any more afterwards. Raises what `locked` raises."""
     lock = path.with_name(path.name + ".lock")
     file = _locked_in_place(lock, path)
     try:
