@@ -69,6 +69,37 @@ def test_a_raster_of_ones_own_is_given_by_its_file(call, folder):
     assert steppe.open("w.zarr").sizes["cell"] == steppe.open("land.zarr").sizes["cell"] == 3
 
 
+def test_without_a_grid_every_station_of_the_list_is_a_point(call, folder):
+    write_stations(folder)
+    code, said, _ = call("ingest", "stations", ".", "w.zarr", *DAYS)
+    assert code == Exit.DONE
+    assert said.startswith("w.zarr: 2 cells, 365 days")
+
+
+def test_points_need_no_list_of_stations_and_take_plain_files(call, folder):
+    write_stations(folder)
+    (folder / "stations.csv").unlink()
+    (folder / "north.csv").write_bytes(gzip.decompress((folder / "north.csv.gz").read_bytes()))
+    (folder / "north.csv.gz").unlink()
+    assert call("ingest", "stations", ".", "w.zarr", "--points", "points.csv", *DAYS)[0] == Exit.DONE
+    with steppe.open("w.zarr") as dataset:
+        assert dataset.attrs["source"][0]["name"] == "north.csv"
+        assert dataset["rain"].values[0].tolist() == [14.0, 7.0]
+
+
+def test_a_column_is_mapped_and_its_unit_said_on_the_command_line(call, folder):
+    write_stations(folder)
+    text = gzip.decompress((folder / "north.csv.gz").read_bytes()).decode().replace("radiation", "glow")
+    (folder / "north.csv.gz").write_bytes(gzip.compress(text.encode()))
+    both = ("ingest", "stations", ".", "w.zarr", "--points", "points.csv", *DAYS)
+    code, _, wrong = call(*both)
+    assert code == Exit.MISTAKE
+    assert '"north.csv.gz" has no radiation.' in wrong
+    code, said, _ = call(*both, "--map", "radiation=glow", "--units", "radiation=MJ/m2")
+    assert code == Exit.DONE
+    assert 'radiation was read from the column "glow", as requested (north)' in said
+
+
 def test_points_take_the_records_of_their_stations(call, folder):
     write_stations(folder)
     code, said, _ = call("ingest", "stations", ".", "w.zarr", "--points", "points.csv", *DAYS)
@@ -123,7 +154,8 @@ def test_land_of_a_soil_map_takes_the_nearest_value(call, folder):
         (["generate", "w.zarr", *DAYS, "--region", "queensland", "--points", "points.csv"], "Give exactly one of --region"),
         (["generate", "w.zarr", *DAYS, "--region", "quensland"], 'There is no built-in grid "quensland". Did you mean "queensland"?'),
         (["generate", "w.zarr", "--points", "points.csv", "--start", "spring", "--end", "1990-12-31"], '"spring" is not a date'),
-        (["stations", ".", "w.zarr", "--points", "points.csv", *DAYS], "stations.csv"),
+        (["stations", ".", "w.zarr", "--points", "points.csv", *DAYS], 'no file of station "north": north.csv.gz, north.csv, north.met'),
+        (["stations", ".", "w.zarr", *DAYS], 'There is no "stations.csv". It must list the stations: id, latitude, longitude.'),
         (["land", "w.zarr", "no-folder", "--points", "points.csv"], 'There is no folder "no-folder".'),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -10,7 +10,9 @@ import pytest
 
 import steppe
 from steppe.engine import read_run_file
-from steppe.errors import Exit
+from steppe.errors import Exit, GridError
+from steppe.grid import read_grid
+from tests.io.daily_maps import UNITS, known_maps, write_maps
 from tests.scenario import EXAMPLES
 
 POINTS = "id,lat,lon\ndalby,-27.16,151.26\nroma,-26.55,148.77\nlongreach,-23.44,144.25\n"
@@ -60,6 +62,47 @@ def test_with_weather_made_for_it_there_is_nothing_to_complain_of(call, folder, 
     code, said, wrong = call("check", "run.toml")
     assert (code, wrong) == (Exit.DONE, "")
     assert said.endswith("Nothing is wrong.\n")
+
+
+def test_own_maps_become_a_store_a_run_file_and_a_run_that_works_the_first_time(call, folder, tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("STEPPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+    write_maps(folder / "own.nc", {name: known_maps(name, 90) for name in UNITS})
+    assert call("ingest", "netcdf", "own.nc", "-o", "own.zarr", "--day-shift", "rain=0", "--day-shift", "pan=0")[0] == Exit.DONE
+    (folder / "runs").mkdir()
+    shutil.copy(EXAMPLES / "bucket.py", folder)
+    assert call("new", "run", "bucket.py", "--weather", "own.zarr", "--output", "runs/own.toml")[0] == Exit.DONE
+    run = read_run_file("runs/own.toml")
+    assert (run.grid, str(run.time.start), str(run.time.end)) == (None, "1990-01-01", "1990-03-31")
+    assert call("run", "runs/own.toml", "--quiet")[0] == Exit.DONE
+    with steppe.open("own.zarr") as weather, steppe.open("runs/own") as results:
+        assert results.sizes["cell"] == weather.sizes["cell"]
+
+
+def test_the_grid_of_the_weather_is_the_default_of_points_too(call, folder):
+    days = ("--start", "1990-01-01", "--end", "1990-03-01")
+    assert call("ingest", "generate", "w.zarr", "--points", "points.csv", *days)[0] == Exit.DONE
+    assert call("new", "run", "--weather", "w.zarr")[0] == Exit.DONE
+    assert steppe.Plan.of("run.toml").grid == read_grid(points=Path("points.csv")) == read_grid(file=Path("w.zarr"))
+    code, said, wrong = call("check", "run.toml")
+    assert (code, wrong) == (Exit.DONE, "")
+    assert said.endswith("Nothing is wrong.\n")
+
+
+def test_weather_that_the_model_cannot_use_is_refused_before_anything_is_written(call, folder):
+    write_maps(folder / "rain.nc", {"daily_rain": known_maps("daily_rain", 5)})
+    assert call("ingest", "netcdf", "rain.nc", "-o", "rain.zarr", "--day-shift", "rain=0")[0] == Exit.DONE
+    code, _, wrong = call("new", "run", "--weather", "rain.zarr")
+    assert code == Exit.MISTAKE
+    assert '"rain.zarr" has no tmin, tmax, radiation, which model "pasture" needs; it holds rain.' in wrong
+    assert not Path("run.toml").exists()
+
+
+def test_a_file_of_maps_as_the_grid_is_refused_with_what_to_do(call, folder):
+    write_maps(folder / "rain.nc", {"daily_rain": known_maps("daily_rain", 5)})
+    with pytest.raises(
+        GridError, match=r"maps that change in time \(daily_rain\) and no mask\. Make a forcing store .* leave \[grid\] out"
+    ):
+        read_grid(file=folder / "rain.nc")
 
 
 def test_a_model_file_is_named_as_seen_from_the_run_file(call, folder):

@@ -352,6 +352,13 @@ def met_without_a_place(folder: Path) -> None:
     _met(folder, "latitude = -27.16", "1990 1 25 30 18 0")
 
 
+def met_with_vpd(folder: Path) -> None:
+    """A column "vpd" near saturation at tmin, and a list of points with a misspelt id."""
+    head = "latitude = -27.16\nlongitude = 151.26\nyear day radn maxt mint rain vpd\n() () (MJ/m^2) (oC) (oC) (mm) (hPa)"
+    (folder / "dalby.met").write_text(f"{head}\n1990 1 25 32 20 0 21.0\n1990 2 25 30 18.4 0 19.4\n")
+    (folder / "points.csv").write_text("id,lat,lon\ndalbi,-27.16,151.26\n")
+
+
 def met_that_lacks_a_day(folder: Path) -> None:
     """The second day is the third."""
     _met(folder, "latitude = -27.16\nlongitude = 151.26", "1990 1 25 30 18 0", "1990 3 25 30 18 0")

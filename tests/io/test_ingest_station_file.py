@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from steppe.errors import ForcingError
+from steppe.io.ingest import Said
 from steppe.io.ingest.station import Site
-from steppe.io.ingest.station_file import read_sites, read_station
+from steppe.io.ingest.station_file import read_sites, read_station, station_file
 
 HEADER = "date,rain,tmin,tmax,radiation,vp,pan,src"
 GOOD = ["1990-01-01,0,20.5,33,25,18,8,222222", "1990-01-02,12.4,21,30.5,20,20,6.5,222222", "1990-01-03,0.2,19,31,24,19,7,222222"]
@@ -52,10 +53,10 @@ def test_a_line_of_units_is_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([HEADER], "holds no day"),
+        ([HEADER], "does not hold a day"),
         (["day,rain", "1990-01-01,0"], 'line 1: no column "date"'),
-        (["date,rain,rian", "1990-01-01,0,0"], 'line 1: column "rian" is not known. Did you mean "rain"'),
-        (["date,tmin", "1990-01-01,0"], "has no rain on any day"),
+        (["date,rian", "1990-01-01,0"], 'column "rian" is not known. Did you mean "rain".* --map rain=rian'),
+        (["date,tmin", "1990-01-01,0"], 'has no column "rain" with values'),
         ([HEADER, GOOD[0], GOOD[2]], r"lacks days: 1990-01-02 to 1990-01-02 \(1 such gaps\)"),
         ([HEADER, GOOD[0], GOOD[0], GOOD[1]], "line 3: 1990-01-01 comes twice"),
         ([HEADER, GOOD[1], GOOD[0]], "line 3: 1990-01-01 comes after 1990-01-02"),
@@ -87,8 +88,43 @@ def test_a_compressed_file_cut_short_is_named(tmp_path: Path) -> None:
 
 
 def test_a_station_without_a_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ForcingError, match=r'no ".*one.csv.gz" for station "one"'):
+    with pytest.raises(ForcingError, match=r'no file of station "one": one.csv.gz, one.csv, one.met was looked for'):
         read_station(tmp_path, SITE)
+
+
+@pytest.mark.parametrize("names", ["id,lat,lon", "id,latitude,longitude", "id, latitude, lon"])
+def test_a_list_of_stations_has_the_spellings_of_a_list_of_points(tmp_path: Path, names: str) -> None:
+    (tmp_path / "stations.csv").write_text(f"{names}\na,-25.5,150.25\n")
+    assert read_sites(tmp_path) == {"a": Site("a", "a", -25.5, 150.25, "")}
+
+
+def test_names_of_silo_and_apsim_are_read_and_other_columns_are_named(tmp_path: Path) -> None:
+    write(tmp_path, "date, daily_rain,MaxT,mint,radn,wind,src,empty", "1990-01-01, 3,30,20,25,7,0,")
+    station = read_station(tmp_path, SITE)
+    assert {name: float(values[0]) for name, values in station.values.items()} == {"rain": 3, "tmin": 20, "tmax": 30, "radiation": 25}
+    assert station.unread == ("wind",)
+
+
+def test_a_column_is_taken_by_the_name_and_unit_that_the_user_says(tmp_path: Path) -> None:
+    write(tmp_path, "date,rain,Tmean_low", "1990-01-01,3,293.15")
+    values = read_station(tmp_path, SITE, Said({"tmin": "Tmean_low"}, {"tmin": "K"})).values
+    assert values["tmin"][0] == pytest.approx(20.0, abs=1e-12)
+
+
+def test_a_column_vpd_of_a_csv_file_is_in_doubt_as_in_an_apsim_file(tmp_path: Path) -> None:
+    write(tmp_path, "date,rain,tmin,tmax,vpd", "1990-01-01,3,20,30,15")
+    with pytest.raises(ForcingError, match=r"Its mean is 15.0 hPa; saturation is 23.4 hPa at tmin and 42.4 hPa at tmax. Type --map vp=vpd"):
+        read_station(tmp_path, SITE)
+
+
+def test_an_id_finds_a_file_of_any_kind_and_a_missing_one_is_told_what_is_there(tmp_path: Path) -> None:
+    for name in ("roma.met", "dalby.csv.gz", "miles.csv", "stations.csv"):
+        (tmp_path / name).write_text("")
+    assert [station_file(tmp_path, name).name for name in ("roma", "dalby", "miles")] == ["roma.met", "dalby.csv.gz", "miles.csv"]
+    with pytest.raises(ForcingError, match=r'"rome": rome.csv.gz, rome.csv, rome.met was looked for. Did you mean "roma"\?'):
+        station_file(tmp_path, "rome")
+    with pytest.raises(ForcingError, match=r"Known: dalby, miles, roma\."):
+        station_file(tmp_path, "xyz")
 
 
 def test_sites_without_a_place_are_left_out(tmp_path: Path) -> None:
@@ -99,9 +135,9 @@ def test_sites_without_a_place_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,lat\na,-25\n", "has no column lon"),
+        ("id,lat\na,-25\n", "There is no column longitude or lon"),
         ("id,lat,lon\na,-25,150\na,-26,151\n", 'line 3: station "a" comes a second time'),
-        ("id,lat,lon\na,25S,150\n", 'line 2: lat "25S", lon "150" are no numbers'),
+        ("id,lat,lon\na,25S,150\n", 'line 2: lat "25S", lon "150" are not numbers'),
     ],
 )
 def test_what_is_wrong_with_the_list_of_stations_is_named(tmp_path: Path, text: str, message: str) -> None:

@@ -9,7 +9,8 @@ import steppe
 from steppe.engine.run_file import read_run_file
 from steppe.engine.weather import open_weather
 from steppe.errors import Exit, ForcingError
-from steppe.io.ingest import ingest_stations, station_points
+from steppe.grid import Points
+from steppe.io.ingest import Said, ingest_stations, station_points
 from steppe.io.ingest.met_file import PAN_AS_SAID, PAN_UNSAID, read_met, read_met_site
 from steppe.io.ingest.meteorology import pan_evaporation, saturation_vapour_pressure
 from tests.shared import shared_path
@@ -87,7 +88,7 @@ def test_units_may_hold_spaces(tmp_path):
         ("\n".join(DAYS), "", r'"dalby.met" holds no day'),
         (" ()   () (MJ", "1990 1 (MJ", r'"dalby.met", line 10: .* are no units of the 9 columns'),
         ("year  day", "anno  day", r'"dalby.met" has no column "year"'),
-        ("rain pan", "rayn pan", r'"dalby.met" has no column "rain"; it has year day radn'),
+        ("rain pan", "rayn pan", r'"dalby.met": column "rayn" is not known. Did you mean "rain"\? Type --map rain=rayn'),
     ],
 )
 def test_a_mistake_is_named(tmp_path, monkeypatch, old, new, says):
@@ -97,6 +98,118 @@ def test_a_mistake_is_named(tmp_path, monkeypatch, old, new, says):
     Path("dalby.met").write_text(text.replace(old, new, 1))
     with pytest.raises(ForcingError, match=says):
         read_met(Path("dalby.met"))
+
+
+SATURATED = saturation_vapour_pressure(np.array([18.5, 30.0]))
+TO_TYPE = (
+    'Type --map vp=vpd if it is vapour pressure, or --map deficit=vpd if it is the deficit; in a run file, under [forcing]: map.vp = "vpd"'
+)
+WEIGHTED = 0.75 * SATURATED[1] + 0.25 * SATURATED[0]
+
+
+def with_vpd(path: Path, value: float, unit: str = "hPa") -> Path:
+    """A year in a file whose humidity stands in a column "vpd"; tmin 18.5, tmax 30 degC."""
+    header = HEADER.replace("pan vp code", "pan vpd code").replace("(hPa)", f"({unit})")
+    return year_of(path, header, f"25.5 30 18.5 {{rain}} 6.5 {value} 222222")
+
+
+def test_a_column_vpd_is_refused_with_its_mean_and_both_saturations_until_the_user_says_which_it_is(tmp_path):
+    file = with_vpd(tmp_path / "dalby.met", 20.0)
+    with pytest.raises(ForcingError) as refused:
+        read_met(file)
+    assert f"Its mean is 20.0 hPa; saturation is {SATURATED[0]:.1f} hPa at tmin and {SATURATED[1]:.1f} hPa at tmax." in str(refused.value)
+    assert TO_TYPE in str(refused.value)
+    np.testing.assert_array_equal(read_met(file, said=Said({"vp": "vpd"})).values["vp"], 20.0)
+    np.testing.assert_allclose(read_met(file, said=Said({"deficit": "VPD"})).values["vp"], WEIGHTED - 20.0, rtol=1e-13)
+
+
+def test_the_unit_of_the_header_counts_for_a_deficit_and_the_user_overrules_it(tmp_path):
+    file = with_vpd(tmp_path / "dalby.met", 2.0, "kPa")
+    np.testing.assert_allclose(read_met(file, said=Said({"deficit": "vpd"})).values["vp"], WEIGHTED - 20.0, rtol=1e-13)
+    wrong = with_vpd(tmp_path / "dalby.met", 2.0, "hPa")
+    np.testing.assert_allclose(read_met(wrong, said=Said({"deficit": "vpd"}, {"deficit": "kPa"})).values["vp"], WEIGHTED - 20.0, rtol=1e-13)
+
+
+def test_a_deficit_above_saturation_is_named_by_day_and_value(tmp_path):
+    file = with_vpd(tmp_path / "dalby.met", 40.0)
+    with pytest.raises(ForcingError, match=r"1990-01-01: the deficit is 40 hPa, expected 0 to the saturation of that day, 37.1 hPa"):
+        read_met(file, said=Said({"deficit": "vpd"}))
+
+
+def test_a_file_with_vapour_pressure_of_its_own_is_not_in_doubt_and_names_the_column_that_is_not_read(tmp_path):
+    file = year_of(tmp_path / "a.met", HEADER.replace("code", "vpd"), "25.5 30 18.5 {rain} 6.5 21 16")
+    assert read_met(file).unread == ("vpd",)
+    np.testing.assert_array_equal(read_met(file).values["vp"], 21.0)
+    np.testing.assert_allclose(read_met(file, said=Said({"deficit": "vpd"})).values["vp"], WEIGHTED - 16.0, rtol=1e-13)
+
+
+def test_two_columns_for_one_variable_are_refused_until_one_is_chosen(tmp_path):
+    file = year_of(tmp_path / "a.met", HEADER.replace("code", "evap").replace("(hPa) ()", "(hPa) (mm)"), "25.5 30 18.5 {rain} 6.5 21 7")
+    with pytest.raises(ForcingError, match=r'the columns "pan" and "evap" could both be pan. Choose one: --map pan=evap'):
+        read_met(file)
+    np.testing.assert_array_equal(read_met(file, said=Said({"pan": "evap"})).values["pan"], 7.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        (Said({"vp": "vdp"}), 'no station file has a column "vdp".* Did you mean "vp"'),
+        (Said({"vpp": "vpd", "vp": "vpd"}), '"vpp" is not a variable of stations'),
+        (Said({"vp": "vpd"}, {"deficit": "kPa"}), '--units deficit=kPa: no station file has a column for "deficit"'),
+    ],
+)
+def test_what_the_user_says_of_no_column_is_refused(tmp_path, said, says):
+    file = year_of(tmp_path / "dalby.met", HEADER.replace("code", "vpd"), "25.5 30 18.5 {rain} 6.5 21 16")
+    with pytest.raises(ForcingError, match=says):
+        ingest_stations(file, tmp_path / "w.zarr", station_points(file), "1990-01-01", "1990-12-31", said=said)
+    assert not (tmp_path / "w.zarr").exists()
+
+
+def test_the_place_of_a_file_without_one_comes_from_the_points(tmp_path):
+    header = "\n".join(line for line in HEADER.splitlines() if "itude" not in line) + "\n"
+    year_of(tmp_path / "dalby.met", header)
+    points = Points(("dalby",), np.array([-27.16]), np.array([151.26]))
+    report = ingest_stations(tmp_path, tmp_path / "w.zarr", points, "1990-01-01", "1990-12-31")
+    assert not any("latitude" in note for note in report.notes)
+    with steppe.open(tmp_path / "w.zarr") as dataset:
+        assert float(dataset["cell_lon"][0]) == 151.26
+
+
+def test_a_header_that_has_another_place_than_the_point_is_told_by_value(tmp_path):
+    year_of(tmp_path / "dalby.met")
+    points = Points(("dalby",), np.array([-26.5]), np.array([151.26]))
+    report = ingest_stations(tmp_path, tmp_path / "w.zarr", points, "1990-01-01", "1990-12-31")
+    assert any(
+        "the point is at latitude -26.5, longitude 151.26, but the header of dalby.met says latitude -27.16, longitude 151.26" in note
+        for note in report.notes
+    )
+
+
+def test_a_run_on_files_with_vpd_says_in_the_run_file_which_it_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPPE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "met").mkdir()
+    with_vpd(tmp_path / "met" / "dalby.met", 20.0)
+    text = (
+        'model = "pasture"\n[time]\nstart = 1990-01-05\nend = 1990-03-01\n[forcing]\nstations = "met"\n{}\n'
+        '[parameters]\nplant = "mitchell"\nsoil = "open-downs"\n[output]\npath = "out"\nvariables = ["rain"]\nevery = "1 day"\n'
+    )
+    run = tmp_path / "run.toml"
+    run.write_text(text.format(""))
+    with pytest.raises(ForcingError, match="may hold vapour pressure or its deficit"):
+        steppe.Plan.of(run)
+    found = []
+    for line in (
+        'map.vp = "vpd"',
+        'map.deficit = "vpd"',
+        'map.deficit = "vpd"\nunits.deficit = "mbar"',
+        'map.vp = "vpd"\nunits.vp = "torr"',
+    ):
+        run.write_text(text.format(line))
+        plan = steppe.Plan.of(run)
+        assert plan.grid.ids == ("dalby",)
+        with steppe.open(plan.forcing.path) as dataset:
+            found.append(float(dataset["vp"][0, 0]))
+    assert found == pytest.approx([20.0, WEIGHTED - 20.0, WEIGHTED - 20.0, 20.0 * 1.33322], rel=1e-5)
 
 
 def test_one_file_is_a_point_and_what_it_lacks_is_computed(tmp_path):

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from steppe.cli.commands import COMMANDS
-from steppe.cli.ingest_maps import netcdf, silo, zarr
+from steppe.cli.ingest_maps import Pairs, named, netcdf, silo, zarr
 from steppe.cli.making import Bar, Day, Region, grid_of
 from steppe.errors import ForcingError
 
@@ -28,22 +28,25 @@ def stations(
     points: Path | None = None,
     normals: Path | None = None,
     variance: Annotated[bool, Parameter(negative="--no-variance")] = True,
+    map: Pairs = (),
+    units: Pairs = (),
 ) -> None:
     """Make a forcing store from daily station records, or from weather files of APSIM (.met).
 
     On a raster the records are spread by the anomaly method onto monthly normals; points take the weather of their own stations unchanged.
-    Without a grid every APSIM file is a point, at the place that its header gives.
+    Without a grid every station of stations.csv is a point; without that list every APSIM file, at the place that its header gives.
 
     Examples:
 
         steppe ingest stations weather qld.zarr --region queensland --start 1990-01-01 --end 1999-12-31
         steppe ingest stations weather two.zarr --points two.csv --start 1980-01-01 --end 1999-12-31
         steppe ingest stations dalby.met dalby.zarr --start 1990-01-01 --end 1999-12-31
+        steppe ingest stations dalby.met dalby.zarr --start 1990-01-01 --end 1999-12-31 --map vp=vpd --units vp=hPa
 
     Parameters
     ----------
     folder
-        Folder with stations.csv and a file <id>.csv.gz for each station, or with APSIM files <id>.met; or one such file.
+        Folder with a file <id>.csv, <id>.csv.gz or <id>.met for each station, and stations.csv with their places; or one such file.
     store
         The store to make; one that is there stays as it is.
     start
@@ -55,18 +58,22 @@ def stations(
     file
         A CF raster with a mask.
     points
-        A CSV file of points (id, latitude, longitude) that have the ids of stations.
+        A CSV file of points (id, latitude, longitude) that have the ids of stations; it gives their places.
     normals
         Monthly normals of the raster (.npz), instead of those beside the folder.
     variance
         Restore the year-to-year variance that averaging takes away; the default.
+    map
+        NAME=COLUMN: take their column as NAME, such as vp=vpd. The name deficit: vapour pressure is computed from its deficit.
+    units
+        NAME=UNIT of their column, where the file states none or a wrong one, such as vp=kPa.
     """
-    from steppe.io.ingest import ingest_stations, station_points
+    from steppe.io.ingest import Said, ingest_stations, station_points
 
-    of_apsim = not (folder / "stations.csv").is_file() and not any((region, file, points))
-    grid = station_points(folder) if of_apsim else grid_of(region, file, points)
+    said = Said(named("map", map), named("units", units))
+    grid = grid_of(region, file, points) if any((region, file, points)) else station_points(folder)
     with Bar("stations") as progress:
-        report = ingest_stations(folder, store, grid, start, end, normals=normals, variance=variance, progress=progress)
+        report = ingest_stations(folder, store, grid, start, end, normals=normals, variance=variance, said=said, progress=progress)
     print(report)
 
 

@@ -204,7 +204,7 @@ def silo(
 
     span = years_of(years)
     grid = grid_of(region, file, points) if any(place is not None for place in (region, file, points)) else None
-    choices = Choices({}, _named("method", method), _whole(_named("day-shift", day_shift)), start, end, fill, clip, mask == "intersect")
+    choices = Choices({}, named("method", method), _whole(named("day-shift", day_shift)), start, end, fill, clip, mask == "intersect")
     store = output or Path("-".join(["silo", *([region] if region else []), years]) + ".zarr")
     folder = Path(source)
     if "://" in source:
@@ -234,14 +234,20 @@ def _maps(
         raise ForcingError(f"No file was given. Write `steppe ingest {command} FILES -o {output}`.")
     grid = grid_of(*place) if any(source is not None for source in place) else None
     options = ("map", "method", "day-shift", "units")
-    names, methods, shifts, units = (_named(option, values) for option, values in zip(options, pairs, strict=True))
+    names, methods, shifts, units = (named(option, values) for option, values in zip(options, pairs, strict=True))
     choices = Choices(names, methods, _whole(shifts), *period, fill, clip, mask == "intersect", exact, units)
     with Bar(command) as progress:
         print(ingest_maps(files, output, grid, choices, Product(f"steppe ingest {command}", command), progress), file=sys.stdout)
 
 
-def _named(option: str, pairs: tuple[str, ...]) -> dict[str, str]:
-    """NAME=VALUE as a table; a value without a name is for all and stands under the empty name."""
+def named(option: str, pairs: tuple[str, ...]) -> dict[str, str]:
+    """The values of an option NAME=VALUE, by name; --method takes a value for all variables, whose name is empty.
+
+    Raises
+    ------
+    ForcingError
+        A pair has no name or no value.
+    """
     found: dict[str, str] = {}
     for pair in pairs:
         name, _, value = pair.rpartition("=")

@@ -3,12 +3,15 @@
 import json
 import os
 from collections.abc import Iterable, Mapping
+from datetime import date
 from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from cyclopts import App
 
 from steppe.cli.commands import COMMANDS
-from steppe.errors import FolderError
+from steppe.errors import FolderError, ForcingError
 from steppe.variable import Role, Variable
 
 COLUMN = 43  # where the comments begin
@@ -18,16 +21,12 @@ TEMPLATE = """\
 {model}# `steppe describe {name}` shows its variables, units and parameters
 
 [time]
-start = 1990-01-01
-end = 1999-12-31                           # inclusive
+start = {start}
+{end}# inclusive
 
-[grid]
-region = "queensland"                      # built in; or
-# file = "mask.zarr"                       # a CF raster with a mask; or
-# points = "stations.csv"                  # a list of cells: id, latitude, longitude
-
+{grid}
 [forcing]
-store = "weather.zarr"                     # made by `steppe ingest stations` or `steppe ingest generate`
+{store}# made by `steppe ingest`
 # cadence.tmin = "7 days"                  # weekly means of a daily store, formed while reading
 # spread = "auto"                          # of many ranks, which read for which: own, node, readers:2, broadcast
 
@@ -69,17 +68,35 @@ region = "all"                             # or a box, a polygon, a cell, or a l
 # writers = "private"                      # of many ranks, which write: all; "aggregate:4": one of every four; "gather": the first
 """
 
+GRID = """\
+[grid]                                     # without this table: the grid of the forcing store
+region = "queensland"                      # built in; or
+# file = "mask.zarr"                       # a CF raster with a mask; or
+# points = "places.csv"                    # a list of cells: id, latitude, longitude
+"""
+GRID_OF_WEATHER = "# The grid is that of the forcing store: {cells}.\n"
+
+
+class Ground(NamedTuple):
+    """What a run file says of its weather. start, end: first and last day, as TOML. grid: the table, or a comment. store: as written."""
+
+    start: str = "1990-01-01"
+    end: str = "1999-12-31"
+    grid: str = GRID
+    store: str = "weather.zarr"
+
 
 new = App(name="new", help=COMMANDS["new"], help_format="plaintext")
 
 
 @new.command
-def run(model: str = "pasture", /, *, output: Path = Path("run.toml")) -> None:
-    """Write a commented run file, and beside it what an editor needs to help with it.
+def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: Path | None = None) -> None:
+    """Write a commented run file, and a file in .steppe/ that lets an editor help with it.
 
     Examples:
 
         steppe new run
+        steppe new run --weather own.zarr
         steppe new run examples/bucket.py --output dalby.toml
 
     Parameters
@@ -88,6 +105,8 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml")) -> None:
         Name of a model, or a Python file that holds one; default pasture.
     output
         The file to write, default run.toml; one that is there stays as it is.
+    weather
+        A forcing store: the run takes its weather, its grid and its days. The store must hold what the model needs.
     """
     from steppe.cli.schema import schema_text
     from steppe.engine import make_model
@@ -95,10 +114,15 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml")) -> None:
 
     module = find_model(model)
     made = make_model(module)
+    ground = Ground() if weather is None else _ground(weather, output, module, made)
     help_of_editors = Path(".steppe") / f"{made.name}.json"
     text = TEMPLATE.format(
         schema=help_of_editors,
         file=output.name,
+        start=ground.start,
+        end=_commented(f"end = {ground.end}"),
+        grid=ground.grid,
+        store=_commented(f"store = {json.dumps(ground.store)}"),
         name=model,
         model=_commented(f"model = {json.dumps(_path_from(output, model))}"),
         parameters="\n".join(_parameters(made.variables, module.sets() if hasattr(module, "sets") else {})),
@@ -146,6 +170,33 @@ def model(name: str, /, *, output: Path | None = None) -> None:
         "  steppe plot results\n"
         "  python -m pytest       # change the model and its test, and go on"
     )
+
+
+def _ground(weather: Path, output: Path, module: ModuleType, made: Any) -> Ground:
+    """The days and the grid of a store, whose variables are held against what the model needs."""
+    from steppe.engine import needed_weather
+    from steppe.io import ForcingStore
+
+    store = ForcingStore.open(weather)
+    options = module.choose({}, set(store.variables)) if hasattr(module, "choose") else {}
+    missing = [name for name in needed_weather(module, made, options) if name not in store.names]
+    if missing:
+        raise ForcingError(
+            f'"{weather}" has no {", ".join(missing)}, which model "{made.name}" needs; it holds {", ".join(store.names)}. '
+            "Make the store with them, or name another model: steppe new run MODEL."
+        )
+    days = [_toml_day(day) for day in store.period]
+    cells = f"{store.n_cells:,} cell{'s' if store.n_cells > 1 else ''}"
+    return Ground(days[0], days[1], GRID_OF_WEATHER.format(cells=cells), os.path.relpath(weather, output.parent))
+
+
+def _toml_day(day: str) -> str:
+    """A date as TOML; in quotes where only another calendar has the day."""
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        return f'"{day}"'
+    return day
 
 
 def _commented(line: str) -> str:

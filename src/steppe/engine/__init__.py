@@ -26,6 +26,7 @@ _HOME = {
     "draw": "picture",
     "estimate": "check",
     "make_model": "plan",
+    "needed_weather": "weather",
     "obey": "crew",
     "overview": "report",
     "problems": "check",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from steppe.engine.simulation import Simulation as Simulation
     from steppe.engine.simulation import run as run
     from steppe.engine.stage import Stage as Stage
+    from steppe.engine.weather import needed_weather as needed_weather
 
 
 def __getattr__(name: str) -> Any:

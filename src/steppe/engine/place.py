@@ -1,27 +1,62 @@
-"""The grid of a run. One that comes from a file is kept in the cache, beside the kernels, until the file is written anew."""
+"""The grid of a run: the one that the run file names, else that of its weather.
 
-from steppe.engine.run_file import GridSection
-from steppe.grid import Grid, Raster, read_grid
+A grid that comes from a file is kept in the cache, beside the kernels, until the file changes.
+"""
+
+from pathlib import Path
+
+from steppe.engine.run_file import ForcingSection, GridSection, RunFile
+from steppe.grid import Grid, Projected, Raster, read_grid
 from steppe.grid.keep import keep, kept, stamp
-from steppe.grid.projected import Projected
+from steppe.io import ForcingStore
 from steppe.kernels import cache_folder
 
 
-def open_grid(section: GridSection) -> Grid:
-    """The grid that a run file names.
+def open_grid(run: RunFile) -> Grid:
+    """The grid of a run; default: the grid of the forcing store, or all stations of the folder of stations.
 
     Raises
     ------
     GridError
         There is no such grid, or its file cannot be read as one.
+    ForcingError
+        There is no such store or folder.
     """
+    if run.grid is not None:
+        return _named(run.grid)
+    assert run.forcing is not None  # a run file has one of the two
+    return _of_weather(run.forcing)
+
+
+def place_name(run: RunFile) -> str:
+    """What titles call the place: the built-in region, or the name of the file that the grid comes from."""
+    section = run.grid or GridSection.model_construct(region=None, file=None, points=None)
+    weather = (run.forcing.store or run.forcing.stations) if run.forcing else None
+    return (section.region or "").title() or (section.file or section.points or weather or Path()).stem
+
+
+def _of_weather(section: ForcingSection) -> Grid:
+    if section.stations is not None:
+        from steppe.io.ingest import station_points  # runs with a store do without
+
+        return station_points(section.stations)
+    assert section.store is not None
+    ForcingStore.open(section.store)  # says what is wrong with the store before its grid is read
+    return _of_file(section.store)
+
+
+def _named(section: GridSection) -> Grid:
     if section.file is None or not section.file.exists():
         return read_grid(region=section.region, file=section.file, points=section.points)
-    path = cache_folder().parent / "grids" / f"{stamp(section.file)}.npz"
+    return _of_file(section.file)
+
+
+def _of_file(file: Path) -> Grid:
+    path = cache_folder().parent / "grids" / f"{stamp(file)}.npz"
     found = kept(path)
-    if found is None:
-        read = read_grid(file=section.file)
-        assert isinstance(read, Raster | Projected)
+    if found is not None:
+        return found
+    read = read_grid(file=file)
+    if isinstance(read, Raster | Projected):
         keep(path, read)
-        return read
-    return found
+    return read

@@ -19,14 +19,14 @@ from steppe.comm import BoxReach, Serial, World
 from steppe.engine.events import Action, calendar
 from steppe.engine.initial import initial_state
 from steppe.engine.parameters import Chosen, choose
-from steppe.engine.place import open_grid
+from steppe.engine.place import open_grid, place_name
 from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSection, read_run_file
-from steppe.engine.weather import open_weather
+from steppe.engine.weather import needed_weather, open_weather
 from steppe.errors import ForcingError, ModelError, RunFileError, nearest
 from steppe.grid import Deal, Grid, Partition, Raster, Region
 from steppe.io import ForcingReader, ForcingStore, read_static
 from steppe.kernels.sums import total
-from steppe.models import CellModel, Choice, Model, Reach, find_model
+from steppe.models import CellModel, Model, Reach, find_model
 from steppe.variable import Role, Variable
 
 
@@ -88,7 +88,7 @@ class Plan:
         """Reads all that a run file names. cores: how many this process should use; default: all that it may."""
         run = run if isinstance(run, RunFile) else read_run_file(run, changes)
         module = find_model(run.model)
-        grid = open_grid(run.grid)
+        grid = open_grid(run)
         forcing = open_weather(run, grid)
         clock = Clock.daily(run.time.start, forcing.calendar if forcing else "standard")
         steps = clock.index(parse_date(run.time.end, clock.calendar)) + 1
@@ -120,12 +120,7 @@ class Plan:
 
     def check_forcing(self, module: ModuleType) -> None:
         """Raises `RunFileError` when the model needs weather and there is none, `ForcingError` when the store lacks some."""
-        if hasattr(module, "requirements"):
-            choices: Mapping[str, Choice] = getattr(self.model, "choices", {})
-            words = {name: choices[name].index(word) for name, word in self.chosen.options.items()}
-            needed = tuple(module.requirements(module.Options(**words)))
-        else:
-            needed = tuple(name for name, v in self.model.variables.items() if v.role is Role.FORCING and v.initial is None)
+        needed = needed_weather(module, self.model, self.chosen.options)
         if needed and self.forcing is None:
             raise RunFileError(f'Model "{self.model.name}" needs weather ({", ".join(needed)}). Give a [forcing] table.')
         for name in needed:
@@ -228,10 +223,9 @@ class Plan:
     def provenance(self) -> dict[str, Any]:
         """Attributes of the output store: what made it, of what."""
         weather = dict(self.forcing.attributes) if self.forcing else {}
-        where = (self.run.grid.region or "").title() or (self.run.grid.file or self.run.grid.points or Path()).stem
         generated = " (generated weather)" if weather.get("weather") == "generated" else ""
         return {
-            "title": f"{self.model.name.capitalize()} over {where}{generated}",
+            "title": f"{self.model.name.capitalize()} over {place_name(self.run)}{generated}",
             "source": f"Steppe {version('steppe')}, model {self.model.name} {self.model.version}",
             "weather": str(weather.get("weather", "none")),
             "weather_summary": str(weather.get("summary", "")),

@@ -84,12 +84,14 @@ class GridSection(Section):
 
 
 class ForcingSection(Section):
-    """The weather: a forcing store, or a folder of station files for a grid of points."""
+    """The weather: a forcing store, or a folder of station files for a grid of points. map, units: of the columns of station files."""
 
     store: Path | None = Field(default=None, strict=False, description="A forcing store, made by `steppe ingest`.")
     stations: Path | None = Field(
         default=None, strict=False, description="A folder of station files; the grid is points with the same ids."
     )
+    map: dict[str, str] = Field(default={}, description="Of station files: variable -> column, such as vp -> vpd.")
+    units: dict[str, str] = Field(default={}, description="Of station files: variable -> unit of its column, such as vp -> kPa.")
     cadence: dict[str, Cadence] = Field(default={}, description="Variable -> interval over which its mean is taken, as 7 days.")
     spread: Annotated[str, StringConstraints(pattern=rf"^({SPREAD})$")] = Field(
         default="auto", description="Which ranks read for which: own, node, readers:2, broadcast, or auto: the fastest by measurement."
@@ -99,6 +101,8 @@ class ForcingSection(Section):
     def _one(self) -> "ForcingSection":
         if (self.store is None) == (self.stations is None):
             raise ValueError('give exactly one of "store" and "stations"')
+        if self.stations is None and (self.map or self.units):
+            raise ValueError('"map" and "units" are for "stations"; a store has names and units of its own')
         return self
 
 
@@ -180,7 +184,7 @@ class RunFile(Section):
 
     model: str = Field(description="Name of a model, or a Python file that holds one.")
     time: TimeSection
-    grid: GridSection
+    grid: GridSection | None = Field(default=None, description="Where; default: the grid of the forcing store, or all stations.")
     forcing: ForcingSection | None = None
     parameters: dict[str, Any] = Field(default={}, description="Named sets, numbers for all cells, variables of a store for each, options.")
     land_type: list[dict[str, Any]] = Field(default=[], description="Sets and numbers for the cells of one type.")
@@ -190,7 +194,9 @@ class RunFile(Section):
     engine: EngineSection = EngineSection()
 
     @model_validator(mode="after")
-    def _ends_after_its_start(self) -> "RunFile":
+    def _whole(self) -> "RunFile":
+        if self.grid is None and self.forcing is None:
+            raise ValueError("give a [grid] table, or [forcing], whose grid the run then takes")
         if str(self.time.end) < str(self.time.start):
             raise ValueError(f"time.end {self.time.end} is before time.start {self.time.start}")
         return self

@@ -1,43 +1,61 @@
 """The weather of a run: a store, or station files for a grid of points with the ids of the stations."""
 
 import hashlib
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
-from steppe.engine.run_file import RunFile
+from steppe.engine.run_file import ForcingSection, RunFile
 from steppe.errors import ForcingError, RunFileError
 from steppe.grid import Grid, Points
 from steppe.io import ForcingStore
 from steppe.kernels import cache_folder
+from steppe.models import Choice, Model
+from steppe.variable import Role
+
+ADVICE = "Remove [grid] from the run file: the run then takes the grid of its weather. Or make a store for the grid of the run."
 
 
 def open_weather(run: RunFile, grid: Grid) -> ForcingStore | None:
     """The forcing store of a run, None for a run without weather.
 
-    Station files become a store in the cache, made anew when a file, the points or the period are others.
+    Station files become a store in the cache. Steppe makes it again when a file, the points, the period, `map` or `units` change.
 
     Raises
     ------
     RunFileError
-        Stations are given for a grid that is no list of points.
+        Stations are given for a grid that is not a list of points.
     ForcingError
-        There is no such store, or a station file is wrong.
+        There is no such store, it is for another grid, or a station file is wrong.
     """
     if run.forcing is None:
         return None
     if run.forcing.store is not None:
-        return ForcingStore.open(run.forcing.store)
+        store = ForcingStore.open(run.forcing.store)
+        store.check_grid(grid, ADVICE)
+        return store
     assert run.forcing.stations is not None
     if not isinstance(grid, Points):
         raise RunFileError(
             '[forcing] "stations" are for a grid of points with the same ids. For a raster make a store: `steppe ingest stations`.'
         )
-    return ForcingStore.open(_store(run.forcing.stations, grid, run))
+    return ForcingStore.open(_store(run.forcing.stations, grid, run, run.forcing))
 
 
-def _store(folder: Path, grid: Points, run: RunFile) -> Path:
-    from steppe.io.ingest import ingest_stations, station_file  # runs with a store do without
+def needed_weather(module: ModuleType, model: Model, options: Mapping[str, str]) -> tuple[str, ...]:
+    """The forcing that a model must have. options: the words of those that are given or chosen; others have their defaults."""
+    if hasattr(module, "requirements"):
+        choices: Mapping[str, Choice] = getattr(model, "choices", {})
+        return tuple(module.requirements(module.Options(**{name: choices[name].index(word) for name, word in options.items()})))
+    return tuple(name for name, v in model.variables.items() if v.role is Role.FORCING and v.initial is None)
 
-    digest = hashlib.sha256(f"{grid.digest} {run.time.start} {run.time.end} ".encode())
+
+def _store(folder: Path, grid: Points, run: RunFile, section: ForcingSection) -> Path:
+    from steppe.io.ingest import Said, ingest_stations, station_file  # runs with a store do without
+
+    said = Said(section.map, section.units)
+    digest = hashlib.sha256(f"{grid.digest} {run.time.start} {run.time.end} {json.dumps(said, sort_keys=True)} ".encode())
     listed = folder / "stations.csv"
     for file in [*([listed] if listed.is_file() else []), *(station_file(folder, station) for station in grid.ids)]:
         try:
@@ -47,5 +65,5 @@ def _store(folder: Path, grid: Points, run: RunFile) -> Path:
     path = cache_folder().parent / "forcing" / f"{digest.hexdigest()[:24]}.zarr"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        ingest_stations(folder, path, grid, run.time.start, run.time.end)
+        ingest_stations(folder, path, grid, run.time.start, run.time.end, said=said)
     return path

@@ -10,7 +10,7 @@ from steppe.grid.grid import Grid
 from steppe.grid.lattice import Lattice, read_lattice
 from steppe.grid.partition import Partition, Share, tile_size, tiles
 from steppe.grid.plain import as_plain, from_plain
-from steppe.grid.points import Points
+from steppe.grid.points import Points, place_columns
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 from steppe.grid.read import read_grid
@@ -48,6 +48,7 @@ __all__ = [
     "choose_dims",
     "from_plain",
     "imbalance",
+    "place_columns",
     "read_grid",
     "read_lattice",
     "region_names",

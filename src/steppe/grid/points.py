@@ -73,7 +73,7 @@ class Points:
             with path.open(newline="", encoding="utf-8-sig") as file:
                 rows = csv.DictReader(file, restval="")
                 rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]
-                identity, latitude, longitude = (_column(rows.fieldnames, *names) for names in _COLUMNS)
+                identity, latitude, longitude = place_columns(rows.fieldnames)
                 found = [(row[identity].strip(), *(_degrees(row, name, identity) for name in (latitude, longitude))) for row in rows]
             ids, latitudes, longitudes = zip(*found, strict=True) if found else ((), (), ())
             return cls(ids, np.array(latitudes), np.array(longitudes))
@@ -176,6 +176,18 @@ class Points:
 
     def _place(self, cell: int) -> str:
         return f'"{self.ids[cell]}" at longitude {self.cell_lon[cell]:g}, latitude {self.cell_lat[cell]:g}'
+
+
+def place_columns(columns: Sequence[str]) -> tuple[str, str, str]:
+    """The columns of id, latitude and longitude of a list of places, as its first line names them.
+
+    Raises
+    ------
+    GridError
+        One is missing.
+    """
+    identity, latitude, longitude = (_column(columns, *names) for names in _COLUMNS)
+    return identity, latitude, longitude
 
 
 def _column(columns: Sequence[str], *choice: str) -> str:

@@ -26,7 +26,7 @@ def read_grid(region: str | None = None, file: Path | None = None, points: Path 
     region
         Name of a built-in raster, or
     file
-        a CF raster (a Zarr store, or any file that the installed xarray can read), or
+        a CF raster (a Zarr store, or any file that the installed xarray can read) or a store of Steppe, or
     points
         a CSV file with the columns id, latitude or lat, longitude or lon. Exactly one of the three.
     variable
@@ -47,8 +47,8 @@ def read_grid(region: str | None = None, file: Path | None = None, points: Path 
     return read_raster(file, variable)
 
 
-def read_raster(path: Path, variable: str | None = None) -> Raster | Projected:
-    """The raster of a CF file or store.
+def read_raster(path: Path, variable: str | None = None) -> Raster | Projected | Points:
+    """The raster of a CF file or store, or the points of a store of Steppe.
 
     A cell takes part where the mask is neither 0 nor missing (a variable whose name holds "mask", whose standard_name is
     land_binary_mask, or of type boolean), or where any other variable has a value. A store of packed cells (CF compression by
@@ -60,6 +60,8 @@ def read_raster(path: Path, variable: str | None = None) -> Raster | Projected:
     GridError
         The file cannot be read, has no regular axes, or no clear mask.
     """
+    if not path.exists():
+        raise GridError(f'There is no file "{path}". Give a CF raster with a mask, or a forcing store.')
     import xarray  # 0.5 s to import, and only files need it
 
     try:
@@ -72,9 +74,14 @@ def read_raster(path: Path, variable: str | None = None) -> Raster | Projected:
         raise GridError(f'"{path}" cannot be read as a raster ({reason}). Give a Zarr store, or install netCDF4 to read NetCDF.') from error
     with dataset:
         try:
-            return _raster(dataset, variable)
+            return _points(dataset) if "cell_id" in dataset.variables else _raster(dataset, variable)
         except GridError as error:
             raise GridError(f'"{path}": {error}') from None
+
+
+def _points(dataset: "xarray.Dataset") -> Points:
+    ids, lat, lon = (dataset[name].values for name in ("cell_id", "cell_lat", "cell_lon"))
+    return Points(tuple(str(name) for name in ids), lat, lon)
 
 
 def _raster(dataset: "xarray.Dataset", variable: str | None) -> Raster | Projected:
@@ -102,6 +109,12 @@ def _mask_variable(dataset: "xarray.Dataset", dims: tuple[str, str], variable: s
             raise GridError(f'"{variable}" is no variable of {dims[0]} and {dims[1]}.{nearest(variable, fitting)}')
         return dataset[variable]
     masks = [name for name in fitting if _is_mask(dataset[name])]
+    maps = sorted(str(name) for name, values in dataset.data_vars.items() if values.ndim == 3 and set(dims) <= set(values.dims))
+    if maps and not fitting:
+        raise GridError(
+            f"It holds maps that change in time ({', '.join(maps)}) and no mask. Make a forcing store of them with `steppe ingest netcdf` "
+            "or `zarr`, and leave [grid] out: the run takes the grid of its store. Or give a mask."
+        )
     chosen = masks or fitting
     if len(chosen) != 1:
         raise GridError(

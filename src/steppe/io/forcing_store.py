@@ -106,6 +106,21 @@ class ForcingStore:
         return (*self.variables, *self.static)
 
     @property
+    def period(self) -> tuple[str, str]:
+        """First and last day that all variables have, as texts such as 1990-01-31 in the calendar of the store.
+
+        Raises
+        ------
+        ForcingError
+            The store has no variable that changes in time.
+        """
+        axes = [stored.axis for stored in self.variables.values()]
+        if not axes:
+            raise ForcingError(f'"{self.path}" has no weather, only variables without time: {", ".join(self.static)}. Give another store.')
+        first, last = max(int(axis.starts[0]) for axis in axes), min(int(axis.stops[-1]) for axis in axes) - 1
+        return day_name(first, self.calendar), day_name(last, self.calendar)
+
+    @property
     def calendar(self) -> str:
         """Calendar of all its time axes."""
         return str(self.attributes["calendar"])
@@ -146,8 +161,8 @@ class ForcingStore:
         scale, offset = float(attributes.get("scale_factor", 1.0)), float(attributes.get("add_offset", 0.0))
         return Constant(name, attributes["units"], read_small(self.path, name), scale, offset)
 
-    def check_grid(self, grid: Grid) -> None:
-        """Nothing, when the store is for exactly the cells of `grid`.
+    def check_grid(self, grid: Grid, advice: str = "Make a store for this grid.") -> None:
+        """Nothing, when the store is for exactly the cells of `grid`. advice: what the message says to do.
 
         Raises
         ------
@@ -163,11 +178,10 @@ class ForcingStore:
             latitude, longitude = sorted(lacking)[0]
             raise ForcingError(
                 f'"{self.path}" is for another grid of {self.n_cells} cells: {len(lacking)} of the {grid.n_cells} cells of this run '
-                f"have no weather in it, the first at latitude {latitude:g}, longitude {longitude:g}. Make a store for this grid."
+                f"have no weather in it, the first at latitude {latitude:g}, longitude {longitude:g}. {advice}"
             )
         raise ForcingError(
-            f'"{self.path}" is for a grid of {self.n_cells} cells in another order or mask than the {grid.n_cells} of this run. '
-            "Make a store for this grid."
+            f'"{self.path}" is for a grid of {self.n_cells} cells in another order or mask than the {grid.n_cells} of this run. {advice}'
         )
 
     def chunk(self, name: str, index: tuple[int, int], out: NDArray[Any] | None = None) -> NDArray[Any]:

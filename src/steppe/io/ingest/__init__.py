@@ -1,5 +1,6 @@
 """Making forcing stores: from station files, daily maps, or of generated weather; and the land of the cells."""
 
+from steppe.io.ingest.columns import Said
 from steppe.io.ingest.generate import EXTRAPOLATED, generate
 from steppe.io.ingest.land import ingest_land
 from steppe.io.ingest.map_choices import Choices
@@ -14,6 +15,7 @@ __all__ = [
     "Choices",
     "Product",
     "Report",
+    "Said",
     "fetch_silo",
     "generate",
     "ingest_land",

@@ -1,4 +1,4 @@
-"""By which names gridded products call the weather that Steppe knows. A table, not a guess: what is not in it must be said with --map."""
+"""The names that maps and station files use for the weather that Steppe knows: one table, no guesses. Other names need --map."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,10 +20,18 @@ PRODUCT_NAMES: Mapping[str, str] = {
     "tasmax": "tmax",
     "tasmin": "tmin",
     "rsds": "radiation",
+    # APSIM
+    "radn": "radiation",
+    "maxt": "tmax",
+    "mint": "tmin",
     # Steppe's own
     "rain": "rain",
     "pan": "pan",
 }
+
+DEFICIT = "deficit"  # [hPa] of vapour pressure: a station's vp is computed from it
+OF_STATIONS: Mapping[str, str] = {"evap": "pan", DEFICIT: DEFICIT}  # "evap" of a map may be the evaporation of the land
+DOUBTFUL = "vpd"  # vapour pressure in many public APSIM files, its deficit in others
 
 STANDARD_NAMES: Mapping[str, str] = {
     "lwe_precipitation_rate": "rain",
@@ -49,3 +57,8 @@ def weather_name(name: str, attributes: Mapping[str, Any]) -> str | None:
         found = [ours for word, ours in EXTREMES.items() if f"time: {word}" in str(attributes.get("cell_methods", ""))]
         return found[0] if len(found) == 1 else None
     return STANDARD_NAMES.get(str(standard))
+
+
+def station_names() -> Mapping[str, str]:
+    """All names of a station's columns, in small letters -> the weather that the column holds."""
+    return {**PRODUCT_NAMES, **OF_STATIONS}

@@ -11,7 +11,7 @@ from steppe.errors import ForcingError, nearest
 from steppe.io.axis import Axis, day_name
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.ingest.cf_file import CfFile
-from steppe.io.ingest.cf_names import weather_name
+from steppe.io.ingest.cf_names import DEFICIT, DOUBTFUL, weather_name
 from steppe.io.ingest.map_series import MapSeries, Part
 from steppe.io.ingest.regrid import METHODS
 from steppe.io.units import check_rate, conversion
@@ -90,6 +90,11 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
             if file.days(source).lengths.max() > 1:
                 check_rate(str(units), variable.units, where)
             parts[name].append(Part(file, source, conversion(str(units), variable.units, where)))
+    for doubtful in sorted(name for name in untaken if name.lower() == DOUBTFUL and not {"vp", DEFICIT} & set(parts)):
+        raise ForcingError(
+            f'"{files[0].path}": "{doubtful}" may hold vapour pressure or its deficit. Type --map vp={doubtful} if it is vapour '
+            f"pressure, or --map deficit={doubtful} if it is the deficit."
+        )
     for ours, theirs in choices.names.items():
         if theirs not in seen:
             raise ForcingError(f'--map {ours}={theirs}: no file has daily maps of "{theirs}".{nearest(theirs, seen)}')

@@ -9,7 +9,7 @@
     1990 1   26.0 31.2 19.4 0.0 8.2 20.1 222222
 
 Rain is credited to the day of the reading. Pan evaporation is, in files from SILO, already moved to the day before the reading, and the
-header says so; it is taken as it stands either way, and the store says which.
+header says so; Steppe takes it as it is in both cases, and the store says which.
 """
 
 import re
@@ -20,13 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ForcingError
-from steppe.io.forcing_variables import WEATHER
-from steppe.io.ingest.station import ONE_DAY, Site, Station, check_limits, numbers
-from steppe.io.units import conversion
+from steppe.io.ingest.columns import Said, Table, read_columns
+from steppe.io.ingest.station import ONE_DAY, Site, Station, moved
 
 SUFFIX = ".met"
 EXAMPLE = {"latitude": "-27.16", "longitude": "151.26"}
-COLUMNS = {"radn": "radiation", "maxt": "tmax", "mint": "tmin", "rain": "rain", "pan": "pan", "evap": "pan", "vp": "vp"}
 PLACE = re.compile(r"([-+]?\d+(?:\.\d*)?)\s*(?:\(.*\))?")  # a number, and words in brackets; "27.16 S" would be taken for the north
 MOVED = re.compile(r"(evap|pan)[^.]*(shift|moved|previous day|day before|day earlier|one day)", re.IGNORECASE)
 PAN_AS_SAID = "pan evaporation is credited to the day before its reading, as the header says"
@@ -50,18 +48,25 @@ def read_met_site(path: Path) -> Site:
     Raises
     ------
     ForcingError
-        The header has no latitude or longitude, or it is no such file.
+        The header has no latitude or longitude, or the file is not an APSIM file.
     """
     return _site(path, _take_apart(path))
 
 
-def read_met(path: Path) -> Station:
+def read_met(path: Path, site: Site | None = None, said: Said | None = None) -> Station:
     """The record of a file, checked: every day once and in order, values present and within their limits, tmin <= tmax.
+
+    Parameters
+    ----------
+    site
+        Where the station is; default: the place in the header.
+    said
+        What the user says of names and units.
 
     Raises
     ------
     ForcingError
-        It is no such file, or a line of it is wrong; the message names file, line or date, and value.
+        The file is not an APSIM file, or a line of it is wrong; the message names file, line or date, and value.
     """
     text = _take_apart(path)
     for number, row in enumerate(text.rows, start=text.first):
@@ -71,20 +76,14 @@ def read_met(path: Path) -> Station:
                 "The file may be cut short; get it again."
             )
     columns = {name: tuple(row[place] for row in text.rows) for place, name in enumerate(text.names)}
-    dates = _dates(path, text, columns)
-    units = dict(zip(text.names, text.units, strict=True))
-    values = {}
-    for name, ours in COLUMNS.items():
-        if name in columns and ours not in values:
-            unit = WEATHER[ours].units
-            line = conversion(units[name] or unit, unit, f'"{path}", column "{name}"')
-            values[ours] = numbers(path, name, columns[name], dates) * line.factor + line.offset
-    if "rain" not in values:
-        raise ForcingError(f'"{path}" has no column "rain"; it has {" ".join(text.names)}. Add the column.')
-    check_limits(path, values, dates)
-    ordered = {name: values[name] for name in WEATHER if name in values}
-    notes = ((PAN_AS_SAID if MOVED.search(text.comments) else PAN_UNSAID),) if "pan" in values else ()
-    return Station(_site(path, text), path, dates[0], ordered, notes)
+    units = {name: unit for name, unit in zip(text.names, text.units, strict=True) if unit}
+    record = read_columns(Table(path, columns, units, _dates(path, text, columns)), said or Said())
+    notes = [PAN_AS_SAID if MOVED.search(text.comments) else PAN_UNSAID] if "pan" in record.values else []
+    if site is None:
+        site = _site(path, text)
+    elif {"latitude", "longitude"} <= set(text.constants):
+        notes += moved(site, _site(path, text), f"the header of {path.name}")
+    return Station(site, path, *record, tuple(notes))
 
 
 def _take_apart(path: Path) -> _Text:

@@ -11,12 +11,23 @@ SOLAR_CONSTANT = 0.0820  # [MJ m-2 min-1] FAO-56, equation 21
 
 PAN_REMARK = "computed from radiation, tmax and tmin: 1.25 times the demand of Priestley and Taylor (1972), not measured"
 VP_REMARK = "no humidity was recorded: saturation at tmin"
+DEFICIT_REMARK = "computed from the recorded deficit: 0.75 of saturation at tmax + 0.25 of saturation at tmin - deficit"
 
 
 def saturation_vapour_pressure(temperature: Values) -> Values:
     """Vapour pressure of saturated air [hPa] at `temperature` [degC]; Tetens (1930) with the constants of Murray (1967)."""
     pressure: Values = 6.1078 * np.exp(17.269 * temperature / (temperature + 237.3))
     return pressure
+
+
+def vapour_pressure_of(deficit: Values, tmin: Values, tmax: Values) -> Values:
+    """Vapour pressure [hPa] of a day with this deficit [hPa]; tmin, tmax [degC].
+
+    Saturation of the day is 0.75 es(tmax) + 0.25 es(tmin): files of APSIM and PERFECT make their deficits so (measured at Narayen and
+    Brigalow), and the pasture model computes its deficit by the same weights.
+    """
+    saturation: Values = 0.75 * saturation_vapour_pressure(tmax) + 0.25 * saturation_vapour_pressure(tmin)
+    return saturation - deficit
 
 
 def extraterrestrial_radiation(latitude: Values, day_of_year: NDArray[np.integer]) -> Values:

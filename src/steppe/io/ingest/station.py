@@ -11,6 +11,7 @@ from steppe.errors import ForcingError
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.ingest.meteorology import Values
 
+FAR = 0.1  # [degree] places that differ by more are reported: 10 km
 ONE_DAY = np.timedelta64(1, "D")
 
 
@@ -24,13 +25,24 @@ class Site(NamedTuple):
     note: str
 
 
+class Record(NamedTuple):
+    """What a file holds: every day from `first`, float64 (days,) for each variable. taken: our name -> column. unread: other columns."""
+
+    first: np.datetime64
+    values: Mapping[str, Values]
+    taken: Mapping[str, str]
+    unread: tuple[str, ...]
+
+
 class Station(NamedTuple):
-    """The record of one station: every day from `first`, float64 (days,) for each variable it has. notes: what is worth saying of it."""
+    """The record of one station, as in `Record`, and where it is. notes: what the user should know of it, a sentence each."""
 
     site: Site
     file: Path
     first: np.datetime64
     values: Mapping[str, Values]
+    taken: Mapping[str, str] = {}
+    unread: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -44,13 +56,23 @@ class Station(NamedTuple):
         return self.first + (self.days - 1) * ONE_DAY
 
 
+def moved(site: Site, other: Site, source: str) -> list[str]:
+    """A sentence when `source` has the station at another place than the grid has it, else nothing."""
+    if max(abs(site.latitude - other.latitude), abs(site.longitude - other.longitude)) <= FAR:
+        return []
+    return [
+        f"the point is at latitude {site.latitude:g}, longitude {site.longitude:g}, "
+        f"but {source} says latitude {other.latitude:g}, longitude {other.longitude:g}; the point counts"
+    ]
+
+
 def numbers(path: Path, name: str, column: Iterable[str], dates: NDArray[np.datetime64]) -> Values:
     """The values of one column.
 
     Raises
     ------
     ForcingError
-        One of them is missing or no number.
+        One of them is missing or not a number.
     """
     texts = list(column)
     try:

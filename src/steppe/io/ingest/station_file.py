@@ -1,7 +1,7 @@
-"""Station files: `stations.csv` with id, lat, lon of every station, and `<id>.csv.gz` (or `<id>.csv`) with its days.
+"""Station files: `stations.csv` with id, latitude and longitude of every station, and `<id>.csv` or `<id>.csv.gz` with its days.
 
-A station's columns are `date` (ISO) and any of `rain, tmin, tmax, radiation, vp, pan`; `src` and other remarks are not read. A second line
-that begins with "units" names the unit of each column; without it they are those of `WEATHER`. A column empty on all days is absent.
+A station's columns are `date` (ISO) and any of `rain, tmin, tmax, radiation, vp, pan`, or other names of the table in `cf_names`. A
+second line that begins with "units" states the unit of each column; without it they are those of `WEATHER`.
 Or APSIM files: `<id>.met` in the folder, with or without a `stations.csv`; or one such file in place of the folder.
 """
 
@@ -14,14 +14,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.errors import ForcingError, nearest
+from steppe.errors import ForcingError, GridError, nearest
+from steppe.grid import place_columns
 from steppe.io.forcing_variables import WEATHER
+from steppe.io.ingest.columns import Said, Table, read_columns
 from steppe.io.ingest.met_file import SUFFIX, read_met, read_met_site
-from steppe.io.ingest.meteorology import Values
-from steppe.io.ingest.station import ONE_DAY, Site, Station, check_limits, numbers
-from steppe.io.units import conversion
+from steppe.io.ingest.station import ONE_DAY, Site, Station
 
-REMARKS = ("src",)
+LIST = "stations.csv"
+SUFFIXES = (".csv.gz", ".csv", SUFFIX)  # in the order in which they are looked for
 
 
 def read_sites(folder: Path) -> dict[str, Site]:
@@ -32,36 +33,49 @@ def read_sites(folder: Path) -> dict[str, Site]:
     Raises
     ------
     ForcingError
-        There are no such files, a column lacks, an id comes twice, or a coordinate is no number.
+        There are no such files, a column is missing, an id comes twice, or a coordinate is not a number.
     """
-    path = folder / "stations.csv"
-    if not path.is_file():
-        files = [folder] if folder.is_file() else sorted(folder.glob(f"*{SUFFIX}"))
-        if not files:
-            raise ForcingError(f'There is no "{path}". It must list the stations: id, name, lat, lon. Or give APSIM files, *{SUFFIX}.')
-        return {file.stem: read_met_site(file) for file in files}
+    path = folder / LIST
+    if path.is_file():
+        return _listed(path)
+    files = [folder] if folder.is_file() else sorted(folder.glob(f"*{SUFFIX}"))
+    if not files:
+        raise ForcingError(
+            f'There is no "{path}". It must list the stations: id, latitude, longitude. Or give APSIM files (*{SUFFIX}), or --points.'
+        )
+    for file in files:
+        if not file.name.endswith(SUFFIX):
+            raise ForcingError(f'"{file}" does not say where its station is. Give the place with --points: id, latitude, longitude.')
+    return {file.stem: read_met_site(file) for file in files}
+
+
+def _listed(path: Path) -> dict[str, Site]:
     sites: dict[str, Site] = {}
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = csv.DictReader(file)
-        lacking = {"id", "lat", "lon"} - set(rows.fieldnames or ())
-        if lacking:
-            raise ForcingError(f'"{path}" has no column {", ".join(sorted(lacking))}. Its first line must name id, lat and lon.')
+        rows = csv.DictReader(file, restval="")
+        rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]
+        try:
+            identity, north, east = place_columns(rows.fieldnames)
+        except GridError as error:
+            raise ForcingError(f'"{path}": {error}') from None
         for line, row in enumerate(rows, start=2):
-            if row["id"] in sites:
-                raise ForcingError(f'"{path}", line {line}: station "{row["id"]}" comes a second time. Remove one of the lines.')
-            if not row["lat"] or not row["lon"]:
-                continue  # a site without a known place can be no donor and no cell
+            name = row[identity].strip()
+            if name in sites:
+                raise ForcingError(f'"{path}", line {line}: station "{name}" comes a second time. Remove one of the lines.')
+            if not row[north].strip() or not row[east].strip():
+                continue  # a site without a known place can be neither a donor nor a cell
             try:
-                latitude, longitude = float(row["lat"]), float(row["lon"])
+                latitude, longitude = float(row[north]), float(row[east])
             except ValueError:
                 raise ForcingError(
-                    f'"{path}", line {line}: lat "{row["lat"]}", lon "{row["lon"]}" are no numbers. Write decimal degrees, south negative.'
+                    f'"{path}", line {line}: {north} "{row[north]}", {east} "{row[east]}" are not numbers. '
+                    "Write decimal degrees, south negative."
                 ) from None
-            sites[row["id"]] = Site(row["id"], row.get("name") or row["id"], latitude, longitude, row.get("note") or "")
+            sites[name] = Site(name, row.get("name") or name, latitude, longitude, row.get("note") or "")
     return sites
 
 
-def read_station(folder: Path, site: Site) -> Station:
+def read_station(folder: Path, site: Site, said: Said | None = None) -> Station:
     """The record of one station, checked: every day once and in order, values present and within their limits, tmin <= tmax.
 
     Raises
@@ -70,48 +84,55 @@ def read_station(folder: Path, site: Site) -> Station:
         The file is missing or cut short, or a line of it is wrong; the message names file, line or date, and value.
     """
     path = station_file(folder, site.id)
-    if path.suffix == SUFFIX:
-        return read_met(path)
+    if path.name.endswith(SUFFIX):
+        return read_met(path, site, said)
     lines = _lines(path)
     if len(lines) < 2:
-        raise ForcingError(f'"{path}" holds no day. It must have a header line and one line a day.')
-    names = lines[0].split(",")
-    _check_names(path, names)
-    units = dict(zip(names, lines[1].split(","), strict=False)) if lines[1].startswith("units") else {}
+        raise ForcingError(f'"{path}" does not hold a day. It must have a header line and one line a day.')
+    names = _fields(lines[0])
+    if "date" not in names:
+        raise ForcingError(f'"{path}", line 1: no column "date" in "{",".join(names)}". Name the columns: date,{",".join(WEATHER)}.')
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ForcingError(f'"{path}", line 1: the column "{twice[0]}" is there {names.count(twice[0])} times. Keep one.')
+    units = dict(zip(names, _fields(lines[1]), strict=False)) if lines[1].startswith("units") else {}
     top = 1 + bool(units)
-    rows = [line.split(",") for line in lines[top:]]
+    rows = [_fields(line) for line in lines[top:]]
     for number, row in enumerate(rows, start=top + 1):
         if len(row) != len(names):
             raise ForcingError(
                 f'"{path}", line {number}: {len(row)} fields, expected {len(names)} ({lines[0]}). The file may be cut short; get it again.'
             )
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
-    dates = _dates(path, columns["date"], top)
-    values: dict[str, Values] = {}
-    for name in WEATHER:
-        if name in columns and any(columns[name]):
-            line = conversion(units.get(name, WEATHER[name].units), WEATHER[name].units, f'"{path}", column "{name}"')
-            values[name] = numbers(path, name, columns[name], dates) * line.factor + line.offset
-    if "rain" not in values:
-        raise ForcingError(f'"{path}" has no rain on any day. A station needs at least a rain column.')
-    check_limits(path, values, dates)
-    return Station(site, path, dates[0], values)
+    stated = {name: unit for name, unit in units.items() if unit}
+    return Station(site, path, *read_columns(Table(path, columns, stated, _dates(path, columns["date"], top)), said or Said()))
+
+
+def _fields(line: str) -> list[str]:
+    return [field.strip() for field in line.split(",")]
 
 
 def station_file(folder: Path, name: str) -> Path:
-    """The file of a station, compressed or not.
+    """The file of a station: <id>.csv.gz, <id>.csv or <id>.met.
 
     Raises
     ------
     ForcingError
-        There is none.
+        There is none; the message names what was looked for and what is there.
     """
-    if folder.is_file() and folder.stem == name:
+    if folder.is_file() and _id(folder) == name:
         return folder
-    for path in (folder / f"{name}.csv.gz", folder / f"{name}.csv", folder / f"{name}{SUFFIX}"):
-        if path.is_file():
+    for suffix in SUFFIXES:
+        if (path := folder / f"{name}{suffix}").is_file():
             return path
-    raise ForcingError(f'There is no "{folder / name}.csv.gz" for station "{name}". Add the file, or take the station out of the list.')
+    looked_for = ", ".join(f"{name}{suffix}" for suffix in SUFFIXES)
+    held = [folder] if folder.is_file() else [file for suffix in SUFFIXES for file in sorted(folder.glob(f"*{suffix}"))]
+    there = nearest(name, {_id(file) for file in held if file.name != LIST})
+    where = f'"{folder}" is not the file of station "{name}"' if folder.is_file() else f'"{folder}" has no file of station "{name}"'
+    raise ForcingError(f"{where}: {looked_for} was looked for.{there} The ids of points and stations are the names of the files.")
+
+
+def _id(file: Path) -> str:
+    return next((file.name.removesuffix(suffix) for suffix in SUFFIXES if file.name.endswith(suffix)), file.stem)
 
 
 def _lines(path: Path) -> list[str]:
@@ -121,15 +142,7 @@ def _lines(path: Path) -> list[str]:
             data = gzip.decompress(data)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ForcingError(f'"{path}" is cut short or changed ({error}). Get the file again.') from None
-    return data.decode("utf-8-sig", errors="replace").splitlines()  # what is no text is found as no number
-
-
-def _check_names(path: Path, names: list[str]) -> None:
-    if "date" not in names:
-        raise ForcingError(f'"{path}", line 1: no column "date" in "{",".join(names)}". Name the columns: date,{",".join(WEATHER)}.')
-    for name in names:
-        if name not in ("date", *WEATHER, *REMARKS):
-            raise ForcingError(f'"{path}", line 1: column "{name}" is not known.{nearest(name, WEATHER)}')
+    return data.decode("utf-8-sig", errors="replace").splitlines()  # bytes that are not text are reported as values that are not numbers
 
 
 def _dates(path: Path, column: Iterable[str], top: int) -> NDArray[np.datetime64]:

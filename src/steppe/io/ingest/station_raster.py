@@ -11,6 +11,7 @@ from steppe.grid import Grid
 from steppe.io.axis import Axis
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.forcing_writer import About, ForcingWriter, Written
+from steppe.io.ingest.columns import Said, check_said, remarks
 from steppe.io.ingest.donors import BASE, Donors, make_donors
 from steppe.io.ingest.meteorology import PAN_REMARK, Values
 from steppe.io.ingest.months import Months
@@ -18,6 +19,7 @@ from steppe.io.ingest.normals import REACH, Normals, read_normals
 from steppe.io.ingest.report import Report
 from steppe.io.ingest.source import source_file
 from steppe.io.ingest.spread import Spread
+from steppe.io.ingest.station import Station
 from steppe.io.ingest.station_file import read_sites, read_station
 from steppe.variable import Role, Variable
 
@@ -27,8 +29,8 @@ FAR = 300.0  # [km] from any donor: a cell's own drought or flood year is not in
 DISTANCE = Variable("distance_to_nearest_donor", ("cell",), "km", "float32", Role.PARAMETER, "distance to the nearest station", low=0.0)
 
 
-def read_donors(folder: Path, normals_file: Path, months: Months) -> tuple[Donors, list[Path]]:
-    """The stations of `folder` that lie in the summer-rain region, as donors over `months`, and their files.
+def read_donors(folder: Path, normals_file: Path, months: Months, said: Said | None = None) -> tuple[Donors, list[Station]]:
+    """The stations of `folder` that lie in the summer-rain region, as donors over `months`, and their records.
 
     Raises
     ------
@@ -38,13 +40,22 @@ def read_donors(folder: Path, normals_file: Path, months: Months) -> tuple[Donor
     sites = [site for site in read_sites(folder).values() if site.longitude >= WEST and site.latitude > SOUTH]
     if not sites:
         raise ForcingError(f'"{folder / "stations.csv"}" lists no station east of {WEST:g} and north of {SOUTH:g} degrees. Add stations.')
-    stations = [read_station(folder, site) for site in sites]
+    stations = [read_station(folder, site, said) for site in sites]
+    check_said(said or Said(), stations)
     at_sites = read_normals(normals_file, np.array([s.latitude for s in sites]), np.array([s.longitude for s in sites]))
-    return make_donors(stations, months, at_sites, RAIN_ONLY), [station.file for station in stations]
+    return make_donors(stations, months, at_sites, RAIN_ONLY), stations
 
 
 def spread_stations(
-    folder: Path, path: Path, grid: Grid, axis: Axis, normals_file: Path, variance: bool, licence: str, progress: Callable[[float], None]
+    folder: Path,
+    path: Path,
+    grid: Grid,
+    axis: Axis,
+    normals_file: Path,
+    variance: bool,
+    licence: str,
+    said: Said,
+    progress: Callable[[float], None],
 ) -> Report:
     """Makes a store of the weather of every cell on the days of `axis`, a shard at a time.
 
@@ -58,7 +69,8 @@ def spread_stations(
     months = Months(min(years[0], BASE[0]), max(years[-1], BASE[1]))
     normals = read_normals(normals_file, grid.cell_lat, grid.cell_lon)
     _check_normals(normals_file, normals, grid)
-    donors, files = read_donors(folder, normals_file, months)
+    donors, stations = read_donors(folder, normals_file, months, said)
+    files = [station.file for station in stations]
     counts = {year: donors.covering(year) for year in years}
     within = [month for month, _ in months.pieces(range(months.day(first), months.day(last) + 1))]
     giving = np.isfinite(donors.rain_ratio[within]).any(axis=0)
@@ -84,7 +96,7 @@ def spread_stations(
                 rain += float(weather["rain"].sum())
                 done += 1
                 progress(done / len(blocks))
-    notes = _notes(donors, within)
+    notes = (*_notes(donors, within), *(f"{note} ({station.site.id})" for station in stations for note in remarks(station)))
     return Report(path, grid.n_cells, axis.rows, counts, rain / grid.n_cells / axis.rows * 365.25, notes)
 
 

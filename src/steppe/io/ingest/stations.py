@@ -11,6 +11,7 @@ import numpy as np
 
 from steppe.grid import Grid, Points
 from steppe.io.axis import Axis
+from steppe.io.ingest.columns import Said
 from steppe.io.ingest.report import Report
 from steppe.io.ingest.station_file import read_sites
 from steppe.io.ingest.station_points import keep_stations
@@ -21,12 +22,12 @@ TERMS = "The terms of the station records and of the normals apply."
 
 
 def station_points(folder: Path) -> Points:
-    """All stations of a folder, or the one of an APSIM file, as a grid.
+    """All stations of a folder that have a place, or the one of an APSIM file, as a grid.
 
     Raises
     ------
     ForcingError
-        There are none, or one has no place.
+        There are none, or an APSIM file has no place.
     """
     sites = read_sites(folder)
     places = np.array([(site.latitude, site.longitude) for site in sites.values()])
@@ -43,6 +44,7 @@ def ingest_stations(
     normals: Path | None = None,
     variance: bool = True,
     licence: str = TERMS,
+    said: Said | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Report:
     """Makes a forcing store at `path` for `grid` from the station files of `folder` (or one APSIM file), from `start` to `end` inclusive.
@@ -55,6 +57,8 @@ def ingest_stations(
         Whether the year-to-year variance that averaging takes away is restored.
     licence
         What the store says of its terms of use.
+    said
+        What the user says of the names and units of columns.
     progress
         Called with the part done, 0 to 1.
 
@@ -63,10 +67,10 @@ def ingest_stations(
     ForcingError
         A file is wrong or lacks days, no station covers a month, a cell is beyond the normals, or there is something at `path`.
     RunFileError
-        A date is none.
+        A date is not a date.
     """
     axis = Axis.of_days(start, end)
     say = progress or (lambda part: None)
     if isinstance(grid, Points):
-        return keep_stations(folder, path, grid, axis, licence, say)
-    return spread_stations(folder, path, grid, axis, normals or folder.parent / NORMALS, variance, licence, say)
+        return keep_stations(folder, path, grid, axis, licence, said or Said(), say)
+    return spread_stations(folder, path, grid, axis, normals or folder.parent / NORMALS, variance, licence, said or Said(), say)
