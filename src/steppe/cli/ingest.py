@@ -56,7 +56,7 @@ def stations(
     region
         A built-in raster, such as queensland.
     file
-        A CF raster with a mask.
+        A CF raster with a mask, or a store.
     points
         A CSV file of points (id, latitude, longitude) that have the ids of stations; it gives their places.
     normals
@@ -101,7 +101,7 @@ def generate(
     region
         A built-in raster, such as queensland.
     file
-        A CF raster with a mask.
+        A CF raster with a mask, or a store.
     points
         A CSV file of points (id, latitude, longitude).
     seed
@@ -140,7 +140,7 @@ def land(
     region
         A built-in raster, such as queensland.
     file
-        A CF raster with a mask.
+        A CF raster with a mask, or a store.
     points
         A CSV file of points (id, latitude, longitude).
     """

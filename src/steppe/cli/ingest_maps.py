@@ -53,7 +53,7 @@ def netcdf(
     region
         A built-in raster, such as queensland.
     file
-        A CF raster with a mask.
+        A CF raster with a mask, or a store.
     points
         A CSV file of points (id, latitude, longitude); each gets the cell in which it lies.
     start
@@ -114,7 +114,7 @@ def zarr(
     region
         A built-in raster, such as queensland.
     file
-        A CF raster with a mask.
+        A CF raster with a mask, or a store.
     points
         A CSV file of points (id, latitude, longitude).
     start
@@ -178,7 +178,7 @@ def silo(
     region
         A built-in raster, such as queensland or australia.
     file
-        A CF raster with a mask.
+        A CF raster with a mask, or a store.
     points
         A CSV file of points (id, latitude, longitude).
     output

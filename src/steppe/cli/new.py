@@ -71,7 +71,7 @@ region = "all"                             # or a box, a polygon, a cell, or a l
 GRID = """\
 [grid]                                     # without this table: the grid of the forcing store
 region = "queensland"                      # built in; or
-# file = "mask.zarr"                       # a CF raster with a mask; or
+# file = "mask.zarr"                       # a CF raster with a mask, or a store; or
 # points = "places.csv"                    # a list of cells: id, latitude, longitude
 """
 GRID_OF_WEATHER = "# The grid is that of the forcing store: {cells}.\n"

@@ -70,10 +70,10 @@ class TimeSection(Section):
 
 
 class GridSection(Section):
-    """Where: a built-in region, a CF raster with a mask, or a list of points."""
+    """Where: a built-in region, a CF raster with a mask, a store, or a list of points. Without it: the grid of the weather."""
 
     region: str | None = Field(default=None, description="A built-in raster, such as queensland.")
-    file: Path | None = Field(default=None, strict=False, description="A CF raster with a mask: Zarr or NetCDF.")
+    file: Path | None = Field(default=None, strict=False, description="A CF raster with a mask, Zarr or NetCDF; or a forcing store.")
     points: Path | None = Field(default=None, strict=False, description="A CSV file of places: id, latitude, longitude.")
 
     @model_validator(mode="after")
