@@ -98,6 +98,9 @@ def test_a_column_is_mapped_and_its_unit_said_on_the_command_line(call, folder):
     code, said, _ = call(*both, "--map", "radiation=glow", "--units", "radiation=MJ/m2")
     assert code == Exit.DONE
     assert 'radiation was read from the column "glow", as requested (north)' in said
+    with steppe.open("w.zarr") as dataset:
+        assert "pan evaporation to the day before it" in dataset.attrs["summary"]
+        assert "glow" in dataset.attrs["summary"]
 
 
 def test_points_take_the_records_of_their_stations(call, folder):

@@ -123,6 +123,21 @@ def test_a_column_vpd_is_refused_with_its_mean_and_both_saturations_until_the_us
     np.testing.assert_allclose(read_met(file, said=Said({"deficit": "VPD"})).values["vp"], WEIGHTED - 20.0, rtol=1e-13)
 
 
+def test_the_report_shows_at_each_station_what_the_humidity_came_to(tmp_path):
+    """One station of a folder may have the other meaning: its mean tells."""
+    with_vpd(tmp_path / "a.met", 20.0)
+    with_vpd(tmp_path / "b.met", 4.0)
+    report = ingest_stations(
+        tmp_path, tmp_path / "w.zarr", station_points(tmp_path), "1990-01-01", "1990-12-31", said=Said({"deficit": "vpd"})
+    )
+    read = 'deficit was read from the column "vpd", as requested; the mean of vp is {} hPa, saturation at tmin 21.3 hPa ({})'
+    assert read.format(f"{WEIGHTED - 20.0:.1f}", "a") in report.notes
+    assert read.format(f"{WEIGHTED - 4.0:.1f}", "b") in report.notes
+    with steppe.open(tmp_path / "w.zarr") as dataset:
+        assert dataset["vp"].attrs["derived_at"] == ["a", "b"]
+        assert "0.75 of saturation at tmax" in dataset["vp"].attrs["derivation"]
+
+
 def test_the_unit_of_the_header_counts_for_a_deficit_and_the_user_overrules_it(tmp_path):
     file = with_vpd(tmp_path / "dalby.met", 2.0, "kPa")
     np.testing.assert_allclose(read_met(file, said=Said({"deficit": "vpd"})).values["vp"], WEIGHTED - 20.0, rtol=1e-13)

@@ -86,8 +86,16 @@ def remarks(station: Station) -> list[str]:
     """Sentences for the report: columns that were read because the user says so, and columns that were not read."""
     known = station_names()
     chosen = [(name, column) for name, column in station.taken.items() if known.get(column.lower()) != name]
-    found = [f'{name} was read from the column "{column}", as requested' for name, column in chosen]
+    found = [f'{name} was read from the column "{column}", as requested{_humidity(station, name)}' for name, column in chosen]
     return found + ([f"columns that are not read: {', '.join(station.unread)}"] if station.unread else [])
+
+
+def _humidity(station: Station, name: str) -> str:
+    """Means by which the user sees whether a column was vapour pressure or its deficit at this station."""
+    if name not in ("vp", DEFICIT) or "tmin" not in station.values:
+        return ""
+    saturated = saturation_vapour_pressure(station.values["tmin"]).mean()
+    return f"; the mean of vp is {station.values['vp'].mean():.1f} hPa, saturation at tmin {saturated:.1f} hPa"
 
 
 def _choose(table: Table, said: Said) -> dict[str, str]:

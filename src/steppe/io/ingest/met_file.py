@@ -130,7 +130,8 @@ def _site(path: Path, text: _Text) -> Site:
         if not number:
             found = f'"{name} = {text.constants[name]}"' if name in text.constants else f"no {name}"
             raise ForcingError(
-                f'"{path}": the header has {found}. Write {name} = {EXAMPLE[name]}, decimal degrees, south and west negative.'
+                f'"{path}": the header has {found}. Write {name} = {EXAMPLE[name]}, decimal degrees, south and west negative. '
+                f'Or give the place of "{path.stem}" with --points.'
             )
         place.append(float(number.group(1)))
     named = re.search(r"(?:station name|station)\s*[:=]\s*(.+)", text.comments, re.IGNORECASE)

@@ -57,7 +57,8 @@ def keep_stations(
     about = About(
         title=f"Daily weather of {grid.n_cells} stations, {axis.period()}",
         summary="Station records as they are. Rain is credited to the day of the reading"
-        + (f". {'. '.join(noted)}. " if noted else ", pan evaporation to the day before it. ")
+        + (". " if any(station.notes for station in stations) else ", pan evaporation to the day before it. ")
+        + "".join(f"{note}. " for note in noted)
         + "Records are patched where a station did not observe; see their source codes.",
         history="; ".join([f"steppe ingest stations, {axis.period()}, unchanged", *noted, *computed]),
         weather="stations",
