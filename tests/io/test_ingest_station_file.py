@@ -127,6 +127,13 @@ def test_an_id_finds_a_file_of_any_kind_and_a_missing_one_is_told_what_is_there(
         station_file(tmp_path, "xyz")
 
 
+def test_an_id_never_leads_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    write(tmp_path, HEADER, *GOOD)
+    with pytest.raises(ForcingError, match=r'Station "\.\./one": an id is the name of a file'):
+        station_file(tmp_path / "inner", "../one")
+
+
 def test_sites_without_a_place_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "stations.csv").write_text("id,name,lat,lon\na,Alpha,-25.5,150.25\nb,Beta,-26,\n")
     assert read_sites(tmp_path) == {"a": Site("a", "Alpha", -25.5, 150.25, "")}

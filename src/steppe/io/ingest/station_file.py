@@ -119,6 +119,8 @@ def station_file(folder: Path, name: str) -> Path:
     ForcingError
         There is none; the message names what was looked for and what is there.
     """
+    if Path(name).name != name:
+        raise ForcingError(f'Station "{name}": an id is the name of a file in "{folder}" and holds no folder. Rename the station.')
     if folder.is_file() and _id(folder) == name:
         return folder
     for suffix in SUFFIXES:
