@@ -23,7 +23,7 @@ from steppe.control.actor import Actor
 from steppe.control.channels import Channel, View
 from steppe.control.compaction import compact
 from steppe.control.journal import Journal
-from steppe.control.orders import CHANGES, FIRST_BRANCH, FIRST_NAME, Accepted, Branch, Order, Refused, numbered
+from steppe.control.orders import CHANGES, FIRST_BRANCH, FIRST_NAME, OF_STATE, Accepted, Branch, Order, Refused, numbered
 from steppe.control.supervisor import Supervisor
 from steppe.control.wire import BEGINNING, OPEN_END, Beat, Buffer, Fired, FrameReader, Hello, Leave, Message, frame
 from steppe.errors import NoSpaceError
@@ -371,7 +371,7 @@ class Play:
         self.supervisor: Supervisor | None = None
         self.engines: list[Engine] = []
         self.accepted: dict[tuple[str, str], Accepted] = {}
-        self.refused: set[tuple[str, str]] = set()
+        self.refused: dict[tuple[str, str], str] = {}
         self.seen: dict[int, int] = {}
         self._left = [commands // clients] * clients
         self._open: set[tuple[str, str]] = set()  # orders that have no answer yet
@@ -527,20 +527,26 @@ class Play:
             try:
                 accepted = self.supervisor.accept(order)
             except Refused as error:
-                if error.code in ("engine-recovering", "engine-busy-conflict"):
+                if error.code == "engine-recovering":
                     self.world.later(0.1, ask)
                     return
-                self.refused.add(name)
+                self._check_again(name, error.code)
             else:
+                assert name not in self.refused, f"{name} was refused as {self.refused[name]}, then carried out"
                 assert self.accepted.setdefault(name, accepted).seq == accepted.seq
             self._open.discard(name)
-            if name in self.accepted and self.world.chance.random() < 0.1:
+            kept = name in self.accepted or self.refused[name] in OF_STATE
+            if kept and self.world.chance.random() < 0.1:
                 self.world.soon(ask, 1.0)
             else:
                 self._left[number] -= 1
                 self.world.soon(lambda: self._steer(number), 0.3)
 
         ask()
+
+    def _check_again(self, name: tuple[str, str], code: str) -> None:
+        before = self.refused.setdefault(name, code)
+        assert before == code, f"{name} was refused as {before}, then as {code}"
 
     # ---- what must hold ---------------------------------------------------------------------------------------------------------------
     def watch(self) -> None:
@@ -610,7 +616,7 @@ class Play:
         people = [each for each in commands if each.who.startswith("client")]
         behind = {name: seq for name, seq in self.behind.items() if name[0].startswith("client")}
         assert behind | {(each.who, each.key): each.seq for each in people} == {name: each.seq for name, each in self.accepted.items()}
-        assert not self.refused & set(self.accepted), "what was accepted was refused when it was said again"
+        assert not self.refused.keys() & self.accepted.keys(), "what was accepted was refused when it was said again"
         assert self.supervisor
         for branch in self.journal.branches():
             head, body = self._answer(branch.name)

@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import suppress
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,6 +57,68 @@ def test_the_same_key_gives_the_same_command_and_another_request_is_refused():
     assert len(list(base.commands())) == 1
 
 
+REFUSALS = {  # by code: an order that the journal refuses, and what makes the same order possible
+    "version-stale": (order("set", "k", if_match="b1.9"), [("set", {})] * 9),
+    "out-of-range": (order("rewind", "k", step=20), [("step", {"steps": 30})]),
+    "step-passed": (order("set", "k", when=20), [("rewind", {"step": 0})]),
+    "engine-busy-conflict": (order("step", "k", steps=1), []),
+    "already-finished": (order("step", "k", end=True), [("rewind", {"step": 0})]),
+    "name-taken": (order("branch", "k", name="wet"), [("rename", {"name": "dry", "scenario": "wet"})]),
+    "unknown-scenario": (order("step", "k", scenario="wet", steps=1), [("branch", {"name": "wet"})]),
+    "unknown-operation": (order("cancel", "k", seq=1), [("set", {"when": 99})]),
+}
+
+
+def refuses(base: Journal, code: str) -> None:
+    """Brings a journal to a state in which it refuses the order of a code."""
+    if code in ("step-passed", "already-finished"):
+        accept(base, "step", "first", end=True)
+        base.stood(1, 50)
+    if code == "engine-busy-conflict":
+        accept(base, "pause", "pause")
+    if code == "name-taken":
+        accept(base, "branch", "first", name="wet")
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_refused_order_is_refused_in_the_same_words_when_it_comes_again_in_another_state(code, tmp_path):
+    base, (refused_order, others) = Journal(tmp_path / "journal.sqlite"), REFUSALS[code]
+    refuses(base, code)
+    with pytest.raises(Refused) as first:
+        base.accept(refused_order, STEPS, 0)
+    assert first.value.code == code
+    for number, (kind, arguments) in enumerate(others):
+        accept(base, kind, f"other {number}", **arguments)
+    base.stood(1, 30)
+    for pause in base.waiting("pause"):
+        base.pin(pause.seq, 30)
+    count = base.last
+    base.close()
+    base = Journal(tmp_path / "journal.sqlite")
+    with pytest.raises(Refused) as again:
+        base.accept(refused_order, STEPS, 0)
+    said = again.value
+    assert (said.code, said.detail, said.facts) == (code, first.value.detail, first.value.facts)
+    assert base.last == count
+    assert not base.accept(msgspec.structs.replace(refused_order, key="new"), STEPS, 0).again
+    base.close()
+
+
+def test_a_key_of_a_refused_order_serves_no_other_order():
+    base = journal()
+    with pytest.raises(Refused):
+        accept(base, "step", "a", until=101)
+    with pytest.raises(Refused, match="another command"):
+        accept(base, "step", "a", until=100)
+
+
+def test_the_same_key_of_another_sender_is_another_order():
+    base = journal()
+    with pytest.raises(Refused):
+        accept(base, "step", "a", until=101)
+    assert base.accept(msgspec.structs.replace(order("step", "a", until=100), who="bert"), STEPS, 0).seq == 1
+
+
 def test_an_order_for_another_version_is_told_what_has_changed():
     base = journal()
     version = base.version(1)
@@ -64,7 +127,7 @@ def test_an_order_for_another_version_is_told_what_has_changed():
         accept(base, "step", "b", steps=3, if_match=version)
     assert refused.value.code == "version-stale"
     assert refused.value.facts["changed"] == [{"seq": 1, "who": "anna", "kind": "step"}]
-    accept(base, "step", "b", steps=3, if_match="*")
+    accept(base, "step", "c", steps=3, if_match="*")
 
 
 def test_changes_have_a_step_when_they_are_to_come_after_all_and_wait_for_one_when_now():

@@ -36,8 +36,8 @@ def do(journal: Journal, stage: Stage, kind: str, **arguments: Any) -> int:
     return seq
 
 
-def order(journal: Journal, kind: str, **arguments: Any) -> int:
-    key = f"{kind} {journal.last + 1}"
+def order(journal: Journal, kind: str, key: str = "", **arguments: Any) -> int:
+    key = key or f"{kind} {journal.last + 1}"
     return journal.accept(Order(kind, "main", arguments, key, "me", "steer", key.encode()), STEPS, 0.0).seq
 
 
@@ -185,7 +185,7 @@ def test_a_rewind_ends_where_the_journal_begins_and_a_restart_does_not(steered):
         with closing(Journal(folder / "journal.sqlite")) as journal:
             loaded(journal, stage)
             with pytest.raises(Refused, match="compacted and begins at step 30") as refused:
-                order(journal, "rewind", step=29)
+                order(journal, "rewind", key="too far back", step=29)
             assert (refused.value.code, refused.value.facts["allowed"]) == ("out-of-range", [30, 90])
             order(journal, "rewind", step=30)
             loaded(journal, stage)
@@ -245,6 +245,18 @@ def test_a_retry_from_before_is_not_a_new_order(steered):
         assert (again.again, again.seq, again.target, journal.last) == (True, 1, 20, last)
         with pytest.raises(Refused, match="used for another command"):
             journal.accept(Order("step", "main", {"until": 95}, "step 1", "me", "steer", b"another"), STEPS, 0.0)
+
+
+def test_an_order_that_was_refused_before_a_compaction_is_refused_after_it(steered):
+    run_file, _ = steered
+    folder = run_file.parent / "out"
+    late = Order("step", "main", {"until": 1}, "late", "me", "steer", b"late")
+    with closing(Journal(folder / "journal.sqlite")) as journal, pytest.raises(Refused) as first:
+        journal.accept(late, STEPS, 0.0)
+    assert run_command(["compact", str(folder)]) == 0
+    with closing(Journal(folder / "journal.sqlite")) as journal, pytest.raises(Refused) as again:
+        journal.accept(late, 2 * STEPS, 0.0)
+    assert (again.value.code, again.value.facts) == (first.value.code, first.value.facts)
 
 
 def test_it_is_refused_where_something_would_be_lost(steered, capsys):

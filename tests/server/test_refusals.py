@@ -232,6 +232,13 @@ def test_headers_that_are_wrong_or_stale(client: Client, headers: dict[str, str]
     assert client.standing() == before
 
 
+def test_a_duplicate_of_a_refused_order_is_refused_after_the_run_has_changed(client: Client) -> None:
+    first = client.post("/step", {"steps": 1}, key="twice", headers={"If-Match": '"b1.999"'})
+    assert problem(first)["code"] == "version-stale"
+    again = client.post("/step", {"steps": 1}, key="twice")
+    assert (again.status_code, problem(again)["detail"]) == (412, problem(first)["detail"])
+
+
 def test_an_order_without_a_key_is_refused(client: Client) -> None:
     before = client.standing()
     assert problem(client.post("/step", {"steps": 1}, key=None))["code"] == "key-missing"

@@ -164,6 +164,8 @@ class _Making:
             "WHERE NOT EXISTS (SELECT 1 FROM command WHERE command.seq = had.seq) ORDER BY seq DESC LIMIT :most",
             names,
         )
+        newest = "number > (SELECT max(number) FROM old.refusal) - :most"
+        base.execute(f"INSERT INTO refusal SELECT * FROM old.refusal WHERE {newest}", names)
 
     def _rules(self) -> list[Command]:
         """Those that the checkpoint holds."""

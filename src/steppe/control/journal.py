@@ -16,21 +16,17 @@ import json
 from typing import Any
 
 from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, NAMINGS, Accepted, Branch, Order, Refused, ReplayDiffersError
-from steppe.control.records import BRANCH, COMMAND, Records
+from steppe.control.receipts import Receipts
+from steppe.control.records import BRANCH, COMMAND
 from steppe.control.wire import OPEN_END, Fired, Outcome, Position, Saved
 
 
-class Journal(Records):
+class Journal(Receipts):
     """The journal of one run, for its one writer; see `Records` for how it is opened and what can be read."""
 
     def describe(self, facts: dict[str, Any]) -> None:
         """Stores what the engine says of the run."""
         self._base.execute("UPDATE run SET facts = ?", (json.dumps(facts),))
-
-    def _version_after(self, seq: int, kind: str, branch: int) -> str:
-        """The version of a scenario behind a command; a rewind has moved it to a branch of its own."""
-        made = self.made_by(seq) if kind in FORKS and kind != "branch" else None
-        return f"b{made.id if made else branch}.{seq}"
 
     def seen(self, branch: int, step: int) -> None:
         """Somebody has heard that a branch stood at this step: nothing may happen before it any more that has no step yet."""
@@ -42,49 +38,34 @@ class Journal(Records):
         Raises
         ------
         Refused
-            With the code of the problem; nothing is stored.
+            With the code of the problem. A refusal that depends on the state is kept under the key of the order; nothing else is stored.
         """
-        with self._all_or_nothing():
-            if receipt := self.receipt(order):
-                return receipt
-            branch = self.branch(order.scenario)
-            if branch.closed_step < OPEN_END and order.kind != "branch":
-                text = f"{branch.name} was left; make a scenario from it to go on."
-                raise Refused("scenario-closed", text, value=branch.name)
-            self._check_version(order, branch)
-            seq = self.last + 1
-            self._versions.pop(branch.id, None)
-            target, at_step = self._placed(order, branch, steps)
-            self._store(seq, branch, order, target, at_step, now)
-            if target is not None:
-                self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (target, branch.id))
-            if order.kind in FORKS:
-                self._fork(order, branch, seq)
-            if order.kind in NAMINGS:
-                self._name(order, branch, seq)
-            if order.kind == "skip":
-                self._skip(order.arguments["seq"], branch, seq)
-            return Accepted(seq, False, self._version_after(seq, order.kind, branch.id), target, at_step)
+        try:
+            with self._all_or_nothing():
+                return self.receipt(order) or self._accept(order, steps, now)
+        except Refused as refused:
+            self.refuse(order, refused)
+            raise
 
-    def receipt(self, order: Order) -> Accepted | None:
-        """What was said of an order that was accepted before, by its key.
-
-        Raises
-        ------
-        Refused
-            The key was used for another one.
-        """
-        what = "SELECT seq, branch, request, target, at_step"
-        known = self._one(
-            f"{what} FROM command WHERE who = :who AND key = :key UNION ALL {what} FROM former WHERE who = :who AND key = :key",
-            {"who": order.who, "key": order.key},
-        )
-        if known is None:
-            return None
-        seq, branch, request, target, at_step = known
-        if request != order.request:
-            raise Refused("key-reused", f'The key "{order.key}" was used for another command.', value=order.key, seq=seq)
-        return Accepted(seq, True, self._version_after(seq, order.kind, branch), target, at_step)
+    def _accept(self, order: Order, steps: int, now: float) -> Accepted:
+        branch = self.branch(order.scenario)
+        if branch.closed_step < OPEN_END and order.kind != "branch":
+            text = f"{branch.name} was left; make a scenario from it to go on."
+            raise Refused("scenario-closed", text, value=branch.name)
+        self._check_version(order, branch)
+        seq = self.last + 1
+        self._versions.pop(branch.id, None)
+        target, at_step = self._placed(order, branch, steps)
+        self._store(seq, branch, order, target, at_step, now)
+        if target is not None:
+            self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (target, branch.id))
+        if order.kind in FORKS:
+            self._fork(order, branch, seq)
+        if order.kind in NAMINGS:
+            self._name(order, branch, seq)
+        if order.kind == "skip":
+            self._skip(order.arguments["seq"], branch, seq)
+        return Accepted(seq, False, self._version_after(seq, order.kind, branch.id), target, at_step)
 
     def _store(self, seq: int, branch: Branch, order: Order, target: int | None, at_step: int | None, now: float) -> None:
         place = 0 if at_step is None else self._next_place()
@@ -144,7 +125,8 @@ class Journal(Records):
     def _target(self, arguments: dict[str, Any], branch: Branch, steps: int) -> int:
         waiting = self._one("SELECT seq FROM command WHERE branch = ? AND kind = 'pause' AND outcome IS NULL", (branch.id,))
         if waiting:
-            raise Refused("engine-busy-conflict", f"Pause {waiting[0]} is being carried out; order this again when it is.", seq=waiting[0])
+            text = f"Pause {waiting[0]} is being carried out. Send this order with a new key after it."
+            raise Refused("engine-busy-conflict", text, seq=waiting[0])
         if branch.target >= steps:
             raise Refused("already-finished", f"{branch.name} goes to the end, step {steps}, already.", target=branch.target)
         until = steps if arguments.get("end") else arguments["until"] if "until" in arguments else branch.target + arguments["steps"]

@@ -14,6 +14,10 @@ FIRST_BRANCH, FIRST_NAME = 1, "main"
 FORKS = ("branch", "rewind", "restart")  # what makes a branch
 NAMINGS = ("rename", "leave")  # of a scenario; over as soon as they are in the journal
 RULES = ("event", "trigger")  # what is to happen by itself from then on, until it is removed
+OF_STATE = (  # codes of refusals that another state of the run could change; each is kept under the key of its order
+    *("already-finished", "engine-busy-conflict", "name-taken", "out-of-range", "scenario-closed"),
+    *("step-passed", "unknown-operation", "unknown-scenario", "version-stale"),
+)
 CHANGES = ("set", *RULES, "remove")  # of a state
 ACTIONS = (*CHANGES, "checkpoint", "pause")  # what an engine is told of; the rest is the server's own or becomes a target
 
@@ -50,7 +54,7 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Refused(Exception):
-    """An order or a question that cannot be met; nothing has changed. code: of the kind of problem; facts: for programs."""
+    """An order or a question that cannot be met; the run has not changed. code: of the kind of problem; facts: for programs."""
 
     def __init__(self, code: str, detail: str, **facts: Any) -> None:
         super().__init__(detail)

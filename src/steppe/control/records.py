@@ -45,6 +45,8 @@ ADDED = (
     "CREATE TABLE IF NOT EXISTS compacted(step INTEGER NOT NULL, place INTEGER NOT NULL, origin INTEGER NOT NULL, checkpoint TEXT "
     "NOT NULL, path TEXT NOT NULL, branches INTEGER NOT NULL, journal TEXT NOT NULL) STRICT",
     f"CREATE TABLE IF NOT EXISTS former({COMMAND.replace('seq', 'seq INTEGER PRIMARY KEY', 1)}, request, UNIQUE(who, key))",
+    "CREATE TABLE IF NOT EXISTS refusal(number INTEGER PRIMARY KEY, who TEXT NOT NULL, key TEXT NOT NULL, request BLOB NOT NULL, "
+    "code TEXT NOT NULL, detail TEXT NOT NULL, facts TEXT NOT NULL, UNIQUE(who, key)) STRICT",
 )  # what journals of before do not have
 
 UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)  # the file may be whole
@@ -98,8 +100,7 @@ class Records:
             ) from None
 
     def _check_schema(self, path: Path | str, does: str) -> None:
-        (version,) = self._one("SELECT schema FROM run")
-        if version not in (SCHEMA_VERSION, COMPACTED):
+        if (version := self._one("SELECT schema FROM run")[0]) not in (SCHEMA_VERSION, COMPACTED):
             self._base.close()
             raise Mistake(f'"{path}" has version {version}; this Steppe {does} version {SCHEMA_VERSION}. Use the Steppe that made it.')
 
@@ -213,8 +214,7 @@ class Records:
     @property
     def facts(self) -> dict[str, Any] | None:
         """What the engine said of the run; None before the first one did."""
-        (text,) = self._one("SELECT facts FROM run")
-        return json.loads(text) if text else None
+        return json.loads(self._one("SELECT coalesce(facts, 'null') FROM run")[0])  # type: ignore[no-any-return]
 
     def branches(self) -> list[Branch]:
         """All there are, oldest first."""
@@ -230,8 +230,8 @@ class Records:
         """
         found: Branch | None = self._remembered(name, lambda: self._branch(name))
         if found is None:
-            names = [each.name for each in self.branches()]
-            raise Refused("unknown-scenario", f'There is no scenario "{name}".', value=name, allowed=names)
+            there = [each.name for each in self.branches()]
+            raise Refused("unknown-scenario", f'There is no scenario "{name}".', value=name, allowed=there)
         return found
 
     def _branch(self, name: str | int) -> Branch | None:

@@ -193,12 +193,10 @@ class Supervisor:
         Raises
         ------
         Refused
-            With the code of the problem; nothing is stored.
+            With the code of the problem. A refusal that depends on the state is kept under the key of the order; nothing else is stored.
         """
         if refusal := self._refusal(order):
-            if receipt := self.journal.receipt(order):
-                return receipt
-            raise refusal
+            return self.journal.known_or_refused(order, refusal)
         accepted = self.journal.accept(order, self.facts["steps"] if self.facts else 0, self._clock.wall())
         if accepted.again:
             return accepted

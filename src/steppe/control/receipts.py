@@ -1,0 +1,62 @@
+"""The answer of a journal to an order that comes a second time: the same receipt, or the same refusal."""
+
+import json
+
+from steppe.control.orders import FORKS, OF_STATE, Accepted, Order, Refused
+from steppe.control.records import Records
+
+
+class Receipts(Records):
+    """A journal that finds answers by the name of the sender and the key of the order."""
+
+    def receipt(self, order: Order) -> Accepted | None:
+        """The answer that an order with the same key got before; None for a new key.
+
+        Raises
+        ------
+        Refused
+            The order was refused before, or the key was used for another one.
+        """
+        what = "SELECT seq, branch, request, target, at_step"
+        names = {"who": order.who, "key": order.key}
+        mine = "WHERE who = :who AND key = :key"
+        known = self._one(f"{what} FROM command {mine} UNION ALL {what} FROM former {mine}", names)
+        refused = self._one(f"SELECT request, code, detail, facts FROM refusal {mine}", names) if known is None else None
+        if refused:
+            self._check_same(order, refused[0])
+            raise Refused(refused[1], refused[2], **json.loads(refused[3]))
+        if known is None:
+            return None
+        seq, branch, request, target, at_step = known
+        self._check_same(order, request, seq=seq)
+        return Accepted(seq, True, self._version_after(seq, order.kind, branch), target, at_step)
+
+    def _check_same(self, order: Order, request: bytes, **facts: int) -> None:
+        if request != order.request:
+            raise Refused("key-reused", f'The key "{order.key}" was used for another command.', value=order.key, **facts)
+
+    def known_or_refused(self, order: Order, refused: Refused) -> Accepted:
+        """The receipt of an order that was accepted before; raises the refusal of any other order, and keeps it as `refuse` does."""
+        if receipt := self.receipt(order):
+            return receipt
+        self.refuse(order, refused)
+        raise refused
+
+    def refuse(self, order: Order, refused: Refused) -> None:
+        """Keeps a refusal that depends on the state, so that a duplicate of the order gets the same answer in any later state.
+
+        Raises
+        ------
+        NoSpaceError
+            The disk is full, and the refusal is not kept.
+        """
+        if refused.code in OF_STATE:
+            self._noted(
+                "INSERT OR IGNORE INTO refusal(who, key, request, code, detail, facts) VALUES (?,?,?,?,?,?)",
+                (order.who, order.key, order.request, refused.code, refused.detail, json.dumps(refused.facts)),
+            )
+
+    def _version_after(self, seq: int, kind: str, branch: int) -> str:
+        """The version of a scenario behind a command; a rewind has moved it to a branch of its own."""
+        made = self.made_by(seq) if kind in FORKS and kind != "branch" else None
+        return f"b{made.id if made else branch}.{seq}"
