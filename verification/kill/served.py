@@ -23,7 +23,7 @@ from websockets.sync.client import connect
 from steppe.api import PROTOCOL, Frame, read_frame
 
 TOKENS = {"view": "v" * 43, "steer": "s" * 43, "admin": "a" * 43}
-AGAIN = ("engine-recovering", "engine-failed", "draining", "too-many", "too-costly", "engine-busy-conflict")  # sent once more
+AGAIN = ("engine-recovering", "engine-failed", "draining", "too-many", "too-costly")  # sent once more
 CHANGES = [  # variable, operation, from, to; the last two are refused, by the engine and by the server
     ("capacity", "set", 60.0, 200.0),
     ("water", "scale", 0.5, 1.2),
