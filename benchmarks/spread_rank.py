@@ -53,7 +53,7 @@ def measure(world: World, run_file: str, store: str, rounds: int) -> dict[str, A
         own.close()
         return held
 
-    model = make_model(find_model(plan.run.model), plan.run.engine.dtype, 1)
+    model = make_model(find_model(plan.run.model), plan.dtype, 1)
     for _ in range(rounds + 1):  # the first does not count
         for spread in (ALONE, *SPREADS):
             model.initialise(share, plan.chosen.values, plan.initial, plan.chosen.options, None)

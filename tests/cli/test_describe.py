@@ -79,3 +79,14 @@ def test_an_unknown_model_is_a_mistake(call, model, sentence):
     code, said, wrong = call("describe", model)
     assert (code, said) == (Exit.MISTAKE, "")
     assert sentence in wrong
+
+
+def test_a_model_without_a_docstring_is_described_by_its_name_and_variables(call, tmp_path):
+    text = (EXAMPLES / "bucket.py").read_text()
+    (tmp_path / "bare.py").write_text(text[text.index("from typing") :])
+    code, said, wrong = call("describe", str(tmp_path / "bare.py"))
+    assert (code, wrong) == (Exit.DONE, "")
+    assert said.startswith("bucket 1.0: Bucket water balance\n")
+    (tmp_path / "field.py").write_text("from examples.diffusion import Diffusion\nMODEL = Diffusion\n")
+    code, said, _ = call("describe", str(tmp_path / "field.py"))
+    assert (code, said.startswith("diffusion 1: no description\n")) == (Exit.DONE, True)

@@ -2,6 +2,7 @@
 
 import json as json_format
 import sys
+from types import ModuleType
 
 ORDER = ("state", "diagnostic", "forcing", "parameter", "derived")
 
@@ -34,7 +35,7 @@ def describe(model: str, /, *, json: bool = False) -> None:
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else 140)
-    console.print(f"[bold]{made.name}[/bold] {made.version}: {(module.__doc__ or '').strip().splitlines()[0]}\n")
+    console.print(f"[bold]{made.name}[/bold] {made.version}: {_about(module)}\n")
     for role in ORDER:
         found = [variable for variable in made.variables.values() if variable.role.value == role]
         if not found:
@@ -48,6 +49,12 @@ def describe(model: str, /, *, json: bool = False) -> None:
         console.print(f"option {name}: {', '.join(words)}")
     for kind, names in entry["sets"].items():
         console.print(f"{kind} sets: {', '.join(names)}")
+
+
+def _about(module: ModuleType) -> str:
+    """The first line of a model's docstring, or its LONG_NAME."""
+    lines = (module.__doc__ or "").strip().splitlines()
+    return lines[0] if lines else str(getattr(module, "LONG_NAME", "no description"))
 
 
 def _limits(low: float, high: float) -> str:

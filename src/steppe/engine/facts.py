@@ -34,7 +34,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
         "steps": plan.steps,
         "parameters": {name: "per cell" if np.ndim(value) else float(value) for name, value in plan.chosen.values.items()},
         "options": dict(plan.chosen.options),
-        "dtype": plan.run.engine.dtype,
+        "dtype": plan.dtype,
         "on_bad_cell": plan.run.engine.on_bad_cell,
         "outputs": list(dict.fromkeys(name for each in (*plan.maps, *plan.run.output.series) for name in each.variables)),
     }

@@ -74,7 +74,7 @@ class Part:
         self._undo: Callable[[], object] = nothing
         self._open = False
         self._beside: Sequence[Part] = ()
-        self.reader: ForcingReader | SpreadReader | None = like.reader if like else plan.reader()
+        self.reader: ForcingReader | SpreadReader | None = like.reader if like else plan.reader(world.size)
         self._shares = like is not None
         self._memories: dict[int, Memory] = like._memories if like else {}
         if isinstance(self.reader, ForcingReader) and like:
@@ -94,7 +94,7 @@ class Part:
 
     @property
     def bounds(self) -> list[int]:
-        """Where the share of each rank begins, and the end."""
+        """Where the share of each rank begins, and the end; only shares of packed cells are ranges, boxes are not."""
         return [0, *accumulate(len(cells) for cells in self.deal.cells)]
 
     # ---- orders ---------------------------------------------------------------------------------------------------------------------
@@ -423,7 +423,7 @@ class Part:
             index = None if action.cells is None else self._holding.positions(action.cells)[1]
             for part in parts:
                 for name, value in action.values.items():
-                    part.model.set(name, value, index)
+                    part.model.set(name, value, index if self.model.variables[name].dims else None)
         self._advance_all(parts, range(at, stop))
 
     def _advance_all(self, parts: Sequence["Part"], steps: range) -> None:

@@ -17,6 +17,7 @@ from steppe.card import card
 from steppe.clock import Clock, parse_date
 from steppe.comm import BoxReach, Serial, World
 from steppe.engine.events import Action, calendar
+from steppe.engine.fitting import check_fits
 from steppe.engine.initial import initial_state
 from steppe.engine.parameters import Chosen, choose
 from steppe.engine.place import open_grid, place_name
@@ -26,7 +27,7 @@ from steppe.errors import ForcingError, ModelError, RunFileError, nearest
 from steppe.grid import Deal, Grid, Partition, Raster, Region
 from steppe.io import ForcingReader, ForcingStore, read_static
 from steppe.kernels.sums import total
-from steppe.models import CellModel, Model, Reach, find_model
+from steppe.models import CellModel, Model, Reach, check_served, find_model
 from steppe.variable import Role, Variable
 
 
@@ -38,8 +39,15 @@ def usable_cores() -> int:
 
 
 def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1) -> Model:
-    """A cell model around a module's `step`, or a module's own field model."""
+    """A cell model around a module's `step`, or a module's own field model.
+
+    Raises
+    ------
+    ModelError
+        The model is not whole, or declares what Steppe would ignore; see `check_served`.
+    """
     model: Model = CellModel(module, dtype, threads) if hasattr(module, "step") else module.MODEL()
+    check_served(model)
     return model
 
 
@@ -94,7 +102,7 @@ class Plan:
         steps = clock.index(parse_date(run.time.end, clock.calendar)) + 1
         cores = cores or usable_cores()
         threads = run.engine.threads or cores
-        model = make_model(module, run.engine.dtype, threads)
+        model = make_model(module, run.engine.dtype or "float32", threads)
         parameters = {name: v for name, v in model.variables.items() if v.role is Role.PARAMETER}
         chosen = choose(
             module,
@@ -110,6 +118,7 @@ class Plan:
         plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions)
         plan.initial = initial_state(run.initial, model.variables, grid)
         plan.check_forcing(module)
+        check_fits(plan)
         plan.check_outputs()
         return plan
 
@@ -130,16 +139,23 @@ class Plan:
                     f'"{self.forcing.path}" has no variable "{name}", which model "{self.model.name}" needs; it holds {held}.'
                 )
 
-    def reader(self) -> ForcingReader | None:
+    def reader(self, ranks: int = 1) -> ForcingReader | None:
         """The weather of all cells, read ahead; None for a model without.
 
         Raises
         ------
+        ModelError
+            The model computes boxes on more than one rank: the cells of a box are not a range, and only ranges can be read.
         ForcingError
             Store and run do not fit: units, calendar, cells, days.
         """
         if self.forcing is None:
             return None
+        if ranks > 1 and self.model.needs.unit == "boxes":
+            raise ModelError(
+                f'Model "{self.model.name}" has neighbours and reads weather: it runs on one rank only, and there are {ranks}. '
+                "Run it without --ranks."
+            )
         wanted = {name: v for name, v in self.model.variables.items() if v.role is Role.FORCING and name in self.forcing.names}
         cadence = self.run.forcing.cadence if self.run.forcing else {}
         return ForcingReader(
@@ -232,6 +248,11 @@ class Plan:
             "steppe_identity": json.dumps(self.identity, sort_keys=True),  # text: NetCDF knows no tables
         }
 
+    @property
+    def dtype(self) -> str:
+        """The precision of the state, as the model declares it."""
+        return next(v.dtype for v in self.model.variables.values() if v.role is Role.STATE)
+
     @cached_property
     def identity(self) -> dict[str, str]:
         """What decides the results, in words with digests: two runs with the same are the same run."""
@@ -247,7 +268,7 @@ class Plan:
             "initial": _digest(_hashable(self.initial)),
             "events": _digest([section.model_dump(mode="json") for section in run.event]),
             "output": _digest(run.output.model_dump(mode="json", exclude={"path"})),
-            "dtype": run.engine.dtype,
+            "dtype": self.dtype,
             "on_bad_cell": run.engine.on_bad_cell,
         }
 

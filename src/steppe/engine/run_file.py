@@ -165,7 +165,9 @@ class EngineSection(Section):
     """How it is computed. Nothing here changes a result except `dtype`."""
 
     threads: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Default: the cores that this process may use.")
-    dtype: Literal["float32", "float64"] = Field(default="float32", description="Precision of the state.")
+    dtype: Literal["float32", "float64"] | None = Field(
+        default=None, description="Precision of the state. Default: float32 for a cell model, what the model declares for a field model."
+    )
     checkpoint: Annotated[str, StringConstraints(pattern=r"^(auto|none|[1-9]\d* days?)$")] = Field(
         default="auto", description="auto: as often as costs little; none: only at the end; or an interval of the run, as 90 days."
     )

@@ -20,6 +20,7 @@ from steppe.models.model import (
     Status,
 )
 from steppe.models.registry import find_model
+from steppe.models.served import check_served
 from steppe.packed import MISSING, Packed
 from steppe.variable import Role, Var, Variable, declared, initial_values
 
@@ -43,6 +44,7 @@ __all__ = [
     "Var",
     "Variable",
     "advance_together",
+    "check_served",
     "declared",
     "find_model",
     "initial_values",

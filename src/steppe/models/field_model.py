@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from steppe.clock import Clock
-from steppe.errors import ModelError, RangeError, UnknownNameError, nearest
+from steppe.errors import ComputedError, ModelError, RangeError, UnknownNameError, nearest
 from steppe.grid import Box
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Status
 from steppe.variable import Role, Variable
@@ -85,7 +85,10 @@ class FieldModel(ABC):
         for name in self.parameters:
             self.set(name, parameters.get(name, self.parameters[name]))
         for variable in declared:
-            self._own(variable.name)[...] = (state or {}).get(variable.name, variable.initial)
+            start = (state or {}).get(variable.name, variable.initial)
+            if start is None:
+                raise ModelError(f'"{variable.name}" has no initial value. Give one in [initial], or in its declaration.')
+            self._own(variable.name)[...] = start
 
     def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
         """All steps, recorded one by one."""
@@ -106,7 +109,9 @@ class FieldModel(ABC):
         return {name: self._own(name) for name in self._fields}
 
     def export(self, name: str, index: Array | None = None) -> Array:
-        """A field of the own box, or of some packed cells of it, (len(index),)."""
+        """A field or a parameter over the own box, or of some packed cells of it, (len(index),)."""
+        if name in self.parameters:
+            return np.full(self.state[next(iter(self._fields))].shape if index is None else len(index), self.parameters[name])
         if name not in self._fields:
             raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to export.{nearest(name, self._fields)}')
         values = self._own(name).copy()
@@ -117,6 +122,8 @@ class FieldModel(ABC):
         if name not in self.variables:
             raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to set.{nearest(name, self.variables)}')
         variable = self.variables[name]
+        if variable.settable_by:
+            raise ComputedError(f'"{name}" cannot be set. Set {", ".join(variable.settable_by)} instead.')
         if not np.all((np.asarray(value) >= variable.low) & (np.asarray(value) <= variable.high)):
             raise RangeError(f"{name} must lie between {variable.low:g} and {variable.high:g} {variable.units}, {value} was given.")
         if name in self.parameters:

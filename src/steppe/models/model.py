@@ -117,14 +117,13 @@ class Exchange(Protocol):
 class Needs:
     """What a model asks of its surroundings.
 
-    unit: "cells" (packed, no neighbours) or "boxes" (halo cells per dim in `halo`). cost: relative time of a cell.
+    unit: "cells" (packed, no neighbours) or "boxes" (halo cells per dim in `halo`).
     edges: what lies beyond the ends of a dim, "wall", "periodic" or "pole"; default: walls, but columns round the Earth are periodic.
     """
 
     unit: str = "cells"
     halo: Mapping[str, int] | None = None
     edges: Edges | None = None
-    cost: float = 1.0
 
 
 class Increment(NamedTuple):

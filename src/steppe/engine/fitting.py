@@ -1,0 +1,61 @@
+"""Whether the run file and the model fit: what a run file gives and the model cannot use is refused by name."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steppe.errors import RunFileError
+from steppe.variable import Role
+
+if TYPE_CHECKING:
+    from steppe.engine.plan import Plan
+
+
+def check_fits(plan: "Plan") -> None:
+    """Refuses what the model of a run would ignore.
+
+    Raises
+    ------
+    RunFileError
+        A dtype that the model does not compute in, weather for a model without forcing, or values for each cell of a parameter
+        that is one number.
+    """
+    _check_dtype(plan)
+    _check_weather(plan)
+    _check_parameters(plan)
+
+
+def _check_dtype(plan: "Plan") -> None:
+    asked = plan.run.engine.dtype
+    if asked and asked != plan.dtype:
+        raise RunFileError(
+            f'[engine] dtype is "{asked}", but model "{plan.model.name}" declares "{plan.dtype}". '
+            "Remove dtype from the run file, or change the model."
+        )
+
+
+def _check_weather(plan: "Plan") -> None:
+    forcing = [name for name, v in plan.model.variables.items() if v.role is Role.FORCING]
+    if plan.forcing is not None and not forcing:
+        raise RunFileError(f'[forcing] is given, but model "{plan.model.name}" declares no forcing. Remove the [forcing] table.')
+    if plan.forcing is None and forcing:
+        raise RunFileError(
+            f'Model "{plan.model.name}" declares the forcing {", ".join(forcing)}, so its run needs weather. Give a [forcing] table.'
+        )
+
+
+def _check_parameters(plan: "Plan") -> None:
+    single = [name for name, v in plan.model.variables.items() if v.role is Role.PARAMETER and not v.dims]
+    for name in single:
+        if np.ndim(plan.chosen.values[name]):
+            raise RunFileError(
+                f'[parameters] "{name}" differs from cell to cell, but model "{plan.model.name}" takes one number for the whole grid. '
+                "Give one number."
+            )
+    for action in plan.actions:
+        for name in action.values:
+            if name in single and len(action.cells) < plan.grid.n_cells:
+                raise RunFileError(
+                    f'[[event]] of {plan.clock.date(action.step):%Y-%m-%d} sets "{name}" in a region, but model "{plan.model.name}" takes '
+                    "one number for the whole grid. Remove the region."
+                )

@@ -1,0 +1,80 @@
+"""What Steppe serves of what a model declares. The rest is refused by name when a model is opened, so that nothing is ignored.
+
+every model     a variable under its own name, float32 or float64 (a state also int32), a unit that UDUNITS knows, dims of its kind
+field models    also: states and parameters alone, states of one dtype, parameters that are one number for the whole grid
+"""
+
+from collections.abc import Iterator
+
+from steppe.errors import ModelError
+from steppe.models.field_model import FieldModel
+from steppe.models.model import Model
+from steppe.models.units import is_unit
+from steppe.variable import Role, Variable
+
+DIMS = {"cells": ("cell",), "boxes": ("y", "x")}  # of a value for each cell, by the unit that a model needs
+FLOATS = ("float32", "float64")
+
+
+def check_served(model: Model) -> None:
+    """Refuses a model that declares what Steppe would ignore.
+
+    Raises
+    ------
+    ModelError
+        The message names the model, the variable, what it declares, and what is possible.
+    """
+    for problem in _problems(model):
+        raise ModelError(f'Model "{model.name}": {problem}')
+
+
+def _problems(model: Model) -> Iterator[str]:
+    if model.needs.unit not in DIMS:
+        yield f'Needs(unit="{model.needs.unit}") is not known. Write "cells" or "boxes".'
+    if isinstance(model, FieldModel) and model.needs.unit != "boxes":
+        yield 'a field model needs boxes. Write needs = Needs(unit="boxes", halo={"y": 1, "x": 1}).'
+    for name, variable in model.variables.items():
+        yield from _of_variable(name, variable, DIMS[model.needs.unit])
+    if isinstance(model, FieldModel):
+        yield from _of_field_model(model)
+
+
+def _of_variable(name: str, variable: Variable, dims: tuple[str, ...]) -> Iterator[str]:
+    if name != variable.name:
+        yield f'variables["{name}"] declares the name "{variable.name}". Give both the same name.'
+    if not is_unit(variable.units):
+        yield f'"{name}" has the unit "{variable.units}", which UDUNITS does not know. Write a unit such as "kg m-2 d-1", or "1" for none.'
+    if variable.dtype not in FLOATS and not (variable.role is Role.STATE and variable.dtype == "int32"):
+        yield f'"{name}" has the dtype "{variable.dtype}". Steppe computes in float32 or float64.'
+    if variable.dims != dims and (variable.dims or variable.role is Role.STATE):
+        yield f'"{name}" has the dims {_listed(variable.dims)}. Steppe supports {_listed(dims)}: one number a cell and no more.'
+
+
+def _of_field_model(model: FieldModel) -> Iterator[str]:
+    states = [variable for variable in model.variables.values() if variable.role is Role.STATE]
+    if not states:
+        yield "it declares no state. Declare at least one Variable with Role.STATE."
+    for variable in model.variables.values():
+        name, role = variable.name, variable.role
+        if role not in (Role.STATE, Role.PARAMETER):
+            yield f'"{name}" is declared as {role.value}. Steppe gives a field model states and parameters only. Remove "{name}".'
+        if role is Role.PARAMETER and variable.dims:
+            yield f'parameter "{name}" has the dims {_listed(variable.dims)}. A parameter of a field model is one number: write dims ().'
+        if role is Role.PARAMETER and variable.dtype != "float64":
+            yield f'parameter "{name}" has the dtype "{variable.dtype}". Parameters are float64: write that.'
+        if role is Role.STATE and variable.dtype not in FLOATS:
+            yield f'"{name}" has the dtype "{variable.dtype}". A field is float32 or float64.'
+        if role is Role.STATE and variable.dtype != states[0].dtype:
+            yield (
+                f'"{states[0].name}" has the dtype "{states[0].dtype}" and "{name}" has "{variable.dtype}". '
+                "All fields of a model have one dtype: choose one of the two."
+            )
+    for dim in model.needs.halo or {}:
+        if dim not in DIMS["boxes"]:
+            yield f'Needs(halo=...) names the dim "{dim}". A field model has the dims {_listed(DIMS["boxes"])}.'
+    if getattr(model, "choices", None) and type(model).initialise is FieldModel.initialise:
+        yield "it declares options in `choices`, but does not read them. Write `initialise`, or remove the options."
+
+
+def _listed(dims: tuple[str, ...]) -> str:
+    return "(" + ", ".join(f'"{dim}"' for dim in dims) + ")"

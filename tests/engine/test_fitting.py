@@ -1,0 +1,161 @@
+"""What a run file gives and its model cannot use is refused by name, at `steppe check`, at `steppe run` and in Python."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+
+import steppe
+from steppe.cli import run_command
+from steppe.engine import Simulation, overview
+from steppe.errors import Exit, ModelError, RunFileError
+from steppe.grid import read_grid
+from steppe.io.forcing_writer import ForcingWriter, Written
+from steppe.io.ingest import generate
+from steppe.variable import Role, Variable
+from tests.engine.test_ranks import on_ranks
+from tests.io.small_store import ABOUT
+from tests.scenario import EXAMPLES
+
+RUN = """\
+model = "air.py"
+[time]
+start = 1990-01-01
+end = 1990-01-20
+[grid]
+file = "box.zarr"
+[parameters]
+[output]
+path = "out"
+variables = ["concentration"]
+every = "1 day"
+"""
+AIR = """\
+from examples.diffusion import Diffusion
+from steppe.models import Role, Variable
+
+class Air(Diffusion):
+    name = "air"
+    variables = {**Diffusion.variables}
+
+MODEL = Air
+"""
+DECLARED = '"extra": Variable("extra", %s, "1", "%s", Role.%s, "More", initial=0.0)}'
+RAINED = """\
+from examples.diffusion import Diffusion
+from steppe.models import Role, Variable
+
+class Rained:
+    name, version, digest, needs = "rained", "1", "0", Diffusion.needs
+    variables = {**Diffusion.variables, "rain": Variable("rain", ("y", "x"), "mm d-1", "float32", Role.FORCING, "Rain")}
+    def __init__(self):
+        self._inner = Diffusion()
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+MODEL = Rained
+"""
+WEATHER = '[forcing]\nstore = "weather.zarr"\n'
+
+
+@pytest.fixture
+def air(tmp_path: Path) -> Path:
+    """A run file of a field model, a mask and weather."""
+    lat, lon = -20.0 - 0.5 * np.arange(6), 140.0 + 0.5 * np.arange(8)
+    described = {"lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"})}
+    xarray.Dataset({"mask": (("lat", "lon"), np.ones((6, 8), "int8"))}, described).to_zarr(tmp_path / "box.zarr", consolidated=False)
+    (tmp_path / "air.py").write_text(AIR)
+    (tmp_path / "run.toml").write_text(RUN)
+    return tmp_path / "run.toml"
+
+
+def with_weather(run_file: Path) -> None:
+    generate(run_file.parent / "weather.zarr", read_grid(file=run_file.parent / "box.zarr"), "1990-01-01", "1990-01-31")
+    run_file.write_text(run_file.read_text() + WEATHER)
+
+
+def changed(file: Path, old: str, new: str) -> None:
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+
+def test_every_door_refuses_what_a_model_declares_and_steppe_ignores(air, capfd, monkeypatch):
+    changed(air.parent / "air.py", "}", ", " + DECLARED % ('("y", "x")', "float64", "DIAGNOSTIC"))
+    monkeypatch.chdir(air.parent)
+    sentence = 'Model "air": "extra" is declared as diagnostic.'
+    for command in ("check", "run"):
+        assert run_command([command, "run.toml"]) == Exit.MISTAKE
+        out, err = capfd.readouterr()
+        assert (sentence in err, out) == (True, "")
+    with pytest.raises(ModelError, match=sentence):
+        Simulation(air)
+    assert not (air.parent / "out").exists()
+
+
+def test_weather_for_a_model_without_forcing_is_refused(air):
+    with_weather(air)
+    with pytest.raises(RunFileError, match=r'\[forcing\] is given, but model "air" declares no forcing. Remove the \[forcing\] table.'):
+        Simulation(air)
+
+
+def test_a_cell_model_whose_forcing_is_optional_says_that_it_needs_weather(air):
+    bucket = (EXAMPLES / "bucket.py").read_text()
+    (air.parent / "air.py").write_text(
+        bucket.replace("high=2000)", "high=2000, initial=0)").replace('evaporation", low=0, high=50)', 'e", initial=0)')
+    )
+    changed(air, '"concentration"', '"water"')
+    with pytest.raises(RunFileError, match='Model "bucket" declares the forcing rain, pan, irrigation, so its run needs weather'):
+        Simulation(air)
+
+
+def test_a_map_of_a_parameter_that_is_one_number_is_refused(air):
+    declared = Variable("rate", ("cell",), "1", "float32", Role.FORCING, "Share passed on", low=0.0, high=1.0)
+    with ForcingWriter(air.parent / "rate.zarr", read_grid(file=air.parent / "box.zarr"), [Written(declared, None)], ABOUT) as writer:
+        writer.write_static("rate", np.linspace(0.0, 0.2, 48))
+    changed(air, "[parameters]", '[parameters]\nrate = { store = "rate.zarr", variable = "rate" }')
+    with pytest.raises(RunFileError, match=r'\[parameters\] "rate" differs from cell to cell, but model "air" takes one number'):
+        Simulation(air)
+
+
+EVENT = """
+[[event]]
+date = 1990-01-03
+set = { rate = 0.2 }
+"""
+
+
+def test_an_event_sets_a_parameter_that_is_one_number_everywhere_or_is_refused(air):
+    text = air.read_text()
+    air.write_text(text + EVENT)
+    with Simulation(air) as simulation:
+        simulation.step(2)
+        assert simulation["rate"].values.tolist() == [[0.1] * 8] * 6
+        simulation.step(1)
+        assert simulation["rate"].values.tolist() == [[0.2] * 8] * 6
+        assert simulation.get("rate", {"cell": [140.0, -20.0]}).tolist() == [0.2]
+    air.write_text(text + EVENT + "region = { cell = [140.0, -20.0] }\n")
+    with pytest.raises(RunFileError, match=r'\[\[event\]\] of 1990-01-03 sets "rate" in a region, but model "air" takes one number'):
+        Simulation(air, fresh=True)
+
+
+def test_the_precision_is_the_one_that_the_model_declares(air):
+    steppe.run(air)
+    assert overview(air.parent / "out")["identity"]["dtype"] == "float64"
+    air.write_text(air.read_text() + '[engine]\ndtype = "float32"\n')
+    with pytest.raises(RunFileError, match=r'\[engine\] dtype is "float32", but model "air" declares "float64"'):
+        Simulation(air)
+
+
+def test_a_field_without_a_value_to_begin_with_is_named(air):
+    changed(air.parent / "air.py", "}", ", " + (DECLARED % ('("y", "x")', "float64", "STATE")).replace(", initial=0.0", ""))
+    with pytest.raises(ModelError, match=r'"extra" has no initial value\. Give one in'):
+        Simulation(air)
+
+
+def test_weather_reaches_a_model_with_neighbours_on_one_rank_and_is_refused_on_two(air):
+    (air.parent / "air.py").write_text(RAINED)
+    with_weather(air)
+    on_ranks(1, air, lambda simulation: simulation.step(2))
+    with pytest.raises(ModelError, match='Model "rained" has neighbours and reads weather: it runs on one rank only, and there are 2'):
+        on_ranks(2, air, lambda simulation: simulation.step(2), output__path='"two"')

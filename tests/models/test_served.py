@@ -1,0 +1,95 @@
+"""A model that declares what Steppe would ignore is refused by name when it is opened."""
+
+from typing import Annotated, Any, NamedTuple
+
+import pytest
+from examples.diffusion import Diffusion
+
+from steppe.errors import ComputedError, ModelError
+from steppe.models import CellModel, Needs, Role, Var, Variable, check_served
+from tests.models import garden
+
+
+def field_model(needs: Needs = Diffusion.needs, choices: Any = None, **more: Variable) -> Diffusion:
+    """Diffusion with more declarations."""
+    kind = type("Air", (Diffusion,), {"name": "air", "variables": {**Diffusion.variables, **more}, "needs": needs})
+    if choices:
+        kind.choices = choices
+    return kind()
+
+
+def variable(role: Role = Role.STATE, dims: tuple[str, ...] = ("y", "x"), dtype: str = "float64", **more: Any) -> Variable:
+    return Variable(
+        **{"name": "extra", "dims": dims, "units": "1", "dtype": dtype, "role": role, "long_name": "More", "initial": 0.0, **more}
+    )
+
+
+@pytest.mark.parametrize(
+    ("extra", "sentence"),
+    [
+        (variable(Role.FORCING), '"extra" is declared as forcing. Steppe gives a field model states and parameters only.'),
+        (variable(Role.DIAGNOSTIC), '"extra" is declared as diagnostic. Steppe gives a field model states and parameters only.'),
+        (variable(Role.DERIVED, ()), '"extra" is declared as derived. Steppe gives a field model states and parameters only.'),
+        (variable(dims=("layer", "y", "x")), '"extra" has the dims ("layer", "y", "x"). Steppe supports ("y", "x")'),
+        (variable(dims=("cell",)), '"extra" has the dims ("cell"). Steppe supports ("y", "x")'),
+        (variable(dims=()), '"extra" has the dims (). Steppe supports ("y", "x")'),
+        (variable(dtype="float32"), '"concentration" has the dtype "float64" and "extra" has "float32". All fields of a model have one'),
+        (variable(dtype="int32"), '"extra" has the dtype "int32". A field is float32 or float64.'),
+        (variable(dtype="float16"), '"extra" has the dtype "float16". Steppe computes in float32 or float64.'),
+        (variable(Role.PARAMETER), 'parameter "extra" has the dims ("y", "x"). A parameter of a field model is one number: write dims ().'),
+        (variable(Role.PARAMETER, (), "float32"), 'parameter "extra" has the dtype "float32". Parameters are float64: write that.'),
+        (variable(units="furlongs per fortnite"), '"extra" has the unit "furlongs per fortnite", which UDUNITS does not know.'),
+        (variable(units=""), '"extra" has the unit "", which UDUNITS does not know.'),
+        (variable(name="other"), 'variables["extra"] declares the name "other". Give both the same name.'),
+    ],
+    ids=lambda each: each.role.value if isinstance(each, Variable) else each[:30],
+)
+def test_what_a_field_model_declares_and_steppe_does_not_serve_is_named(extra, sentence):
+    with pytest.raises(ModelError) as refused:
+        check_served(field_model(extra=extra))
+    assert str(refused.value).startswith('Model "air": ')
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("needs", "sentence"),
+    [
+        (Needs(unit="cells"), 'a field model needs boxes. Write needs = Needs(unit="boxes"'),
+        (Needs(unit="blocks"), 'Needs(unit="blocks") is not known. Write "cells" or "boxes".'),
+        (Needs(unit="boxes", halo={"y": 1, "z": 1}), 'Needs(halo=...) names the dim "z". A field model has the dims ("y", "x").'),
+    ],
+)
+def test_surroundings_that_do_not_exist_are_named(needs, sentence):
+    with pytest.raises(ModelError) as refused:
+        check_served(field_model(needs, extra=variable(dims=("y", "x"))))
+    assert sentence in str(refused.value)
+
+
+def test_options_that_a_field_model_does_not_read_are_refused():
+    with pytest.raises(ModelError, match="it declares options in `choices`, but does not read them"):
+        check_served(field_model(choices={"scheme": "words"}))
+
+
+def test_a_unit_of_a_cell_model_that_udunits_does_not_know_is_refused():
+    class State(NamedTuple):
+        upper: Annotated[float, Var("milimeters", "Water above", initial=20)]
+        lower: Annotated[float, Var("mm", "Water below")]
+        green: Annotated[float, Var("kg ha-1", "Plants", initial=300)]
+        age: Annotated[float, Var("d", "Days since rain", initial=0)]
+
+    module = type("module", (), {**vars(garden), "State": State})
+    with pytest.raises(ModelError, match='Model "garden": "upper" has the unit "milimeters", which UDUNITS does not know'):
+        check_served(CellModel(module))
+
+
+def test_what_is_served_passes():
+    check_served(field_model(extra=variable()))
+    check_served(field_model(extra=variable(Role.PARAMETER, ())))
+    check_served(CellModel(garden))
+
+
+def test_a_field_that_follows_from_others_names_them_when_it_is_set():
+    model = field_model(extra=variable(settable_by=("concentration",)))
+    model.parameters = {}
+    with pytest.raises(ComputedError, match=r'"extra" cannot be set\. Set concentration'):
+        model.set("extra", 1.0)
