@@ -37,7 +37,8 @@ def test_pasture_shows_what_people_look_at_with_units(call):
     assert " mm " in shown["soil_water_1"]
     assert {"rain", "tmin", "tmax", "radiation", "burn"} <= set(rows(said, "forcing"))
     assert "APSIM 6.1" in rows(said, "parameter")["curve_number"]
-    assert "option runoff: cn, intensity\n" in said
+    assert rows(said, "option")["runoff"].split()[:2] == ["runoff", "cn"]
+    assert "intensity: rainfall intensity against the" in said
     assert "plant sets: native, " in said
     assert "soil sets: narayen-ref, " in said
 
@@ -51,7 +52,9 @@ def test_pasture_as_json_has_the_same_variables(call):
     assert (variables["growth"]["units"], variables["growth"]["role"]) == ("kg ha-1 d-1", "diagnostic")
     assert variables["stocking_rate"]["low"] == 0.0
     assert variables["stocking_rate"]["high"] is None
-    assert found["options"]["runoff"] == ["cn", "intensity"]
+    assert found["options"]["runoff"]["default"] == "cn"
+    assert found["options"]["runoff"]["long_name"] == "How runoff is computed"
+    assert list(found["options"]["runoff"]["words"]) == ["cn", "intensity"]
     assert "mitchell" in found["sets"]["plant"]
 
 

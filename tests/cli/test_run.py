@@ -124,7 +124,7 @@ def test_the_whole_run_file_that_is_shown_is_the_same_run(call, here):
     assert (code, wrong) == (Exit.DONE, "")
     assert not (here / "out").exists()
     found = tomllib.loads(shown)
-    usual = {"dtype": "float32", "checkpoint": "auto", "on_bad_cell": "stop", "write_behind": True, "step_limit": 30.0}
+    usual = {"checkpoint": "auto", "on_bad_cell": "stop", "write_behind": True, "step_limit": 30.0}
     assert found["engine"] == usual | {"threads": 3, "writers": "private"}
     assert found["output"]["precision"] == "exact"
     assert found["grid"] == {"file": str(here / "mask.zarr")}

@@ -51,8 +51,8 @@ class Diagnostics(NamedTuple):
 
 
 class Options(NamedTuple):
-    response: Annotated[int, Choice("linear", "curved")] = LINEAR
-    frost: Annotated[int, Choice("off", "on")] = 1
+    response: Annotated[int, Choice("How plants respond to water", {"linear": "in proportion", "curved": "by a power"})] = LINEAR
+    frost: Annotated[int, Choice("Whether frost kills", {"off": "no", "on": "a tenth of the plants"})] = 1
 
 
 def derive(p: Parameters, o: Options) -> Derived:

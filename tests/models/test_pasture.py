@@ -303,17 +303,33 @@ def test_a_run_needs_only_the_forcing_that_its_options_read():
     assert pasture.requirements(least) == ("rain", "tmin", "tmax", "radiation")
 
 
-def test_humidity_and_pan_are_chosen_by_what_there_is_and_never_against_the_user():
-    assert pasture.choose({}, {"vp", "deficit", "pan"}) == {"humidity": "vapour_pressure", "pan": "given"}
-    assert pasture.choose({}, {"deficit"}) == {"humidity": "deficit", "pan": "radiation"}
-    assert pasture.choose({}, set()) == {"humidity": "minimum_temperature", "pan": "radiation"}
-    assert pasture.choose({"humidity": "deficit", "runoff": "cn"}, {"vp", "pan"}) == {"humidity": "deficit", "runoff": "cn", "pan": "given"}
+def test_humidity_and_pan_are_chosen_by_what_the_weather_holds():
+    def words(available: set[str]) -> list[str]:
+        return [pick.word for pick in pasture.choose(available).values()]
+
+    assert list(pasture.choose(set())) == ["humidity", "pan"]
+    assert words({"vp", "deficit", "pan"}) == ["vapour_pressure", "given"]
+    assert words({"deficit"}) == ["deficit", "radiation"]
+    assert words(set()) == ["minimum_temperature", "radiation"]
+    assert {pick.reason for pick in pasture.choose(set()).values()} == {
+        "the weather holds neither vp nor deficit",
+        "the weather holds no pan",
+    }
 
 
 def test_a_choice_names_the_nearest_word():
-    assert Choice("cn", "intensity") == Choice("cn", "intensity")
+    words = {"cn": "curve number", "intensity": "rainfall intensity"}
+    assert Choice("Runoff", words) == Choice("Runoff", dict(words))
     with pytest.raises(ModelError, match=r'"intensiti" is not one of the choices cn, intensity. Did you mean "intensity"?'):
-        Choice("cn", "intensity").index("intensiti")
+        Choice("Runoff", words).index("intensiti")
+
+
+@pytest.mark.parametrize(
+    "given", [("", {"a": "first", "b": "second"}), ("Runoff", {"a": "first"}), ("cn", "intensity"), ("R", {"a": "", "b": "x"})]
+)
+def test_a_choice_without_meanings_is_refused(given):
+    with pytest.raises(ModelError, match="needs a meaning, and at least two words with the meaning of each"):
+        Choice(*given)
 
 
 # --- declarations and sets ---------------------------------------------------------------------------------------------------------------

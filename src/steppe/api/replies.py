@@ -76,12 +76,20 @@ class ModelList(Struct, kw_only=True):
     models: list[ModelInfo]
 
 
+class OptionDeclared(Struct, kw_only=True):
+    """A choice between formulas."""
+
+    long_name: str
+    default: str
+    words: Annotated[dict[str, str], Meta(description="What a run file may write -> its meaning.")]
+
+
 class ModelDeclared(ModelInfo, kw_only=True):
     """What a model is made of."""
 
     name: str = ""
     variables: Annotated[list[dict[str, Any]], Meta(description="Name, role, units, limits and source of each.")] = []
-    options: dict[str, list[str]] = {}
+    options: dict[str, OptionDeclared] = {}
     sets: Annotated[dict[str, list[str]], Meta(description="Kind -> names of the sets of parameters.")] = {}
 
 

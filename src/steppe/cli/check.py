@@ -37,11 +37,12 @@ def check(
     """
     from steppe.cli.compiling import compiling_is_said
     from steppe.cli.run import changes_of
-    from steppe.engine import Plan, estimate, problems
+    from steppe.engine import Plan, estimate, options_text, problems
 
-    cost = None
+    cost, options = None, ""
     try:
         plan = Plan.of(run_file, changes_of(set))
+        options = options_text(plan.chosen)
         found = [str(problem) for problem in problems(plan)]
         if not found:  # what cannot run costs nothing
             with compiling_is_said(lambda text: None if json else print(text, file=sys.stderr)):
@@ -51,9 +52,13 @@ def check(
             raise
         found = [str(mistake)]
     if json:
-        sys.stdout.write(json_format.dumps({"problems": found, "cost": cost._asdict() if cost else None}, indent=2) + "\n")
+        sys.stdout.write(
+            json_format.dumps({"problems": found, "options": options, "cost": cost._asdict() if cost else None}, indent=2) + "\n"
+        )
     else:
         for text in found:
             sys.stderr.write(f"steppe: {text}\n")
+        if options:
+            sys.stdout.write(f"options: {options}\n")
         sys.stdout.write(f"{cost.as_text()}Nothing is wrong.\n" if cost else f"Problems: {len(found)}.\n")
     return Exit.MISTAKE if found else Exit.DONE

@@ -45,8 +45,12 @@ def describe(model: str, /, *, json: bool = False) -> None:
             limits = _limits(v.low, v.high)
             table.add_row(v.name, v.units, v.long_name, "" if v.initial is None else f"{v.initial:g}", limits, v.source)
         console.print(table, "")
-    for name, words in entry["options"].items():
-        console.print(f"option {name}: {', '.join(words)}")
+    if entry["options"]:
+        table = Table("name", "default", "meaning", "values", title="option", title_justify="left", box=None)
+        for name, option in entry["options"].items():
+            values = "\n".join(f"{word}: {meaning}" for word, meaning in option["words"].items())
+            table.add_row(name, option["default"], option["long_name"], values)
+        console.print(table, "")
     for kind, names in entry["sets"].items():
         console.print(f"{kind} sets: {', '.join(names)}")
 

@@ -178,7 +178,8 @@ def _ground(weather: Path, output: Path, module: ModuleType, made: Any) -> Groun
     from steppe.io import ForcingStore
 
     store = ForcingStore.open(weather)
-    options = module.choose({}, set(store.variables)) if hasattr(module, "choose") else {}
+    picks = module.choose(set(store.variables)) if hasattr(module, "choose") else {}
+    options = {name: pick.word for name, pick in picks.items()}
     missing = [name for name in needed_weather(module, made, options) if name not in store.names]
     if missing:
         raise ForcingError(

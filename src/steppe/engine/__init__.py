@@ -28,6 +28,7 @@ _HOME = {
     "make_model": "plan",
     "needed_weather": "weather",
     "obey": "crew",
+    "options_text": "options",
     "overview": "report",
     "problems": "check",
     "read_run_file": "run_file",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from steppe.engine.check import problems as problems
     from steppe.engine.crew import Crew as Crew
     from steppe.engine.crew import obey as obey
+    from steppe.engine.options import options_text as options_text
     from steppe.engine.picture import draw as draw
     from steppe.engine.plan import Plan as Plan
     from steppe.engine.plan import make_model as make_model

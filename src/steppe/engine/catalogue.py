@@ -6,6 +6,7 @@ from dataclasses import asdict
 from importlib.metadata import entry_points
 from typing import Any
 
+from steppe.engine.options import described
 from steppe.engine.plan import make_model
 from steppe.errors import SteppeError
 from steppe.models import find_model
@@ -22,7 +23,7 @@ def entry_of(name: str) -> dict[str, Any]:
     """
     module = find_model(name)
     made = make_model(module)
-    options = {option: list(choice.words) for option, choice in getattr(made, "choices", {}).items()}
+    options = described(module, getattr(made, "choices", {}))
     sets = {kind: list(names) for kind, names in module.sets().items()} if hasattr(module, "sets") else {}
     variables = [{**asdict(variable), "role": variable.role.value} for variable in made.variables.values()]
     found: dict[str, Any] = _finite({"name": made.name, "version": made.version, "variables": variables, "options": options, "sets": sets})

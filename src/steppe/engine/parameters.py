@@ -16,10 +16,11 @@ ReadStatic = Callable[[str, str], NDArray[np.float64]]
 
 
 class Chosen(NamedTuple):
-    """What a run file chooses: parameters (number or (cells,) float64), and words for the options that it names."""
+    """What a run file chooses: parameters (number or (cells,) float64), words for the options that it names, and why each was taken."""
 
     values: Values
     options: dict[str, str]
+    reasons: dict[str, str]
 
 
 def choose(
@@ -65,7 +66,7 @@ def choose(
         raise RunFileError(f"[parameters] must give {', '.join(missing)}: the model has no default.")
     for name, value in values.items():
         check_limits(declared[name], value)
-    return Chosen({name: values[name] for name in declared}, words)
+    return Chosen({name: values[name] for name in declared}, words, dict.fromkeys(words, "set in the run file"))
 
 
 def check_limits(variable: Variable, value: float | NDArray[np.float64]) -> None:

@@ -1,7 +1,7 @@
 """A run as one picture: maps of what was recorded, and lines of regions or single cells."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,11 +88,16 @@ def draw(
     drawn = [_map(records, name, shown[name], cells, scale) for name in names]
     marks = [place.at for place in places if place.at]
     about = records.about
-    notes = [f"{about.get('source', '')}. {_of_maps(records, shown, date)}{_of_lines(records, names, places)}"]
-    notes.append(GENERATED if about.get("weather") == "generated" else str(about.get("weather_summary", about.get("summary", ""))))
+    notes = [f"{about.get('source', '')}. {_of_maps(records, shown, date)}{_of_lines(records, names, places)}", *notes_of(about)]
     with aside(output) as beside:
         draw_run(beside, str(about.get("title", path.name)), [one._replace(marks=marks) for one in drawn], lines, notes)
     return output
+
+
+def notes_of(about: Mapping[str, Any]) -> list[str]:
+    """What the foot of a picture says of the weather and of the options. about: attributes of the results."""
+    weather = GENERATED if about.get("weather") == "generated" else str(about.get("weather_summary", about.get("summary", "")))
+    return [weather, *([f"Options: {about['options']}."] if "options" in about else [])]
 
 
 def _in_order(names: list[str], path: Path, group: str = "") -> list[str]:

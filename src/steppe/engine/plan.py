@@ -19,6 +19,7 @@ from steppe.comm import BoxReach, Serial, World
 from steppe.engine.events import Action, calendar
 from steppe.engine.fitting import check_fits
 from steppe.engine.initial import initial_state
+from steppe.engine.options import options_text, with_picks
 from steppe.engine.parameters import Chosen, choose
 from steppe.engine.place import open_grid, place_name
 from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSection, read_run_file
@@ -77,7 +78,8 @@ class Plan:
         active = self.grid.active if self.grid.active.ndim == 2 else None
         variables = self.model.variables
         values = [(n, "differs" if np.ndim(v) else f"{v:g}", variables[n].units) for n, v in self.chosen.values.items()]
-        tables: dict[str, Sequence[Sequence[str]]] = {"parameters": values, "options": list(self.chosen.options.items())}
+        options = [(name, word, self.chosen.reasons[name]) for name, word in self.chosen.options.items()]
+        tables: dict[str, Sequence[Sequence[str]]] = {"parameters": values, "options": options}
         return card(f"Plan of {self.model.name} {self.model.version}", self._facts(), active=active, tables=tables)
 
     def _facts(self) -> dict[str, str]:
@@ -104,21 +106,23 @@ class Plan:
         threads = run.engine.threads or cores
         model = make_model(module, run.engine.dtype or "float32", threads)
         parameters = {name: v for name, v in model.variables.items() if v.role is Role.PARAMETER}
+        choices = getattr(model, "choices", {})
         chosen = choose(
             module,
-            getattr(model, "choices", {}),
+            choices,
             parameters,
             run.parameters,
             run.land_type,
             lambda store, name: read_static(Path(store), name, grid),
         )
-        if hasattr(module, "choose") and forcing:
-            chosen = chosen._replace(options=module.choose(chosen.options, set(forcing.variables)))
+        if forcing:
+            chosen = with_picks(chosen, module, choices, set(forcing.variables))
         actions = calendar(run.event, clock, steps, grid, model.variables)
         plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions)
         plan.initial = initial_state(run.initial, model.variables, grid)
         plan.check_forcing(module)
         check_fits(plan)
+        plan.run = run.model_copy(update={"engine": run.engine.model_copy(update={"dtype": plan.dtype})})
         plan.check_outputs()
         return plan
 
@@ -245,6 +249,7 @@ class Plan:
             "source": f"Steppe {version('steppe')}, model {self.model.name} {self.model.version}",
             "weather": str(weather.get("weather", "none")),
             "weather_summary": str(weather.get("summary", "")),
+            **({"options": options} if (options := options_text(self.chosen)) else {}),
             "steppe_identity": json.dumps(self.identity, sort_keys=True),  # text: NetCDF knows no tables
         }
 

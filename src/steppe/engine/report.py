@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.engine.check import in_bytes
+from steppe.engine.options import options_text
 from steppe.engine.picture import GENERATED
 from steppe.io import ForcingStore, Progress, Spent, open_results, read_identity
 from steppe.io.results import names_of
@@ -100,6 +101,8 @@ def summary(simulation: "Simulation") -> Summary:
         "days_of_run": simulation.steps,
         "bytes": size_of(simulation.folder.output),
     }
+    if options := options_text(plan.chosen):
+        facts["options"] = options
     if plan.provenance["weather"] == "generated":
         facts["weather"] = GENERATED
     reading = simulation.reading.as_dict() if simulation.reading else {}

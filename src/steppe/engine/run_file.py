@@ -204,7 +204,7 @@ class RunFile(Section):
         return self
 
     def as_toml(self) -> str:
-        """The whole run file with every default, as TOML text."""
+        """The whole run file with every default that does not depend on the model, as TOML text."""
         import tomli_w
 
         return tomli_w.dumps(_plain(self.model_dump(exclude_none=True)))

@@ -82,7 +82,7 @@ def _narrow(found: Schema, sections: Schema, model: Any, sets: Mapping[str, Mapp
 
     named: Schema = {kind: {"enum": list(names), "description": f"A named set of {kind} parameters."} for kind, names in sets.items()}
     numbers = {v.name: _number(v) for v in of(Role.PARAMETER)}
-    options = {name: {"enum": list(choice.words), "description": "Chooses the code path."} for name, choice in choices.items()}
+    options = {name: {"enum": list(choice.words), "description": _words(choice)} for name, choice in choices.items()}
     either = {v.name: _or_store(v) for v in of(Role.PARAMETER)}
     land_type = {"description": "Which [[land_type]] each cell is.", "anyOf": [{"type": "integer"}, OF_A_STORE]}
     put(found["properties"], "parameters", {**named, **options, **either, "land_type": land_type})
@@ -113,6 +113,12 @@ def _narrow(found: Schema, sections: Schema, model: Any, sets: Mapping[str, Mapp
 def _names(variables: Iterable[Variable]) -> Schema:
     """One of some names, each with what it means."""
     return {"anyOf": [{"const": v.name, "description": _meaning(v)} for v in variables]}
+
+
+def _words(choice: Choice) -> str:
+    """What an option chooses, with the meaning of each word."""
+    words = "; ".join(f"{word}: {meaning}" for word, meaning in zip(choice.words, choice.meanings, strict=True))
+    return f"{choice.long_name}. {words}."
 
 
 def _number(v: Variable) -> Schema:

@@ -5,7 +5,7 @@ most of it for models with neighbours.
 """
 
 from steppe.models.cell_model import CellModel, advance_together
-from steppe.models.declare import Choice
+from steppe.models.declare import Choice, Pick
 from steppe.models.field_model import FieldModel
 from steppe.models.model import (
     Array,
@@ -36,6 +36,7 @@ __all__ = [
     "Model",
     "Needs",
     "Packed",
+    "Pick",
     "Reach",
     "Recorder",
     "Records",

@@ -1,9 +1,10 @@
 """The weather of one day, what a run needs of it, and what is derived from it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Annotated, NamedTuple
 
 from steppe.kernels.vecmath import exp
+from steppe.models.declare import Pick
 from steppe.models.pasture.options import DEFICIT, MINIMUM_TEMPERATURE, RADIATION, VAPOUR_PRESSURE, Options
 from steppe.variable import Var
 
@@ -34,16 +35,22 @@ def requirements(o: Options) -> tuple[str, ...]:
     return ("rain", "tmin", "tmax", "radiation", *humidity, *(() if o.pan == RADIATION else ("pan",)))
 
 
-def choose(given: Mapping[str, str], available: Collection[str]) -> dict[str, str]:
-    """`given` with humidity and pan filled in, where nothing was said, by what the forcing holds.
+def choose(available: Collection[str]) -> dict[str, Pick]:
+    """Humidity and pan evaporation by what the forcing holds, for a run file that does not set them.
 
     Examples
     --------
-    >>> choose({"runoff": "cn"}, {"rain", "tmin", "tmax", "radiation", "vp"})
-    {'humidity': 'vapour_pressure', 'pan': 'radiation', 'runoff': 'cn'}
+    >>> choose({"rain", "tmin", "tmax", "radiation", "vp"})["pan"]
+    Pick(word='radiation', reason='the weather holds no pan')
     """
-    humidity = "vapour_pressure" if "vp" in available else "deficit" if "deficit" in available else "minimum_temperature"
-    return {"humidity": humidity, "pan": "given" if "pan" in available else "radiation", **given}
+    if "vp" in available:
+        humidity = Pick("vapour_pressure", "the weather holds vp")
+    elif "deficit" in available:
+        humidity = Pick("deficit", "the weather holds deficit and no vp")
+    else:
+        humidity = Pick("minimum_temperature", "the weather holds neither vp nor deficit")
+    pan = Pick("given", "the weather holds pan") if "pan" in available else Pick("radiation", "the weather holds no pan")
+    return {"humidity": humidity, "pan": pan}
 
 
 def saturation(temperature: float) -> float:

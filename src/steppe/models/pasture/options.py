@@ -11,22 +11,42 @@ VAPOUR_PRESSURE, DEFICIT, MINIMUM_TEMPERATURE = 0, 1, 2
 GIVEN, RADIATION = 0, 1
 ZERO, PORT = 0, 1
 
+RUNOFF = Choice(
+    "How runoff is computed",
+    {"cn": "curve number of soil and cover", "intensity": "rainfall intensity against the infiltration capacity"},
+)
+BASAL_AREA = Choice(
+    "Grass basal area",
+    {"fixed": "stays as it is", "dynamic": "follows the evapotranspiration of summer"},
+)
+REDISTRIBUTION = Choice(
+    "Slow movement of water between layers below the drained upper limit",
+    {"off": "not computed", "on": "computed"},
+)
+HUMIDITY = Choice(
+    "Where the humidity of the air comes from; if not set, by what the weather holds",
+    {
+        "vapour_pressure": "the forcing vp",
+        "deficit": "the forcing deficit",
+        "minimum_temperature": "air that is saturated at tmin",
+    },
+)
+PAN = Choice(
+    "Where pan evaporation comes from; if not set, by what the weather holds",
+    {"given": "the forcing pan", "radiation": "computed from radiation, tmin and tmax"},
+)
+RESET = Choice(
+    "What an accumulator holds after its reset day",
+    {"ours": "zero", "port": "what that day brought, as in APSIM's port of GRASP; growth with its sign turned, a slip of the port"},
+)
+
 
 class Options(NamedTuple):
-    """What can be chosen, the default first.
+    """The formulas of a run, each with its default."""
 
-    runoff: curve number of soil and cover, or rainfall intensity against the infiltration capacity.
-    basal_area: grass basal area stays as it is, or follows the evapotranspiration of summer.
-    redistribution: slow movement of water between layers below the drained upper limit.
-    humidity: vapour pressure `vp`, or `deficit`, or the air saturated at the minimum temperature.
-    pan: pan evaporation `pan`, or computed from radiation and temperature.
-    reset: on its reset day an accumulator becomes zero, or, as in APSIM's port of GRASP, what that day brought (growth with its sign
-    turned, a slip of the port).
-    """
-
-    runoff: Annotated[int, Choice("cn", "intensity")] = CURVE_NUMBER
-    basal_area: Annotated[int, Choice("fixed", "dynamic")] = FIXED
-    redistribution: Annotated[int, Choice("off", "on")] = OFF
-    humidity: Annotated[int, Choice("vapour_pressure", "deficit", "minimum_temperature")] = VAPOUR_PRESSURE
-    pan: Annotated[int, Choice("given", "radiation")] = GIVEN
-    reset: Annotated[int, Choice("ours", "port")] = ZERO
+    runoff: Annotated[int, RUNOFF] = CURVE_NUMBER
+    basal_area: Annotated[int, BASAL_AREA] = FIXED
+    redistribution: Annotated[int, REDISTRIBUTION] = OFF
+    humidity: Annotated[int, HUMIDITY] = VAPOUR_PRESSURE
+    pan: Annotated[int, PAN] = GIVEN
+    reset: Annotated[int, RESET] = ZERO
