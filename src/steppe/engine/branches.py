@@ -21,6 +21,7 @@ from steppe.control.orders import folder_of
 from steppe.control.wire import BEGINNING, Fired
 from steppe.engine.branch import Actions, Behind, Branch, saved
 from steppe.engine.crew import Crew
+from steppe.engine.differences import open_folder
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.engine.ring import BEFORE_ALL, Entry, Ring
@@ -53,7 +54,7 @@ class Branches:
         self.ring = Ring()
         self._copying = deque((0.0,), maxlen=2)  # [s] that the last copies for the ring took
         self._entries = 0  # made so far
-        self._folders = {FIRST: RunFolder(path, plan.identity)}
+        self._folders = {FIRST: open_folder(plan, path)}
 
     @property
     def copying(self) -> float:
@@ -323,7 +324,7 @@ class Branches:
 
     def _opened(self, number: int) -> RunFolder:
         if number not in self._folders:
-            self._folders[number] = RunFolder(self._folder_of(number), self._plan.identity)
+            self._folders[number] = open_folder(self._plan, self._folder_of(number))
         return self._folders[number]
 
     def _warn(self, text: str) -> None:

@@ -21,6 +21,7 @@ from steppe.engine.bad_cell import bad_cell
 from steppe.engine.balance import Balance
 from steppe.engine.check import announcement, checkpoint_size, shortage
 from steppe.engine.crew import Crew
+from steppe.engine.differences import open_folder
 from steppe.engine.keeper import Keeper, software
 from steppe.engine.looks import image_of
 from steppe.engine.part import Part
@@ -29,7 +30,7 @@ from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
 from steppe.errors import Failure, GridError, ModelError, nearest
 from steppe.grid import Moving, Partition, RegionLike, imbalance
-from steppe.io import Checkpoint, ReadCounters, RunFolder, Spent
+from steppe.io import Checkpoint, ReadCounters, Spent
 from steppe.models import Increment
 from steppe.timeline import Spans
 from steppe.variable import Variable
@@ -101,7 +102,7 @@ class Simulation:
             self._number = self.crew.begin(self.plan)
             opening.callback(self._order, "close")
             self.outputs, self._reader = self._part.outputs, self._part.reader
-            self.folder = RunFolder(Path(path or self.plan.run.output.path), self.plan.identity, fresh)
+            self.folder = open_folder(self.plan, Path(path or self.plan.run.output.path), fresh)
             opening.callback(self.folder.close)
             self._keeper = Keeper(self.folder, self.plan, self.crew, self._number)
             checkpoint = Checkpoint.newest(self.folder.checkpoints, self.plan.identity, lambda text: self._tell("warning", text))

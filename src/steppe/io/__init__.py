@@ -9,7 +9,7 @@ from steppe.io.folder import Progress, RunFolder, Spent, read_identity
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.forcing_scan import Problem, limits_of, scan
 from steppe.io.forcing_store import ForcingStore, read_static
-from steppe.io.identity import run_id
+from steppe.io.identity import OtherRunError, run_id
 from steppe.io.output import SHARD_DAYS, Cost, Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
 from steppe.io.pack_file import check_pack, pack_store
@@ -31,6 +31,7 @@ __all__ = [
     "ForcingReader",
     "ForcingStore",
     "Group",
+    "OtherRunError",
     "Output",
     "OutputWriter",
     "Prediction",

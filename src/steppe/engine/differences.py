@@ -1,0 +1,93 @@
+"""How the run that a folder holds differs from the run that should continue there, by the values of both run files."""
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from steppe.engine.plan import Plan
+from steppe.io import OtherRunError, RunFolder
+
+KEYS = {
+    "model": ("model", "engine.dtype"),
+    "grid": ("grid", "forcing.store", "forcing.stations"),
+    "forcing": ("forcing.store", "forcing.stations", "forcing.map", "forcing.units"),
+    "time": ("time",),
+    "parameters": ("parameters", "land_type"),
+    "options": ("parameters", "land_type"),
+    "cadence": ("forcing.cadence",),
+    "initial": ("initial",),
+    "events": ("event",),
+    "output": ("output",),
+    "dtype": ("engine.dtype",),
+    "on_bad_cell": ("engine.on_bad_cell",),
+}
+"""Name in the identity of a run -> the keys of the run file that decide it."""
+PLAIN = ("time", "options")  # whose entries in the identity are words, not digests
+MOST = 5  # differences that a message shows
+
+
+def open_folder(plan: Plan, path: Path, fresh: bool = False) -> RunFolder:
+    """The run folder of a plan, held for writing.
+
+    Raises
+    ------
+    FolderError
+        It is in use, or holds foreign files.
+    OtherRunError
+        It holds another run; the message has the values that differ, there and here.
+    """
+    try:
+        return RunFolder(path, plan.identity, fresh)
+    except OtherRunError as other:
+        try:
+            there = tomllib.loads((path / "run.toml").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise other from None
+        values = _values(there, tomllib.loads(plan.run.as_toml()), other)
+        raise OtherRunError(path, other.differing, other.found, other.expected, values) from None
+
+
+def flat(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted key -> value of all that a table of TOML holds; entries of lists of tables by number, from 1."""
+    return dict(_flat(table, ""))
+
+
+def _flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _flat(item, f"{key}.{name}" if key else name)
+    elif isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+        for number, item in enumerate(value, 1):
+            yield from _flat(item, f"{key}[{number}]")
+    else:
+        yield key, value
+
+
+def _values(there: Mapping[str, Any], here: Mapping[str, Any], other: OtherRunError) -> str:
+    old, new = flat(there), flat(here)
+    keys = [key for key in dict.fromkeys((*new, *old)) if old.get(key) != new.get(key) and key != "output.path"]
+    shown: dict[str, str] = {}
+    for name in other.differing:
+        mine = [key for key in keys if key.startswith(KEYS[name])]
+        shown |= {key: f"{key} is {_text(old.get(key))} there, {_text(new.get(key))} here" for key in mine}
+        if mine:
+            continue
+        if name in PLAIN:
+            shown[name] = f'{name} is "{other.found.get(name)}" there, "{other.expected.get(name)}" here'
+        else:
+            shown[name] = f"the run files agree, so the {_behind(name, new)} has changed"
+    more = [f"and {len(shown) - MOST} more"] if len(shown) > MOST else []
+    return "; ".join([*list(shown.values())[:MOST], *more])
+
+
+def _behind(name: str, run: Mapping[str, Any]) -> str:
+    if name == "model":
+        return f'source of model "{run["model"]}"'
+    files = [str(run[key]) for key in (*KEYS[name], "grid.file", "grid.points") if key in run]
+    return f'content of "{files[0]}"' if files and name in ("grid", "forcing") else f"data or defaults of its {name}"
+
+
+def _text(value: Any) -> str:
+    return "not given" if value is None else json.dumps(value, default=str)
