@@ -1,5 +1,6 @@
-"""A first run says that it compiles; the next ones have nothing to say."""
+"""A first run says that it compiles, and for how long; the next ones have nothing to say."""
 
+import json
 import os
 import subprocess
 import sys
@@ -22,3 +23,27 @@ def said(folder: Path, *arguments: str, cache: Path) -> str:
 def test_only_the_first_time_is_said(on_points, tmp_path, command):
     assert said(on_points, *command, cache=tmp_path / "cache") == SAID
     assert said(on_points, *command, cache=tmp_path / "cache") == ""
+
+
+EVENT = "[[event]]\ndate = 1990-03-01\nset = { capacity = 150.0 }\nregion = { box = [147.0, -26.0, 148.0, -24.0] }\n"
+
+
+def test_a_run_uses_the_machine_code_of_its_check(on_points, tmp_path):
+    """A parameter that an event sets in some cells needs other machine code than one number for all."""
+    (on_points / "run.toml").write_text((on_points / "run.toml").read_text() + EVENT)
+    assert said(on_points, "check", "run.toml", cache=tmp_path / "cache") != ""
+    assert said(on_points, "run", "run.toml", "--fresh", cache=tmp_path / "cache") == ""
+
+
+def test_time_of_compiling_is_counted_apart_from_the_rate(on_points, tmp_path):
+    environment = {**os.environ, "STEPPE_CACHE": str(tmp_path / "cache")}
+
+    def reported(*arguments: str) -> str:
+        command = [sys.executable, "-m", "steppe", *arguments]
+        return subprocess.run(command, cwd=on_points, env=environment, check=True, capture_output=True, text=True).stdout
+
+    found = json.loads(reported("run", "run.toml", "--fresh", "--json"))
+    assert 0.1 < found["compiling_seconds"] <= found["seconds"]
+    computing = found["seconds"] - found["compiling_seconds"]
+    assert found["cell_days_per_second"] == pytest.approx(3 * 420 / computing, rel=0.2)
+    assert f"s after {found['compiling_seconds']:.1f} s of compiling, " in reported("run", "run.toml")  # complete: what the folder keeps

@@ -39,7 +39,7 @@ def test_a_terminal_gets_a_bar_with_date_part_and_rate(on_points):
     assert "━" in said
     assert "100%" in said
     assert "1991-03-06" in said
-    assert "M cell-days/s, 0:00 left" in said
+    assert " cell-days/s, 0:00 left" in said
     assert "days: 420 of 420" in said
 
 

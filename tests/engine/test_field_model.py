@@ -179,3 +179,10 @@ def test_a_rank_that_fails_between_messages_ends_those_that_wait_for_them(run_fi
 def test_too_many_ranks_are_told_the_nearest_numbers(run_file):
     with pytest.raises(GridError, match=r"12 x 16 cells cannot be cut into 17 boxes .* Start 16 or 18 ranks\."):
         on_ranks(17, run_file, Simulation.run)
+
+
+def test_an_event_sets_the_one_number_of_a_parameter(run_file):
+    run_file.write_text(run_file.read_text() + "[[event]]\ndate = 1990-01-03\nset = { rate = 0.2 }\n")
+    with Simulation(run_file) as simulation:
+        simulation.step(3)
+        assert simulation.model.parameters["rate"] == 0.2

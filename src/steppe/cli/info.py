@@ -54,4 +54,6 @@ def _show(key: str, value: Any, indent: str = "") -> None:
     elif isinstance(value, list):
         sys.stdout.write("".join(f"{indent}{key}: {item}\n" for item in value))
     else:
-        sys.stdout.write(f"{indent}{key}: {value}\n")
+        from steppe.engine.check import in_bytes
+
+        sys.stdout.write(f"{indent}{key}: {in_bytes(value) if key == 'bytes' else value}\n")

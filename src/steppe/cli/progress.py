@@ -95,7 +95,9 @@ class Rate:
             self.left = (event.steps - event.step) * seconds / steps
 
     def __str__(self) -> str:
-        return f"{self.per_second / 1e6:.1f} M cell-days/s, {as_clock(self.left)} left" if self.per_second else "starting"
+        from steppe.engine import in_cell_days
+
+        return f"{in_cell_days(self.per_second)}, {as_clock(self.left)} left" if self.per_second else "starting"
 
 
 class Bar(AbstractContextManager[Tell]):

@@ -25,11 +25,12 @@ _HOME = {
     "Summary": "report",
     "draw": "picture",
     "estimate": "check",
+    "in_cell_days": "check",
     "make_model": "plan",
     "needed_weather": "weather",
     "obey": "crew",
     "options_text": "options",
-    "overview": "report",
+    "overview": "info",
     "problems": "check",
     "read_run_file": "run_file",
     "run": "simulation",
@@ -42,15 +43,16 @@ __all__ = list(_HOME)
 if TYPE_CHECKING:
     from steppe.engine.check import Cost as Cost
     from steppe.engine.check import estimate as estimate
+    from steppe.engine.check import in_cell_days as in_cell_days
     from steppe.engine.check import problems as problems
     from steppe.engine.crew import Crew as Crew
     from steppe.engine.crew import obey as obey
+    from steppe.engine.info import overview as overview
     from steppe.engine.options import options_text as options_text
     from steppe.engine.picture import draw as draw
     from steppe.engine.plan import Plan as Plan
     from steppe.engine.plan import make_model as make_model
     from steppe.engine.report import Summary as Summary
-    from steppe.engine.report import overview as overview
     from steppe.engine.report import summary as summary
     from steppe.engine.run_file import RunFile as RunFile
     from steppe.engine.run_file import read_run_file as read_run_file

@@ -100,10 +100,11 @@ class Branch:
         Failure
             The forcing is damaged, or results cannot be written. No state is of any use any more.
         """
-        begin, every = time.perf_counter(), (self, *beside)
+        begin, every, model = time.perf_counter(), (self, *beside), self.crew.part(self.part).model
+        waited = model.compiling
         self.order("step", start=self.position.step, stop=stop, looks=True, beside=[each.part for each in beside])
         assert reach("step.middle")
-        spent = Spent((time.perf_counter() - begin) / len(every))
+        spent = Spent((time.perf_counter() - begin) / len(every), compiling=(model.compiling - waited) / len(every))
         for each in every:
             each.position, each.saved, each.stepped = Position(stop, 0), None, True
             each.spent += spent

@@ -2,14 +2,15 @@
 
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.engine.recorder import Recorder
 from steppe.io import Problem, scan
 from steppe.models import Model
 from steppe.variable import Role
@@ -18,7 +19,8 @@ from steppe.variable import Role
 class Cost(NamedTuple):
     """What a run needs. Bytes of memory by part; bytes of results in memory and, about, on disk; free: bytes that the disk has.
 
-    seconds: of computing, measured on its first days; encode_seconds: of writing, of one core.
+    seconds: of computing, measured on its first days; encode_seconds: of writing, of one core; compiling: seconds that the check itself
+    waited for machine code, which the run will find in the cache.
     """
 
     cells: int
@@ -33,6 +35,7 @@ class Cost(NamedTuple):
     free: int
     seconds: float
     encode_seconds: float
+    compiling: float
 
     @property
     def memory(self) -> int:
@@ -41,7 +44,6 @@ class Cost(NamedTuple):
 
     def as_text(self) -> str:
         """For a terminal."""
-        rate = self.cells * self.steps / self.seconds / 1e6 if self.seconds else 0.0
         seconds = f"about {self.seconds:.0f} s" if self.seconds >= 1 else "under a second"
         return (
             f"{self.cells:,} cells, {self.steps:,} days, {self.cells * self.steps:,} cell-days\n"
@@ -50,8 +52,9 @@ class Cost(NamedTuple):
             f"copy for a checkpoint {in_bytes(self.checkpoint)}\n"
             f"results {in_bytes(self.results)}, on disk about {in_bytes(self.results_on_disk)}; "
             f"checkpoints {in_bytes(CHECKPOINTS * self.checkpoint)}; {in_bytes(self.free)} are free\n"
-            f"time {seconds} at {rate:.1f} M cell-days/s, measured on the first days; "
-            f"writing takes about {100 * self.encode_seconds / self.seconds if self.seconds else 0:.1f} % of that, of another core\n"
+            f"time {seconds} at {in_cell_days(self.cells * self.steps / self.seconds)}, measured on the first days; "
+            f"writing takes about {100 * self.encode_seconds / self.seconds:.1f} % of that, of another core\n"
+            + (f"compiling took {self.compiling:.0f} s; the run uses the same machine code\n" if self.compiling >= 1 else "")
         )
 
 
@@ -100,19 +103,23 @@ def problems(plan: Plan) -> list[Problem]:
 
 
 def estimate(plan: Plan) -> Cost:
-    """Memory, bytes and time of a run; computes its first days, twice, on a copy that is thrown away."""
+    """Memory, bytes and time of a run; computes its first days twice on a copy, by the kernel of the run, and records them in memory."""
     share, reach, _ = plan.surroundings()
     plan.model.initialise(share, plan.chosen.values, plan.initial, plan.chosen.options, reach)
     outputs = Outputs(plan)
+    outputs.recorder.mute()
     reader = plan.reader()
     steps = range(min(plan.steps, 64))
     if reader:
         steps = reader.pieces(range(plan.steps))[0]
     seconds = 0.0
-    for _ in range(2):  # the first time the kernel is loaded
+    for _ in range(2):  # the first time the kernel is compiled or loaded
         begin = time.perf_counter()
-        plan.model.advance(steps, reader, plan.clock, Recorder(plan.grid.n_cells))  # type: ignore[arg-type]
+        plan.model.advance(steps, reader, plan.clock, outputs.recorder)  # type: ignore[arg-type]
         seconds = time.perf_counter() - begin
+    for name, value, cells in _first_settings(plan):  # a parameter that differs between cells needs machine code of its own
+        plan.model.set(name, value, cells)
+        plan.model.advance(steps, reader, plan.clock, outputs.recorder)  # type: ignore[arg-type]
     read_ahead = 0
     if reader:
         read_ahead = reader.memory
@@ -132,7 +139,27 @@ def estimate(plan: Plan) -> Cost:
         free_space(plan.run.output.path),
         seconds * plan.steps / len(steps),
         results.seconds,
+        plan.model.compiling,
     )
+
+
+def _first_settings(plan: Plan) -> Iterator[tuple[str, float, NDArray[Any] | None]]:
+    """The first setting of each parameter by an event: name, value, cells (None: all)."""
+    seen: set[str] = set()
+    for action in plan.actions:
+        for name, value in action.values.items():
+            if plan.model.variables[name].role is Role.PARAMETER and name not in seen:
+                seen.add(name)
+                yield name, value, action.cells
+
+
+def in_cell_days(per_second: float) -> str:
+    """A rate as people read it: three digits and a unit."""
+    rounded = float(f"{per_second:.3g}")
+    for size, prefix in ((1e6, " M"), (1e3, " k"), (1.0, "")):
+        if rounded >= size:
+            return f"{rounded / size:{',.0f' if rounded >= 100 * size else '.3g'}}{prefix} cell-days/s"
+    return f"{rounded:g} cell-days/s"
 
 
 def in_bytes(number: int) -> str:

@@ -13,11 +13,11 @@ from steppe.variable import Role, Variable
 
 
 class Action(NamedTuple):
-    """What is set before step `step`: name -> value, for the packed `cells`."""
+    """What is set before step `step`: name -> value, for the packed `cells`; None: for all, so that a parameter stays one number."""
 
     step: int
     values: dict[str, float]
-    cells: NDArray[Any]
+    cells: NDArray[Any] | None
 
 
 def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: Grid, variables: Mapping[str, Variable]) -> list[Action]:
@@ -46,5 +46,5 @@ def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: G
             low, high = variables[name].low, variables[name].high
             if not low <= value <= high:
                 raise RunFileError(f'[[event]] of {section.date} sets "{name}" to {value:g}; it must lie between {low:g} and {high:g}.')
-        actions.append(Action(step, section.set, grid.select(section.region)))
+        actions.append(Action(step, section.set, None if section.region == "all" else grid.select(section.region)))
     return sorted(actions, key=lambda action: action.step)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.engine.check import in_bytes
+from steppe.engine.check import in_bytes, in_cell_days
 from steppe.engine.options import options_text
 from steppe.engine.picture import GENERATED
-from steppe.io import ForcingStore, Progress, Spent, open_results, read_identity
-from steppe.io.results import names_of
+from steppe.io import Spent, open_results
+
+COMPILED = 0.1  # seconds; machine code that is found in the cache is loaded in less
 
 if TYPE_CHECKING:
     import xarray
@@ -63,10 +64,12 @@ class Summary:
 
 
 def spent_of(spent: Spent, cells: int, days: int) -> dict[str, float]:
-    """What a run took, for JSON: seconds, and cell-days a second."""
+    """What a run took, for JSON: seconds, and cell-days a second of the time in which it did not wait for a compiler."""
+    computing = spent.seconds - spent.compiling
     return {
         "seconds": round(spent.seconds, 3),
-        "cell_days_per_second": round(cells * days / spent.seconds) if spent.seconds else 0,
+        "compiling_seconds": round(spent.compiling, 3),
+        "cell_days_per_second": round(cells * days / computing) if computing > 0 else 0,
         "stall_in_seconds": round(spent.stall_in, 3),
         "stall_out_seconds": round(spent.stall_out, 3),
     }
@@ -74,8 +77,9 @@ def spent_of(spent: Spent, cells: int, days: int) -> dict[str, float]:
 
 def spent_text(spent: dict[str, float]) -> str:
     """The same in words."""
+    compiling = f" after {spent['compiling_seconds']:.1f} s of compiling" if spent["compiling_seconds"] >= COMPILED else ""
     return (
-        f"{spent['seconds']:,.1f} s, {spent['cell_days_per_second'] / 1e6:.1f} M cell-days/s; "
+        f"{spent['seconds'] - spent['compiling_seconds']:,.1f} s{compiling}, {in_cell_days(spent['cell_days_per_second'])}; "
         f"waited {spent['stall_in_seconds']:.1f} s for weather, {spent['stall_out_seconds']:.1f} s for the disk"
     )
 
@@ -143,49 +147,3 @@ def _of_year(what: str, values: NDArray[np.float64], days: NDArray[np.float64]) 
     if what == "mean":
         return float((values * days).sum() / days.sum())
     return float({"greatest": values.max(), "least": values.min(), "last": values[-1]}[what])
-
-
-def overview(path: Path) -> dict[str, Any]:
-    """What a run folder or a store holds, as plain words and numbers.
-
-    Raises
-    ------
-    FolderError
-        There is neither.
-    DamagedError
-        It cannot be read.
-    """
-    dataset = open_results(path)
-    attributes = {key: value for key, value in dataset.attrs.items() if isinstance(value, str | int | float)}
-    found: dict[str, Any] = {"path": str(path), "dimensions": dict(dataset.sizes), "attributes": attributes}
-    if dataset.sizes.get("time", 0):
-        bounds = dataset["time_bnds"].values
-        found["time"] = f"{str(bounds[0, 0])[:10]} until before {str(bounds[-1, 1])[:10]}"
-    found["variables"] = {str(name): _described(array) for name, array in dataset.data_vars.items()}
-    for kind in ("maps", "series"):
-        if names := names_of(path, kind):
-            found[kind] = {name: _group(path, name) for name in names}
-    progress = Progress.read(path)
-    if progress:
-        found["progress"] = {"state": progress.state, "steps": progress.step, "next day": progress.date}
-        found["progress"] |= {"failure": progress.message} if progress.message else {}
-        found["spent"] = spent_of(progress.spent, dataset.sizes.get("cell", 0), progress.step)
-        found["bytes"] = size_of(path / "output.zarr")
-        found["identity"] = read_identity(path)
-    else:
-        store = ForcingStore.open(path)
-        found["source"] = [
-            f"{source['name']}, {source['size']:,} bytes, xxh3 {source['xxh3']}" for source in store.attributes.get("source", [])
-        ]
-    return found
-
-
-def _group(path: Path, name: str) -> str:
-    with open_results(path, name) as dataset:
-        return f"{', '.join(sorted(map(str, dataset.data_vars)))}, {dataset.sizes['time']:,} records"
-
-
-def _described(array: "xarray.DataArray") -> str:
-    words = [str(array.attrs.get(key, "")) for key in ("units", "long_name", "cell_methods", "regridding")]
-    days = [f"days from {array.attrs['days_from']}"] if "days_from" in array.attrs else []
-    return ", ".join([*filter(None, words), *days, f"({', '.join(map(str, array.dims))})"])

@@ -170,7 +170,7 @@ class Simulation:
         """What stepping took so far, with the sessions before this one."""
         seconds = self._seconds + (time.perf_counter() - self._begun if self._begun else 0.0)
         stall_in = self._reader.counters.stall_seconds if self._reader else 0.0
-        return self._spent + Spent(seconds, stall_in, self.outputs.writer.stall)
+        return self._spent + Spent(seconds, stall_in, self.outputs.writer.stall, self.model.compiling)
 
     def step(self, n: int = 1) -> None:
         """Computes `n` steps, fewer when the run ends before.

@@ -64,14 +64,23 @@ SERVED = (
 
 @dataclass(frozen=True)
 class Spent:
-    """What a run took so far, all its sessions together: wall time of stepping, and of it waiting for weather and for the disk, seconds."""
+    """Wall time in seconds that a run took, all its sessions together.
+
+    seconds: of stepping; of these, stall_in: waiting for weather, stall_out: for the disk, compiling: for machine code.
+    """
 
     seconds: float = 0.0
     stall_in: float = 0.0
     stall_out: float = 0.0
+    compiling: float = 0.0
 
     def __add__(self, other: "Spent") -> "Spent":
-        return Spent(self.seconds + other.seconds, self.stall_in + other.stall_in, self.stall_out + other.stall_out)
+        return Spent(
+            self.seconds + other.seconds,
+            self.stall_in + other.stall_in,
+            self.stall_out + other.stall_out,
+            self.compiling + other.compiling,
+        )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,6 +85,8 @@ class CellModel:
         self._cells = -1  # nothing is allocated
         self.busy = 0.0
         """CPU seconds in which threads advanced cells, reading in them included: what the share costs. No part of results."""
+        self.compiling = 0.0
+        self._looks = False  # a run that nobody watches never loads the kernel of all diagnostics
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(self._declaration.of(role))} {role.value}" for role in Role if self._declaration.of(role))
@@ -98,7 +101,7 @@ class CellModel:
     def again(self) -> "CellModel":
         """Another one of the same equations, to be initialised; kernels and threads are shared."""
         other = copy(self)
-        other.busy, other._cells = 0.0, -1
+        other.busy, other.compiling, other._cells = 0.0, 0.0, -1
         return other
 
     # --- start ----------------------------------------------------------------------------------------------------------------------
@@ -235,7 +238,9 @@ class CellModel:
         """Some pieces, to be computed. keep: somebody may look at the last step of them. undoable: all or not at all."""
         constants = self._constants
         self._recorded = {record.name for record in records if self._recordable(record.name).role is Role.DIAGNOSTIC}
+        begin = perf_counter()
         kernel = self._kernel(constants.per_cell, self._recorded).result()
+        self.compiling += perf_counter() - begin
         listed = [Record(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
         self._last = None  # its memory is used again
         return Stretch(self._arrays, kernel, constants, today, pieces, listed, keep, undoable)
@@ -280,7 +285,8 @@ class CellModel:
         return dict(self._parameters)
 
     def expect_looks(self) -> None:
-        """Begins to load the kernel of all diagnostics, behind the program."""
+        """Begins to load the kernel of all diagnostics, behind the program; from now on also where a parameter is set."""
+        self._looks = True
         self._kernel(self._constants.per_cell, self._declaration.fields("Diagnostics"))
 
     def memory(self) -> tuple[int, int]:
@@ -375,8 +381,9 @@ class CellModel:
         except ModelError:
             self._parameters = old
             raise
-        for diagnostics in (self._recorded, self._declaration.fields("Diagnostics")):
-            self._kernel(self._constants.per_cell, diagnostics)
+        self._kernel(self._constants.per_cell, self._recorded)
+        if self._looks:
+            self.expect_looks()
 
     # --- bad cells ------------------------------------------------------------------------------------------------------------------
     def status(self) -> Status:

@@ -44,6 +44,7 @@ class FieldModel(ABC):
     variables: Mapping[str, Variable]
     needs: Needs
     digest: str
+    compiling = 0.0
 
     def __init_subclass__(cls) -> None:
         own = cls.__mro__[: cls.__mro__.index(FieldModel)]

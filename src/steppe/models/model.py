@@ -156,6 +156,7 @@ class Model(Protocol):
     digest: str  # of the source of the equations and the declarations
     variables: Mapping[str, Variable]
     needs: Needs
+    compiling: float  # seconds that `advance` has waited for machine code: compiled, or loaded from the cache
 
     def initialise(
         self, share: Any, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach

@@ -1,0 +1,94 @@
+"""What a run folder or a store holds, for a person and for programs."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steppe.clock import Clock
+from steppe.engine.differences import flat
+from steppe.engine.report import size_of, spent_of
+from steppe.io import ForcingStore, Progress, open_results, read_identity
+from steppe.io.results import names_of
+
+if TYPE_CHECKING:
+    import xarray
+
+GIVEN = ("grid", "forcing", "parameters", "land_type", "initial", "event")  # what the run file says of the run, not of its results
+
+
+def overview(path: Path) -> dict[str, Any]:
+    """What a run folder or a store holds, as plain words and numbers.
+
+    Raises
+    ------
+    FolderError
+        There is neither.
+    DamagedError
+        It cannot be read.
+    """
+    dataset = open_results(path)
+    progress = Progress.read(path)
+    attributes = {key: value for key, value in dataset.attrs.items() if isinstance(value, str | int | float)}
+    found: dict[str, Any] = {"path": str(path)}
+    found |= _of_run(path, progress, attributes) if progress else {"attributes": attributes}
+    found["dimensions"] = dict(dataset.sizes)
+    if dataset.sizes.get("time", 0):
+        bounds = dataset["time_bnds"].values
+        found["time"] = f"{str(bounds[0, 0])[:10]} until before {str(bounds[-1, 1])[:10]}"
+    found["variables"] = {str(name): _described(array) for name, array in dataset.data_vars.items()}
+    for kind in ("maps", "series"):
+        if names := names_of(path, kind):
+            found[kind] = {name: _group(path, name) for name in names}
+    if progress:
+        found["spent"] = spent_of(progress.spent, dataset.sizes.get("cell", 0), progress.step)
+        found["bytes"] = size_of(path / "output.zarr")
+    else:
+        store = ForcingStore.open(path)
+        found["source"] = [
+            f"{source['name']}, {source['size']:,} bytes, xxh3 {source['xxh3']}" for source in store.attributes.get("source", [])
+        ]
+    return found
+
+
+def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """What the run is, what its run file gives, and how it ended."""
+    identity = read_identity(path)
+    start, _, end, calendar = identity["time"].split()
+    steps = Clock.daily(start, calendar).index(end) + 1
+    found: dict[str, Any] = {
+        "title": attributes["title"],
+        "model": identity["model"].rpartition(" ")[0],
+        "made by": attributes["source"].partition(",")[0],
+        "days": f"{start} to {end}, {calendar} calendar",
+        "weather": attributes["weather"],
+        "options": identity["options"],
+        "given": _given(path),
+        "id": attributes["steppe_run"],
+        "progress": {"state": progress.state, "steps": progress.step, "steps of the run": steps},
+    }
+    found["progress"] |= {"next day": progress.date} if progress.step < steps else {}
+    found["progress"] |= {"failure": progress.message} if progress.message else {}
+    return found
+
+
+def _given(path: Path) -> dict[str, Any]:
+    try:
+        run = tomllib.loads((path / "run.toml").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    given = flat({key: run[key] for key in GIVEN if key in run})
+    return {
+        key: value if isinstance(value, bool | int | float) else str(value) for key, value in given.items() if value not in ([], "auto")
+    }
+
+
+def _group(path: Path, name: str) -> str:
+    with open_results(path, name) as dataset:
+        return f"{', '.join(sorted(map(str, dataset.data_vars)))}, {dataset.sizes['time']:,} records"
+
+
+def _described(array: "xarray.DataArray") -> str:
+    words = [str(array.attrs.get(key, "")) for key in ("units", "long_name", "cell_methods", "regridding")]
+    days = [f"days from {array.attrs['days_from']}"] if "days_from" in array.attrs else []
+    return ", ".join([*filter(None, words), *days, f"({', '.join(map(str, array.dims))})"])
