@@ -54,7 +54,7 @@ def _check_parameters(plan: "Plan") -> None:
             )
     for action in plan.actions:
         for name in action.values:
-            if name in single and len(action.cells) < plan.grid.n_cells:
+            if name in single and action.cells is not None:
                 raise RunFileError(
                     f'[[event]] of {plan.clock.date(action.step):%Y-%m-%d} sets "{name}" in a region, but model "{plan.model.name}" takes '
                     "one number for the whole grid. Remove the region."
