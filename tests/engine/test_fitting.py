@@ -142,7 +142,7 @@ def test_an_event_sets_a_parameter_that_is_one_number_everywhere_or_is_refused(a
 def test_the_precision_is_the_one_that_the_model_declares(air):
     steppe.run(air)
     assert 'dtype = "float64"' in (air.parent / "out" / "run.toml").read_text()
-    assert overview(air.parent / "out")["identity"]["dtype"] == "float64"
+    assert overview(air.parent / "out")["dtype"] == "float64"
     air.write_text(air.read_text() + '[engine]\ndtype = "float32"\n')
     with pytest.raises(RunFileError, match=r'\[engine\] dtype is "float32", but model "air" declares "float64"'):
         Simulation(air)

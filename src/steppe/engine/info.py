@@ -63,6 +63,7 @@ def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> di
         "days": f"{start} to {end}, {calendar} calendar",
         "weather": attributes["weather"],
         "options": identity["options"],
+        "dtype": identity["dtype"],
         "given": _given(path),
         "id": attributes["steppe_run"],
         "progress": {"state": progress.state, "steps": progress.step, "steps of the run": steps},
