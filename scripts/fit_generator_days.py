@@ -1,12 +1,14 @@
 """How days differ from the climate, fitted to station records: `days.toml`. Part of `scripts/fit_generator.py`."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtri
 from scipy.stats import multivariate_normal, norm
+from scripts.fit_generator_slow import Daily, annual_covariance, fit_drought, fit_pan, fit_slow
 from verification.generator.records import WET, Record, departures
 
 from steppe.io.ingest.generator.climate import YEAR, local, waves
@@ -20,10 +22,30 @@ DRIEST = 0.03  # [mm d-1] a month with less counts as this
 MANY = 1400.0  # [d] of a month in 46 years: weight 1
 PENALTY = 0.02  # what the stations do not tell stays near nothing
 CLEAR = 0.77  # [1] clearness of a sky without a cloud: the greatest share of the radiation above the air that is seen
+LEAST_DENSITY = 0.08  # [1] of a standard normal number at the threshold of wet days: in drier months a wet day would count too much
 LASTING = 0.75  # lag-1 correlation of the field of warmth that lasts; weather.py, WARM_DAYS
 LAGS = (1.0, 0.46, 0.22, 0.10)  # correlation of wetness with that of as many days before; median of the stations
 LATENT = np.array([[LAGS[abs(i - j)] for j in range(3)] for i in range(3)])  # of wetness on three days
 FOLLOWING = np.array([[LAGS[abs(1 + i - j)] for j in range(3)] for i in range(3)])  # ... and on three days from the day before
+
+
+class Memory(NamedTuple):
+    """What is known of how long the warmth of a station lasts."""
+
+    record: Record
+    lag: float  # [1] correlation of tmax with that of the day before
+
+
+class Days(NamedTuple):
+    """How the variables of a day go together.
+
+    couplings (4, 3) of tmax, tmin, cloud and ln vp with wetness; covariance (4, 4) of what these do not explain; bend of the law of cloud.
+    """
+
+    couplings: Values
+    covariance: Values
+    bend: float
+    memories: list[Memory]
 
 
 def write_days(records: list[Record], path: Path) -> None:
@@ -31,27 +53,40 @@ def write_days(records: list[Record], path: Path) -> None:
     dry, by_rain = fit_dry(records)
     spread = {name: fit_spread(records, name) for name in ("tmax", "tmin", "vp")}
     persistence = fit_persistence(records)
-    couplings, own, bend, memory = fit_couplings(records)
-    lines = [
-        "# How days differ from the climate. Fitted to station records by scripts/fit_generator.py; weather.py says what the numbers mean.",
-        "# Rows of a surface: mean, cos1, sin1 of the year.",
-        "# Columns: 1, l = (latitude + 25) / 10, near = exp(-coast / 50 km), near l, exp(-coast / 250 km).",
-        f"clear = {CLEAR}  # [1] clearness of a sky without a cloud",
-        f"bend = {bend:.2f}  # [1] of the law of cloud: the less, the more skewed",
-        f"dry_by_rain = {by_rain:.3f}  # [1] by which the normal quantile of the share of wet days grows with ln of the mean rain",
-        f"dry = {rows(dry)}  # that quantile at 1 mm d-1",
-        f"persistence = {rows(persistence)}  # [1] correlation of wetness with that of the day before",
-        *(
-            f"{name} = {rows(values)}  # ln of the standard deviation [{'ln hPa' if name == 'vp' else 'degC'}]"
-            for name, values in spread.items()
-        ),
-        f"memory = {rows(memory)}  # [1] share of tmax's own variance that lasts",
-        "# tmax, tmin, cloud, ln vp of a day, standard normal, by the wetness of the day before, of the day and of the day after ...",
-        f"couplings = {rows(couplings)}",
-        "# ... and what is their own: the root of its correlations",
-        f"own = {rows(own)}",
-    ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    fitted, annual = fit_couplings(records), annual_covariance(records_of_years(records))
+    pan = fit_pan(records)
+
+    def write(drought: float) -> None:
+        rough = fit_memory(fitted, np.linalg.cholesky(fitted.covariance)[0, 0] ** 2, 0.0)
+        slow, own = fit_slow(annual, Daily(fitted.couplings, fitted.covariance, LAGS, float(rough[0, 0])), drought)
+        lasts = (slow[0, 0] + np.sqrt(drought) * fitted.couplings[0].sum()) ** 2 + (slow[0, 1:] ** 2).sum()
+        memory = fit_memory(fitted, own[0, 0] ** 2, lasts - drought * fitted.couplings[0].sum() ** 2)
+        lines = [
+            "# How days and years differ from the climate. Fitted to station records by scripts/fit_generator.py; weather.py uses them.",
+            "# Rows of a surface: mean, cos1, sin1 of the year.",
+            "# Columns: 1, l = (latitude + 25) / 10, near = exp(-coast / 50 km), near l, exp(-coast / 250 km).",
+            f"clear = {CLEAR}  # [1] clearness of a sky without a cloud",
+            f"bend = {fitted.bend:.2f}  # [1] of the law of cloud: the less, the more skewed",
+            f"dry_by_rain = {by_rain:.3f}  # [1] by which the normal quantile of the share of wet days grows with ln of the mean rain",
+            f"dry = {rows(dry)}  # that quantile at 1 mm d-1",
+            f"persistence = {rows(persistence)}  # [1] correlation of wetness with that of the day before",
+            *(
+                f"{name} = {rows(values)}  # ln of the standard deviation [{'ln hPa' if name == 'vp' else 'degC'}]"
+                for name, values in spread.items()
+            ),
+            f"memory = {rows(memory)}  # [1] share of tmax's own variance that lasts",
+            "# tmax, tmin, cloud, ln vp of a day, standard normal, by the wetness of the day before, of the day and of the day after ...",
+            f"couplings = {rows(fitted.couplings)}",
+            "# ... by the five slow fields, which last for months and of which the first moves wetness too ...",
+            f"slow = {rows(slow)}",
+            "# ... and what is their own: the root of its correlations",
+            f"own = {rows(own)}",
+            f"drought = {drought:.4f}  # [1] share of the first slow field in the variance of wetness",
+            f"pan = {pan:.3f}  # [1] standard deviation of ln of pan evaporation over that of the formula; it lasts for more than a year",
+        ]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    write(fit_drought(records, write))
 
 
 def rows(values: Values) -> str:
@@ -129,24 +164,15 @@ def fit_spread(records: list[Record], name: str) -> Values:
     return found.reshape(3, -1)
 
 
-def fit_couplings(records: list[Record]) -> tuple[Values, Values, float, Values]:
-    """How tmax, tmin, cloud and vp go with wetness and with each other; the bend of cloud; the memory of tmax.
+def fit_couplings(records: list[Record]) -> Days:
+    """How tmax, tmin, cloud and vp go with wetness and with each other.
 
     The covariance of a standard normal y with "wet" is the correlation of y with wetness times the normal density at the threshold.
     """
-    bends, slopes, correlations, lasting = [], [], [], []
-    for record in records:
-        if np.isnan(record.tmax).any():
-            continue
-        above = extraterrestrial_radiation(np.array([record.latitude]), record.day_of_year)[:, 0]
-        clearness = record.radiation / above
-        mean = np.array([clearness[record.month == m].mean() for m in range(12)])[record.month]
-        deficit = np.clip(CLEAR - clearness, 0.0, None) / (CLEAR - mean)
-        bend = bend_of(deficit.std())
+    bends, slopes, correlations, memories = [], [], [], []
+    for record in whole(records):
+        days, bend = standard_days(record)
         bends.append(bend)
-        vp = np.full(len(mean), np.nan) if np.isnan(record.vp).any() else np.log(np.maximum(record.vp, 0.5))
-        cloud = np.sqrt(deficit * (1.0 + bend * bend)) - bend
-        days = [standard(values, record) for values in (record.tmax, record.tmin, cloud, vp)]
         wet = (record.filled >= WET).astype(float)
         with_wet = np.zeros((4, 3))
         inner = slice(1, -1)
@@ -155,25 +181,56 @@ def fit_couplings(records: list[Record]) -> tuple[Values, Values, float, Values]
             density = norm.pdf(ndtri(wet[inner][of].mean()))
             for j, moved in enumerate((wet[:-2], wet[1:-1], wet[2:])):
                 with_wet[:, j] += [np.mean(y[inner][of] * (moved[of] - moved[of].mean())) / density / 12.0 for y in days]
-        lag = np.array([np.mean(y[:-1] * y[1:]) for y in days])
         slope = np.linalg.solve(LATENT, with_wet.T).T
         slopes.append(slope)
         correlations.append(np.corrcoef(days) - slope @ LATENT @ slope.T)
-        lasting.append((record, lag[0], slope[0]))
-    couplings = np.nanmean(slopes, axis=0)
-    covariance = np.nanmean(correlations, axis=0)
+        memories.append(Memory(record, float(np.mean(days[0][:-1] * days[0][1:]))))
+    couplings: Values = np.nanmean(slopes, axis=0)
+    covariance: Values = np.nanmean(correlations, axis=0)
     np.fill_diagonal(covariance, 1.0 - np.einsum("ij,jk,ik->i", couplings, LATENT, couplings))
-    # what lasts of tmax's own part: its lag-1 correlation less what wetness brings, over the persistence of the lasting field
-    explained = 1.0 - covariance[0, 0]
-    by_wetness = couplings[0] @ FOLLOWING @ couplings[0]
-    share = np.array([(lag - by_wetness) / (1.0 - explained) / LASTING for _, lag, _ in lasting])
-    here = np.array([local(np.array([r.latitude]), np.array([r.longitude]))[:, 0] for r, _, _ in lasting])
+    print("couplings with wetness", couplings.round(2).tolist(), "spread over stations", np.nanstd(slopes, axis=0).round(2).tolist())
+    return Days(couplings, covariance, float(np.median(bends)), memories)
+
+
+def fit_memory(fitted: Days, own: float, slow: float) -> Values:
+    """What lasts of tmax's own part, of variance `own`: its lag-1 correlation less what wetness and the slow fields bring."""
+    by_wetness = fitted.couplings[0] @ FOLLOWING @ fitted.couplings[0]
+    share = np.array([(lag - by_wetness - slow) / own / LASTING for _, lag in fitted.memories])
+    here = np.array([local(np.array([r.latitude]), np.array([r.longitude]))[:, 0] for r, _ in fitted.memories])
     memory = np.zeros((3, here.shape[1]))
     memory[0] = regress(here, share, np.ones(len(share)))
-    error = np.abs((here @ memory[0] - share) * LASTING * (1.0 - explained))
-    print(f"lag-1 of tmax of a station: median error {np.median(error):.3f}, greatest {error.max():.3f}")
-    print("couplings with wetness", couplings.round(2).tolist(), "spread over stations", np.nanstd(slopes, axis=0).round(2).tolist())
-    return couplings, np.linalg.cholesky(covariance), float(np.median(bends)), memory
+    return memory
+
+
+def standard_days(record: Record) -> tuple[list[Values], float]:
+    """tmax, tmin, cloud and ln vp (days,) over their standard deviation of the month, and the bend of the law of cloud."""
+    above = extraterrestrial_radiation(np.array([record.latitude]), record.day_of_year)[:, 0]
+    clearness = record.radiation / above
+    mean = np.array([clearness[record.month == m].mean() for m in range(12)])[record.month]
+    deficit = np.clip(CLEAR - clearness, 0.0, None) / (CLEAR - mean)
+    bend = bend_of(deficit.std())
+    vp = np.full(len(mean), np.nan) if np.isnan(record.vp).any() else np.log(np.maximum(record.vp, 0.5))
+    cloud = np.sqrt(deficit * (1.0 + bend * bend)) - bend
+    return [standard(values, record) for values in (record.tmax, record.tmin, cloud, vp)], bend
+
+
+def records_of_years(records: list[Record]) -> list[tuple[Record, list[Values]]]:
+    """Standard days of wetness, tmax, tmin, cloud and ln vp of each station.
+
+    Wetness is not seen. "Wet" less its mean, over the normal density at the threshold, has the same covariance with any normal number.
+    """
+    found = []
+    for record in whole(records):
+        wet = (record.filled >= WET).astype(float)
+        share = np.array([wet[record.month == m].mean() for m in range(12)])
+        wetness = (wet - share[record.month]) / np.maximum(norm.pdf(ndtri(share)), LEAST_DENSITY)[record.month]
+        found.append((record, [wetness, *standard_days(record)[0]]))
+    return found
+
+
+def whole(records: list[Record]) -> list[Record]:
+    """Those with temperatures."""
+    return [record for record in records if not np.isnan(record.tmax).any()]
 
 
 def bend_of(variation: float) -> float:

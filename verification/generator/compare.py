@@ -19,10 +19,17 @@ LEAST_YEARS = 20  # of a record whose years are compared
 
 
 class Made(NamedTuple):
-    """Generated days at the stations: rain [mm] to a tenth and tmax [degC] (days, stations), month 0 to 11, year, day_of_year (days,)."""
+    """Generated days at the stations (days, stations) in the units of `Record`, rain to a tenth.
+
+    month: 0 to 11; year; day_of_year (days,).
+    """
 
     rain: Values
     tmax: Values
+    tmin: Values
+    radiation: Values
+    vp: Values
+    pan: Values
     month: NDArray[np.int64]
     year: NDArray[np.int64]
     day_of_year: NDArray[np.int64]
@@ -41,12 +48,14 @@ def make(records: list[Record], seeds: range) -> Made:
     blocks = [
         Generator(latitude, longitude, seed).weather(FIRST + day, min(BLOCK, DAYS - day)) for seed in seeds for day in range(0, DAYS, BLOCK)
     ]
-    rain, tmax = (np.concatenate([block[name] for block in blocks]) for name in ("rain", "tmax"))
+    found = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    found["rain"] = np.round(found["rain"], 1)
     dates = np.datetime64("1961-01-01") + np.arange(DAYS)
     month = dates.astype("datetime64[M]").astype(np.int64) % 12
     year = dates.astype("datetime64[Y]").astype(np.int64)
     years = np.concatenate([year + 1000 * seed for seed in seeds])
-    return Made(np.round(rain, 1), tmax, np.tile(month, len(seeds)), years, np.tile(days_of_year(FIRST, DAYS), len(seeds)))
+    month, day_of_year = (np.tile(values, len(seeds)) for values in (month, days_of_year(FIRST, DAYS)))
+    return Made(**found, month=month, year=years, day_of_year=day_of_year)
 
 
 def errors(records: list[Record], made: Made) -> dict[str, Values]:

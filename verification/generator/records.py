@@ -5,6 +5,7 @@ A *wet day* has 1 mm or more (the WMO's count of wet days): below that, what is 
 SILO's code), or on all days where a record has no code. Pairs of days, or of stations, count where both were read. A year's total counts
 where rain was read on nine days of ten, and takes the filled days too. Temperatures count on all days: the interpolated ones keep their
 means and nearly all of their spread. Brigalow and Narayen have humidities computed from temperature: their vapour pressure does not count.
+Pan evaporation counts from 1970 on, and not where it is a long-term mean (code 7).
 """
 
 import csv
@@ -20,14 +21,18 @@ Values = NDArray[np.float64]
 
 WET = 1.0  # [mm] a day with as much is wet
 SINCE = np.datetime64("1957-01-01")
+PAN_SINCE = np.datetime64("1970-01-01")
 COMPLETE = 0.9  # [1] of a year's days
+FEWEST = 3  # years that a straight line is laid through
 LEFT_OUT = {"cooper": "its longitude is not known"}
 RAIN_ONLY = {"bundaberg": "its temperatures and radiation come from a weather generator"}
 NO_HUMIDITY = {"brigalow67", "narayen", "bundaberg"}
 
 
 class Record:
-    """One station: `dates`, and rain [mm], tmax, tmin [degC], radiation [MJ m-2 d-1], vp [hPa] (days,), NaN where it does not count.
+    """One station, (days,), NaN where a value does not count.
+
+    `dates`; rain [mm], tmax, tmin [degC], radiation [MJ m-2 d-1], vp [hPa], pan [mm].
 
     filled: rain with the days that were interpolated.
     """
@@ -37,12 +42,14 @@ class Record:
         dates = np.array(columns["date"], dtype="datetime64[D]")
         late = dates >= SINCE
         self.dates = dates[late]
-        self.filled, self.tmax, self.tmin, self.radiation, self.vp = (
+        self.filled, self.tmax, self.tmin, self.radiation, self.vp, self.pan = (
             np.array([float(text) if text else np.nan for text in columns[key]])[late]
-            for key in ("rain", "tmax", "tmin", "radiation", "vp")
+            for key in ("rain", "tmax", "tmin", "radiation", "vp", "pan")
         )
         read = np.array([not source or source[3] in "01" for source in columns["src"]])[late]
         self.rain = np.where(read, self.filled, np.nan)
+        long_term_mean = np.array([source[4:5] == "7" for source in columns["src"]])[late]
+        self.pan[long_term_mean | (self.dates < PAN_SINCE)] = np.nan
         if name in NO_HUMIDITY:
             self.vp = np.full(len(self.dates), np.nan)
         if name in RAIN_ONLY:
@@ -107,6 +114,25 @@ def departures(values: Values, day_of_year: NDArray[np.int64]) -> Values:
     angle = 2.0 * np.pi * day_of_year / 365.25
     season = np.column_stack([np.ones_like(angle), *(turned(k * angle) for k in (1, 2) for turned in (np.cos, np.sin))])
     left: Values = values - season @ np.linalg.lstsq(season, values, rcond=None)[0]
+    return left
+
+
+def yearly(values: Values, year: NDArray[np.int64]) -> tuple[NDArray[np.int64], Values]:
+    """The years (years,) and their means, NaN where less than nine days of ten count; values, year: (days,)."""
+    years, of = np.unique(year, return_inverse=True)
+    known = ~np.isnan(values)
+    count = np.bincount(of, known)
+    means: Values = np.bincount(of, np.where(known, values, 0.0)) / np.maximum(count, 1.0)
+    return years, np.where(count >= COMPLETE * 365.0, means, np.nan)
+
+
+def detrended(years: NDArray[np.int64], means: Values) -> Values:
+    """What is left (years,) after a straight line through the means that are known."""
+    known = ~np.isnan(means)
+    left = np.full(len(means), np.nan)
+    if known.sum() >= FEWEST:
+        since = years[known] - years[known].mean()
+        left[known] = means[known] - means[known].mean() - since * (since @ means[known]) / (since @ since)
     return left
 
 

@@ -60,9 +60,12 @@ class Patch:
         return _weighted(_weighted(noise, self._point, self._along), self._node, self._down)
 
 
-def along_time(first: int, days: int, apart: int) -> tuple[int, NDArray[np.int64], Values]:
-    """For days from `first` on between rows `apart` days apart: the first row, the row of each day's first tap from it, the weights."""
-    start, weights = _taps(np.arange(first, first + days) / apart)
+def along_time(times: Values, apart: int) -> tuple[int, NDArray[np.int64], Values]:
+    """For times [d] in rising order, between rows `apart` days apart.
+
+    Returns the first row, the row of each time's first tap counted from it, and the weights of the taps.
+    """
+    start, weights = _taps(times / apart)
     return int(start[0]), start - start[0], weights
 
 
