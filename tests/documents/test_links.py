@@ -7,7 +7,7 @@ import pytest
 
 from steppe.cli import run_command
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "requirements").glob("*.md")])
 
 
