@@ -25,8 +25,13 @@ First sentence: what is wrong, with the value and what was expected; second: wha
 """
 
 import difflib
+import linecache
+import os
+import sysconfig
+import traceback
 from collections.abc import Iterable
 from enum import IntEnum
+from pathlib import Path
 
 
 class Exit(IntEnum):
@@ -169,3 +174,52 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return f' Did you mean "{close[0]}"?'
     return f" Known: {', '.join(names)}." if names else ""
+
+
+def place(file: str, line: int) -> str:
+    """Where something stands in a file, with the text of the line."""
+    return f'{file}, line {line} ("{linecache.getline(file, line).strip()}")'
+
+
+def authors_line(error: BaseException) -> str:
+    """The line in which an error arose, if it is of a file that Steppe called, such as a model of the user; otherwise "".
+
+    Lines of Steppe, of Python and of installed packages do not count, nor do those that called Steppe.
+    """
+    here = f"{Path(__file__).parent}{os.sep}"
+    others = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+    if isinstance(error, SyntaxError) and error.filename:
+        return place(error.filename, error.lineno or 0)
+    lines = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    first = next((at for at, (file, _) in enumerate(lines) if file.startswith(here)), len(lines))
+    theirs = [each for each in lines[first:] if not each[0].startswith((here, *others, "<"))]
+    return place(*theirs[-1]) if theirs else ""
+
+
+def in_words(error: BaseException) -> str:
+    """An error of Python as one sentence, with the nearest name for one that does not exist.
+
+    Examples
+    --------
+    >>> try:
+    ...     (1).reel
+    ... except AttributeError as error:
+    ...     in_words(error)
+    'AttributeError: \'int\' object has no attribute \'reel\'. Did you mean "real"?'
+    """
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}."
+    known: Iterable[str] = dir(error.obj) if isinstance(error, AttributeError) else ()
+    if isinstance(error, NameError) and error.__traceback__:
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        known = {**frame.f_globals, **frame.f_locals}
+    close = difflib.get_close_matches(str(getattr(error, "name", "")), [each for each in known if not each.startswith("__")], n=1)
+    return f"{type(error).__name__}: {str(error).rstrip('.')}." + (f' Did you mean "{close[0]}"?' if close else "")
+
+
+def unexpected(error: BaseException) -> str:
+    """What a command prints of an error that Steppe does not raise on purpose: the line of the user's file, or a defect of Steppe."""
+    line = authors_line(error)
+    if line:
+        return f"{line}: {in_words(error)} Correct this line; the same command with --debug shows how it was reached."
+    return f"{type(error).__name__}: {error}. This is a defect of Steppe; the same command with --debug shows where."

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from math import inf
+from numbers import Real
 from typing import Any, get_args, get_type_hints
 
 from steppe.errors import ModelError
@@ -64,6 +65,16 @@ class Variable:
     cell_methods: str = ""
     parity: int = 1
     settable_by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for key in ("units", "long_name", "standard_name", "source", "cell_methods"):
+            if not isinstance(getattr(self, key), str):
+                raise ModelError(f'"{self.name}": {key} is {getattr(self, key)!r}. Write a text.')
+        for key in ("low", "high", "initial"):
+            if not isinstance(getattr(self, key), Real) and (key, getattr(self, key)) != ("initial", None):
+                raise ModelError(f'"{self.name}": {key} is {getattr(self, key)!r}. Write a number.')
+        if not self.low <= self.high:
+            raise ModelError(f'"{self.name}": low is {self.low:g} and high is {self.high:g}. low must not be above high.')
 
     def attributes(self) -> dict[str, Any]:
         """The CF attributes that Zarr, NetCDF and xarray carry for this variable."""

@@ -8,6 +8,7 @@ import pytest
 
 from steppe.cli import run_command
 from tests.errors import damage, scenario
+from tests.scenario import EXAMPLES
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = tomllib.loads((HERE / "cases.toml").read_text())["case"]
@@ -25,6 +26,19 @@ def listed(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
+def own_model(folder: Path, case: dict[str, Any]) -> None:
+    """The run is one of a model in `own.py`, an example with other text, which records one of its variables."""
+    text = (EXAMPLES / case["own"]).read_text()
+    for old, new in case.get("own_change", {}).items():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "own.py").write_text(text)
+    run = (folder / "run.toml").read_text().replace('"pasture"', '"own.py"').partition("[[output.series]]")[0]
+    run = run.replace('plant = "mitchell"\nsoil = "open-downs"\nstocking_rate = 0.1\n', "")
+    name = "water" if case["own"] == "bucket.py" else "concentration"
+    (folder / "run.toml").write_text(run.replace('variables = ["growth", "runoff"]', f'variables = ["{name}"]'))
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"].replace(" ", "-"))
 def test_the_mistake_is_named(case, made, tmp_path, monkeypatch, capfd):
     folder = tmp_path / "run"
@@ -34,6 +48,8 @@ def test_the_mistake_is_named(case, made, tmp_path, monkeypatch, capfd):
         assert old in text
         text = text.replace(old, new)
     (folder / "run.toml").write_text(text)
+    if "own" in case:
+        own_model(folder, case)
     undo = getattr(damage, case["damage"])(folder) if "damage" in case else None
     before = listed(folder)
     monkeypatch.chdir(folder)

@@ -88,7 +88,7 @@ class Thing:
         (through_a_helper, r'\("return 20 / x"\): This is computed in float64'),
         (raises, "cannot raise"),
         (unknown, 'there is no "missing"'),
-        (with_a_class, "The model cannot be compiled"),
+        (with_a_class, r'\("return float\(Thing\(x\).x\)"\): this cannot be compiled: Untyped global name'),
     ],
 )
 def test_what_would_be_slow_or_inexact_is_refused_with_its_line(function: object, message: str) -> None:

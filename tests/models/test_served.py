@@ -93,3 +93,19 @@ def test_a_field_that_follows_from_others_names_them_when_it_is_set():
     model.parameters = {}
     with pytest.raises(ComputedError, match=r'"extra" cannot be set\. Set concentration'):
         model.set("extra", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"initial": "x"}, "\"extra\": initial is 'x'. Write a number."),
+        ({"low": None}, '"extra": low is None. Write a number.'),
+        ({"low": 2.0, "high": 1.0}, '"extra": low is 2 and high is 1. low must not be above high.'),
+        ({"units": 3}, '"extra": units is 3. Write a text.'),
+        ({"source": None}, '"extra": source is None. Write a text.'),
+    ],
+)
+def test_a_variable_of_wrong_kind_is_refused_when_it_is_declared(given, sentence):
+    with pytest.raises(ModelError) as refused:
+        variable(**given)
+    assert str(refused.value) == sentence

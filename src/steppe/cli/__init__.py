@@ -5,7 +5,7 @@ import sys
 from typing import NoReturn
 
 from steppe.cli.commands import overview
-from steppe.errors import Exit, SteppeError
+from steppe.errors import Exit, SteppeError, unexpected
 
 
 def main() -> NoReturn:
@@ -41,7 +41,7 @@ def run_command(arguments: list[str]) -> Exit:
     except Exception as error:
         if debug:
             raise
-        _say(f"{type(error).__name__}: {error}. This is a defect of Steppe; the same command with --debug shows where.")
+        _say(unexpected(error))
         return Exit.FAILURE
 
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from steppe.comm.world import World
-from steppe.errors import Exit, Mistake, SteppeError
+from steppe.errors import Exit, Mistake, SteppeError, unexpected
 
 RESERVE = 1 << 20  # [bytes] given back when memory has run out, so that there is some for the last words
 
@@ -84,4 +84,4 @@ def _reason(error: BaseException) -> str:
         return f"called exit ({text or 0}) before the run was over."
     if isinstance(error, KeyboardInterrupt):
         return "interrupted."
-    return f"{name}: {text}. This is a defect of Steppe; the same command with --debug shows where."
+    return unexpected(error)

@@ -6,7 +6,7 @@ from typing import Any
 
 from steppe.engine.parameters import Chosen
 from steppe.errors import ModelError, nearest
-from steppe.models import Choice, Pick
+from steppe.models import Choice, Pick, authored
 
 
 def with_picks(chosen: Chosen, module: ModuleType, choices: Mapping[str, Choice], available: Collection[str]) -> Chosen:
@@ -17,7 +17,8 @@ def with_picks(chosen: Chosen, module: ModuleType, choices: Mapping[str, Choice]
     ModelError
         The model picks an option or a word that it does not declare.
     """
-    picks: Mapping[str, Any] = module.choose(available) if hasattr(module, "choose") else {}
+    with authored("`choose` of the model"):
+        picks: Mapping[str, Any] = module.choose(available) if hasattr(module, "choose") else {}
     for name, pick in picks.items():
         if name not in choices:
             raise ModelError(f'`choose` of the model picks the option "{name}", which is not declared.{nearest(name, choices)}')

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ModelError, RunFileError, nearest
-from steppe.models import Choice
+from steppe.models import Choice, authored
 from steppe.variable import Variable
 
 Values = dict[str, float | NDArray[np.float64]]
@@ -40,7 +40,8 @@ def choose(
     ModelError
         A value outside its declared limits, naming parameter, value and limits.
     """
-    sets = module.sets() if hasattr(module, "sets") else {}
+    with authored("`sets` of the model"):
+        sets = module.sets() if hasattr(module, "sets") else {}
     values: Values = {name: variable.initial for name, variable in declared.items() if variable.initial is not None}
     words: dict[str, str] = {}
     for key, value in _sets_first(table, sets):

@@ -28,7 +28,7 @@ from steppe.errors import ForcingError, ModelError, RunFileError, nearest
 from steppe.grid import Deal, Grid, Partition, Raster, Region
 from steppe.io import ForcingReader, ForcingStore, read_static
 from steppe.kernels.sums import total
-from steppe.models import CellModel, Model, Reach, check_served, find_model
+from steppe.models import CellModel, Model, Reach, authored, check_served, find_model
 from steppe.variable import Role, Variable
 
 
@@ -47,7 +47,9 @@ def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1) -> 
     ModelError
         The model is not whole, or declares what Steppe would ignore; see `check_served`.
     """
-    model: Model = CellModel(module, dtype, threads) if hasattr(module, "step") else module.MODEL()
+    cells = hasattr(module, "step")
+    with authored("The declaration of the model" if cells else "`MODEL` of the model"):
+        model: Model = CellModel(module, dtype, threads) if cells else module.MODEL()
     check_served(model)
     return model
 

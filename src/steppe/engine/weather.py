@@ -11,7 +11,7 @@ from steppe.errors import ForcingError, RunFileError
 from steppe.grid import Grid, Points
 from steppe.io import ForcingStore
 from steppe.kernels import cache_folder
-from steppe.models import Choice, Model
+from steppe.models import Choice, Model, authored
 from steppe.variable import Role
 
 ADVICE = "Remove [grid] from the run file: the run then takes the grid of its weather. Or make a store for the grid of the run."
@@ -47,7 +47,8 @@ def needed_weather(module: ModuleType, model: Model, options: Mapping[str, str])
     """The forcing that a model must have. options: the words of those that are given or chosen; others have their defaults."""
     if hasattr(module, "requirements"):
         choices: Mapping[str, Choice] = getattr(model, "choices", {})
-        return tuple(module.requirements(module.Options(**{name: choices[name].index(word) for name, word in options.items()})))
+        with authored(f"`requirements` of model {model.name}"):
+            return tuple(module.requirements(module.Options(**{name: choices[name].index(word) for name, word in options.items()})))
     return tuple(name for name, v in model.variables.items() if v.role is Role.FORCING and v.initial is None)
 
 

@@ -2,6 +2,7 @@
 
     vecmath   exp, log, power, ... for steps           primitives, intrinsics   what they are made of, in Python and compiled
     cell_loop what the loop is, as text                source, compiling        from functions to machine code
+    text, syntax  mistakes in a model's functions
     ordering  the loop's instructions in good order    cache                    machine code on disk
     loading   a kernel made while the program goes on  cell_kernel              all of it: a model's loop, ready to run
     sums      sums that do not depend on order         bitpack                  tables of integers in few bits
@@ -14,6 +15,7 @@ from steppe.kernels.cell_kernel import Bound, CellKernel, Record, Rows, Window
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, STATE_NOT_FINITE, TODAY, TURN, CellStep
 from steppe.kernels.loading import Loading
 from steppe.kernels.source import attributes, fingerprint
+from steppe.kernels.syntax import Rules, check_text
 
 __all__ = [
     "BLOCK",
@@ -27,8 +29,10 @@ __all__ = [
     "Loading",
     "Record",
     "Rows",
+    "Rules",
     "Window",
     "attributes",
     "cache_folder",
+    "check_text",
     "fingerprint",
 ]

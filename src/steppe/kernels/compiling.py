@@ -13,9 +13,12 @@ has the same bits. Importing this imports Numba; a kernel that is in the cache i
 # mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, attr-defined, call-arg, operator, misc"
 
 import operator
+import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from threading import Lock
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
@@ -26,16 +29,16 @@ from numba import cfunc, njit, types
 from numba.core import compiler, ir
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.core.typed_passes import AnnotateTypes, IRLegalization, NativeLowering, NoPythonBackend, NopythonTypeInference, PreLowerStripPhis
 from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 
-from steppe.errors import ModelError
+from steppe.errors import ModelError, place
 from steppe.kernels.cache import target_machine, vector_registers
 from steppe.kernels.intrinsics import CONSTANTS, INTRINSICS
 from steppe.kernels.loading import go_on
 from steppe.kernels.ordering import ordered
-from steppe.kernels.source import check_names, named, place
+from steppe.kernels.source import check_names, named
 from steppe.kernels.vecmath import FORMULAS
 
 Function = Callable[..., Any]
@@ -44,6 +47,7 @@ REFUSED = {
     operator.mod: "x % y is a call of the C library. Write x - y * n with a whole n that you know, or take it out of the step",
     operator.floordiv: "x // y is not one instruction. Write x / y, or a comparison",
 }
+LINE = re.compile(r'(?:at|from) (\S[^\n]*?) \((\d+)\)|File "([^"]+)", line (\d+)')  # how Numba names one
 # No NRT: kernels allocate nothing. No wrappers: nobody calls these functions but the loop that they are inlined into.
 OPTIONS: dict[str, Any] = {
     "forceinline": True,
@@ -254,8 +258,8 @@ def machine_code(function: Function, argument_types: tuple[Any, ...], apart: str
     """
     try:
         made = cfunc(types.void(*argument_types), pipeline_class=Translator, error_model="numpy", _nrt=False)(function)
-    except NumbaError as error:
-        raise ModelError(f"The model cannot be compiled. {error}") from error
+    except (NumbaError, UnsupportedBytecodeError, NotImplementedError, TypeError) as error:
+        raise ModelError(_in_short(error)) from error
     go_on()
     module = llvm.parse_assembly(made.inspect_llvm())
     symbol = made.native_name.removeprefix("cfunc.")
@@ -267,6 +271,19 @@ def machine_code(function: Function, argument_types: tuple[Any, ...], apart: str
     if called:
         raise ModelError(f"The compiled model calls {', '.join(called)}. Write it with the functions of steppe.kernels.vecmath.")
     return MachineCode(symbol, object_file, module, bool(apart))
+
+
+def _in_short(error: Exception) -> str:
+    """The first sentence of what Numba reports, and the line of the model that it is about; --debug shows all of it."""
+    said = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in ")]
+    sentence = said[0].rstrip(".:") if said else type(error).__name__
+    if sentence.startswith("No implementation of function") and said[1].startswith(">>> "):
+        sentence = f"there is no {said[1].removeprefix('>>> ')} in compiled code"
+    lines = [(os.path.abspath(at[0] or at[2]), int(at[1] or at[3])) for at in LINE.findall(str(error))]
+    theirs = [each for each in lines if Path(each[0]).is_file() and f"{os.sep}numba{os.sep}" not in each[0]]
+    if theirs:
+        return f"{place(*theirs[0])}: this cannot be compiled: {sentence}."
+    return f"The model cannot be compiled: {sentence}. Check that step returns (State(...), Diagnostics(...)), each of numbers."
 
 
 def _optimised(module: Any, apart: str) -> tuple[Any, bytes]:

@@ -4,23 +4,17 @@ import builtins
 import dis
 import functools
 import inspect
-import linecache
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from steppe.errors import ModelError, nearest
+from steppe.errors import ModelError, nearest, place
 from steppe.kernels import primitives
 from steppe.kernels.vecmath import FORMULAS, constants
 
 PYTHONS_OWN = {abs, min, max, bool, range, len, zip, enumerate, tuple}  # functions of Python that compiled code has as well
 ADVICE = "exp, log, power, tanh, sin, cos, sqrt are in steppe.kernels.vecmath"
 GIVEN = {*FORMULAS, constants, *(f for f in vars(primitives).values() if isinstance(f, FunctionType))}
-
-
-def place(file: str, line: int) -> str:
-    """Where something stands, with the text of the line."""
-    return f'{file}, line {line} ("{linecache.getline(file, line).strip()}")'
 
 
 def named(function: Callable[..., Any]) -> Iterator[tuple[str, Any, str]]:
@@ -37,7 +31,8 @@ def named(function: Callable[..., Any]) -> Iterator[tuple[str, Any, str]]:
     for name, line in _read(code).outside:
         where = place(code.co_filename, line)
         if name not in known:
-            raise ModelError(f'{where}: there is no "{name}".{nearest(name, function.__globals__)}')
+            others = {*code.co_varnames, *closed, "abs", "min", "max", *function.__globals__}
+            raise ModelError(f'{where}: there is no "{name}".{nearest(name, (each for each in others if not each.startswith("__")))}')
         yield name, known[name], where
 
 

@@ -4,6 +4,7 @@ A model is a module with a scalar `step` (a cell model, run by `CellModel`) or a
 most of it for models with neighbours.
 """
 
+from steppe.models.authored import authored
 from steppe.models.cell_model import CellModel, advance_together
 from steppe.models.declare import Choice, Pick
 from steppe.models.field_model import FieldModel
@@ -45,6 +46,7 @@ __all__ = [
     "Var",
     "Variable",
     "advance_together",
+    "authored",
     "check_served",
     "declared",
     "find_model",

@@ -18,7 +18,8 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from steppe.errors import ModelError, nearest
-from steppe.kernels import TODAY, CellStep, fingerprint, vecmath
+from steppe.kernels import TODAY, CellStep, Rules, check_text, fingerprint, vecmath
+from steppe.models.authored import authored
 from steppe.models.declare import Choice
 from steppe.variable import Role, Variable, declared
 
@@ -31,6 +32,7 @@ ROLES = {
     "Diagnostics": Role.DIAGNOSTIC,
 }
 CONSTANTS = ("Parameters", "Derived")  # computed in float64
+IN_PYTHON = {"derive": ("p", "o"), "start": ("p", "d", "o"), "requirements": ("o",)}  # functions before the first step, their arguments
 
 
 class CellDeclaration:
@@ -62,6 +64,7 @@ class CellDeclaration:
                 raise ModelError(f'{self.name}: Today has no "{name}". Use some of {", ".join(TODAY)}.')
         self.choices = self._choices()
         self.arguments = self._arguments()
+        self._check_text()
 
     def _part(self, name: str) -> Any:
         if not hasattr(self.module, name):
@@ -80,12 +83,29 @@ class CellDeclaration:
         return found
 
     def _arguments(self) -> tuple[str, ...]:
-        letters = tuple(inspect.signature(self._part("step")).parameters)
+        if not isinstance(self._part("step"), FunctionType):
+            raise ModelError(f"{self.name}: step is {self.module.step!r}. Write it as a function, with def.")
+        letters = _letters(self.module.step)
         for letter in letters:
             if letter not in GROUPS or GROUPS[letter] not in self.groups:
                 known = [f"{letter} ({group})" for letter, group in GROUPS.items() if group in self.groups]
                 raise ModelError(f'{self.name}: step has an argument "{letter}". Name its arguments {", ".join(known)}.')
         return tuple(GROUPS[letter] for letter in letters)
+
+    def _check_text(self) -> None:
+        """Misspelt fields, wrong calls and imports, before anything is compiled."""
+        letters = {letter: self.groups[group] for letter, group in GROUPS.items() if group in self.groups}
+        made = (self.groups["State"], self.groups["Diagnostics"])
+        check_text(self.module.step, [self.groups[group] for group in self.arguments], Rules(letters, compiled=True), made)
+        for name, known in IN_PYTHON.items():
+            function = getattr(self.module, name, None)
+            if not isinstance(function, FunctionType):
+                continue
+            for letter in _letters(function):
+                if letter not in known:
+                    raise ModelError(f'{self.name}: {name} has an argument "{letter}". Name its arguments {", ".join(known)}.')
+            kinds = [letters.get(letter) for letter in _letters(function)]
+            check_text(function, kinds, Rules(letters, compiled=False), self.groups.get("Derived") if name == "derive" else None)
 
     def fields(self, group: str) -> tuple[str, ...]:
         """The names in a group; empty when the model has no such group."""
@@ -125,7 +145,8 @@ class CellDeclaration:
 
     def _call(self, name: str, **given: Any) -> Any:
         function = self._part(name)
-        return function(**{letter: given[letter] for letter in _letters(function)})
+        with authored(f"`{name}` of model {self.name}"):
+            return function(**{letter: given[letter] for letter in _letters(function)})
 
     def cell_step(self, options: Any) -> CellStep:
         """What the loop needs to know."""

@@ -23,6 +23,7 @@ import numpy as np
 from steppe.clock import Clock
 from steppe.errors import ComputedError, ModelError, RangeError, UnknownNameError, nearest
 from steppe.grid import Box
+from steppe.models.authored import authored
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Status
 from steppe.variable import Role, Variable
 
@@ -94,7 +95,7 @@ class FieldModel(ABC):
     def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
         """All steps, recorded one by one."""
         for step in steps:
-            with np.errstate(all="ignore"):  # what is not finite is told by `status`
+            with np.errstate(all="ignore"), authored(f"`step` of model {self.name}"):  # `status` reports what is not finite
                 self.step()
             self.now, self.new = self.new, self.now
             for record in recorder.records(range(step, step + 1)):

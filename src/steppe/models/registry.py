@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
-from steppe.errors import ModelError, nearest
+from steppe.errors import ModelError, authors_line, in_words, nearest
 
 OWN = {"pasture": "steppe.models.pasture"}
 
@@ -47,5 +47,6 @@ def _from_file(path: Path) -> ModuleType:
             spec.loader.exec_module(module)
         except Exception as error:
             del sys.modules[name]
-            raise ModelError(f'Model file "{path}" cannot be loaded: {type(error).__name__}: {error}.') from error
+            line = authors_line(error)
+            raise ModelError(f'Model file "{path}" cannot be loaded: {line and line + ": "}{in_words(error)}') from error
     return sys.modules[name]

@@ -1,0 +1,55 @@
+"""What compiled code does not have of Python, found on the syntax tree: each form with the line to change and what to write instead."""
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from steppe.errors import ModelError, place
+from steppe.kernels.source import ADVICE
+from steppe.kernels.text import Definition
+
+DEFINE = "a step cannot define {}. Define a function at the top of the file, and call it"
+OUTSIDE = "a step cannot use {}. It computes numbers from numbers"
+REFUSED: dict[tuple[type[ast.AST], ...], str] = {
+    (ast.Import, ast.ImportFrom): f"a step cannot import. Import at the top of the file; {ADVICE}",
+    (ast.FunctionDef, ast.AsyncFunctionDef): DEFINE.format("a function"),
+    (ast.Lambda,): DEFINE.format("a lambda"),
+    (ast.ClassDef,): "a step cannot define a class. Define it at the top of the file",
+    (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp): "a step cannot use a comprehension. Write each value, or a for loop",
+    (ast.Dict, ast.Set): "a step cannot use a dict or a set. Give each value a name",
+    (ast.Try, ast.TryStar): OUTSIDE.format("try"),
+    (ast.Assert,): OUTSIDE.format("assert"),
+    (ast.With, ast.AsyncWith): OUTSIDE.format("with"),
+    (ast.Global, ast.Nonlocal): "a step cannot change what is outside it. Return the value in State",
+    (ast.Yield, ast.YieldFrom, ast.Await): "a step cannot use yield or await. Return (State(...), Diagnostics(...))",
+    (ast.Delete,): "a step cannot use del. Remove this line",
+}
+
+
+def check_forms(found: Definition, nodes: Iterable[ast.AST], file: str) -> None:
+    """Refuses a function that cannot be compiled, or that computes something else when it is. nodes: of its body.
+
+    Raises
+    ------
+    ModelError
+        The message names the file, the line and its text.
+    """
+    if isinstance(found, ast.AsyncFunctionDef):
+        raise ModelError(f"{place(file, found.lineno)}: a step cannot be async. Write def.")
+    for node in nodes:
+        for kinds, problem in REFUSED.items():
+            if isinstance(node, kinds):
+                raise ModelError(f"{place(file, getattr(node, 'lineno', found.lineno))}: {problem}.")
+    if any(isinstance(node, ast.Return) and node.value for node in nodes) and not _returns(found.body):
+        raise ModelError(f"{place(file, found.lineno)}: {found.name} has a path without a return. Add a return at its end.")
+
+
+def _returns(body: Sequence[ast.stmt]) -> bool:
+    """Whether statements always end with a return."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return _returns(last.body) and _returns(last.orelse)
+    if isinstance(last, ast.Match):
+        whole = isinstance(last.cases[-1].pattern, ast.MatchAs) and not (last.cases[-1].pattern.pattern or last.cases[-1].guard)
+        return whole and all(_returns(case.body) for case in last.cases)
+    forever = isinstance(last, ast.While) and isinstance(last.test, ast.Constant) and bool(last.test.value)
+    return forever or isinstance(last, ast.Return | ast.Raise)

@@ -1,0 +1,26 @@
+"""Errors in functions that the author of a model wrote: they name the author's file and line, and are not a defect of Steppe."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from steppe.errors import ModelError, SteppeError, authors_line, in_words
+
+
+@contextmanager
+def authored(what: str) -> Iterator[None]:
+    """Calls a function of a model's author within this. what: the function, as in "`derive` of model bucket".
+
+    Raises
+    ------
+    ModelError
+        The function raised an error that is not one of Steppe's, or takes other arguments. The message names file, line and text.
+    """
+    try:
+        yield
+    except SteppeError:
+        raise
+    except Exception as error:
+        line = authors_line(error)
+        if not line and not isinstance(error, TypeError):  # which a function with other arguments raises in the line that calls it
+            raise
+        raise ModelError(f"{line and line + ': '}{what} fails with {in_words(error)}") from error
