@@ -1,6 +1,7 @@
 """Steppe runs gridded environmental models in parallel and lets people steer and see them while they run.
 
     import steppe
+    sim = steppe.example("pasture")              # a run that needs no file
     steppe.run("run.toml")                       # the same as the command
     steppe.open("queensland")["growth"]          # results as xarray, with units and coordinates
     with steppe.Simulation("run.toml") as sim:
@@ -35,6 +36,7 @@ _HOME = {
     "Variable": "steppe.variable",
     "connect": "steppe.client",
     "connect_async": "steppe.client",
+    "example": "steppe.engine",
     "find_model": "steppe.models",
     "open": "steppe.io",
     "read_grid": "steppe.grid",
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from steppe.engine import Plan as Plan
     from steppe.engine import RunFile as RunFile
     from steppe.engine import Simulation as Simulation
+    from steppe.engine import example as example
     from steppe.engine import read_run_file as read_run_file
     from steppe.engine import run as run
     from steppe.errors import BadCellError as BadCellError
@@ -81,4 +84,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted(_HOME)

@@ -3,7 +3,7 @@
 run_file  what a person wrote          plan        what it means, read and checked
 simulation  steps, looks, changes, checkpoints, branches
 stage, branches, looks  the same steered from outside: many branches, positions, requests     keeper  what of a run is on the disk
-replay  a steered run again, from its journal alone
+examples  a run that needs no file         replay  a steered run again, from its journal alone
 outputs, recorder, intervals  what is kept         parameters, initial, events  what it starts from
 check  what it will cost, what is wrong            report, picture  what happened
 schema  the run file as editors know it
@@ -25,6 +25,7 @@ _HOME = {
     "Summary": "report",
     "draw": "picture",
     "estimate": "check",
+    "example": "examples",
     "in_cell_days": "check",
     "make_model": "plan",
     "needed_weather": "weather",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from steppe.engine.check import problems as problems
     from steppe.engine.crew import Crew as Crew
     from steppe.engine.crew import obey as obey
+    from steppe.engine.examples import example as example
     from steppe.engine.info import overview as overview
     from steppe.engine.options import options_text as options_text
     from steppe.engine.picture import draw as draw
