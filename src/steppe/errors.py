@@ -14,7 +14,8 @@
     │   │   └── NotComputedError   what belongs to a step that is not at hand
     │   ├── FolderError       the run folder belongs to something else
     │   └── RequestError      what is asked of a run cannot be answered
-    │       └── ShapeError         an array of another length than its cells
+    │       ├── ShapeError         an array of another length than its cells
+    │       └── FinishedError      an order for a run that is at its last step
     ├── Failure               exit 1: from outside, or a defect
     │   ├── DamagedError      a file is not what was written
     │   ├── NoSpaceError      the disk is full
@@ -134,6 +135,12 @@ class ShapeError(RequestError):
     """An array has another length than the cells that it is for."""
 
     code = "array-shape"
+
+
+class FinishedError(RequestError):
+    """An order cannot have an effect: the run is at its last step."""
+
+    code = "already-finished"
 
 
 class Failure(SteppeError):

@@ -352,3 +352,24 @@ def test_what_asking_again_would_not_mend_is_a_refusal(status: int, code: str, k
     error = raised({"status": status, "code": code, "detail": "So it is."})
     assert type(error) is kind
     assert str(error) == "So it is."
+
+
+def test_a_batch_run_that_is_finished_answers_and_refuses_as_in_python(scenario: Path) -> None:
+    steppe.run(scenario)
+    with steppe.Simulation(scenario) as simulation:
+        expected = simulation["runoff"]
+        with pytest.raises(Mistake) as in_python:
+            simulation.step(1)
+    server = Served(scenario)
+    try:
+        run = server.connect()
+        np.testing.assert_array_equal(run["runoff"], expected)
+        for order in (lambda: run.step(1), lambda: run.set("water", 5.0)):
+            with pytest.raises(RefusedError, match="already at its last step, 420") as refused:
+                order()
+            assert refused.value.code == in_python.value.code == "already-finished"
+        with run.branch("more", at="1990-03-01") as branch:
+            branch.set("water", 5.0)
+            branch.step(1)
+    finally:
+        server.stop()

@@ -29,8 +29,12 @@ class Journal(Receipts):
         self._base.execute("UPDATE run SET facts = ?", (json.dumps(facts),))
 
     def seen(self, branch: int, step: int) -> None:
-        """Somebody has heard that a branch stood at this step: nothing may happen before it any more that has no step yet."""
-        self._base.execute("UPDATE branch SET shown_step = ? WHERE id = ? AND shown_step < ?", (step, branch, step))
+        """A client has seen a branch at this step: what has no step yet happens at this step or later.
+
+        A run that another command computed stands beyond the target of its journal: the next steps count from where it stands.
+        """
+        changes = "shown_step = :step, target = max(target, :step)"
+        self._base.execute(f"UPDATE branch SET {changes} WHERE id = :branch AND shown_step < :step", {"step": step, "branch": branch})
 
     def accept(self, order: Order, steps: int, now: float) -> Accepted:
         """Stores a command, or finds the one of the same key. steps: of the whole run; now: seconds since 1970.
@@ -100,6 +104,8 @@ class Journal(Receipts):
             self._check_ahead(order.arguments["step"], branch, steps)
         if order.kind == "cancel":
             self._check_cancel(order.arguments["seq"], branch)
+        if order.kind == "set" and order.when in ("now", "after") and branch.shown_step >= steps:
+            raise _finished(branch, steps)
         if order.kind not in ("set", "checkpoint") or order.when == "now":
             return None, None
         if order.when == "after":
@@ -128,7 +134,7 @@ class Journal(Receipts):
             text = f"Pause {waiting[0]} is being carried out. Send this order with a new key after it."
             raise Refused("engine-busy-conflict", text, seq=waiting[0])
         if branch.target >= steps:
-            raise Refused("already-finished", f"{branch.name} goes to the end, step {steps}, already.", target=branch.target)
+            raise _finished(branch, steps)
         until = steps if arguments.get("end") else arguments["until"] if "until" in arguments else branch.target + arguments["steps"]
         if not branch.target < until <= steps:
             text = f"The run can be stepped to {branch.target + 1} .. {steps}, not to step {until}."
@@ -361,3 +367,9 @@ class Journal(Receipts):
             (branch, step, source, kind, text),
         )
         return row[0] if row else None
+
+
+def _finished(branch: Branch, steps: int) -> Refused:
+    where = "at" if branch.shown_step >= steps else "on its way to"
+    text = f'Scenario "{branch.name}" is already {where} its last step, {steps}. Branch from a date, or rewind, to compute other steps.'
+    return Refused("already-finished", text, target=branch.target)

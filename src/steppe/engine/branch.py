@@ -152,18 +152,15 @@ class Branch:
             if self.unsynced:
                 os.sync()  # links live in many folders; all at once is quicker than each
                 self.unsynced = False
-            behind = self._behind(done)
+            behind = behind_next(self.kept or ("", self.position), self.position, self.behind, self._known(done))
             self.settled.keep(self.position.step, self.spent, self.position.seq, self._more(unheeded, behind))
             self.saved = saved(self.settled.finish(), self.position)
             self.kept, self.behind = (self.saved.name, self.position), behind
         return self.saved
 
-    def _behind(self, done: Callable[[Position], Actions]) -> Behind | None:
-        """The state of an earlier step that will be behind the one that is saved now."""
-        name, position = self.kept or ("", self.position)
-        if position.step == self.position.step:  # the same as before it, and what was done at this step makes no difference
-            return self.behind
-        return Behind(name, position, done(position)) if position >= self.since and len(done(position)) <= MOST else None
+    def _known(self, done: Callable[[Position], Actions]) -> Callable[[Position], Actions | None]:
+        """What was done from a position on; None where an earlier engine did some of it."""
+        return lambda position: done(position) if position >= self.since else None
 
     def _more(self, unheeded: Sequence[Fired], behind: Behind | None) -> dict[str, Any]:
         rules = ({"rules": self.rules.plain()} if self.rules else {}) | ({"behind": behind.plain()} if behind else {})
@@ -179,6 +176,21 @@ class Branch:
         if self.keeper:
             self.keeper.leave()
         self.order("close")
+
+
+def behind_next(
+    kept: tuple[str, Position], position: Position, behind: Behind | None, done: Callable[[Position], Actions | None]
+) -> Behind | None:
+    """The state behind the checkpoint that is made at a position now: of an earlier step. None where it is not known.
+
+    kept: name and position of the newest checkpoint, or of the initial state. behind: the state behind that one. done: what was done from
+    a position on, None where that is not known.
+    """
+    name, before = kept
+    if before.step == position.step:  # what was done at this step makes no difference to the diagnostics of the step before it
+        return behind
+    actions = done(before)
+    return Behind(name, before, actions) if actions is not None and len(actions) <= MOST else None
 
 
 def saved(path: Path, position: Sequence[int]) -> Saved:

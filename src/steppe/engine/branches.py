@@ -19,6 +19,7 @@ from pathlib import Path
 from steppe.control import Leg, Position
 from steppe.control.orders import folder_of
 from steppe.control.wire import BEGINNING, Fired
+from steppe.engine.again import stand_behind
 from steppe.engine.branch import Actions, Behind, Branch, saved
 from steppe.engine.crew import Crew
 from steppe.engine.differences import open_folder
@@ -190,21 +191,10 @@ class Branches:
         self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output="", muted=True))
         return branch
 
-    def aside_of(self, number: int, on: Branch, behind: Behind) -> Branch | None:
-        """The same of what is behind the checkpoint that a branch was loaded from; None: it is not there any more."""
-        path, rules = "", {}
-        if behind.name:
-            folder = self._folder_of(on.number) / "checkpoints" / behind.name
-            try:
-                checkpoint = Checkpoint.open(folder, self._plan.identity)
-                checkpoint.verify()
-            except DamagedError:
-                return None
-            path, rules = str(folder), checkpoint.manifest.get("rules", {})
-        branch = self._begun(number, on.path, behind.position)
-        branch.rules = Rules.of(rules)
-        self._or_close(branch, lambda: branch.order("open", output="", checkpoint=path, muted=True))
-        return branch
+    def aside_of(self, on: Branch, behind: Behind) -> Branch | None:
+        """The same at the state behind the checkpoint that a branch was loaded from. None: it is removed or damaged."""
+        checkpoints = self._folder_of(on.number) / "checkpoints"
+        return stand_behind(behind, checkpoints, self._plan, self._crew, self._root, on.path)
 
     def _begun(
         self, number: int, path: Sequence[Leg], position: Position, spent: Spent | None = None, since: Position | None = None

@@ -102,8 +102,8 @@ class Keeper:
         self.progress.write(self.folder.path)
 
     # ---- checkpoints ----------------------------------------------------------------------------------------------------------------
-    def keep(self, step: int, spent: Spent, applied: int | None = None, more: Mapping[str, Any] | None = None) -> None:
-        """Begins a checkpoint of copies, so that the run can go on meanwhile.
+    def keep(self, step: int, spent: Spent, applied: int | None = None, more: Mapping[str, Any] | None = None) -> str:
+        """Begins a checkpoint of copies, so that the run continues meanwhile; gives the name that it will have.
 
         step: steps done. applied: the seq of the last action applied at this step, of a run that is steered; such a checkpoint has
         the same name for the same position. more: for the manifest.
@@ -118,6 +118,7 @@ class Keeper:
         records = dict(outputs.writer.records)
         self._keeping = _Keeping(self._begun, aside, step, applied or 0, self._date(step), complete, records, spent, more or {}, begin)
         self._order("keep", aside=str(aside))
+        return aside.name.removesuffix(".tmp")
 
     def seal_what_is_durable(self) -> None:
         """Has a checkpoint of which all ranks have written their tiles sealed behind, with the records that can be read from now on."""
@@ -143,7 +144,7 @@ class Keeper:
             path = Checkpoint.seal(keeping.aside, contents, digests, manifest, self._plan.identity)
             progress = Progress("finished" if keeping.complete else "running", step, date, records, path.name, spent)
             progress.write(self.folder.path)
-            Checkpoint.prune(path)
+            Checkpoint.prune(path, needed=keeping.more.get("behind", [""])[0])
             self.progress = progress
             self._path, self._untold, self.seconds = path, True, time.monotonic() - keeping.begin
 

@@ -6,28 +6,22 @@ entry ── steps, actions ──> the step that somebody asks for: looked at, 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from steppe.control import OPEN_END, Position
+from steppe.engine.again import NOBODY, Do, Happen, go_again, redo, up_to
 from steppe.engine.branch import Actions, Behind, Branch
 from steppe.engine.branches import Branches
 from steppe.errors import Failure
-
-NOBODY = -1  # the number of a branch that is only looked at
-
-Do = Callable[[Branch, str, Mapping[str, Any]], object]
-"""Does an action of some kind, with its arguments, to a branch."""
-
-Happen = Callable[[Branch], object]
-"""Makes the changes of the events before the next step of a branch."""
 
 
 class Past:
     """What was done to the branches of one run since this engine began."""
 
     def __init__(self, branches: Branches, do: Do, happen: Happen) -> None:
-        self._branches, self._do, self._happen = branches, do, happen
+        self._branches, self._do = branches, do
+        self._go = partial(go_again, happen=happen)
         self._actions: dict[int, dict[Position, tuple[str, Mapping[str, Any]]]] = defaultdict(dict)  # of each branch
         self._there: tuple[int, Branch] | None = None  # of which branch a past was looked at last, and what stands there
 
@@ -75,8 +69,8 @@ class Past:
         if then is not None:
             actions = self._between(then.position, limits)
         elif isinstance(source, Behind):
-            actions = {at: done for at, done in source.actions.items() if at <= limit}
-            then = self._branches.aside_of(NOBODY, on, source)
+            actions = up_to(source.actions, limit)
+            then = self._branches.aside_of(on, source)
         else:
             actions = self._between(source.position, limits)
             then = self._branches.aside(NOBODY, on.path, source)
@@ -84,7 +78,7 @@ class Past:
             yield None
             return
         try:
-            self._redo(then, actions, self._go)
+            redo(then, actions, self._do, self._go)
             self._go(then, step)
             stands = then.position
             yield then
@@ -123,27 +117,9 @@ class Past:
                 f"Branch {on.number} cannot be brought back to step {to.step}: its last state on the disk is from before {since}."
             )
         limits = {leg.branch: min(to, Position(leg.step, leg.seq)) for leg in on.path} | {on.number: to}
-        self._redo(on, self._between(on.position, limits), go)
+        redo(on, self._between(on.position, limits), self._do, go)
         go(on, to.step)
 
     def _between(self, position: Position, limits: Mapping[int, Position]) -> Actions:
         """The actions of some branches behind a position, up to one for each."""
         return {at: done for number, last in limits.items() for at, done in self._actions[number].items() if position < at <= last}
-
-    def _redo(self, on: Branch, actions: Actions, go: Callable[[Branch, int], object]) -> None:
-        """Does actions, each at its step."""
-        for position in sorted(actions):
-            go(on, position.step)
-            self._do(on, *actions[position])
-            on.position, on.saved = position, None
-
-    def _go(self, branch: Branch, stop: int) -> None:
-        """Computes up to a step, in pieces that are computed as a whole or not at all; triggers only look on, so they are left out."""
-        part, plan = branch.crew.part(branch.part), branch.plan
-        most = part.outputs.steps_between_exchanges if branch.crew.world.size > 1 else stop
-        while branch.position.step < stop:
-            start = branch.position.step
-            events = replace(branch.rules, triggers=())
-            until = min(stop, start + most, events.border(start, plan.clock, plan.steps) if events else stop)
-            self._happen(branch)
-            branch.step(part.reader.pieces(range(start, until))[0].stop if part.reader else until)

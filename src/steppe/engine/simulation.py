@@ -19,16 +19,19 @@ from numpy.typing import NDArray
 from steppe.card import card
 from steppe.engine.bad_cell import bad_cell
 from steppe.engine.balance import Balance
+from steppe.engine.cadence import Cadence
 from steppe.engine.check import announcement, checkpoint_size, shortage
 from steppe.engine.crew import Crew
 from steppe.engine.differences import open_folder
 from steppe.engine.keeper import Keeper, software
 from steppe.engine.looks import image_of
+from steppe.engine.notebook import facts, finished, labelled, pixels
 from steppe.engine.part import Part
 from steppe.engine.plan import Plan
 from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
-from steppe.errors import Failure, GridError, ModelError, nearest
+from steppe.engine.trail import Trail
+from steppe.errors import Failure, ModelError, NotComputedError, RequestError, nearest
 from steppe.grid import Moving, Partition, RegionLike, imbalance
 from steppe.io import Checkpoint, ReadCounters, Spent
 from steppe.models import Increment
@@ -38,7 +41,6 @@ from steppe.variable import Variable
 if TYPE_CHECKING:
     import xarray
 
-SECONDS_BETWEEN_CHECKPOINTS = 10.0  # of checkpoint = "auto", and at least 50 times what the last one cost
 SECONDS_BETWEEN_ORDERS = 0.1  # as long as a person may wait for an answer
 
 
@@ -110,11 +112,13 @@ class Simulation:
                 self._keeper.create()
             else:
                 self._go_on_from(checkpoint)
+            self._trail = Trail(self.plan, self.folder, self.crew, self._number, checkpoint)
             self.version += 1
             opening.callback(lambda: self._keeper.leave(self._failure))
             opening.callback(lambda: self.outputs.close())  # those there are then: a recut makes others
+            opening.callback(self._trail.leave)
             self._closing = opening.pop_all()
-        self._checkpoint_time, self._kept_version = time.monotonic(), self.version
+        self._kept_version, self._cadence = self.version, Cadence(self.plan.run.engine.checkpoint)
         self._balance = Balance(self.grid.n_cells, self.crew.world.size, self.step_index)
         if checkpoint and self.crew.world.size > 1 and self.model.needs.unit == "cells":
             even = self._balance.begin(Partition(tuple(self._part.bounds)), self.folder)
@@ -139,15 +143,7 @@ class Simulation:
         return card(f"{self.model.name} {self.model.version}", self._facts(), self.step_index / self.steps, active)
 
     def _facts(self) -> dict[str, str]:
-        facts = {
-            "next day": "none, it is finished" if self.finished else self.date,
-            "days": f"{self.step_index:,} of {self.steps:,}",
-            "cells": f"{self.grid.n_cells:,}",
-            "run folder": str(self.folder.path),
-            "records": ", ".join(dict.fromkeys(output.variable.name for group in self.outputs.groups for output in group.outputs))
-            or "none",
-        }
-        return facts | ({"weather": "generated"} if self.plan.provenance["weather"] == "generated" else {})
+        return facts(self.plan, self.outputs, self.folder.path, self.step_index)
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
     @property
@@ -177,11 +173,19 @@ class Simulation:
 
         Raises
         ------
+        FinishedError
+            The run is at its last step already.
+        RequestError
+            `n` is less than 1.
         BadCellError
             A cell met forcing outside its limits or its state is no longer finite (on_bad_cell = "stop").
         DamagedError
             The forcing is damaged; the error comes before the step that needs it.
         """
+        if self.finished:
+            raise finished(self.plan, self.folder.path)
+        if n < 1:
+            raise RequestError(f"step(n) computes one step or more, n is {n}.")
         self._advance(min(self.step_index + n, self.steps), lambda: False, looks=True)
 
     def run(self, until: str | None = None, stop: Callable[[], bool] = lambda: False) -> bool:
@@ -202,11 +206,14 @@ class Simulation:
         return reached
 
     def _advance(self, end: int, stop: Callable[[], bool], looks: bool = False) -> bool:
+        self._trail.leave()
         with self._timed():
             while self.step_index < end:
                 if stop() or self.crew.said.stop:
                     return False
                 until, begin = min(end, self._next_border()), time.perf_counter()
+                if until == end and not looks and self._cadence.far((self.step_index - self._trail.step) * self._pace):
+                    self._keep()
                 self._order("step", start=self.step_index, stop=until, looks=looks)
                 self._pace = (time.perf_counter() - begin) / (until - self.step_index)
                 self.step_index = until
@@ -217,7 +224,7 @@ class Simulation:
                 self._tell("progress", self.date)
                 self._keeper.seal_what_is_durable()
                 self._keeper.tell(self._tell_kept)
-                if self.step_index < self.steps and self._checkpoint_is_due():
+                if self.step_index < self.steps and self._cadence.due(self.step_index, self._keeper.seconds):
                     self._keep()
                     if self.crew.world.size > 1 and self.model.needs.unit == "cells":
                         self._rebalance()
@@ -234,7 +241,7 @@ class Simulation:
 
     def _next_border(self) -> int:
         """The next step before which something other than computing may have to happen."""
-        days = self._checkpoint_days
+        days = self._cadence.days
         borders = [(self.step_index // days + 1) * days] if days else []
         fitting = int(SECONDS_BETWEEN_ORDERS / self._pace) if self._pace else PIECE
         if self.crew.world.size > 1:
@@ -252,26 +259,21 @@ class Simulation:
 
     # ---- looking and changing ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> xarray.DataArray:
-        """Any variable at the last step, on the grid: state, diagnostic, forcing or parameter. Computed when first asked for."""
-        import xarray
+        """Any variable at the last step, on the grid: state, diagnostic, forcing or parameter. Computed when first asked for.
 
-        variable = self._variable(name)
-        coordinates = self.grid.coordinates()
-        dims = tuple(self.grid.shape)
-        labels: dict[str, Any] = {
-            label: (dims[-1] if label.startswith("cell_") else label, values)
-            for label, values in coordinates.items()
-            if label in dims or (len(dims) == 1 and label.startswith("cell_"))
-        }
-        labels["time"] = self.clock.date(max(self.step_index - 1, 0))
-        return xarray.DataArray(self.grid.unpack(self.get(name)), labels, dims, name, variable.attributes())
+        Raises
+        ------
+        ModelError
+            The name is unknown, or belongs to a step and none was made.
+        """
+        return labelled(self.get(name), self._variable(name), self.grid, self.clock, self.step_index)
 
     def get(self, name: str, region: RegionLike = "all") -> NDArray[Any]:
         """Values of the packed cells of a region, (cells,), in the variable's unit."""
         self._variable(name)
         version, values = self._kept.get(name, (-1, np.empty(0)))
         if version != self.version:
-            values = self._order("export", name=name)
+            values = self._look("export", name=name)
             self._kept[name] = (self.version, values)
         return values if region == "all" else values[self.grid.select(region)]
 
@@ -295,17 +297,11 @@ class Simulation:
             The grid is no raster, or `width` is not possible.
         """
         self._variable(name)
-        if self.grid.active.ndim != 2:
-            raise GridError("An image is of a raster; these are points. Take get() for their values.")
-        height, cells = self.grid.active.shape
-        columns = cells if width is None else width
-        if not 1 <= columns <= cells:
-            raise GridError(f"An image of this grid is 1 to {cells} pixels wide, {columns} were asked for.")
-        if columns == cells:
+        reduced = pixels(self.grid, width)
+        if reduced is None:
             values = self.grid.unpack(self.get(name))
         else:
-            request = {"name": name, "width": columns, "height": max(1, round(height * columns / cells))}
-            values = self._order("reduce", request=request, cells=None)
+            values = self._look("reduce", request={"name": name, "width": reduced[0], "height": reduced[1]}, cells=None)
         return image_of(values, self.model.variables[name], low, high)[0]
 
     def set(self, name: str, value: float | NDArray[Any] | xarray.DataArray, region: RegionLike = "all") -> Increment:
@@ -315,6 +311,8 @@ class Simulation:
 
         Raises
         ------
+        FinishedError
+            The run is at its last step: no step follows that the value could change.
         ModelError
             The name is unknown, the quantity is computed, or the value is outside its limits.
         GridError
@@ -324,7 +322,11 @@ class Simulation:
         values, cells = np.asarray(value), None if region == "all" else self.grid.select(region)
         if values.ndim > 1 and values.shape == tuple(self.grid.shape.values()):
             values = values.ravel()[self.grid.order][slice(None) if cells is None else cells]
-        increment: Increment = self._order("set", name=name, value=values if values.ndim else float(values), cells=cells)
+        if self.finished:
+            raise finished(self.plan, self.folder.path)
+        given = values if values.ndim else float(values)
+        increment: Increment = self._order("set", name=name, value=given, cells=cells)
+        self._trail.note(self.step_index, name, given, cells)
         self.version += 1
         self.folder.log({"event": "set", "step": self.step_index, "region": str(region), **increment._asdict()})
         return increment
@@ -360,16 +362,18 @@ class Simulation:
 
     def _keep(self) -> None:
         """Begins a checkpoint; the last one, too, is made of copies, so that all runs need the same memory."""
-        self._keeper.keep(self.step_index, self.spent)
+        name = self._keeper.keep(self.step_index, self.spent, more=self._trail.told(self.step_index))
+        self._trail.keep(self.step_index, name)
         self._keeper.tell(self._tell_kept)  # of the one before, which may have been waited for
         self._kept_version = self.version
-        self._checkpoint_time = time.monotonic()
+        self._cadence.made()
 
     def recut(self, bounds: Sequence[int]) -> None:
         """Gives the ranks other shares of the cells: rank r those from bounds[r] to bounds[r + 1]. Results do not depend on it."""
         self._cut(bounds, self.checkpoint())
 
     def _cut(self, bounds: Sequence[int], checkpoint: Path) -> None:
+        self._trail.leave()
         self._order("recut", bounds=[int(bound) for bound in bounds], output=str(self.folder.output), checkpoint=str(checkpoint))
         self.outputs, self._reader = self._part.outputs, self._part.reader
 
@@ -428,6 +432,16 @@ class Simulation:
             self._tell("warning", f"The run was begun with {'; '.join(different)}. Its last bits may differ from those of a run in one go.")
         self._keeper.go_on_from(checkpoint)
 
+    def _look(self, what: str, /, **arguments: Any) -> Any:
+        """An order that looks at the last step, which is computed again where this session has not made it."""
+        try:
+            return self._order(what, **arguments)
+        except NotComputedError:
+            then = self._trail.last_step(self.step_index)
+            if then is None:
+                raise
+            return then.order(what, **arguments)
+
     @property
     def _part(self) -> Part:
         """What this process computes itself."""
@@ -435,17 +449,6 @@ class Simulation:
 
     def _order(self, what: str, /, **arguments: Any) -> Any:
         return self.crew.order(self._number, what, **arguments)
-
-    @property
-    def _checkpoint_days(self) -> int:
-        text = self.plan.run.engine.checkpoint
-        return 0 if text in ("auto", "none") else int(text.split()[0])
-
-    def _checkpoint_is_due(self) -> bool:
-        if self._checkpoint_days:
-            return self.step_index % self._checkpoint_days == 0
-        waited = time.monotonic() - self._checkpoint_time
-        return self.plan.run.engine.checkpoint == "auto" and waited > max(SECONDS_BETWEEN_CHECKPOINTS, 50 * self._keeper.seconds)
 
     def _tell(self, kind: str, text: str) -> None:
         self._on_event(Event(kind, text, self.step_index, self.steps, self.date))

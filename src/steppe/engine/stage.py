@@ -25,9 +25,9 @@ from steppe.engine.happening import Happening
 from steppe.engine.looks import Answer, Looks
 from steppe.engine.past import Past
 from steppe.engine.plan import Plan
-from steppe.engine.uploads import read_cells, read_values
+from steppe.engine.uploads import read_change
 from steppe.engine.watch import Watch
-from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
+from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, SteppeError
 from steppe.failpoint import reach
 from steppe.io import Checkpoint
 
@@ -41,6 +41,7 @@ REMEMBER = 0.1  # [s] of steps, at least, between copies of a branch
 COPYING = 0.01  # of the time of the steps, that copies may take at most
 PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
 AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
+HERE = 60.0  # [s] of steps that may be for the step at which a branch stands: no record replaces its diagnostics
 AT_FIRST = 400  # steps that may be, while nobody knows how long one takes
 LONG = 0.2  # [s] a step that takes longer has all states shown
 
@@ -83,7 +84,8 @@ class Stage:
         self.watch = Watch(plan.run.engine.step_limit)
         self._looks = Looks(folder, plan, self.crew.world.size)
         self._frames = Frames(plan)
-        self._happening = Happening(folder, plan, self._change)
+        self._read_change = partial(read_change, folder, plan)
+        self._happening = Happening(folder, plan, self._read_change)
         self._pace = 0.0  # seconds that a step of one branch takes
         self._latest: deque[float] = deque(maxlen=2)  # the same of the last pieces; in the first a kernel is loaded
         self._steps = 0  # that the last piece was to have
@@ -299,7 +301,7 @@ class Stage:
         """Whether an action could be done, and what it did."""
         try:
             if kind == "set":
-                return True, on.change(self._change(arguments))
+                return True, on.change(self._read_change(arguments))
             if kind in CHANGES:
                 return True, self._happening.order(on, kind, arguments)
         except Mistake as mistake:
@@ -317,18 +319,6 @@ class Stage:
     def heeded(self, branch: int, step: int, source: str) -> None:
         """Somebody knows what a rule did."""
         self._happening.heeded(branch, step, source)
-
-    def _change(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        name = arguments["variable"]
-        if name not in self.plan.model.variables:
-            raise UnknownNameError(f'There is no variable "{name}".{nearest(name, self.plan.model.variables)}')
-        cells = read_cells(self._path, arguments["cells"], self.plan.grid.n_cells) if arguments.get("cells") else None
-        value: float | Array | None = arguments.get("value")
-        if arguments.get("upload"):
-            value = read_values(self._path, arguments["upload"], self.plan.grid.n_cells if cells is None else len(cells))
-        if value is None:
-            raise RequestError(f'No value was given for "{name}".')
-        return {"name": name, "value": value, "cells": cells, "operation": arguments.get("operation") or "set"}
 
     def digest(self, branch: int) -> int:
         """The digest of the state of a branch, as outcomes have it; the same for any number of ranks."""
@@ -355,8 +345,8 @@ class Stage:
     def get(self, branch: int, request: Mapping[str, Any]) -> Answer:
         """An answer, computed now; by the stepper. request: see `Request`; `moved` in the head: bytes that had to come for it.
 
-        Of a step that is over, and of diagnostics that are not at hand, it is computed from a copy of the past, where that takes a second
-        at most.
+        A step that is over, and diagnostics that are not at hand, are computed again from an earlier state: within a second for a step
+        that is over, within a minute for the step at which the branch stands.
 
         Raises
         ------
@@ -371,12 +361,19 @@ class Stage:
                 step = on.position.step if request.get("step") is None else request["step"]
                 if step > on.position.step:
                     raise
-                with self._past.at(on, step, int(AGAIN / self._pace) if self._pace else AT_FIRST) as then:
+                with self._past.at(on, step, self._patience(on, step)) as then:
                     if then is None:
                         raise
                     if step == on.position.step:
                         then.position = on.position  # which the step itself does not know of
                     return self._looks.once(then, request)
+
+    def _patience(self, on: Branch, step: int) -> int:
+        """How many steps may be computed again for an answer about a step."""
+        if step < on.position.step:
+            return int(AGAIN / self._pace) if self._pace else AT_FIRST
+        pace = self._pace or on.spent.seconds / max(step, 1)
+        return int(HERE / pace) if pace else AT_FIRST
 
     def answer(self, branch: int, request: Mapping[str, Any]) -> Answer | None:
         """An answer from what is shown; by the speaker, at any moment. None: only the stepper can give it.

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.errors import DamagedError, RequestError, ShapeError
+from steppe.engine.plan import Plan
+from steppe.errors import DamagedError, RequestError, ShapeError, UnknownNameError, nearest
+from steppe.io.shard import write_durable
 
 FOLDER = "uploads"
+
+
+def read_change(run_folder: Path, plan: Plan, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What `Branch.change` takes, from the arguments of a `set` order, with the arrays that were sent for it.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such variable.
+    RequestError, DamagedError
+        There is no value, or what was sent cannot be read.
+    """
+    name, n_cells = arguments["variable"], plan.grid.n_cells
+    if name not in plan.model.variables:
+        raise UnknownNameError(f'There is no variable "{name}".{nearest(name, plan.model.variables)}')
+    cells = read_cells(run_folder, arguments["cells"], n_cells) if arguments.get("cells") else None
+    value: float | NDArray[Any] | None = arguments.get("value")
+    if arguments.get("upload"):
+        value = read_values(run_folder, arguments["upload"], n_cells if cells is None else len(cells))
+    if value is None:
+        raise RequestError(f'No value was given for "{name}".')
+    return {"name": name, "value": value, "cells": cells, "operation": arguments.get("operation") or "set"}
+
+
+def write_upload(run_folder: Path, values: NDArray[Any]) -> str:
+    """Keeps an array among the uploads, durably; gives the SHA-256 that names it.
+
+    Raises
+    ------
+    NoSpaceError, Failure
+        The system refused.
+    """
+    data = values.tobytes()
+    digest, folder = hashlib.sha256(data).hexdigest(), run_folder / FOLDER
+    if not (folder / digest).exists():
+        write_durable(folder / digest, data)
+    return digest
 
 
 @lru_cache(16)

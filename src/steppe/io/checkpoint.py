@@ -130,8 +130,10 @@ class Checkpoint:
         return path
 
     @staticmethod
-    def prune(path: Path, keep: int = 2) -> None:
+    def prune(path: Path, keep: int = 2, needed: str = "") -> None:
         """Removes the checkpoints of steps later than the one at `path`, and of the others all but the newest `keep`.
+
+        needed: the name of one that stays.
 
         Done when the progress file speaks of `path`, since it takes as long as a quarter of writing it.
 
@@ -144,7 +146,8 @@ class Checkpoint:
         at = found.index(path)
         with writing(path):
             for other in (*found[:at], *found[at + keep :]):  # of a future that was given up, and old ones
-                shutil.rmtree(other)
+                if other.name != needed:
+                    shutil.rmtree(other)
 
     @staticmethod
     def pin(path: Path) -> None:
@@ -231,6 +234,11 @@ class Checkpoint:
     def all(folder: Path) -> list[Path]:
         """Those of a folder, newest first, whole or not."""
         return _found(folder)
+
+    @property
+    def behind(self) -> str | None:
+        """Name of the earlier checkpoint from which the last step is computed again, "" for the initial state; None: it is not known."""
+        return str(self.manifest["behind"][0]) if "behind" in self.manifest else None
 
     @property
     def arrays(self) -> Collection[str]:

@@ -216,7 +216,11 @@ class RunFolder:
         progress = Progress("stopped", checkpoint.step, str(manifest.get("date", "")), manifest.get("records", {}), here.name)
         aside = self._aside(path, self.path, self.id, progress)
         with writing(path):
-            _link(here, aside / "checkpoints" / here.name)
+            for name in {here.name, checkpoint.behind or here.name}:
+                if (self.checkpoints / name).is_dir():
+                    _link(self.checkpoints / name, aside / "checkpoints" / name)
+            if (self.path / "uploads").is_dir():  # which the way from one to the other may need
+                _link(self.path / "uploads", aside / "uploads")
         os.sync()  # links live in many folders; all at once is quicker than each
         with writing(path):
             os.rename(aside, path)

@@ -1,0 +1,35 @@
+"""When a run makes checkpoints, after the `checkpoint` of its run file: "auto", "none", or every so many days."""
+
+import time
+
+BETWEEN = 10.0  # [s] between checkpoints of "auto", and at least 50 times what the last one cost
+BACK = 1.0  # [s] of steps from the newest checkpoint to the last piece of a run; beyond them it makes another one there
+
+
+class Cadence:
+    """Of one session of a run.
+
+    Parameters
+    ----------
+    setting
+        Of the run file.
+    """
+
+    def __init__(self, setting: str) -> None:
+        self._auto, self._never = setting == "auto", setting == "none"
+        self.days = 0 if self._auto or self._never else int(setting.split()[0])
+        self.made()
+
+    def made(self) -> None:
+        """A checkpoint is made now."""
+        self._last = time.monotonic()
+
+    def due(self, step: int, seconds: float) -> bool:
+        """Whether a checkpoint is due after so many steps. seconds: what the last one took."""
+        if self.days:
+            return step % self.days == 0
+        return self._auto and time.monotonic() - self._last > max(BETWEEN, 50 * seconds)
+
+    def far(self, seconds: float) -> bool:
+        """Whether the last step would be computed again from too far, before the last piece. seconds: of the steps since the newest one."""
+        return seconds > BACK and not self._never

@@ -1,0 +1,69 @@
+"""How a `Simulation` shows itself in Python: maps as xarray, the facts of its card, and what it answers when it is finished."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from steppe.clock import Clock
+from steppe.engine.outputs import Outputs
+from steppe.engine.plan import Plan
+from steppe.errors import FinishedError, GridError
+from steppe.grid import Grid
+from steppe.variable import Variable
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def labelled(values: NDArray[Any], variable: Variable, grid: Grid, clock: Clock, step: int) -> "xarray.DataArray":
+    """A map with coordinates, unit and date, of values (cells,) after so many steps."""
+    import xarray
+
+    dims = tuple(grid.shape)
+    labels: dict[str, Any] = {
+        label: (dims[-1] if label.startswith("cell_") else label, coordinate)
+        for label, coordinate in grid.coordinates().items()
+        if label in dims or (len(dims) == 1 and label.startswith("cell_"))
+    }
+    labels["time"] = clock.date(max(step - 1, 0))
+    return xarray.DataArray(grid.unpack(values), labels, dims, variable.name, variable.attributes())
+
+
+def pixels(grid: Grid, width: int | None) -> tuple[int, int] | None:
+    """Width and height of an image of a raster whose rows have `width` pixels; None: one pixel a cell.
+
+    Raises
+    ------
+    GridError
+        The grid is no raster, or `width` is not possible.
+    """
+    if grid.active.ndim != 2:
+        raise GridError("An image is of a raster; these are points. Take get() for their values.")
+    height, cells = grid.active.shape
+    columns = cells if width is None else width
+    if not 1 <= columns <= cells:
+        raise GridError(f"An image of this grid is 1 to {cells} pixels wide, {columns} were asked for.")
+    return None if columns == cells else (columns, max(1, round(height * columns / cells)))
+
+
+def facts(plan: Plan, outputs: Outputs, folder: Path, step: int) -> dict[str, str]:
+    """What the card of a run says."""
+    recorded = dict.fromkeys(output.variable.name for group in outputs.groups for output in group.outputs)
+    found = {
+        "next day": "none, it is finished" if step >= plan.steps else f"{plan.clock.date(step):%Y-%m-%d}",
+        "days": f"{step:,} of {plan.steps:,}",
+        "cells": f"{plan.grid.n_cells:,}",
+        "run folder": str(folder),
+        "records": ", ".join(recorded) or "none",
+    }
+    return found | ({"weather": "generated"} if plan.provenance["weather"] == "generated" else {})
+
+
+def finished(plan: Plan, folder: Path) -> FinishedError:
+    """The error of an order for a run that is at its last step."""
+    return FinishedError(
+        f'The run "{folder}" is already at its last step, {plan.steps} ({plan.clock.date(plan.steps - 1):%Y-%m-%d}). Start it again with '
+        "fresh=True. To branch from a date, serve the run with `steppe serve`, connect, and call "
+        'run.branch("name", at="DATE").'
+    )

@@ -1,0 +1,132 @@
+"""A run that is opened again answers of its last step, and refuses orders that cannot have an effect."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steppe.engine import Simulation, Stage
+from steppe.errors import FinishedError, NotComputedError, RequestError
+from steppe.io import Checkpoint
+from tests.engine.stages import OWN, on_stage, seen
+from tests.engine.test_ranks import on_ranks
+
+BOX = {"box": [144.0, -22.0, 145.0, -20.0]}
+
+
+def looked(simulation: Simulation) -> dict[str, Any]:
+    """A diagnostic, a forcing and an image of the last step."""
+    return {"runoff": simulation.get("runoff"), "rain": simulation.get("rain"), "image": simulation.image("runoff", width=9)}
+
+
+def same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
+    return all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_run_that_is_opened_again_has_the_diagnostics_of_its_last_step(wide_scenario: Path, ranks: int) -> None:
+    def first(simulation: Simulation) -> dict[str, Any]:
+        simulation.step(30)
+        simulation.set("water", 40.0)
+        simulation.set("water", simulation["water"] * 0.5, BOX)
+        simulation.step(12)
+        simulation.set("water", np.linspace(1.0, 9.0, simulation.grid.n_cells))
+        simulation.step(3)
+        expected = looked(simulation)
+        simulation.checkpoint()
+        simulation.set("capacity", 70.0)  # after the step: its diagnostics stay what they are
+        simulation.checkpoint()
+        simulation.set("capacity", 60.0, BOX)
+        return expected
+
+    def again(simulation: Simulation) -> dict[str, Any]:
+        found = looked(simulation)
+        simulation.set("water", 5.0)
+        assert same(looked(simulation), found)
+        return found
+
+    expected = on_ranks(ranks, wide_scenario, first)
+    assert same(on_ranks(ranks, wide_scenario, again), expected)
+    assert same(on_ranks(4 - ranks, wide_scenario, again), expected)
+
+    def on_the_server(stage: Stage) -> np.ndarray:
+        stage.load(1, OWN)
+        return seen(stage, "runoff")
+
+    np.testing.assert_array_equal(on_stage(wide_scenario, on_the_server, ranks), expected["runoff"])
+
+
+def test_looking_again_does_not_change_the_steps_that_follow(scenario: Path) -> None:
+    with Simulation(scenario, scenario.parent / "whole") as simulation:
+        simulation.step(30)
+        simulation.step(30)
+        expected = simulation.get("water").copy(), simulation.get("runoff").copy()
+    for days in (30, 30):
+        with Simulation(scenario) as simulation:
+            if simulation.step_index:
+                assert simulation["runoff"].notnull().any()
+            simulation.step(days)
+    with Simulation(scenario) as simulation:
+        np.testing.assert_array_equal(simulation.get("water"), expected[0])
+        np.testing.assert_array_equal(simulation.get("runoff"), expected[1])
+
+
+def test_a_branch_and_new_shares_know_the_diagnostics_of_the_step_before_them(wide_scenario: Path) -> None:
+    def work(simulation: Simulation) -> None:
+        simulation.step(20)
+        simulation.set("water", np.linspace(1.0, 9.0, simulation.grid.n_cells))
+        simulation.step(20)
+        expected = looked(simulation)
+        with simulation.branch("what-if") as branch:
+            assert same(looked(branch), expected)
+            branch.step(5)
+        simulation.recut([0, 500, simulation.grid.n_cells])
+        simulation.version += 1  # what it answered before is forgotten
+        assert same(looked(simulation), expected)
+
+    on_ranks(2, wide_scenario, work)
+
+
+def test_a_finished_run_answers_and_refuses_orders_that_change_nothing(scenario: Path) -> None:
+    with Simulation(scenario) as simulation:
+        simulation.run()
+        expected = looked(simulation)
+    with Simulation(scenario) as simulation:
+        assert same(looked(simulation), expected)
+        for order in (lambda: simulation.step(30), lambda: simulation.set("water", 5.0)):
+            with pytest.raises(
+                FinishedError, match=r"already at its last step, 420 \(1991-03-05\)\. Start it again with fresh=True\."
+            ) as raised:
+                order()
+            assert raised.value.code == "already-finished"
+    with Simulation(scenario, fresh=True) as simulation:
+        with pytest.raises(NotComputedError, match="none has been made yet"):
+            simulation.get("runoff")
+        with pytest.raises(RequestError, match="n is 0"):
+            simulation.step(0)
+        simulation.step(1)
+
+
+def test_a_run_that_ends_far_from_its_last_checkpoint_makes_one_before_its_last_piece(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steppe.engine.cadence.BACK", 0.0)
+    with Simulation(scenario) as simulation:
+        simulation.run()
+        before = {Checkpoint.open(path, None).step for path in Checkpoint.all(simulation.folder.checkpoints)}
+    assert len(before) == 2
+    assert 300 < min(before) < max(before) == 420
+
+
+def test_without_the_state_before_it_the_last_step_is_not_answered(scenario: Path) -> None:
+    with Simulation(scenario) as simulation:
+        simulation.step(10)
+        for number in range(1001):  # more than a checkpoint tells
+            simulation.set("water", 1.0 + number / 10)
+        simulation.step(1)
+    with Simulation(scenario) as simulation:
+        with pytest.raises(NotComputedError, match='"runoff" belongs to a step'):
+            simulation.get("runoff")
+        simulation.step(1)
+        assert simulation["runoff"].notnull().any()
