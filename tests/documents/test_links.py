@@ -40,8 +40,9 @@ def test_what_the_readme_shows_runs(tmp_path, monkeypatch, capsys):
             run_file.write_text(run_file.read_text().replace("end = 1999-12-31", "end = 1991-06-30"))
     assert (tmp_path / "run" / "picture.png").stat().st_size > 10_000
     (program,) = blocks("python")
-    run_command(["run", "run.toml", "--fresh", "--until", "1990-01-31", "--quiet"])
     monkeypatch.setattr("sys.argv", ["readme"])
-    exec(compile(program, "README.md", "exec"), names := {})
-    assert names["growth"].attrs["units"] == "kg ha-1 d-1"
-    assert names["maps"].dims == ("time", "lat", "lon")
+    for _ in range(2):  # as a cell of a notebook
+        exec(compile(program, "README.md", "exec"), names := {})
+        assert names["growth"].attrs["units"] == names["last"].attrs["units"] == "kg ha-1 d-1"
+        assert str(names["last"].time.values)[:10] == "1991-06-30"
+        assert names["maps"].dims == ("time", "lat", "lon")

@@ -3,6 +3,7 @@
 run_file  what a person wrote          plan        what it means, read and checked
 simulation  steps, looks, changes, checkpoints, branches
 stage, branches, looks  the same steered from outside: many branches, positions, requests     keeper  what of a run is on the disk
+again  a step that is over, computed again for its diagnostics; trail  from which state a `Simulation` does so
 examples  a run that needs no file         replay  a steered run again, from its journal alone
 outputs, recorder, intervals  what is kept         parameters, initial, events  what it starts from
 check  what it will cost, what is wrong            report, picture  what happened

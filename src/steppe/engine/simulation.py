@@ -248,14 +248,10 @@ class Simulation:
             length = max(1, min(fitting, self.outputs.steps_between_exchanges))
         else:
             length = max(PIECE, min(fitting, self.outputs.recorder.most_steps))
-        pieces = self._pieces(length + 1)  # to the last whole one, if there is any: a slab that is cut is decoded twice
+        coming = range(self.step_index, min(self.step_index + length + 1, self.steps))
+        pieces = self._reader.pieces(coming) if self._reader else [coming]  # to the last whole one, or a slab is decoded twice
         stop = pieces[-1].start if len(pieces) > 1 else self.step_index + length
         return min([stop, self.steps, *borders])
-
-    def _pieces(self, steps: int) -> list[range]:
-        """The next steps, cut where the store of the weather is."""
-        coming = range(self.step_index, min(self.step_index + steps, self.steps))
-        return self._reader.pieces(coming) if self._reader else [coming]
 
     # ---- looking and changing ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> xarray.DataArray:
