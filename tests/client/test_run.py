@@ -165,6 +165,7 @@ def test_a_trigger_stops_a_run_that_plays(run: Run) -> None:
     with pytest.raises(StaleError, match="This was ordered on version"):  # the trigger has steered, and nobody has waited for it
         run.step()
     assert playing.wait().state == "cancelled"
+    assert (playing.problem["kind"], playing.problem["who"]) == ("pause", f"trigger:{wet.id}")
     stood = run.scenarios["main"].step
 
     def fired(which: int) -> list[int]:
@@ -234,11 +235,15 @@ def test_play_pause_and_cancel(slow_server: Served) -> None:
     assert 0.0 <= (playing.progress or 0.0) < 1.0
     run.pause()
     assert playing.wait().state == "cancelled"
+    paused = run.operations[-1]
+    assert playing.problem["text"] == f"Command {paused.id} (pause by {playing.problem['who']}) cancelled it."
+    assert (playing.problem["code"], playing.problem["by"]) == ("cancelled", paused.id)
     again = run.step(until="1990-03-01", wait=False)
     assert again.cancel().wait().state == "cancelled"
     planned = run.set("rate", 0.2, when=59)
     planned.cancel()
     assert (planned.state, run.events) == ("cancelled", [])
+    assert (planned.problem["kind"], planned.problem["by"]) == ("cancel", run.operations[-1].id)
     with pytest.raises(RefusedError, match="is cancelled"):
         planned.cancel()
     stood = run.info().scenarios[0].step

@@ -152,6 +152,11 @@ def test_a_change_at_a_step_that_was_passed_fails():
         accept(base, "set", "c", when=20)
 
 
+def cancelled_by(seq, kind, base):
+    who = base.command(seq).who
+    return {"code": "cancelled", "text": f"Command {seq} ({kind} by {who}) cancelled it.", "by": seq, "kind": kind, "who": who}
+
+
 def test_a_pause_cuts_steps_short_and_draws_what_waited_for_their_end():
     base = journal()
     step, waiting = accept(base, "step", "a", steps=50), accept(base, "set", "b")
@@ -160,6 +165,7 @@ def test_a_pause_cuts_steps_short_and_draws_what_waited_for_their_end():
     assert base.pin(now, 12)[0] == 12
     assert base.pin(pause, 12)[0] == 12
     assert (base.command(step).outcome, base.command(step).ended_step) == ("cancelled", 12)
+    assert base.command(step).detail == cancelled_by(pause, "pause", base)
     assert [base.command(seq).at_step for seq in (waiting, dated)] == [12, 70]
     assert base.branch("main").target == 12
     assert [each.seq for each in base.placed(1, Position(0, 0))] == [now, waiting, dated]  # what has happened first stays first
@@ -185,10 +191,11 @@ def test_a_fork_has_what_happened_before_it_and_a_rewind_leaves_the_rest():
     waiting = accept(base, "set", "d")
     accept(base, "branch", "e", name="wet", step=20)
     assert [each.seq for each in base.placed(2, Position(-1, 0))] == [early]
-    accept(base, "rewind", "f", step=40)
+    rewind = accept(base, "rewind", "f", step=40)
     assert [each.name for each in base.branches()] == ["main@1", "wet", "main"]
     assert [each.seq for each in base.placed(3, Position(-1, 0))] == [early, late]
     assert base.command(waiting).outcome == "cancelled"
+    assert base.command(waiting).detail == cancelled_by(rewind, "rewind", base)
     assert base.path(3)[0] == Leg(1, 40, base.command(late).place)
     with pytest.raises(Refused, match="was left"):
         accept(base, "step", "g", scenario="main@1", steps=1)
@@ -248,8 +255,9 @@ def test_a_command_that_no_engine_survives_can_be_skipped_but_not_one_that_has_h
     base = journal()
     bad, good = accept(base, "set", "a"), accept(base, "set", "b")
     base.applied(good, 0, Outcome(True, {}, 1))
-    accept(base, "skip", "c", seq=bad)
+    skip = accept(base, "skip", "c", seq=bad)
     assert base.command(bad).outcome == "cancelled"
+    assert base.command(bad).detail == cancelled_by(skip, "skip", base)
     assert [each.seq for each in base.placed(1, Position(-1, 0))] == [good]
     with pytest.raises(Refused, match="is over"):
         accept(base, "skip", "d", seq=good)

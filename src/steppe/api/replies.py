@@ -159,7 +159,10 @@ class Operation(Struct, kw_only=True):
     total: Annotated[int | None, Meta(description="Steps to do.")] = None
     eta_s: Annotated[float | None, Meta(description="Seconds that it may still take.")] = None
     result: Any = None
-    problem: Any = None
+    problem: Annotated[
+        Any,
+        Meta(description="Why it failed or was cancelled: code, text; by, kind, who of the command that cancelled it."),
+    ] = None
 
 
 class Ordered(Operation, kw_only=True):

@@ -101,7 +101,7 @@ class AsyncLook:
                     done=row["ended_step"],
                     total=row["target"],
                     result=row["detail"],
-                    problem=row["detail"] if row["outcome"] == "failed" else None,
+                    problem=row["detail"] if row["outcome"] in ("failed", "cancelled") else None,
                 ),
                 names.get(row["branch"], ""),
             )

@@ -53,7 +53,7 @@ class AsyncOperation:
 
     @property
     def problem(self) -> Any:
-        """What refused it, when it failed."""
+        """Why it failed or was cancelled, with `code` and `text`; `by`, `kind` and `who` name the command that cancelled it."""
         return self._told.problem
 
     def part(self) -> float | None:

@@ -61,7 +61,7 @@ class Operation:
 
     @property
     def problem(self) -> Any:
-        """What refused it, when it failed."""
+        """Why it failed or was cancelled, with `code` and `text`; `by`, `kind` and `who` name the command that cancelled it."""
         return now(self._behind.refresh()).problem
 
     def wait(self, progress: bool | None = None) -> Self:

@@ -266,7 +266,7 @@ class Dispatch:
             if each.arguments["seq"] == seq:
                 step = self.branches[each.branch].shown_step
                 if gone:
-                    self._journal.end(seq, "cancelled", step, {})
+                    self._journal.end(seq, "cancelled", step, self._journal.reason(each.seq))
                     self._ended(seq)
                 late = {"code": "already-finished", "text": f"Command {seq} had happened."}
                 self._journal.end(each.seq, "done" if gone else "failed", step, {} if gone else late)

@@ -196,7 +196,7 @@ class Journal(Receipts):
             raise Refused("unknown-operation", f"{branch.name} has no command {seq}.", value=seq)
         if row[1] is not None or row[0] not in ACTIONS:
             raise Refused("already-finished", f"Command {seq} ({row[0]}) is over, or is no change that could be skipped.", value=seq)
-        self._end(seq, "cancelled", branch.shown_step, {"skipped_by": by})
+        self._end(seq, "cancelled", branch.shown_step, self.reason(by))
         self._end(by, "done", branch.shown_step, {})
 
     def _close(self, branch: Branch, seq: int) -> None:
@@ -206,8 +206,9 @@ class Journal(Receipts):
             (end, end, end, limit, branch.id),
         )
         self._base.execute(
-            "UPDATE command SET outcome = 'cancelled', ended_step = ? WHERE (branch = ? OR seq = ?) AND seq < ? AND outcome IS NULL",
-            (end, branch.id, branch.made_by, seq),
+            "UPDATE command SET outcome = 'cancelled', ended_step = ?, detail = ? "
+            "WHERE (branch = ? OR seq = ?) AND seq < ? AND outcome IS NULL",
+            (end, json.dumps(self.reason(seq)), branch.id, branch.made_by, seq),
         )
 
     def _last_place(self, branch: int, step: int) -> int:
@@ -241,7 +242,7 @@ class Journal(Receipts):
             pinned = Position(step, self._next_place())
             self._base.execute("UPDATE command SET at_step = ?, place = ? WHERE seq = ?", (*pinned, seq))
             if found.kind == "pause":
-                self._cut_short(found.branch, step)
+                self._cut_short(found.branch, step, seq)
                 self._end(seq, "done", step, {})
             self._place_behind(found.branch, seq, pinned, found.kind == "pause")
             return pinned
@@ -280,18 +281,24 @@ class Journal(Receipts):
                 whose = (seq, branch.id, at.seq, mine[1], mine[0], "steer")
                 what = ("pause", "{}", "now", now, None, at.step, at.step, "done", "{}")
                 self._insert(*whose, *what, b"")
-                self._cut_short(branch.id, at.step)
+                self._cut_short(branch.id, at.step, seq)
                 self._place_behind(branch.id, seq, at, True)
             paused = self._one("SELECT branch FROM command WHERE who = ? AND key = ?", mine)
             return news, paused == (fired.branch,)
 
-    def _cut_short(self, branch: int, step: int) -> None:
+    def _cut_short(self, branch: int, step: int, by: int) -> None:
         self._base.execute("UPDATE branch SET target = ? WHERE id = ?", (step, branch))
         self._base.execute(
-            "UPDATE command SET outcome = 'cancelled', ended_step = ? "
+            "UPDATE command SET outcome = 'cancelled', ended_step = ?, detail = ? "
             "WHERE branch = ? AND kind = 'step' AND outcome IS NULL AND target > ?",
-            (step, branch, step),
+            (step, json.dumps(self.reason(by)), branch, step),
         )
+
+    def reason(self, by: int) -> dict[str, Any]:
+        """Why a command is cancelled: by another command, with its kind and the name of its sender."""
+        command = self.command(by)
+        kind, who = (command.kind, command.who) if command else ("", "")
+        return {"code": "cancelled", "text": f"Command {by} ({kind} by {who}) cancelled it.", "by": by, "kind": kind, "who": who}
 
     def applied(self, seq: int, step: int, outcome: Outcome) -> bool:
         """Stores what an action did; whether that was news.

@@ -383,8 +383,8 @@ class Supervisor:
         found |= {"at_step": command.at_step, "target": command.target, "ended_step": command.ended_step}
         if command.target is not None:
             found |= {"done": min(branch.shown_step, command.target), "total": command.target}
-        if command.outcome == "failed":
-            return found | {"problem": command.detail}
+        if command.outcome in ("failed", "cancelled"):
+            return found | {"problem": command.detail or None}
         course = self.dispatch.courses.get(command.branch)
         if command.outcome is None and course and course.failed:
             found |= {"problem": {"code": course.failed.code, "text": course.failed.text}}
