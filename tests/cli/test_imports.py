@@ -90,7 +90,7 @@ def test_an_export_needs_neither_tables_nor_pictures(on_points):
 def test_a_grid_out_of_a_file_is_read_with_xarray_once_and_again_when_the_file_changes(here, monkeypatch):
     monkeypatch.setenv("STEPPE_CACHE", str(here / "cache"))
     read = "import sys; from steppe.engine.place import open_grid; from steppe.engine.run_file import read_run_file; "
-    read += "print(open_grid(read_run_file('run.toml').grid).n_cells, 'xarray' in sys.modules, file=sys.stderr)"
+    read += "print(open_grid(read_run_file('run.toml')).n_cells, 'xarray' in sys.modules, file=sys.stderr)"
     assert imported(read, cwd=here) == {"144", "True"}
     assert imported(read, cwd=here) == {"144", "False"}
     shutil.rmtree(here / "mask.zarr")

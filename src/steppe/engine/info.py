@@ -62,7 +62,7 @@ def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> di
         "made by": attributes["source"].partition(",")[0],
         "days": f"{start} to {end}, {calendar} calendar",
         "weather": attributes["weather"],
-        "options": identity["options"],
+        "options": attributes.get("options", identity["options"]),
         "dtype": identity["dtype"],
         "given": _given(path),
         "id": attributes["steppe_run"],
