@@ -7,9 +7,10 @@ import pytest
 
 from steppe.cli import run_command
 from steppe.clock import parse_date
-from steppe.engine import Plan, options_text, overview
+from steppe.engine import Plan, options_text
 from steppe.engine.picture import notes_of
 from steppe.errors import Exit, ModelError
+from steppe.io import read_identity
 from steppe.io.axis import Axis, day_number
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.forcing_writer import ForcingWriter, Written
@@ -78,7 +79,7 @@ def test_check_summary_info_and_picture_name_the_options_and_the_reasons(own, ca
     assert f"options: {both}\n" in capfd.readouterr().out
     assert run_command(["info", "out"]) == Exit.DONE
     assert f"options: {both}\n" in capfd.readouterr().out
-    assert overview(own.parent / "out")["identity"]["options"] == "demand=fixed soil=sand"
+    assert read_identity(own.parent / "out")["options"] == "demand=fixed soil=sand"
     assert f"Options: {both}." in notes_of(Records.open(own.parent / "out").about)
     assert run_command(["plot", "out"]) == Exit.DONE
 
