@@ -29,6 +29,32 @@ def test_what_is_not_over_is_answered_202_and_found_at_its_location(client: Clie
     assert client.ask("GET", answer.headers["location"]).json()["state"] == "done"
 
 
+ON_WET = {  # orders about the scenario "wet"
+    "/set": {"scenario": "wet", "variable": "green", "value": 1.0},
+    "/step": {"scenario": "wet", "steps": 1},
+    "/events": {"scenario": "wet", "variable": "green", "value": 1.0, "when": {"step": 9}},
+    "/triggers": {"scenario": "wet", "expression": "mean(green) > 3", "action": "message"},
+    "/scenarios": {"name": "wetter", "from": {"scenario": "wet"}},
+}
+
+
+@pytest.mark.parametrize("path", ON_WET)
+def test_an_order_about_a_scenario_keeps_its_answer_when_the_scenario_is_left(client: Client, path: str) -> None:
+    client.post("/scenarios", {"name": "wet"})
+    first = client.post(path, ON_WET[path], key="once")
+    assert client.ask("DELETE", "/api/v1/runs/toy/scenarios/wet", headers={"Idempotency-Key": "leave"}).status_code in (200, 202)
+    again = client.post(path, ON_WET[path], key="once")
+    assert again.json()["id"] == first.json()["id"]
+    assert again.headers["idempotent-replayed"] == "true"
+
+
+@pytest.mark.parametrize("path", ON_WET)
+def test_an_order_about_an_unknown_scenario_stays_refused_when_the_scenario_is_made(client: Client, path: str) -> None:
+    assert problem(client.post(path, ON_WET[path], key="early"))["code"] == "unknown-scenario"
+    client.post("/scenarios", {"name": "wet"})
+    assert problem(client.post(path, ON_WET[path], key="early"))["code"] == "unknown-scenario"
+
+
 def test_an_order_that_is_sent_again_is_answered_from_the_journal(client: Client) -> None:
     first = client.post("/step", {"steps": 3}, key="once")
     again = client.post("/step", {"scenario": "main", "steps": 3}, key="once")

@@ -55,7 +55,6 @@ async def add_scenario(asked: Asked) -> Reply:
     run, origin = asked.parameters["run"], request.origin or Origin()
     if origin.step is not None and origin.date is not None:
         raise Wrong("bad-field", "Give step or date, not both.", allowed=["step", "date"], position="$.from")
-    asked.house.scenario(run, origin.scenario)
     step = origin.step if origin.date is None else step_behind(origin.date, asked.house.known(run).facts, "$.from.date")
     changes = [await arguments_of(asked.house, run, change) for change in request.set]
     reply = await order(asked, "branch", origin.scenario, {"name": request.name, "step": step}, request)

@@ -64,7 +64,6 @@ async def add_event(asked: Asked) -> Reply:
     """POST events: a change at a step or date that is still to come, or every year."""
     request = await request_of(asked, Event)
     run = asked.parameters["run"]
-    asked.house.scenario(run, request.scenario)
     arguments: dict[str, Any] = {"change": await arguments_of(asked.house, run, request)}
     if request.when.yearly is not None:
         arguments["yearly"] = check_yearly(request.when.yearly, asked.house.known(run).facts, "$.when.yearly")
@@ -77,7 +76,6 @@ async def add_trigger(asked: Asked) -> Reply:
     """POST triggers: a pause, a message or an image when something becomes true."""
     request = await request_of(asked, Trigger)
     run = asked.parameters["run"]
-    asked.house.scenario(run, request.scenario)
     try:
         parse(request.expression, asked.house.known(run).variables)
     except ExpressionError as error:

@@ -64,7 +64,6 @@ async def pause(asked: Asked) -> Reply:
 async def set_(asked: Asked) -> Reply:
     """POST set."""
     request = await request_of(asked, Set)
-    asked.house.scenario(asked.parameters["run"], request.scenario)
     arguments = await arguments_of(asked.house, asked.parameters["run"], request)
     when: str | int
     if isinstance(request.when, str):
