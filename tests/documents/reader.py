@@ -1,12 +1,13 @@
 """A person who follows a page: an empty folder, a terminal and a Python session."""
 
+import json
 import os
 import re
 import socket
 import sys
 import time
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tests.documents.blocks import Block
 from tests.documents.session import Python, Shell
@@ -14,6 +15,7 @@ from tests.documents.session import Python, Shell
 PORT = re.compile(r"\b809\d\b")  # at which the pages serve
 SERVES = re.compile(r"^steppe serve\b(?!.* --(?:bind|uds) )(?=.*&$)", re.MULTILINE)  # at the port that it takes by itself, 8090
 LISTENS = re.compile(r"^steppe serve .*--bind \S+:(\d+)\b.*&$", re.MULTILINE)
+END = 5000  # characters of what was printed that a failure shows
 START = 60.0  # [s] in which a server must listen
 
 
@@ -49,7 +51,10 @@ class Reader:
         if block.file:
             (self._folder / block.file).write_text(text)
         elif block.kind == "text":
-            assert _as_printed(text).search(self._printed), f"{block} shows\n{text}\nprinted was\n{self._printed}"
+            assert _as_printed(text).search(self._printed), f"{block} shows\n{text}\nprinted was\n{self._printed[-END:]}"
+        elif block.kind == "json":
+            printed = json.loads(max(self._printed.splitlines(), key=len))
+            assert not (wrong := _unlike(json.loads(text), printed)), f"{block}: {wrong}"
         else:
             self._type(block, text)
 
@@ -64,7 +69,7 @@ class Reader:
         with self._log.open("rb") as log:
             log.seek(begin)
             self._printed = log.read().decode()
-        assert done, f"{block} fails:\n{text}\nprinted was\n{self._printed}"
+        assert done, f"{block} fails:\n{text}\nprinted was\n{self._printed[-END:]}"
 
 
 def free_port() -> int:
@@ -86,6 +91,20 @@ def listens(port: int) -> bool:
 
 
 def _as_printed(text: str) -> re.Pattern[str]:
-    """What matches a sample of output: white space counts as one space, and `...` stands for anything."""
-    parts = (r"\s+".join(re.escape(word) for word in part.split()) for part in text.split("..."))
+    """What matches a sample of output: white space does not count, and `...` stands for anything."""
+    parts = (r"\s*".join(re.escape(word) for word in part.split()) for part in text.split("..."))
     return re.compile(r"\s*.*?\s*".join(parts), re.DOTALL)
+
+
+def _unlike(sample: Any, printed: Any, where: str = "it") -> str:
+    """What of the form of a JSON sample is not printed so: members and kinds of values, not the values; "..." stands for anything."""
+    if isinstance(sample, dict) and isinstance(printed, dict):
+        if "..." in sample:
+            return ""
+        if missing := sample.keys() ^ printed.keys():
+            return f"{where}: {sorted(missing)} is in one only"
+        return next((wrong for name, each in sample.items() if (wrong := _unlike(each, printed[name], f"{where}.{name}"))), "")
+    if isinstance(sample, list) and isinstance(printed, list):
+        return next((wrong for one, other in zip(sample, printed, strict=False) if (wrong := _unlike(one, other, f"{where}[]"))), "")
+    alike = isinstance(printed, type(sample)) or {type(sample), type(printed)} == {int, float}
+    return "" if alike or printed is None or sample == "..." else f"{where} is {printed!r}, in the sample {sample!r}"

@@ -10,8 +10,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-LIMIT = 300.0  # [s] for one block
-END = 60.0  # [s] for what a session must do at its end
+LIMIT = 240.0  # [s] for one block
+END = 20.0  # [s] for what a session leaves to end
 ANSWER = "ANSWER"  # the variable with the number of the file to which a session writes a byte for each block that is done
 SHELL = ["bash", "--noprofile", "--norc"]
 STRICT = "set -euo pipefail; trap 'echo \"failed: $BASH_COMMAND\"' ERR"
@@ -45,7 +45,7 @@ class Session:
         os.close(answer)
 
     def _do(self, line: str) -> bool:
-        """Gives a line to the process. Returns whether the process answers; after a failure it is gone and does not."""
+        """Gives a line to the process. Returns whether the process answers; a process that fails is gone, one that hangs is ended."""
         assert self._process.stdin
         if self._process.poll() is not None:
             return False
@@ -55,19 +55,25 @@ class Session:
         while time.monotonic() < end and self._process.poll() is None:
             if select.select([self._answers], [], [], 0.05)[0]:
                 break
-        return bool(select.select([self._answers], [], [], 0)[0]) and os.read(self._answers, 1) == b"."
+        if select.select([self._answers], [], [], 0)[0]:
+            return os.read(self._answers, 1) == b"."
+        self._process.kill()
+        self._process.wait()
+        return False
 
     def end(self) -> None:
-        """Ends the process, and by force what it began and left."""
+        """Ends the process and what it left: as SIGTERM does, later by force."""
         assert self._process.stdin
         self._process.stdin.close()
-        try:
-            self._process.wait(END)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end = time.monotonic() + END
         with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGTERM)
+            while time.monotonic() < end:
+                self._process.poll()
+                os.killpg(self._process.pid, 0)  # raises when all have ended
+                time.sleep(0.05)
             os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
         os.close(self._answers)
 
 

@@ -36,6 +36,8 @@ def test_a_page_keeps_its_files_its_variables_and_its_names_from_block_to_block(
         ("```python\nprint(1 / 0)\n```\n", "ZeroDivisionError"),
         ('```python\nimport warnings\nwarnings.warn("old")\n```\n', "UserWarning: old"),
         ("```sh\necho one\n```\n```text\ntwo\n```\n", "printed was\none"),
+        ('```sh\necho \'{"a": 1, "b": 2}\'\n```\n```json\n{"a": 1}\n```\n', r"it: \['b'\] is in one only"),
+        ('```sh\necho \'{"a": [1]}\'\n```\n```json\n{"a": ["one"]}\n```\n', r"it.a\[\] is 1, in the sample 'one'"),
     ],
 )
 def test_a_line_that_fails_ends_the_page(tmp_path, text, said):
