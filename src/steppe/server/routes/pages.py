@@ -11,7 +11,7 @@ FOR_EVER = b"public, max-age=31536000, immutable"  # the name of an asset holds 
 NOT_BUILT = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>Steppe</title><h1>The page was not built</h1>"
     "<p>This is a checkout of Steppe in which nobody has built the page from <code>web/</code> yet. "
-    "<code>make .venv/ready</code> builds it; then start the server again.</p>"
+    "<code>make page</code> builds it; then start the server again.</p>"
     "<p>All else of the server works: Python, <code>curl</code> and "
     '<a href="api/v1/openapi.json">the contract</a>.</p>'
 )
