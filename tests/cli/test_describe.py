@@ -29,7 +29,7 @@ def rows(said: str, title: str) -> dict[str, str]:
 def test_pasture_shows_what_people_look_at_with_units(call):
     code, said, wrong = call("describe", "pasture")
     assert (code, wrong) == (Exit.DONE, "")
-    assert said.startswith("pasture 1.0: The Pasture Model: ")
+    assert said.startswith("pasture 1.1: The Pasture Model: ")
     shown = {**rows(said, "state"), **rows(said, "diagnostic")}
     assert len(EXPORTS) == 18
     assert set(EXPORTS) <= set(shown)

@@ -8,18 +8,10 @@ from steppe.kernels.vecmath import exp
 from steppe.models import pasture
 from steppe.models.declare import Choice
 from steppe.models.pasture import forcing, uptake, water
-from steppe.models.pasture.options import DEFICIT, DYNAMIC, MINIMUM_TEMPERATURE, ON, PORT, RADIATION
-from steppe.variable import Role, declared, initial_values
+from steppe.models.pasture.options import DEFICIT, DYNAMIC, MINIMUM_TEMPERATURE, ON, ORIGINAL, PORT, RADIATION
 from tests.models.pasture_reference import constants, fresh, parameters, run, step
 
 OPTIONS = pasture.Options()
-GROUPS = {
-    pasture.State: Role.STATE,
-    pasture.Forcing: Role.FORCING,
-    pasture.Parameters: Role.PARAMETER,
-    pasture.Derived: Role.DERIVED,
-    pasture.Diagnostics: Role.DIAGNOSTIC,
-}
 EMPTY = {"green_leaf": 0.0, "green_stem": 0.0, "dead_leaf": 0.0, "dead_stem": 0.0, "litter": 0.0, "grass_basal_area": 0.0}
 
 
@@ -203,10 +195,24 @@ def test_roots_reach_as_far_as_they_are_deep(depth, weights):
     assert angles == pytest.approx([math.pi / 2] * (len(angles) - 1) + [math.pi / 4])
 
 
-def test_soaked_soil_evaporates_at_the_full_rate():
+def test_soaked_soil_evaporates_at_the_full_rate_and_in_the_original_form_not_at_all():
     p = parameters("narayen-ref", saturation_1=0.5, saturation_2=0.5)
     d = constants(p, OPTIONS)
-    assert water.evaporate(50.0, 200.0, p, d, 3.0) == pytest.approx((3.0, 0.0), abs=1e-14)
+    original = OPTIONS._replace(soil_evaporation=ORIGINAL)
+    assert water.evaporate(50.0, 200.0, p, d, OPTIONS, 3.0) == pytest.approx((3.0, 0.0), abs=1e-14)
+    assert water.evaporate(50.0, 200.0, p, d, original, 3.0) == (0, 0)
+
+
+@pytest.mark.parametrize(("part", "share"), [(0.9, 0.117 * 0.9 / (1 - 0.883 * 0.9)), (1.1, 1.0), (1.2, 0.0)])
+def test_the_original_form_stops_past_the_pole_of_both_layers(part, share):
+    p = parameters("narayen-ref", saturation_2=0.5)
+    d = constants(p, OPTIONS)
+    upper, lower = 10.0, part * 55.0 - 5.0 + 40.0  # [mm]; drained, both layers have 55 mm that can evaporate, the upper one 15
+    from_1 = 3.0 * 0.285 * (5.0 / 15.0) / (1 - 0.715 * (5.0 / 15.0))
+    expected = (from_1, max(0.0, 3.0 * share - from_1))
+    bounded = (from_1, 3.0 * (share if part < 1 else 1.0) - from_1)
+    assert water.evaporate(upper, lower, p, d, OPTIONS._replace(soil_evaporation=ORIGINAL), 3.0) == pytest.approx(expected, rel=1e-12)
+    assert water.evaporate(upper, lower, p, d, OPTIONS, 3.0) == pytest.approx(bounded, rel=1e-12)
 
 
 def test_layers_of_equal_wetness_exchange_only_what_gravity_pulls():
@@ -230,7 +236,15 @@ def test_dry_soil_draws_water_up_and_never_over_its_drained_limit():
 
 def test_water_above_the_drained_limit_is_left_to_drainage():
     p = parameters("narayen-ref", diffusivity=1e4)
-    assert water.slow_flow(20.5, 80.5, 10.0, 40.0, 20.0, 80.0, 100.0, 400.0, p) == 0
+    assert water.slow_flow(20.5, 0.0, 80.5, 10.0, 40.0, 20.0, 80.0, 100.0, 400.0, p) == 0
+
+
+def test_a_layer_that_has_given_water_upward_still_counts_as_drained():
+    p = parameters("narayen-ref", diffusivity=1e4)
+    before = (5.0, 80.5, 104.0, 90.0)  # [mm]; layers 2 and 3 hold more than their drained limits of 80 and 100
+    after = water.redistribute(*before, p, constants(p, OPTIONS))
+    assert after[0] - before[0] == pytest.approx(before[1] - after[1], abs=1e-12)  # layer 2 gave water to layer 1 alone
+    assert after[1] < 80.0
 
 
 # --- options -----------------------------------------------------------------------------------------------------------------------------
@@ -321,6 +335,7 @@ def test_a_choice_names_the_nearest_word():
     words = {"cn": "curve number", "intensity": "rainfall intensity"}
     assert Choice("Runoff", words) == Choice("Runoff", dict(words))
     with pytest.raises(ModelError, match=r'"intensiti" is not one of the choices cn, intensity. Did you mean "intensity"?'):
+<<<<<<< HEAD
         Choice("Runoff", words).index("intensiti")
 
 
@@ -402,3 +417,6 @@ def test_parameters_that_contradict_each_other_are_refused_by_name():
         pasture.derive(parameters("native", wilting_point_2=0.3), OPTIONS)
     with pytest.raises(ModelError, match='"frost_kills" is 3 and "frost_starts" is 2'):
         pasture.derive(parameters("native")._replace(frost_kills=np.array([0.0, 3.0])), OPTIONS)
+=======
+        Choice("cn", "intensity").index("intensiti")
+>>>>>>> 69a444b (Soil evaporation has a bounded and an original form to choose from)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steppe.models import pasture
+from steppe.models.cell_declaration import CellDeclaration
 from tests.models.pasture_reference import constants, parameters, step
 
 KINDS = pasture.sets()
@@ -25,8 +26,8 @@ def places(draw):
         plant_available_water=draw(st.one_of(st.just(0.0), st.floats(5, 250))),
         burn_day=draw(st.sampled_from([0.0, 100.0])),
     )
-    choices = [st.integers(0, 1), st.integers(0, 1), st.integers(0, 1), st.integers(0, 2), st.integers(0, 1), st.integers(0, 1)]
-    return p, pasture.Options(*map(draw, choices))
+    choices = CellDeclaration(pasture).choices.values()
+    return p, pasture.Options(*(draw(st.integers(0, len(choice.words) - 1)) for choice in choices))
 
 
 @st.composite

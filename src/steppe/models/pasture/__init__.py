@@ -15,7 +15,7 @@ from steppe.models.pasture.state import State
 from steppe.models.pasture.step import step
 
 NAME = "pasture"
-VERSION = "1.0"
+VERSION = "1.1"
 LONG_NAME = "Pasture Model: water, growth and use of a tropical pasture"
 
 __all__ = [

@@ -10,6 +10,7 @@ OFF, ON = 0, 1
 VAPOUR_PRESSURE, DEFICIT, MINIMUM_TEMPERATURE = 0, 1, 2
 GIVEN, RADIATION = 0, 1
 ZERO, PORT = 0, 1
+BOUNDED, ORIGINAL = 0, 1
 
 RUNOFF = Choice(
     "How runoff is computed",
@@ -39,6 +40,13 @@ RESET = Choice(
     "What an accumulator holds after its reset day",
     {"ours": "zero", "port": "what that day brought, as in APSIM's port of GRASP; growth with its sign turned, a slip of the port"},
 )
+SOIL_EVAPORATION = Choice(
+    "How soaked soil evaporates",
+    {
+        "bounded": "a layer wetter than its drained limit as one at that limit, which deviates from soilwat2",
+        "original": "both curves run over their poles as in soilwat2 (APSIM 6.1), and soaked soil stops evaporating",
+    },
+)
 
 
 class Options(NamedTuple):
@@ -50,3 +58,4 @@ class Options(NamedTuple):
     humidity: Annotated[int, HUMIDITY] = VAPOUR_PRESSURE
     pan: Annotated[int, PAN] = GIVEN
     reset: Annotated[int, RESET] = ZERO
+    soil_evaporation: Annotated[int, SOIL_EVAPORATION] = BOUNDED

@@ -39,7 +39,7 @@ def step(s: State, f: Forcing, p: Parameters, d: Derived, t: Today, o: Options) 
     water_1, water_2, water_3, water_4, drainage = infiltrate(s, p, d, infiltration)
     # exp of the second term is the part that litter leaves open, to the power 0.44
     evaporation_demand = pan * exp(-1.7 * sward_cover - 0.44 * p.litter_area * s.litter)
-    evaporation_1, evaporation_2 = evaporate(water_1, water_2, p, d, evaporation_demand)
+    evaporation_1, evaporation_2 = evaporate(water_1, water_2, p, d, o, evaporation_demand)
     water_1, water_2 = water_1 - evaporation_1, water_2 - evaporation_2
     if o.redistribution == ON:
         water_1, water_2, water_3, water_4 = redistribute(water_1, water_2, water_3, water_4, p, d)

@@ -4,7 +4,7 @@ from steppe.kernels.vecmath import exp, power, sqrt
 from steppe.models.pasture.curves import clamp, competition
 from steppe.models.pasture.derived import Derived
 from steppe.models.pasture.forcing import Forcing
-from steppe.models.pasture.options import INTENSITY, Options
+from steppe.models.pasture.options import BOUNDED, INTENSITY, Options
 from steppe.models.pasture.parameters import Parameters
 from steppe.models.pasture.state import State
 
@@ -71,15 +71,20 @@ def pass_on(water: float, saturated: float, drained: float, rate: float) -> tupl
     return left, water - left
 
 
-def evaporate(water_1: float, water_2: float, p: Parameters, d: Derived, demand: float) -> tuple[float, float]:
+def evaporate(water_1: float, water_2: float, p: Parameters, d: Derived, o: Options, demand: float) -> tuple[float, float]:
     """Evaporation [mm d-1] from layers 1 and 2, after K. Rickert (soilwat2, "rickert").
 
-    The first dries to air dry, the second to wilting. Wetter than drained counts as drained: soilwat2 follows the curves over their
-    poles, to no evaporation from a soaked soil.
+    The first layer dries to air dry, the second to wilting. The option "original" follows both curves over their poles, as soilwat2
+    does: evaporation stops where layer 1 holds over 1.399 times, or both layers over 1.1325 times, the water that a drained soil could
+    lose. The option "bounded" deviates from soilwat2: a layer wetter than its drained limit evaporates as one at that limit.
     """
     above = water_1 - d.dry_1
-    rate_1 = competition(clamp(above * d.evaporable_1, 0.0, 1.0), 0.285)
-    rate_2 = competition(clamp((above + water_2 - d.wilting_2) * d.evaporable_2, 0.0, 1.0), 0.117)
+    part_1 = above * d.evaporable_1
+    part_2 = (above + water_2 - d.wilting_2) * d.evaporable_2
+    if o.soil_evaporation == BOUNDED:
+        part_1, part_2 = clamp(part_1, 0.0, 1.0), clamp(part_2, 0.0, 1.0)
+    rate_1 = clamp(competition(part_1, 0.285), 0.0, 1.0)
+    rate_2 = clamp(competition(part_2, 0.117), 0.0, 1.0)
     from_1 = max(0.0, min(rate_1 * demand, min(p.highest_soil_evaporation, above)))
     from_2 = min((rate_2 - rate_1) * demand, min(p.highest_soil_evaporation - from_1, water_2 - d.wilting_2))
     return from_1, max(0.0, from_2)
@@ -87,18 +92,19 @@ def evaporate(water_1: float, water_2: float, p: Parameters, d: Derived, demand:
 
 def redistribute(water_1: float, water_2: float, water_3: float, water_4: float, p: Parameters, d: Derived) -> Layers:
     """Water of the layers [mm] after a day of slow flow between neighbours (soilwat2, unsaturated flow)."""
-    up_1 = slow_flow(water_1, water_2, d.wilting_1, d.wilting_2, d.drained_1, d.drained_2, p.layer_thickness_1, p.layer_thickness_2, p)
+    up_1 = slow_flow(water_1, 0.0, water_2, d.wilting_1, d.wilting_2, d.drained_1, d.drained_2, p.layer_thickness_1, p.layer_thickness_2, p)
     up_2 = slow_flow(
-        water_2 - up_1, water_3, d.wilting_2, d.wilting_3, d.drained_2, d.drained_3, p.layer_thickness_2, p.layer_thickness_3, p
+        water_2, up_1, water_3, d.wilting_2, d.wilting_3, d.drained_2, d.drained_3, p.layer_thickness_2, p.layer_thickness_3, p
     )
     up_3 = slow_flow(
-        water_3 - up_2, water_4, d.wilting_3, d.wilting_4, d.drained_3, d.drained_4, p.layer_thickness_3, p.layer_thickness_4, p
+        water_3, up_2, water_4, d.wilting_3, d.wilting_4, d.drained_3, d.drained_4, p.layer_thickness_3, p.layer_thickness_4, p
     )
     return water_1 + up_1, water_2 + (up_2 - up_1), water_3 + (up_3 - up_2), water_4 - up_3
 
 
 def slow_flow(
-    upper: float,
+    start: float,
+    given: float,
     lower: float,
     upper_wilting: float,
     lower_wilting: float,
@@ -108,7 +114,12 @@ def slow_flow(
     lower_thickness: float,
     p: Parameters,
 ) -> float:
-    """Flow upward [mm d-1] between two layers, limited by what evens them out, by room above the drained limit and by available water."""
+    """Flow upward [mm d-1] between two layers, limited by what evens them out, by room above the drained limit and by available water.
+
+    The upper layer holds `start` [mm] before any slow flow of the day, and has given `given` [mm] of it to the layer above. Nothing
+    flows between two layers that both hold their drained limit before the flows of the day (soilwat2).
+    """
+    upper = start - given
     upper_free = max(0.0, upper - upper_wilting)
     lower_free = max(0.0, lower - lower_wilting)
     mean = 0.5 * (upper_free / upper_thickness + lower_free / lower_thickness)
@@ -117,7 +128,7 @@ def slow_flow(
     pull = max(0.0, lower / lower_thickness) - max(0.0, upper / upper_thickness) - SLOPE * distance
     flow = diffusivity * (pull / distance)
     even = pull / (1.0 / upper_thickness + 1.0 / lower_thickness)
-    if upper >= upper_drained and lower >= lower_drained:
+    if start >= upper_drained and lower >= lower_drained:
         return 0.0
     if flow < 0.0:
         return max(max(flow, even), max(-max(0.0, lower_drained - lower), -upper_free))
