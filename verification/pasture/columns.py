@@ -1,6 +1,11 @@
-"""The columns of the reference runs, beside the names of the model."""
+"""The columns of the reference runs under the names of the model, and how far a run lies from them."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from steppe.models.pasture import Diagnostics, State
+from verification.pasture.cases import Case, by_year, table
 
 STATE = {
     "sw1": "soil_water_1",
@@ -70,3 +75,49 @@ DIAGNOSTIC = {
 ERRORS = {"err_water": "water_error", "err_sward": "sward_error", "err_litter": "litter_error"}  # round-off: not compared
 assert set(STATE.values()) == set(State._fields)
 assert set(DIAGNOSTIC.values()) | set(ERRORS.values()) <= set(Diagnostics._fields)
+
+Values = Mapping[str, np.ndarray]  # state or diagnostic -> (days,)
+
+
+def by_field(found: Sequence[tuple[State, Diagnostics]]) -> Values:
+    """Values (days,) of each state and diagnostic."""
+    states, diagnostics = zip(*found, strict=True)
+    columns = (*zip(*states, strict=True), *zip(*diagnostics, strict=True))
+    return {field: np.array(values) for field, values in zip((*State._fields, *Diagnostics._fields), columns, strict=True)}
+
+
+def worst_of_days(case: Case, found: Values, relative: float) -> tuple[int, float, str]:
+    """(days compared, largest difference, its column) of a run from the daily file, in parts of `relative` and 1e-6."""
+    reference = table(f"reference/{case.file}.csv.gz")
+    days = len(reference["date"])
+    parts = {
+        column: np.max(_part(found[field][:days], np.array(reference[column], float), relative))
+        for column, field in {**STATE, **DIAGNOSTIC}.items()
+    }
+    where = max(parts, key=parts.__getitem__)
+    return days, float(parts[where]), where
+
+
+def worst_of_years(name: str, dates: np.ndarray, found: Values, relative: float) -> tuple[int, float, str]:
+    """(years compared, largest difference, its column and year) of a run's sums and pools at each year's end from `yearly.csv`."""
+    yearly = table("reference/yearly.csv")
+    rows = [row for row, case in enumerate(yearly["case"]) if case == name]
+    expected = {column: np.array([float(values[row]) for row in rows]) for column, values in yearly.items() if column != "case"}
+    lengths = by_year(dates, np.ones(len(dates)))
+    assert lengths == dict(zip(expected.pop("year"), expected.pop("days"), strict=True))
+    ends = np.flatnonzero(np.diff(dates.astype("datetime64[Y]").astype(int), append=0))
+    worst, where = 0.0, ""
+    for column, values in expected.items():
+        if column.startswith("end_"):
+            ours = found[STATE[column.removeprefix("end_")]][ends]
+        else:
+            ours = np.array(list(by_year(dates, found[DIAGNOSTIC[column]]).values()))
+        parts = _part(ours, values, relative)
+        if parts.max() > worst:
+            worst, where = float(parts.max()), f"{column} of {list(lengths)[int(parts.argmax())]}"
+    return len(rows), worst, where
+
+
+def _part(ours: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:
+    """Differences in parts of what they may be; not a number counts as infinitely far."""
+    return np.nan_to_num(np.abs(ours - expected), nan=np.inf) / (1e-6 + relative * np.abs(expected))

@@ -8,7 +8,7 @@ import numpy as np
 
 from steppe.clock import Clock
 from steppe.models import CellModel, Packed, Records, pasture
-from verification.pasture.cases import NAMES, Case, Weather, weather
+from verification.pasture.cases import DECLARED, NAMES, Case, Weather
 
 DIAGNOSTICS = pasture.Diagnostics._fields
 EVERYTHING = (*pasture.State._fields, *DIAGNOSTICS)
@@ -67,7 +67,7 @@ class Log:
 
 def words(o: pasture.Options) -> dict[str, str]:
     """Options as a run file has them."""
-    return {"runoff": ("cn", "intensity")[o.runoff]}
+    return {name: choice.words[getattr(o, name)] for name, choice in DECLARED.choices.items()}
 
 
 def model_of(case: Case, dtype: str, cells: int = 1, threads: int = 1, **state: Any) -> CellModel:
@@ -79,7 +79,7 @@ def model_of(case: Case, dtype: str, cells: int = 1, threads: int = 1, **state: 
 
 def whole_run(case: Case, dtype: str, days: int | None = None) -> dict[str, np.ndarray]:
     """Every state and diagnostic (days,) of a case."""
-    records = weather(case.station, case.first, case.last)
+    records = case.weather()
     n = len(records.dates) if days is None else days
     log = Log(EVERYTHING, n, 1)
     model_of(case, dtype).advance(range(n), Station(records, 1), Clock.daily(case.first), log)

@@ -5,16 +5,16 @@ import pytest
 from tests.models.pasture_reference import constants, fresh, parameters, run
 
 from steppe.models import pasture
-from verification.pasture.cases import CASES, weather
+from verification.pasture.cases import CASES, case
 from verification.pasture.compiled import whole_run
 
 ERRORS = {"water_error": 1e-10, "sward_error": 1e-9, "litter_error": 1e-9}
 POOLS = pasture.State._fields[:9]
 
 
-def balances(case, found):
+def balances(parameters_, found):
     """Daily errors (days,) of water, sward and litter from the fields, computed in double precision."""
-    own = fresh(case.parameters)
+    own = fresh(parameters_)
     gains = {name: np.diff(found[name], prepend=np.float32(getattr(own, name))) for name in POOLS}
     x = {name: values.astype(np.float64) for name, values in found.items()}
     out = x["runoff"] + x["deep_drainage"] + x["soil_evaporation"] + x["tree_transpiration"] + x["transpiration"]
@@ -27,8 +27,8 @@ def balances(case, found):
 
 @pytest.mark.parametrize("name", CASES)
 def test_double_precision_closes_every_day(name, measured):
-    case = CASES[name]
-    found = run(fresh(case.parameters), weather(case.station, case.first, case.last).days(), case.parameters, case.options)
+    held = case(name)
+    found = run(fresh(held.parameters), held.weather().days(), held.parameters, held.options)
     for error, limit in ERRORS.items():
         worst = max(abs(getattr(day, error)) for _, day in found)
         measured(f"balance {name}", f"float64, {len(found)} days, largest {error} of a day", worst, f"<= {limit:g}")
@@ -37,9 +37,9 @@ def test_double_precision_closes_every_day(name, measured):
 
 @pytest.mark.parametrize("name", CASES)
 def test_single_precision_closes_to_its_rounding_and_does_not_drift(name, measured):
-    case = CASES[name]
+    held = case(name)
     limits = {"water [mm]": 5e-4, "sward [kg/ha]": 2e-2, "litter [kg/ha]": 2e-2}
-    for (what, limit), error in zip(limits.items(), balances(case, whole_run(case, "float32")), strict=True):
+    for (what, limit), error in zip(limits.items(), balances(held.parameters, whole_run(held, "float32")), strict=True):
         worst, drift = np.max(np.abs(error)), np.max(np.abs(np.cumsum(error[: 20 * 365])))
         measured(f"balance {name}", f"float32, {what}, largest of a day", worst, f"<= {limit:g}")
         measured(f"balance {name}", f"float32, {what}, sum of 20 years", drift, f"<= {30 * limit:g}")

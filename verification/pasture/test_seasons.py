@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.models.pasture_reference import fresh, parameters, run
 
-from verification.pasture.cases import GRAZED, by_year, weather, weekly
+from verification.pasture.cases import AS_PRINTED, GRAZED, by_year, weather, weekly
 
 # station, plant, soil; least, median, greatest growth of a year; mean with daily and with weekly weather, rms difference of years
 PLACES = {
@@ -15,7 +15,7 @@ PLACES = {
 
 
 def yearly_growth(records, p):
-    found = run(fresh(p), records.days(), p)
+    found = run(fresh(p), records.days(), p, AS_PRINTED)
     return np.array(list(by_year(records.dates, [day.growth for _, day in found]).values()))
 
 
