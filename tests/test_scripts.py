@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tomllib
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -78,3 +79,31 @@ def test_the_installer_shows_how_far_it_is_and_why_pip_failed(
     assert status == 1
     assert "1 of 2 packages installed" in printed.out
     assert "no wheel of zarr" in printed.err
+
+
+def plant(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # pytest starts in a fourth of the time
+    command = [sys.executable, "scripts/mutations.py", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_every_mutation_of_the_table_has_its_text_once_and_tests_that_exist() -> None:
+    done = plant("none")  # the table is read and checked before the ids
+    assert 'has no mutation "none"' in done.stderr
+    for row in tomllib.loads((ROOT / "scripts" / "mutations.toml").read_text())["mutation"]:
+        for test in row["tests"]:
+            file, _, name = test.partition("::")
+            assert f"def {name.split('[')[0]}" in (ROOT / file).read_text(), test
+
+
+def test_planted_faults_are_reported_as_caught_or_not_and_leave_the_checkout_as_it_was(tmp_path: Path) -> None:
+    fault = "id = '{}'\nfile = 'src/steppe/grid/earth.py'\nold = '{}'\nnew = '{}'\nwrong = 'areas'\ntests = ['tests/grid/test_earth.py']\n"
+    rows = [fault.format("E1", "EQUATORIAL_RADIUS**2 / 2.0", "EQUATORIAL_RADIUS**2"), fault.format("E2", "never negative.", "above 0.")]
+    table = tmp_path / "table.toml"
+    table.write_text("".join(f"[[mutation]]\n{row}" for row in rows))
+    before = (ROOT / "src/steppe/grid/earth.py").read_bytes()
+    done = plant("--table", table)
+    first, second, total = done.stdout.splitlines()
+    assert first.startswith("E1   caught by tests/grid/test_earth.py::test_")
+    assert (second, total, done.returncode) == ("E2   NOT CAUGHT: areas", "1 of 2 caught", 1)
+    assert (ROOT / "src/steppe/grid/earth.py").read_bytes() == before

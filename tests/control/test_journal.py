@@ -217,6 +217,27 @@ def test_the_way_to_a_state_ends_before_what_nobody_has_heard_of():
     assert base.path(1) == [Leg(1, OPEN_END, OPEN_END)]
 
 
+def test_the_way_to_a_state_ends_before_the_first_of_two_actions_that_wait_at_one_step(tmp_path):
+    base = Journal(tmp_path / "journal.sqlite")
+    accept(base, "step", "a", steps=50)
+    after, now = accept(base, "set", "b"), accept(base, "set", "c", when="now")
+    pause = accept(base, "pause", "d")
+    base.pin(now, 12)
+    base.pin(pause, 12)  # which draws what waited for step 50 to step 12, behind what was ordered later
+    assert base.command(now).at_step == base.command(after).at_step == 12
+    assert base.command(now).place < base.command(after).place
+    for done, following in ((None, now), (now, after)):
+        if done:
+            base.applied(done, 12, Outcome(True, {}, done))
+        base.close()  # the engine and the server die; the journal is loaded again
+        base = Journal(tmp_path / "journal.sqlite")
+        begin = Position(12, base.command(following).place - 1)
+        assert base.path(1) == [Leg(1, *begin)]
+        assert following in [each.seq for each in base.placed(1, begin)]
+        assert done not in [each.seq for each in base.placed(1, begin)]
+    base.close()
+
+
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12))
 def test_the_way_to_a_state_is_the_branches_that_lead_there(forks):

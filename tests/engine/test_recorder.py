@@ -43,22 +43,28 @@ def test_reductions_do_not_depend_on_how_the_steps_are_cut(data):
             np.testing.assert_allclose(found[record], expected(values[a:b], axis=0), rtol=1e-13)
 
 
-def test_an_unfinished_interval_goes_on_from_its_checkpoint_to_the_bit():
-    values = np.random.default_rng(1).normal(size=(30, CELLS))
-    edges = np.array([0, 4, 17, 30])
-    whole, parts = {}, {}
+def wishes(found: dict[str, dict[int, np.ndarray]], edges: np.ndarray) -> Recorder:
+    """A recorder of every method, into found[method]."""
     recorder = Recorder(CELLS)
-    recorder.want("x", "mean", edges, into(whole))
-    feed(recorder, values, [0, 30])
-    first = Recorder(CELLS)
-    first.want("x", "mean", edges, into(parts))
-    feed(first, values, [0, 10])
-    second = Recorder(CELLS)
-    second.want("x", "mean", edges, into(parts))
+    for method in METHODS:
+        recorder.want("x", method, edges, into(found.setdefault(method, {})))
+    return recorder
+
+
+@pytest.mark.parametrize("cut", range(1, 62))
+def test_an_unfinished_interval_goes_on_from_a_checkpoint_of_any_day_to_the_bit(cut):
+    months = np.array([0, 31, 59, 62])
+    values = np.random.default_rng(1).normal(size=(62, CELLS))
+    whole, parts = {}, {}
+    feed(wishes(whole, months), values, [0, 62])
+    first, second = wishes(parts, months), wishes(parts, months)
+    feed(first, values, [0, cut])
     second.restore(first.state())
-    feed(second, values, [10, 30])
-    for record in range(3):
-        assert whole[record].tobytes() == parts[record].tobytes()
+    feed(second, values, [cut, 62])
+    for method in METHODS:
+        assert sorted(parts[method]) == [0, 1, 2]
+        for record in range(3):
+            assert whole[method][record].tobytes() == parts[method][record].tobytes(), (method, record)
 
 
 def test_equal_wishes_are_computed_once():

@@ -160,6 +160,19 @@ def test_twelve_bits_are_kept_and_said(tmp_path: Path) -> None:
     np.testing.assert_allclose(raw, expected, rtol=2.0**-13)
 
 
+@pytest.mark.parametrize("bits", [7, 12, 22])
+@given(st.data())
+def test_values_half_way_between_two_kept_ones_go_to_the_even_one(bits: int, data: st.DataObject) -> None:
+    dropped = 23 - bits
+    largest = 0x7F000000 >> dropped  # so that rounding up stays finite
+    kept = np.array(data.draw(st.lists(st.integers(0, largest), min_size=1)), np.uint32)
+    for sign in (np.uint32(0), np.uint32(1 << 31)):
+        for below in (kept & ~np.uint32(1), kept | np.uint32(1)):  # an even and an odd last bit
+            half_way = ((below << dropped) | np.uint32(1 << (dropped - 1)) | sign).view(np.float32)
+            even = ((below + (below & 1)) << dropped) | sign
+            np.testing.assert_array_equal(bitround(half_way, bits).view(np.uint32), even)
+
+
 @given(st.lists(st.floats(width=32), min_size=1, max_size=50))
 def test_rounding_keeps_what_is_no_number_and_rounding_twice_changes_nothing(numbers: list[float]) -> None:
     exact = np.array(numbers, "float32")

@@ -335,7 +335,6 @@ def test_a_choice_names_the_nearest_word():
     words = {"cn": "curve number", "intensity": "rainfall intensity"}
     assert Choice("Runoff", words) == Choice("Runoff", dict(words))
     with pytest.raises(ModelError, match=r'"intensiti" is not one of the choices cn, intensity. Did you mean "intensity"?'):
-<<<<<<< HEAD
         Choice("Runoff", words).index("intensiti")
 
 
@@ -345,78 +344,3 @@ def test_a_choice_names_the_nearest_word():
 def test_a_choice_without_meanings_is_refused(given):
     with pytest.raises(ModelError, match="needs a meaning, and at least two words with the meaning of each"):
         Choice(*given)
-
-
-# --- declarations and sets ---------------------------------------------------------------------------------------------------------------
-def test_every_number_is_declared_once_with_unit_and_meaning():
-    names = [name for group, role in GROUPS.items() for name in declared(group, role)]
-    assert len(names) == len(set(names))
-    assert set(pasture.EXPORTS) <= set(names)
-    assert len(pasture.EXPORTS) == 18
-
-
-def test_what_is_computed_names_what_to_set_instead():
-    for variable in declared(pasture.Diagnostics, Role.DIAGNOSTIC).values():
-        assert set(variable.settable_by) <= set(pasture.State._fields)
-
-
-def test_defaults_lie_within_their_limits():
-    for group, role in GROUPS.items():
-        for variable in declared(group, role).values():
-            assert variable.initial is None or variable.low <= variable.initial <= variable.high, variable.name
-    assert None not in [variable.initial for variable in declared(pasture.Parameters, Role.PARAMETER).values()]
-
-
-@pytest.mark.parametrize("plant", ["native", "narayen-ref", "brigalow67", "belyando", "mitchell"])
-@pytest.mark.parametrize("soil", ["narayen-ref", "brigalow67", "black-vertosol", "roma-red-earth", "open-downs"])
-def test_every_plant_goes_with_every_soil(plant, soil):
-    kinds = pasture.sets()
-    limits = declared(pasture.Parameters, Role.PARAMETER)
-    for name, value in {**kinds["plant"][plant], **kinds["soil"][soil]}.items():
-        assert limits[name].low <= value <= limits[name].high
-        assert value != limits[name].initial, f"{name} is the default"
-    p = parameters(plant, soil)
-    assert np.isfinite(
-        [value for name, value in zip(pasture.Derived._fields, constants(p, OPTIONS), strict=True) if "ceiling" not in name]
-    ).all()
-    state = fresh(p)
-    assert set(pasture.start(p, constants(p, OPTIONS))) | set(initial_values(declared(pasture.State, Role.STATE))) == set(
-        pasture.State._fields
-    )
-    assert 0 < state.soil_water_1 < constants(p, OPTIONS).drained_1
-
-
-def test_there_are_no_sets_but_the_tested_ones():
-    kinds = pasture.sets()
-    assert list(kinds["plant"]) == ["native", "narayen-ref", "brigalow67", "belyando", "mitchell"]
-    assert list(kinds["soil"]) == ["narayen-ref", "brigalow67", "black-vertosol", "roma-red-earth", "open-downs"]
-
-
-def test_available_water_of_a_cell_scales_its_layers_and_leaves_the_rest():
-    plain = parameters("mitchell", "open-downs")
-    scaled = plain._replace(plant_available_water=np.array([0.0, 60.0, 180.0]))
-    one, many = pasture.derive(plain, OPTIONS), pasture.derive(scaled, OPTIONS)
-    held = sum(many[i + 4] - many[i] for i in range(3))
-    assert held == pytest.approx([sum(one[i + 4] - one[i] for i in range(3)), 60.0, 180.0], rel=1e-14)
-    assert many.saturated_2 - many.drained_2 == pytest.approx(one.saturated_2 - one.drained_2, rel=1e-12)
-    assert many.wilting_1 == one.wilting_1
-    assert pasture.start(scaled, many)["soil_water_3"] == pytest.approx(many.wilting_3 + 0.5 * (many.drained_3 - many.wilting_3))
-
-
-def test_constants_of_many_cells_are_those_of_each():
-    p = parameters("belyando", "black-vertosol", tree_basal_area=6.0)
-    depths, weights = np.array([400.0, 950.0, 3000.0]), np.array([200.0, 300.0, 450.0])
-    many = pasture.derive(p._replace(root_depth=depths, animal_weight=weights, stocking_rate=0.2), OPTIONS)
-    for cell in range(3):
-        one = pasture.derive(p._replace(root_depth=depths[cell], animal_weight=weights[cell], stocking_rate=0.2), OPTIONS)
-        assert [np.broadcast_to(value, 3)[cell] for value in many] == [float(value) for value in one]
-
-
-def test_parameters_that_contradict_each_other_are_refused_by_name():
-    with pytest.raises(ModelError, match=r'"wilting_point_2" is 0\.3 and "drained_limit_2" is 0\.2; the first must be below'):
-        pasture.derive(parameters("native", wilting_point_2=0.3), OPTIONS)
-    with pytest.raises(ModelError, match='"frost_kills" is 3 and "frost_starts" is 2'):
-        pasture.derive(parameters("native")._replace(frost_kills=np.array([0.0, 3.0])), OPTIONS)
-=======
-        Choice("cn", "intensity").index("intensiti")
->>>>>>> 69a444b (Soil evaporation has a bounded and an original form to choose from)
