@@ -217,7 +217,7 @@ def test_a_store_is_not_made_over_another(tmp_path: Path) -> None:
 
 def test_a_store_of_another_run_is_refused(tmp_path: Path) -> None:
     made(tmp_path / "output.zarr", maps(2)).close()
-    with pytest.raises(FolderError, match="cut otherwise"):
+    with pytest.raises(FolderError, match="other chunks than this run needs"):
         OutputWriter(tmp_path / "output.zarr", maps(400))
 
 

@@ -124,6 +124,7 @@ class VariableInfo(Struct, kw_only=True):
     initial: float | None = None
     source: str = ""
     cell_methods: str = ""
+    rounded: Annotated[str, Meta(description='"float32": past steps that only a record holds are rounded to it.')] = ""
 
 
 class VariableList(Struct, kw_only=True):
@@ -286,6 +287,7 @@ class SeriesInfo(Struct, kw_only=True):
     dates: list[str | None]
     places: Annotated[list[tuple[float, float]], Meta(description="Longitude and latitude of the cells' centres.")]
     values: Annotated[list[list[float | None]], Meta(description="One list a place.")]
+    rounded: Annotated[str | None, Meta(description='"float32": values come from a record that is rounded to it.')] = None
 
 
 class ArrayInfo(Struct, kw_only=True):
@@ -300,3 +302,4 @@ class ArrayInfo(Struct, kw_only=True):
     date: str | None
     scenario: str
     values: Annotated[list[Any], Meta(description="Nested as the shape says; null where there is no value.")]
+    rounded: Annotated[str | None, Meta(description='"float32": values come from a record that is rounded to it.')] = None

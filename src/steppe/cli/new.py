@@ -47,7 +47,7 @@ start = {start}
 variables = {variables}
 every = "1 month"                          # or "1 day", "10 days", "1 year"
 reduce = "mean"                            # mean, sum, min, max, last
-# precision = "12 bits"                    # rounded: half the size
+# precision = "12 bits"                    # or "float32"; rounded: half the size
 
 # [[output.maps]]                          # more maps, with keys as above and a time axis of their own
 # name = "daily"

@@ -190,4 +190,5 @@ def _attributes(head: Mapping[str, Any], variable: VariableInfo, grid: GridInfo)
     said = {name: text for name, text in said.items() if text}
     if grid.crs:
         said["grid_mapping_name"] = grid.crs.get("grid_mapping_name", "")
+    said |= {"rounded": head["rounded"]} if "rounded" in head else {}
     return said | {"scenario": head["scenario"], "step": head.get("step")}

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
@@ -117,14 +116,17 @@ class Branch:
         status = self.order("tell_status")
         return bad_cell(status, self.plan) if status.count else None
 
-    def recorded(self, name: str, step: int) -> NDArray[np.float32] | None:
-        """What a variable was after so many steps, (cells,), from records that are on the disk; None when none holds it."""
-        found = self.crew.part(self.part).outputs.record_of(name, step)
+    def recorded(self, name: str, step: int, rounded: bool = False) -> NDArray[Any] | None:
+        """What a variable was after so many steps, (cells,), from records that are on the disk; None when none holds it.
+
+        rounded: of a record that was rounded to float32.
+        """
+        found = self.crew.part(self.part).outputs.record_of(name, step, rounded)
         if found is None or self.keeper is None or found[1] >= self.keeper.progress.records.get(found[0], 0):
             return None
         key, record = found
         group = key.rpartition("/")[0].removeprefix("maps/")
-        values: NDArray[np.float32] = Records.open(self.keeper.folder.path, group).read(name, slice(record, record + 1))[0]
+        values: NDArray[Any] = Records.open(self.keeper.folder.path, group).read(name, slice(record, record + 1))[0]
         return values
 
     def change(self, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class Cost(NamedTuple):
     """What a run needs. Bytes of memory by part; bytes of results in memory and, about, on disk; free: bytes that the disk has.
 
     seconds: of computing, measured on its first days; encode_seconds: of writing, of one core; compiling: seconds that the check itself
-    waited for machine code, which the run will find in the cache.
+    waited for machine code, which the run will find in the cache. rounded: maps of results that are rounded -> their precision.
     """
 
     cells: int
@@ -36,6 +36,7 @@ class Cost(NamedTuple):
     seconds: float
     encode_seconds: float
     compiling: float
+    rounded: dict[str, str]
 
     @property
     def memory(self) -> int:
@@ -45,6 +46,7 @@ class Cost(NamedTuple):
     def as_text(self) -> str:
         """For a terminal."""
         seconds = f"about {self.seconds:.0f} s" if self.seconds >= 1 else "under a second"
+        rounded = ", ".join(f"{name} to {precision}" for name, precision in self.rounded.items())
         return (
             f"{self.cells:,} cells, {self.steps:,} days, {self.cells * self.steps:,} cell-days\n"
             f"memory {in_bytes(self.memory)}: state {in_bytes(self.state)}, parameters {in_bytes(self.parameters)}, "
@@ -52,7 +54,8 @@ class Cost(NamedTuple):
             f"copy for a checkpoint {in_bytes(self.checkpoint)}\n"
             f"results {in_bytes(self.results)}, on disk about {in_bytes(self.results_on_disk)}; "
             f"checkpoints {in_bytes(CHECKPOINTS * self.checkpoint)}; {in_bytes(self.free)} are free\n"
-            f"time {seconds} at {in_cell_days(self.cells * self.steps / self.seconds)}, measured on the first days; "
+            + (f"rounded: {rounded}\n" if rounded else "")
+            + f"time {seconds} at {in_cell_days(self.cells * self.steps / self.seconds)}, measured on the first days; "
             f"writing takes about {100 * self.encode_seconds / self.seconds:.1f} % of that, of another core\n"
             + (f"compiling took {self.compiling:.0f} s; the run uses the same machine code\n" if self.compiling >= 1 else "")
         )
@@ -140,6 +143,7 @@ def estimate(plan: Plan) -> Cost:
         seconds * plan.steps / len(steps),
         results.seconds,
         plan.model.compiling,
+        outputs.rounding,
     )
 
 

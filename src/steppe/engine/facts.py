@@ -13,9 +13,11 @@ from steppe.variable import Role, Variable
 def facts_of(plan: Plan) -> dict[str, Any]:
     """Model, identity, declarations of variables, grid, clock, parameters as the run begins, options.
 
-    Of a variable `low` and `high` are None where there is no limit; `settable` says whether it can be set.
+    Of a variable `low` and `high` are None where there is no limit; `settable` says whether it can be set, `rounded` to what
+    its records are rounded.
     """
     clock, model = plan.clock, plan.model
+    single = {name for each in plan.maps if each.precision == "float32" for name in each.variables}
     return {
         "model": model.name,
         "version": model.version,
@@ -23,7 +25,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
         "title": plan.provenance["title"],
         "weather": plan.provenance["weather"],
         "identity": plan.identity,
-        "variables": [_of_variable(variable) for variable in model.variables.values()],
+        "variables": [_of_variable(variable, variable.name in single) for variable in model.variables.values()],
         "grid": as_plain(plan.grid),
         "clock": {
             "start": clock.start.isoformat(),
@@ -40,7 +42,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _of_variable(variable: Variable) -> dict[str, Any]:
+def _of_variable(variable: Variable, single: bool) -> dict[str, Any]:
     given = variable.role in (Role.STATE, Role.PARAMETER) or (variable.role is Role.FORCING and variable.initial is not None)
     internal = variable.name in ("bad_code", "bad_step")
     return {
@@ -58,4 +60,5 @@ def _of_variable(variable: Variable) -> dict[str, Any]:
         "cell_methods": variable.cell_methods,
         "settable": given and not variable.settable_by and not internal,
         "settable_by": list(variable.settable_by),
+        "rounded": "float32" if single and variable.dtype == "float64" else "",
     }

@@ -84,6 +84,11 @@ class Looks:
         head, body = self._answer(shown, asked)
         return {**head, "moved": moved}, body
 
+    def rounded(self, on: Branch, words: Mapping[str, Any]) -> Answer:
+        """An answer about a step that is over, from a record in float32; its head says so. Raises as `get`."""
+        asked = self._asked(words)
+        return self._recorded(on, asked, int(asked.request.step or 0), rounded=True)
+
     def once(self, on: Branch, words: Mapping[str, Any]) -> Answer:
         """An answer of a branch of which nothing is shown: nobody will ask again. Raises as `get`."""
         asked = self._asked({**words, "step": None})
@@ -133,10 +138,10 @@ class Looks:
         self.shown.pop(branch, None)
         self._hot.pop(branch, None)
 
-    def _recorded(self, on: Branch, asked: _Asked, step: int) -> Answer:
+    def _recorded(self, on: Branch, asked: _Asked, step: int, rounded: bool = False) -> Answer:
         """An answer about a step that is over, from what was recorded of it."""
         name = asked.request.name
-        values = on.recorded(name, step) if step < on.position.step else None
+        values = on.recorded(name, step, rounded) if step < on.position.step else None
         if values is None:
             there = step > on.position.step
             why = "it has not come there" if there else f'no record of "{name}" holds it, and computing it again takes too long'
@@ -145,8 +150,9 @@ class Looks:
                 "Take the last step, record the variable every day, or branch at that step."
             )
         self.moved[name] += values.nbytes
+        values = values.astype(self._plan.model.variables[name].dtype, copy=False)  # all steps of a series have one type
         head, body = self._made(Shown(Position(step, 0), {asked.key: values}, {}), asked._replace(whole=True))
-        return {**head, "moved": values.nbytes}, body
+        return {**head, "moved": values.nbytes} | ({"rounded": "float32"} if rounded else {}), body
 
     # ---- inside ---------------------------------------------------------------------------------------------------------------------
     def _heat(self, branch: int, asked: _Asked) -> None:

@@ -15,6 +15,7 @@ from steppe.engine.recorder import Deliver, Recorder
 from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
 from steppe.grid import Cells, Deal
 from steppe.io import SHARD_DAYS, Axis, Cost, Group, Output, OutputWriter
+from steppe.io.output import SINGLE
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
 from steppe.timeline import span
 
@@ -127,6 +128,11 @@ class Outputs:
         return self.recorder.nbytes + sum(group.memory for group in self.groups)
 
     @property
+    def rounding(self) -> dict[str, str]:
+        """Name of each array of maps that is rounded -> its precision."""
+        return {f"{g.name}/{o.variable.name}".lstrip("/"): o.precision for g in self.groups for o in g.outputs if o.bits}
+
+    @property
     def cost(self) -> Cost:
         """What all records of the whole run come to."""
         costs = [group.cost() for group in self.groups]
@@ -138,11 +144,15 @@ class Outputs:
         rows = [(group, group.layout(output).shard[0]) for group in self.groups for output in group.outputs]
         return min([length * int((group.axis.stops - group.axis.starts).min()) for group, length in rows], default=SHARD_DAYS)
 
-    def record_of(self, variable: str, step: int) -> tuple[str, int] | None:
-        """Key and number of a record of maps that holds what a variable was after so many steps, unrounded; None when there is none."""
-        exact = {f"{g.name}/{o.variable.name}".lstrip("/") for g in self.groups for o in g.outputs if o.precision == "exact"}
+    def record_of(self, variable: str, step: int, rounded: bool = False) -> tuple[str, int] | None:
+        """Key and number of a record of maps with the values of a variable after so many steps; None when there is none.
+
+        rounded: of a record in float32 of a variable in float64, instead of one with its very bits.
+        """
+        fitting = SINGLE if rounded else None
+        keys = {f"{g.name}/{o.variable.name}".lstrip("/") for g in self.groups for o in g.outputs if o.bits == fitting}
         for key, wanted in self._wanted.items():
-            if wanted.variable == variable and wanted.regions is None and key in exact:
+            if wanted.variable == variable and wanted.regions is None and key in keys:
                 record = int(np.searchsorted(wanted.borders, step)) - 1
                 ends = 0 <= record < len(wanted.borders) - 1 and wanted.borders[record + 1] == step
                 if ends and (wanted.method == "last" or wanted.borders[record] == step - 1):

@@ -26,8 +26,11 @@ EXAMPLES = {
     "writers": '"private", "gather" or "aggregate:4"',
 }
 Region = Any  # a name or a table; the grid says what is wrong with it
-Precision = Literal["exact", "12 bits"]
-PRECISION = "12 bits: rounded to a relative error of 1.2e-4, half the size."
+Precision = Literal["exact", "float32", "12 bits"]
+PRECISION = (
+    "exact: the bits of the model; float32: a float64 model's numbers rounded to a relative error of 6e-8, half the size; "
+    "12 bits: rounded to a relative error of 1.2e-4, half the size again."
+)
 Name = Annotated[str, StringConstraints(pattern=r"^[^/.][^/]*$")]  # of a folder
 
 

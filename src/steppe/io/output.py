@@ -1,6 +1,6 @@
 """What the output store of a run holds, and how it is laid out; readable by any Zarr reader at any moment.
 
-    output.zarr/                    maps: variables (time, cell) float32, one time axis
+    output.zarr/                    maps: variables (time, cell) in the dtype of the model, one time axis
       zarr.json                     provenance; steppe_progress "running" or "complete"
       time  time_bnds  cell  lat  lon  cell_lat ...
       growth  soil_water_index ...
@@ -38,11 +38,12 @@ SHARD_DAYS = 384  # of a shard, at most, unless its records are few:
 SHARD_RECORDS = 12  # then so many, since each file costs as much as many records, where those of all cells are no more than
 FEW_BYTES = 4 << 20  # in memory
 SHARD_BYTES = 4 << 20  # of a shard in memory, at most
-PRECISIONS = {"exact": None, "12 bits": 12}  # kept bits of the 23 of the mantissa; 12: relative error 1.2e-4
+SINGLE = 23  # bits of the mantissa of float32
+PRECISIONS = {"exact": None, "float32": SINGLE, "12 bits": 12}  # bits of the mantissa; 23: relative error 6e-8, 12: 1.2e-4
 # What a value costs, to tell people before they start: bytes of it on disk per byte in memory, and bytes in memory encoded and written
 # in a second of one core. Measured on the pasture model's variables; `scripts/bench store` prints them.
-SIZE = {"exact": 0.65, "12 bits": 0.36}
-SPEED = {"exact": 0.9e9, "12 bits": 0.5e9}
+SIZE = {"float64": 0.68, "float32": 0.65, "12 bits": 0.36}
+SPEED = {"float64": 0.9e9, "float32": 0.9e9, "12 bits": 0.5e9}
 QUANTIZATION = "bitround"  # the algorithm, and the variable that says how others were rounded; CF-1.12, 8.4
 METHODS = {
     "mean": "time: mean",
@@ -62,6 +63,24 @@ class Output:
     precision: str = "exact"
     area: str = ""
 
+    @property
+    def dtype(self) -> str:
+        """Of the numbers in the store. A mean over a region is float64; a map has the dtype of its variable unless it is rounded."""
+        if self.area:
+            return "float64"
+        return self.variable.dtype if self.precision == "exact" else "float32"
+
+    @property
+    def bits(self) -> int | None:
+        """How many bits of the mantissa are kept; None: nothing is rounded."""
+        exact = self.precision == "float32" and self.dtype == self.variable.dtype
+        return None if exact else PRECISIONS[self.precision]
+
+    @property
+    def kind(self) -> str:
+        """What decides the size of a value on disk: a key of `SIZE` and `SPEED`."""
+        return self.precision if self.bits not in (None, SINGLE) else self.dtype
+
     def attributes(self) -> dict[str, Any]:
         """CF attributes of the array."""
         found = self.variable.attributes()
@@ -69,8 +88,7 @@ class Output:
             found = {name: value for name, value in found.items() if name not in ("valid_min", "valid_max", "standard_name")}
             found["units"] = self.variable.units.removesuffix(" d-1")
         found["cell_methods"] = f"{METHODS[self.method]} area: {self.area}" if self.area else METHODS[self.method]  # in this order
-        bits = PRECISIONS[self.precision]
-        return found | ({"quantization": QUANTIZATION, "quantization_nsb": bits} if bits else {})
+        return found | ({"quantization": QUANTIZATION, "quantization_nsb": self.bits} if self.bits else {})
 
 
 class Cost(NamedTuple):
@@ -117,23 +135,23 @@ class Group:
 
     def cost(self) -> "Cost":
         """What its records come to."""
-        each = self.axis.rows * self.n_columns * (8 if isinstance(self.columns, tuple) else 4)
+        values = self.axis.rows * self.n_columns
+        sizes = [(values * np.dtype(output.dtype).itemsize, output.kind) for output in self.outputs]
         return Cost(
-            each * len(self.outputs),
-            round(sum(each * SIZE[output.precision] for output in self.outputs)),
-            sum(each / SPEED[output.precision] for output in self.outputs),
+            sum(size for size, _ in sizes),
+            round(sum(size * SIZE[kind] for size, kind in sizes)),
+            sum(size / SPEED[kind] for size, kind in sizes),
         )
 
     def layout(self, output: Output) -> Layout:
         """How the array of an output is cut."""
-        dtype = "float64" if isinstance(self.columns, tuple) else "float32"
         width = min(tile_size(self.n_columns), self.n_columns)
-        size = np.dtype(dtype).itemsize
+        size = np.dtype(output.dtype).itemsize
         few = min(SHARD_RECORDS, FEW_BYTES // (size * self.n_columns))
         interval = max(1, SHARD_DAYS // int((self.axis.stops - self.axis.starts).max()), few)
         fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * size <= SHARD_BYTES]
         shape = min(max(fitting), self.axis.rows), width
-        return Layout(shape, shape, dtype, "bitshuffle" if PRECISIONS[output.precision] else "shuffle")
+        return Layout(shape, shape, output.dtype, "shuffle" if output.kind == output.dtype else "bitshuffle")
 
 
 def create_store(path: Path, groups: Sequence[Group], attributes: Mapping[str, Any]) -> None:
@@ -233,7 +251,7 @@ def _create_group(store: Path, group: Group, about: Mapping[str, Any]) -> None:
             refers["cell_measures"] = "area: cell_area"
         write_coordinates(folder, group.columns)
     write_axis(folder, group.axis)
-    if any(PRECISIONS[output.precision] for output in group.outputs):
+    if any(output.bits for output in group.outputs):
         made_by = {"algorithm": "bitround", "implementation": f"steppe version {version('steppe')}"}
         write_small(folder, QUANTIZATION, np.int32(0), made_by, ())
     for output in group.outputs:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steppe.errors import DamagedError
 from steppe.grid import Deal
-from steppe.io.output import PRECISIONS, Group, Output
+from steppe.io.output import SINGLE, Group, Output
 from steppe.io.shard import write_shard, writing
 from steppe.io.shard_file import read_chunk
 
@@ -50,7 +50,7 @@ class OutputArray:
         self.name = output.variable.name
         self.shape = (group.axis.rows, group.n_columns)
         self.layout = group.layout(output)
-        self.bits = PRECISIONS[output.precision]
+        self.bits = None if output.bits == SINGLE else output.bits  # a buffer of float32 rounds by itself
         self.deal = deal
         self.count = 0  # records put
         self.exchanged = 0  # of those, with the ranks that write them

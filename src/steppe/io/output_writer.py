@@ -86,7 +86,10 @@ class OutputWriter:
         for array in self._arrays.values():
             array.folder = path / array.group
             if layout_of(array.folder, array.name) != array.layout:
-                raise FolderError(f'"{array.folder / array.name}" is cut otherwise than this run needs. Choose another folder, or --fresh.')
+                raise FolderError(
+                    f'"{array.folder / array.name}" has another type or other chunks than this run needs. '
+                    "Choose another folder, or start with --fresh."
+                )
 
     def begin_at(self, records: Mapping[str, int]) -> None:
         """Counts from `records` on; those before are elsewhere."""

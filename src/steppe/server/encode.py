@@ -115,7 +115,22 @@ def _json(values: Array, head: Mapping[str, Any]) -> bytes:
     nested: list[Any] = flat
     for length in reversed(values.shape[1:]):
         nested = [nested[at : at + length] for at in range(0, len(nested), length)] if length else [[] for _ in range(values.shape[0])]
-    names = ("variable", "units", "dtype", "shape", "dims", "step", "date", "scenario", "box", "dates", "scale", "offset", "missing")
+    names = (
+        "variable",
+        "units",
+        "dtype",
+        "shape",
+        "dims",
+        "step",
+        "date",
+        "scenario",
+        "box",
+        "dates",
+        "scale",
+        "offset",
+        "missing",
+        "rounded",
+    )
     return msgspec.json.encode({**{name: head[name] for name in names if name in head}, "values": nested if values.shape else flat[0]})
 
 

@@ -89,6 +89,8 @@ def _said(known: Known, coordinate: str) -> dict[str, Any]:
 
 def _of_variable(known: Known, variable: VariableInfo) -> dict[str, Any]:
     said = {name: getattr(variable, name) for name in ("units", "long_name", "standard_name", "cell_methods")}
+    if variable.rounded:
+        said["comment"] = f"Steps that cannot be computed again quickly come from records, which are rounded to {variable.rounded}."
     if isinstance(known.grid, Points):
         said["coordinates"] = "lat lon"
     if isinstance(known.grid, Projected):

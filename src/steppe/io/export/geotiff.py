@@ -15,7 +15,7 @@ TILE = 256  # pixels of a side; a map that is larger gets overviews
 
 
 def write_geotiff(source: Source, path: Path, overwrite: bool = False, progress: Progress = lambda part: None) -> list[Path]:
-    """Writes maps, deflated float32 with NaN where no cell is.
+    """Writes maps, deflated, in the type of the store, with NaN where no cell is.
 
     Parameters
     ----------
@@ -82,7 +82,6 @@ def _profile(source: Source, window: Window) -> dict[str, Any]:
     west, east, south, north = (float(edge) for edge in (x.min(), x.max(), y.min(), y.max()))
     return {
         "driver": "COG",
-        "dtype": "float32",
         "count": 1,
         "height": len(y),
         "width": len(x),
@@ -111,10 +110,10 @@ def _tags(source: Source, name: str) -> dict[str, str]:
     return found | {key: str(about[key]) for key in ("title", "source", "weather_summary", "license") if about.get(key)}
 
 
-def _encoded(values: NDArray[np.float32], profile: dict[str, Any], tags: dict[str, str]) -> bytes:
+def _encoded(values: NDArray[np.floating[Any]], profile: dict[str, Any], tags: dict[str, str]) -> bytes:
     """The bytes of a file; made in memory, since GDAL keeps to itself why it cannot write to a disk."""
     with _rasterio().io.MemoryFile() as memory:
-        with memory.open(**profile) as file:
+        with memory.open(**profile, dtype=values.dtype.name) as file:
             file.write(values, 1)
             file.update_tags(**tags)
             file.set_band_unit(1, tags["units"])

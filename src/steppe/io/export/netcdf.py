@@ -104,7 +104,7 @@ class _Maps:
         self._auxiliary = {"lat": "cell_lat", "lon": "cell_lon"} if self._dims != ("lat", "lon") else {}
         for name, packed in {**self._auxiliary, "cell_area": "cell_area"}.items():
             if packed in store.attributes:
-                values = self._window.spread(store.small(packed)[self._source.cells][None], FILL)[0]
+                values = self._window.spread(store.small(packed)[self._source.cells][None].astype(np.float32), FILL)[0]
                 attributes = {**ATTRIBUTES[packed], "_FillValue": np.float32(FILL)}
                 _put(file, name, values, self._dims, attributes | (self._where() if name == "cell_area" else {}))
 
@@ -118,11 +118,11 @@ class _Maps:
         dims = (time, *self._dims) if time else self._dims
         records = min(CHUNK[0], source.rows_of_a_block(), source.records(name))
         chunk = [min(most, length) for most, length in zip(CHUNK[1:], self._window.shape, strict=True)]
-        variable = _create(file, name, dims, ([records] if time else []) + chunk)
+        variable = _create(file, name, source.dtype(name), dims, ([records] if time else []) + chunk)
         attributes = _attributes(source, name) | self._where()
         if "cell_area" in file.variables:
             attributes["cell_measures"] = "area: cell_area"
-        variable.setncatts(_plain(_rounded(file, source, attributes)))
+        variable.setncatts(_plain(_rounded(file, source, attributes), source.dtype(name)))
         for block in source.blocks(name):
             maps = self._window.spread(block.values, FILL)
             variable[(slice(block.first, block.first + len(maps)), ...) if time else ...] = maps if time else maps[0]
@@ -152,11 +152,11 @@ class _Stations:
     def write(self, file: "netCDF4.Dataset", name: str, done: _Counted) -> None:
         """A variable, block by block."""
         source, time = self._source, self._source.time_of(name)
-        variable = _create(file, name, ("station", time) if time else ("station",), None)
+        variable = _create(file, name, source.dtype(name), ("station", time) if time else ("station",), None)
         places = {"grid_mapping": "crs", "coordinates": "lat lon station"}
-        variable.setncatts(_plain(_rounded(file, source, _attributes(source, name) | places)))
+        variable.setncatts(_plain(_rounded(file, source, _attributes(source, name) | places), source.dtype(name)))
         for block in source.blocks(name):
-            values = np.where(np.isfinite(block.values), block.values, np.float32(FILL))
+            values = np.where(np.isfinite(block.values), block.values, block.values.dtype.type(FILL))
             if time:
                 variable[:, block.first : block.first + len(values)] = values.T
             else:
@@ -170,9 +170,9 @@ def _attributes(source: Source, name: str) -> dict[str, Any]:
     return source.attributes(name) | made
 
 
-def _create(file: "netCDF4.Dataset", name: str, dims: tuple[str, ...], chunk: list[int] | None) -> Any:
+def _create(file: "netCDF4.Dataset", name: str, dtype: str, dims: tuple[str, ...], chunk: list[int] | None) -> Any:
     settings: dict[str, Any] = {"compression": "zlib", "complevel": LEVEL, "shuffle": True, "chunksizes": chunk, "fill_value": FILL}
-    return file.createVariable(name, "f4", dims, **settings)
+    return file.createVariable(name, dtype, dims, **settings)
 
 
 def _put(file: "netCDF4.Dataset", name: str, values: Any, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> None:
@@ -230,14 +230,14 @@ def _extent(source: Source) -> dict[str, float]:
     }
 
 
-def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(attributes: Mapping[str, Any], dtype: str = "float32") -> dict[str, Any]:
     """Attributes as NetCDF holds them: text, numbers in the type of the values, tables as JSON."""
-    return {name: _value(name, value) for name, value in attributes.items()}
+    return {name: _value(name, value, dtype) for name, value in attributes.items()}
 
 
-def _value(name: str, value: Any) -> Any:
+def _value(name: str, value: Any, dtype: str) -> Any:
     if isinstance(value, Mapping | list):
         return json.dumps(value, ensure_ascii=False)
     if name in ("valid_min", "valid_max", "valid_range"):
-        return np.float32(value)
+        return np.dtype(dtype).type(value)
     return str(value).lower() if isinstance(value, bool) else value

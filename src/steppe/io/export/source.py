@@ -13,6 +13,7 @@ from steppe.grid import RegionLike
 from steppe.io.axis import Axis, day_name, day_number
 from steppe.io.records import Records
 from steppe.io.results import names_of
+from steppe.io.shard import layout_of
 
 Array = NDArray[Any]
 Progress = Callable[[float], None]  # told the part that is done, 0 to 1
@@ -22,10 +23,10 @@ ROWS = 64  # records of a block: a chunk of daily values in a store, so that eac
 
 
 class Block(NamedTuple):
-    """Records first, first + 1 ... of the chosen ones: values (records, chosen cells) float32, NaN where missing."""
+    """Records first, first + 1 ... of the chosen ones: values (records, chosen cells) in `Source.dtype`, NaN where missing."""
 
     first: int
-    values: NDArray[np.float32]
+    values: NDArray[np.floating[Any]]
 
 
 class Window(NamedTuple):
@@ -40,10 +41,10 @@ class Window(NamedTuple):
         """Rows and columns of a map."""
         return self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
 
-    def spread(self, values: NDArray[np.float32], fill: float) -> NDArray[np.float32]:
+    def spread(self, values: NDArray[np.floating[Any]], fill: float) -> NDArray[np.floating[Any]]:
         """Values (records, wanted cells) as maps (records, rows, columns), `fill` where there is no such cell or no value."""
-        maps = np.full((len(values), self.shape[0] * self.shape[1]), fill, np.float32)
-        maps[:, self.place] = np.where(np.isfinite(values), values, np.float32(fill))
+        maps = np.full((len(values), self.shape[0] * self.shape[1]), fill, values.dtype)
+        maps[:, self.place] = np.where(np.isfinite(values), values, values.dtype.type(fill))
         return maps.reshape(-1, *self.shape)
 
 
@@ -140,6 +141,10 @@ class Source:
         most = max(1, min(ROWS, BLOCK_BYTES // (8 * self.grid.active.size)))
         return 1 << (most.bit_length() - 1)
 
+    def dtype(self, name: str) -> str:
+        """Of the values of a variable: float64 where the store has that, else float32, which holds all that is packed in the store."""
+        return "float64" if self.time_of(name) and layout_of(self.store.path, name).dtype == "float64" else "float32"
+
     def blocks(self, name: str, cells: NDArray[np.int64] | None = None) -> Iterator[Block]:
         """The wanted values of a variable, in the wanted cells or others, in order of time.
 
@@ -151,7 +156,7 @@ class Source:
         cells = self.cells if cells is None else cells
         dim = self.time_of(name)
         if not dim:
-            yield Block(0, self.store.small(name)[None, cells].astype(np.float32))
+            yield Block(0, self.store.small(name)[None, cells].astype(self.dtype(name)))
             return
         begin, rows = self._records[dim].start, self.rows_of_a_block()
         every = cells.size == self.grid.n_cells
@@ -163,7 +168,7 @@ class Source:
                 axis = self.axes[dim]
                 days = (day_name(int(day), axis.calendar) for day in (axis.starts[first], axis.stops[stop - 1] - 1))
                 raise DamagedError(f'Variable "{name}", {" to ".join(days)}: {error}') from None
-            yield Block(first, values.astype(np.float32, copy=False))
+            yield Block(first, values.astype(self.dtype(name), copy=False))
 
     def window(self) -> Window:
         """The part of the raster that maps show: all of it, or the box about the cells of a region."""

@@ -123,6 +123,7 @@ async def _answer(asked: Asked, what: str) -> Reply:
     headers: Headers = ((b"etag", tag.encode()),)
     if "moved" in head:
         headers = (*headers, (b"server-timing", b'moved;desc="%d"' % head["moved"]))
+    headers = (*headers, *rounding(head))
     if form == "png":
         return Reply(200, b"", b"image/png", headers, (body,), cache=ASK_AGAIN)
     if len(body) > house.limits.reply:
@@ -195,6 +196,11 @@ def _steps(time: str, known: Known, scenario: Mapping[str, Any], most: int) -> l
     return list(range(first, last + 1))
 
 
+def rounding(head: Mapping[str, Any]) -> Headers:
+    """The header of an answer with values of a record that was rounded."""
+    return ((b"steppe-rounded", str(head["rounded"]).encode()),) if "rounded" in head else ()
+
+
 async def _stacked(asked: Asked, scenario: str, request: dict[str, Any], steps: list[int]) -> Piece:
     """The arrays of several steps one behind the other, (time, ...)."""
     bodies: list[Buffer] = []
@@ -211,6 +217,7 @@ async def _stacked(asked: Asked, scenario: str, request: dict[str, Any], steps: 
     last = heads[-1]
     head = {**last, "shape": [len(steps), *last["shape"]], "dims": ["time", *last["dims"]]}
     head |= {"steps": steps, "dates": [each.get("date") for each in heads]}
+    head |= next(({"rounded": each["rounded"]} for each in heads if "rounded" in each), {})
     return Piece(head, b"".join(bodies))
 
 
@@ -248,5 +255,5 @@ async def series(asked: Asked) -> Reply:
         "dates": dates,
         "places": places,
         "values": values.T.tolist(),
-    }
+    } | ({"rounded": piece.head["rounded"]} if "rounded" in piece.head else {})
     return Reply(200, msgspec.json.encode(found))

@@ -7,8 +7,9 @@ import numpy as np
 
 from steppe.grid import Points
 from steppe.server import zarr_view
-from steppe.server.asked import Asked, Buffer, Reply
+from steppe.server.asked import Asked, Buffer, Headers, Reply
 from steppe.server.problems import Wrong
+from steppe.server.routes.data import rounding
 
 DESCRIPTION = "zarr.json"
 CHUNK = b"application/octet-stream"
@@ -46,11 +47,11 @@ async def zarr_array(asked: Asked) -> Reply:
         request["packed"] = True
     head, body = await asked.run.get(scenario["name"], request)
     given, declared = (np.dtype(name).newbyteorder("<") for name in (head["dtype"], variable.dtype))
-    return _chunk(body if given == declared else np.frombuffer(body, given).astype(declared).tobytes())  # records are float32
+    return _chunk(body if given == declared else np.frombuffer(body, given).astype(declared).tobytes(), rounding(head))
 
 
-def _chunk(body: Buffer) -> Reply:
-    return Reply(200, b"", CHUNK, parts=(body,))
+def _chunk(body: Buffer, headers: Headers = ()) -> Reply:
+    return Reply(200, b"", CHUNK, headers, (body,))
 
 
 def _nothing(text: str) -> Wrong:
