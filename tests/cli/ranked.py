@@ -110,7 +110,7 @@ def fills_memory() -> None:
 BEFALL = {
     "raise": raises,
     "raise in a thread": raises_in_thread,
-    "defect": divides,
+    "wrong line": divides,
     "exit": lambda: sys.exit(3),
     "memory": fills_memory,
     "interrupt": lambda: signal.raise_signal(signal.SIGINT) or signal.raise_signal(signal.SIGINT),

@@ -21,7 +21,7 @@ from tests.comm.mpis import ROOT, each_mpi, mpiexec_of, python_of, run_ranks
 ENDS = {
     "raise": 'steppe: rank 1 (cells 100-200), step 10 (1990-01-11): ForcingError: Variable "rain" ends on day 10.',
     "raise in a thread": 'steppe: rank 1 (cells 100-200), step 10 (1990-01-11): ForcingError: Variable "rain" ends on day 10.',
-    "defect": "steppe: rank 1 (cells 100-200), step 10 (1990-01-11): ZeroDivisionError: integer division or modulo by zero. This is",
+    "wrong line": f"steppe: rank 1 (cells 100-200), step 10 (1990-01-11): {ROOT}/tests/cli/ranked.py, line ",
     "exit": "steppe: rank 1 (cells 100-200), step 10 (1990-01-11): called exit (3) before the run was over.",
     "memory": "steppe: rank 1 (cells 100-200), step 10 (1990-01-11): MemoryError: no memory is left",
 }
@@ -63,6 +63,7 @@ def test_a_rank_that_fails_ends_all_with_one_line(end: str) -> None:
     rains, line = done.stderr.splitlines()
     assert rains == "It rains."
     assert line.startswith(ENDS[end])
+    assert ('("print(1 // 0)"): ZeroDivisionError: integer division or modulo by zero. Correct this line' in line) == (end == "wrong line")
     assert done.stdout == ""
 
 
