@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from steppe.files import write_whole
+
 FILE = "door.json"
 LONGEST = 100  # bytes of the path of a Unix socket; the system takes 107
 
@@ -33,11 +35,7 @@ class Door:
     def make(cls, folder: Path, journal: str, address: str = "", fingerprint: str = "") -> "Door":
         """Writes the door of a run for the server that begins. address "": a Unix socket; one of a server before is taken away."""
         door = cls(address or _free_path(folder), secrets.token_urlsafe(32), journal, fingerprint)
-        aside = folder / f"{FILE}.tmp"
-        aside.unlink(missing_ok=True)
-        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump(asdict(door), file)
-        aside.replace(folder / FILE)
+        write_whole(folder / FILE, json.dumps(asdict(door)).encode(), mode=0o600)
         return door
 
     @classmethod

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from steppe.control.life import MISTAKE
 from steppe.errors import Mistake
+from steppe.files import make_folder, write_whole
 
 LOG, RUN_FILE = "engine.log", "engine.toml"  # in the run folder: what it says, and the run as it is to be read
 LINES = 20  # of the log that are told when an engine has ended
@@ -22,10 +23,8 @@ LINES = 20  # of the log that are told when an engine has ended
 
 def put_run_file(folder: Path, text: str) -> None:
     """Makes a run folder, with the run in it as its engines are to read it: the text of a run file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f"{RUN_FILE}.tmp"
-    aside.write_text(text)
-    aside.replace(folder / RUN_FILE)
+    make_folder(folder)
+    write_whole(folder / RUN_FILE, text.encode())
 
 
 def check_launcher(prefix: str) -> None:

@@ -19,6 +19,7 @@ from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
 from steppe.engine.stage import Stage
 from steppe.errors import FolderError, Mistake, ModelError, nearest
+from steppe.files import write_whole
 
 FILE = "ensemble.json"
 
@@ -124,7 +125,7 @@ def run_ensemble(
         stage.load(1, [Leg(1, OPEN_END, OPEN_END)])
         for scenario in scenarios:
             _begin(stage, numbers[scenario.name], scenario)
-        _write(folder / FILE, content)
+        write_whole(folder / FILE, (json.dumps(content, indent=2) + "\n").encode())
         return _advance(stage, plan, list(numbers.values()), tell, stop)
     finally:
         stage.close()
@@ -157,9 +158,3 @@ def _advance(stage: Stage, plan: Plan, numbers: Sequence[int], tell: Callable[[P
 def _check(path: Path, content: list[dict[str, Any]]) -> None:
     if path.exists() and json.loads(path.read_text()) != content:
         raise FolderError(f'"{path.parent}" holds another ensemble. Choose another folder for the output, or remove it.')
-
-
-def _write(path: Path, content: list[dict[str, Any]]) -> None:
-    aside = path.with_suffix(".tmp")
-    aside.write_text(json.dumps(content, indent=2) + "\n")
-    aside.replace(path)

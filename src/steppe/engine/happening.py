@@ -1,6 +1,5 @@
 """What events and triggers do to a branch that is stepped, and what there is to tell of it."""
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from steppe.engine.looks import image_of
 from steppe.engine.plan import Plan
 from steppe.engine.rules import MOST, CalendarEvent, Trigger
 from steppe.errors import Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
+from steppe.files import make_folder, write_whole
 
 IMAGES = "images"  # in the run folder
 
@@ -158,10 +158,8 @@ class Happening:
         name, folder = f"{on.number}-{on.position.step}-{trigger.id}.png", self._folder / IMAGES
         values = self._plan.grid.unpack(on.order("export", name=trigger.variable))
         content = image_of(values, self._plan.model.variables[trigger.variable])[0]
-        folder.mkdir(exist_ok=True)
-        aside = folder / f".{name}"
-        aside.write_bytes(content)
-        os.replace(aside, folder / name)
+        make_folder(folder)
+        write_whole(folder / name, content)
         return name
 
     def _tell(self, on: Branch, step: int, rule: CalendarEvent | Trigger, kind: str, text: str) -> None:

@@ -2,12 +2,14 @@
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 from pathlib import Path
 
 import numpy as np
 
+from steppe.files import write_whole
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 
@@ -35,18 +37,17 @@ def keep(path: Path, grid: Raster | Projected) -> None:
         places = {"cell_lat": grid.cell_lat, "cell_lon": grid.cell_lon, "cell_area": grid.cell_area}
         crs = np.frombuffer(json.dumps(dict(grid.crs)).encode(), np.uint8)
         arrays = {"geometry": np.array([grid.y0, grid.dy, grid.x0, grid.dx]), **mask, **places, "crs": crs}
-    aside = path.with_name(f"{path.name}.{os.getpid()}")
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with aside.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-        aside.replace(path)
+        write_whole(path, content.getvalue(), durable=False)  # a torn file fails the checksums in it, and is made again
 
 
 def kept(path: Path) -> Raster | Projected | None:
     """The raster that was kept, None when there is none or it cannot be read."""
     try:
-        with np.load(path) as stored:
+        with path.open("rb") as file, np.load(file) as stored:  # by its name NumPy leaves a damaged file open
             arrays = dict(stored)
         rows, columns = (int(length) for length in arrays["shape"])
         active = np.unpackbits(arrays["mask"], count=rows * columns).astype(bool).reshape(rows, columns)

@@ -25,6 +25,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from steppe.files import write_whole
 from steppe.kernels.loading import go_on
 
 LOG = logging.getLogger("steppe")
@@ -216,13 +217,7 @@ def store(path: Path, symbol: str, object_file: bytes) -> None:
     if _compiler() != COMPILER:
         return
     content = symbol.encode() + b"\n" + object_file
-    beside = path.with_suffix(f".{os.getpid()}.{id(content)}")
-    try:
-        beside.write_bytes(sha256(content).digest() + content)
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
+    write_whole(path, sha256(content).digest() + content, durable=False)  # `find` refuses a torn file
 
 
 def find(path: Path) -> tuple[str, bytes] | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steppe.control.launch import RUN_FILE
+from steppe.files import make_folder, write_whole
 from steppe.server.problems import Wrong
 
 FILE = "server.begun"
@@ -61,10 +62,8 @@ class Begun:
 
     def note(self, answer: bytes = b"") -> None:
         """Keeps the request, and what was answered to it."""
-        self.folder.mkdir(exist_ok=True)
-        aside = self.folder / f"{FILE}.tmp"
-        aside.write_text(json.dumps(self._said | {"answer": answer.decode()}))
-        aside.replace(self.folder / FILE)
+        make_folder(self.folder)
+        write_whole(self.folder / FILE, json.dumps(self._said | {"answer": answer.decode()}).encode())
 
 
 def _read(path: Path) -> dict[str, Any]:

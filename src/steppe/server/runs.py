@@ -16,6 +16,7 @@ from steppe.control.life import MISTAKE, STARTING
 from steppe.control.listen import Listener, LoopClock
 from steppe.control.supervisor import Supervisor
 from steppe.errors import FolderError
+from steppe.files import write_whole
 
 LOCK, STATUS = "server.lock", "status.json"  # in the run folder
 LAUNCHER = "server.launcher"  # likewise: the name of what starts the engine of a run that was begun by a request
@@ -69,7 +70,7 @@ class Runs:
             listener = Listener(folder, supervisor, engine_bind, sealed)
             (folder / ENDED).unlink(missing_ok=True)
             if launcher:
-                (folder / LAUNCHER).write_text(launcher)
+                write_whole(folder / LAUNCHER, launcher.encode())
             await listener.open()
             supervisor.start()
             self.open[folder.name], self._listening[folder.name] = supervisor, listener
@@ -142,7 +143,7 @@ class Runs:
         supervisor.dismiss()
         await self._end(supervisor)
         with suppress(OSError):
-            (supervisor.folder / ENDED).touch()
+            write_whole(supervisor.folder / ENDED, b"")
         self._closing.pop(supervisor.name).close()
 
     def close(self) -> None:
@@ -154,10 +155,8 @@ class Runs:
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    aside = path.with_suffix(".json.tmp")
     with suppress(OSError):  # the disk may be full
-        aside.write_text(json.dumps(content))
-        aside.replace(path)
+        write_whole(path, json.dumps(content).encode())
 
 
 @contextmanager
