@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 
 import steppe
+from steppe.cli.ending import _environment, processes_of
+from steppe.cli.ranks import _mapped, _segments
+from steppe.comm import find_launch
 from steppe.errors import Exit
 from tests.comm.mpis import each_mpi, mpiexec_of, python_of
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
 
+DAILY = ["--set", "engine.checkpoint=1 day"]  # so that 420 days take seconds
 RANK = """
 import sys
 from steppe.cli import main
@@ -32,8 +36,18 @@ def by_one(made_wide_scenario: Path, tmp_path_factory: pytest.TempPathFactory) -
     return digest(steppe.run(copied(made_wide_scenario, tmp_path_factory.mktemp("one"))))
 
 
-def start(folder: Path, *command: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(folder: Path, *command: str, **environment: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env={**os.environ, **environment})
+
+
+def when_it_steps(process: subprocess.Popen[str], folder: Path) -> Path:
+    """Waits until a checkpoint is written; gives the file that says how far the run is."""
+    progress = folder / "out" / "progress.json"
+    while not (progress.exists() and json.loads(progress.read_text())["step"]):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    return progress
 
 
 @each_mpi
@@ -47,13 +61,9 @@ def test_a_supervised_run_on_ranks_has_the_bytes_of_one_process(mpi: str, wide_s
 
 def test_a_run_that_is_stopped_is_continued_on_another_number_of_ranks(wide_scenario: Path, by_one: dict[str, str]) -> None:
     folder = wide_scenario.parent
-    daily = ["--set", "engine.checkpoint=1 day"]  # so that 420 days take seconds
     python = python_of("installed")
-    process = start(folder, python, "-m", "steppe", "run", "run.toml", "--ranks", "3", *daily)
-    progress = folder / "out" / "progress.json"
-    while not (progress.exists() and json.loads(progress.read_text())["step"]):
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
+    process = start(folder, python, "-m", "steppe", "run", "run.toml", "--ranks", "3", *DAILY)
+    progress = when_it_steps(process, folder)
     process.send_signal(signal.SIGTERM)
     said, wrong = process.communicate()
     assert process.returncode == Exit.STOPPED, wrong
@@ -64,6 +74,29 @@ def test_a_run_that_is_stopped_is_continued_on_another_number_of_ranks(wide_scen
     process = start(folder, *mpiexec_of("installed"), "-n", "2", python, "-m", "steppe", "run", "run.toml")
     said, wrong = process.communicate()
     assert process.returncode == 0, wrong
+    assert digest(folder / "out") == by_one
+
+
+def test_a_run_of_which_a_rank_stays_stopped_ends_and_goes_on_from_its_last_checkpoint(
+    wide_scenario: Path, by_one: dict[str, str], tmp_path: Path
+) -> None:
+    folder, python = wide_scenario.parent, python_of("installed")
+    times = {"STEPPE_STOPPED": "1", "STEPPE_ENDING": "1", "TMPDIR": str(tmp_path)}
+    before = _segments()
+    process = start(folder, python, "-m", "steppe", "run", "run.toml", "--ranks", "2", *DAILY, **times)
+    when_it_steps(process, folder)
+    (control,) = tmp_path.glob("steppe-*/control")
+    (rank,) = (pid for pid in processes_of(control) if (found := find_launch(_environment(pid))) and found.rank == 1)
+    os.kill(rank, signal.SIGSTOP)
+    said, wrong = process.communicate()
+    assert (process.returncode, said) == (Exit.FAILURE, "")
+    assert wrong.splitlines()[-1].startswith(f"steppe: Rank 1 (process {rank}) was stopped by a signal for 1 s, and no checkpoint was")
+    assert list(tmp_path.glob("steppe-*")) == processes_of(control) == []
+    assert {str(path) for path in _segments() - before} <= _mapped()
+    process = start(folder, python, "-m", "steppe", "run", "run.toml", "--ranks", "2")
+    said, wrong = process.communicate()
+    assert process.returncode == 0, wrong
+    assert wrong.startswith("Goes on at ")
     assert digest(folder / "out") == by_one
 
 

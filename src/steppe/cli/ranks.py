@@ -4,6 +4,7 @@ supervisor -- mpiexec -n N -- python -m steppe run ...   (N times, in a session 
     <------ events ----------- rank 0                    (a Unix socket)
     <------ lines ------------ all ranks                 (what launchers add to them is kept for an end that nobody explains)
     ------- SIGUSR1 ---------> all ranks                 (the only request to stop that every launcher passes on and waits for)
+    ------- SIGTERM, SIGKILL > launcher, then all        (`ending` says when)
 """
 
 import contextlib
@@ -21,6 +22,7 @@ from types import SimpleNamespace
 from typing import IO, Any
 
 from steppe.cli.control import VARIABLE, Listener
+from steppe.cli.ending import Ending, Step, processes_of
 from steppe.errors import Exit, Mistake
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
@@ -77,6 +79,7 @@ class _Job:
     def __init__(self, command: list[str], control: Path) -> None:
         self._path = control
         self._control = Listener(control)
+        self._ending = Ending(control)
         self._screen = contextlib.ExitStack()
         self._tell: Any = None
         self._ready = self._asked = self._interrupted = self._explained = False
@@ -108,6 +111,8 @@ class _Job:
                 signal.signal(number, handler)
 
     def _ask(self, number: int, frame: Any) -> None:
+        if number == signal.SIGTERM:
+            self._ending.begin()
         if self._asked and number == signal.SIGINT:
             self._interrupted = True
             self._kill()
@@ -128,6 +133,19 @@ class _Job:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
+    def _press(self) -> None:
+        """Does what it is time for to end ranks that do not end by themselves."""
+        assert self._process is not None
+        step = self._ending.due(self._ready)
+        if step is Step.ASK and not self._asked:
+            self._asked = True
+            self._pass_on()
+        if step is Step.TERMINATE and self._process.poll() is None:
+            self._process.terminate()  # it ends its ranks on other machines, too
+        if step is Step.KILL:
+            self._kill()
+            self._process.kill()
+
     def watch(self) -> None:
         """Returns when the launcher has ended and all that was written is shown."""
         assert self._process is not None
@@ -139,6 +157,7 @@ class _Job:
             while len(selector.get_map()) > 1 and (end is None or time.monotonic() < end):
                 ready = selector.select(0.2)
                 self._hear()  # first: what is written comes after what was told
+                self._press()
                 for key, _ in ready:
                     if isinstance(key.data, _Stream) and not self._show(key.data):
                         selector.unregister(key.fileobj)
@@ -170,16 +189,20 @@ class _Job:
         lines = stream.lines()
         if lines is None:
             return False
-        over = self._explained and self._outcome is not None  # a rank has ended all: libraries may complain of the others
+        over = self._is_over()
         for line in lines:
             if stream.is_noise(line) or (over and not line.startswith("[rank ")):
                 self._noise.append(line)
             else:
                 self._explained |= line.startswith("steppe: ")
-                over = self._explained and self._outcome is not None
+                over = self._is_over()
                 stream.target.write(line + "\n")
         stream.target.flush()
         return True
+
+    def _is_over(self) -> bool:
+        """Whether a rank or this process has ended all: libraries may complain of the others."""
+        return self._ending.forced or (self._explained and self._outcome is not None)
 
     def clear(self, before: set[Path]) -> None:
         """Removes what this job left: nobody uses it any more."""
@@ -192,10 +215,13 @@ class _Job:
         """The exit code of the ranks, or of what befell them."""
         if self._interrupted:
             return Exit.INTERRUPTED
-        if self._outcome is not None:
-            return self._outcome
         assert self._process is not None
         code = self._process.returncode
+        if words := self._ending.words():
+            sys.stderr.write(f"steppe: {words}\n")
+            return Exit(code) if code in (Exit.DONE, Exit.STOPPED) else Exit.FAILURE
+        if self._outcome is not None:
+            return self._outcome
         if code in set(Exit) - {Exit.FAILURE}:
             return Exit(code)
         if self._explained:
@@ -232,17 +258,6 @@ class _Stream:
             self._within = not self._within
             return True
         return self._within or ALONE.match(line) is not None or line == "\0"
-
-
-def processes_of(control: Path) -> list[int]:
-    """The launcher and the ranks of a job, by what stands in their environment: launchers begin sessions of their own."""
-    mark = f"{VARIABLE}={control}".encode()
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if mark in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-    return found
 
 
 def remove_segments(before: set[Path]) -> None:
