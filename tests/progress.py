@@ -61,8 +61,8 @@ class Progress:
         assert self._config.cache
         if not self._again:
             self._config.cache.set(FIRST, Counter(self._outcomes.values()))
-        elif len(self._second) > MOST and session.exitstatus == 0:
-            session.exitstatus = 1
+        elif session.exitstatus == 0 and (len(self._second) > MOST or len(self._second) < len(self._outcomes)):
+            session.exitstatus = 1  # too many, or one that failed was not run again
 
     def pytest_terminal_summary(self, exitstatus: int) -> None:
         if self._again:
