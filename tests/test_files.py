@@ -85,6 +85,20 @@ def test_no_other_file_renames_by_itself() -> None:
     assert found <= OWN_RENAMES | {"files.py"}, "use steppe.files.write_whole"
 
 
+def test_only_caches_whose_readers_refuse_a_torn_file_do_not_wait_for_the_disk() -> None:
+    found = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if "write_whole(" in path.read_text()}
+    hasty = {name for name in found if "durable=False" in (SOURCE / name).read_text()}
+    assert hasty == {"grid/keep.py", "kernels/cache.py"}
+    assert found >= {
+        "engine/ensemble.py",
+        "engine/happening.py",
+        "server/begun.py",
+        "server/runs.py",
+        "control/door.py",
+        "control/launch.py",
+    }
+
+
 def test_a_disk_that_fills_in_the_middle_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "a"
     write_whole(path, b"old")
