@@ -90,7 +90,7 @@ class House:
         return self.do(asked())
 
     def close(self) -> None:
-        self.ask(self.listener.close)
+        self.do(self.listener.close())
         self.ask(lambda: self.supervisor.close(keep=False))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -203,7 +203,7 @@ def test_an_engine_of_a_folder_that_was_removed_leaves(house):
     line = Line(house.folder, 1, 1, said.append, lambda: None)
     threading.Thread(target=line.listen, daemon=True).start()
     until(lambda: house.ask(lambda: house.supervisor.life.hello))
-    house.ask(house.listener.close)
+    house.do(house.listener.close())
     Door.make(house.folder, "another journal")
     house.ask(lambda: house.supervisor.life.link.close())
     until(lambda: any(isinstance(each, Leave) for each in said))

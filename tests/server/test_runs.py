@@ -1,6 +1,7 @@
 """Runs that people begin and end: what a request may name, and a server of several."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -16,9 +17,8 @@ import pytest
 
 from steppe.api import NewRun
 from steppe.control.launch import RUN_FILE
-from steppe.server.admission import check_paths, table_of
+from steppe.engine.admit import LONGEST, TEXTS, FaultError, check_paths, table_of
 from steppe.server.begun import Begun
-from steppe.server.problems import Wrong
 from tests.errors.scenario import RUN
 from tests.server.asking import TOKENS, Client, bearer, documented, problem
 from tests.server.listening import wait_for
@@ -58,7 +58,7 @@ def test_a_request_names_only_what_lies_in_the_folders_of_the_server(tmp_path: P
     if good:
         check_paths(table, base, [base])
         return
-    with pytest.raises(Wrong) as wrong:
+    with pytest.raises(FaultError) as wrong:
         check_paths(table, base, [base])
     assert wrong.value.code == "path-foreign"
 
@@ -91,12 +91,12 @@ def test_a_server_that_died_while_it_began_a_run_begins_it_when_it_is_asked_agai
     (begins.folder / "rest").touch()
     assert begins.answer() is None  # no run is there yet
     other = Begun(tmp_path, "a", "anna", "l", b"{}")
-    other.clear()
+    assert not other.is_taken()
     assert not begins.folder.exists()
     begins.note()
     (begins.folder / RUN_FILE).touch()
     assert begins.answer() == b""
-    other.clear()
+    assert other.is_taken()
     assert begins.folder.exists()
     assert (other.answer(), Begun(tmp_path, "a", "bob", "k", b"{}").answer()) == (None, None)
     begins.note(b'{"run": "a"}')
@@ -129,13 +129,38 @@ def test_models_are_listed_and_declared(client: Client) -> None:
     ],
 )
 def test_what_no_run_file_can_hold_is_refused(said: dict[str, Any]) -> None:
-    with pytest.raises(Wrong) as wrong:
+    with pytest.raises(FaultError) as wrong:
         table_of(NewRun(name="a", **said))
     assert wrong.value.code == "bad-field"
 
 
 def test_a_text_that_is_too_long_for_a_name_is_no_path(tmp_path: Path) -> None:
-    check_paths({"title": 5_000 * "a"}, tmp_path, [tmp_path])
+    check_paths({"title": LONGEST * "a"}, tmp_path, [tmp_path])
+
+
+@pytest.mark.parametrize("table", [{"x": [f"a/{number}" for number in range(TEXTS)]}, {"title": (LONGEST + 1) * "a"}])
+def test_a_request_may_have_so_many_texts_and_each_may_be_so_long(tmp_path: Path, table: dict[str, Any]) -> None:
+    with pytest.raises(FaultError) as wrong:
+        check_paths(table, tmp_path, [tmp_path])
+    assert wrong.value.code == "bad-field"
+    assert wrong.value.facts["allowed"] in (TEXTS, LONGEST)
+
+
+def test_a_run_file_of_very_many_paths_costs_the_loop_of_the_server_nothing(scenario: Path, tmp_path: Path) -> None:
+    with serving(scenario, tmp_path) as client:
+        pid = int((tmp_path / "runs" / "server.lock").read_text().split()[1])
+
+        def spent() -> float:
+            """Seconds of a processor that the thread of the loop has had."""
+            times = Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+            return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+        begun(client, name="x", run={"x": []})
+        before = spent()
+        answer = begun(client, name="x", run={"x": [f"a/{number}" for number in range(100_000)]})
+        assert (answer.status_code, answer.json()["code"]) == (422, "bad-field"), answer.text
+        assert "texts" in answer.json()["detail"]
+        assert spent() - before < 0.5
 
 
 @contextmanager

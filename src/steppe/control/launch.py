@@ -40,13 +40,21 @@ def check_launcher(prefix: str) -> None:
 
 
 class Started:
-    """An engine that was started here, with all that it started."""
+    """An engine that is started here, with all that it starts. A thread starts it: that reads its program from a disk."""
 
-    def __init__(self, process: subprocess.Popen[bytes] | None) -> None:
-        self._process = process  # None: it could not be
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None  # None: it has not begun yet, or cannot
+        self._unwanted = False
+
+    def begun(self, process: subprocess.Popen[bytes]) -> None:
+        """It is there."""
+        self._process = process
+        if self._unwanted:
+            self.kill()
 
     def kill(self) -> None:
-        """Ends all of it at once."""
+        """Ends all of it, now or as soon as it begins."""
+        self._unwanted = True
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -65,6 +73,7 @@ class Launcher:
 
     def __init__(self, folder: Path, prefix: str = "") -> None:
         self._folder, self._prefix = folder, shlex.split(prefix)
+        self._living: set[asyncio.Task[None]] = set()
 
     def command(self, epoch: int) -> Sequence[str]:
         """The command line of an engine."""
@@ -72,24 +81,34 @@ class Launcher:
 
     def start(self, epoch: int, ended: Callable[[str, str], None]) -> Started:
         """Starts one; `ended` is called on the event loop with its status and its last lines."""
-        begin = 0
-        loop = asyncio.get_running_loop()
-        with open(self._folder / LOG, "ab") as log:
-            begin = log.tell()
-            try:
-                process = subprocess.Popen(self.command(epoch), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-            except OSError as error:  # the program was there when the server began
-                loop.call_soon(ended, MISTAKE, f'"{self.command(epoch)[0]}" cannot be started: {error.strerror}. Start the server anew.')
-                return Started(None)
-        watched = os.pidfd_open(process.pid)
+        started = Started()
+        task = asyncio.get_running_loop().create_task(self._live(epoch, started, ended))
+        self._living.add(task)
+        task.add_done_callback(self._living.discard)
+        return started
 
-        def over() -> None:
+    async def _live(self, epoch: int, started: Started, ended: Callable[[str, str], None]) -> None:
+        loop, command = asyncio.get_running_loop(), self.command(epoch)
+        try:
+            process, begin = await asyncio.to_thread(self._begin, command)
+        except OSError as error:  # the program was there when the server began
+            ended(MISTAKE, f'"{command[0]}" cannot be started: {error.strerror}. Start the server anew.')
+            return
+        started.begun(process)
+        watched, over = os.pidfd_open(process.pid), asyncio.Event()
+        loop.add_reader(watched, over.set)
+        try:
+            await over.wait()
+        finally:
             loop.remove_reader(watched)
             os.close(watched)
-            ended(_status(process.wait()), self._last_lines(begin))
+        ended(_status(process.wait()), await asyncio.to_thread(self._last_lines, begin))
 
-        loop.add_reader(watched, over)
-        return Started(process)
+    def _begin(self, command: Sequence[str]) -> tuple[subprocess.Popen[bytes], int]:
+        """The process, and where in the log its lines begin."""
+        with open(self._folder / LOG, "ab") as log:
+            begin = log.tell()
+            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True), begin
 
     def _last_lines(self, begin: int) -> str:
         with open(self._folder / LOG, "rb") as log:

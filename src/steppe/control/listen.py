@@ -49,7 +49,10 @@ class Listener:
         Mistake, Failure
             Nobody can listen at the address, or no certificate can be made.
         """
-        journal = self.supervisor.journal.id
+        await asyncio.to_thread(self._make_door, self.supervisor.journal.id)
+        self._listen()
+
+    def _make_door(self, journal: str) -> None:
         if self._address:
             self._listening = listening_at(self._address)
             fingerprint = ""
@@ -59,7 +62,6 @@ class Listener:
         else:
             self.door = Door.make(self.folder, journal)
             self._listening = listening_at_path(self.door.address)
-        self._listen()
 
     def _listen(self) -> None:
         if self._listening.fileno() >= 0:
@@ -102,13 +104,13 @@ class Listener:
         self.supervisor.turned_away += 1
         LOG.info("A caller at the door of %s was turned away: %s", self.folder, why)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Listens no more; links that there are stay."""
         if self._listening.fileno() >= 0:
             asyncio.get_running_loop().remove_reader(self._listening)
             self._listening.close()
         if not self._address:
-            Path(self.door.address).unlink(missing_ok=True)
+            await asyncio.to_thread(Path(self.door.address).unlink, missing_ok=True)
 
 
 class _Caller(asyncio.BufferedProtocol):

@@ -236,6 +236,17 @@ def read_run_file(path: Path | str, changes: Mapping[str, str] | None = None) ->
         raise RunFileError(f'Run file "{path}" cannot be read: {error.strerror}. `steppe new run` writes one.') from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RunFileError(f'Run file "{path}" is not valid TOML: {error}.') from None
+    return checked(table, path, changes)
+
+
+def checked(table: dict[str, Any], path: Path, changes: Mapping[str, str] | None = None) -> RunFile:
+    """The run of a table as it would stand in the file `path`, which need not be there; paths in it begin at its folder.
+
+    Raises
+    ------
+    RunFileError
+        There is an unknown key or a value of the wrong kind.
+    """
     for key, text in (changes or {}).items():
         _change(table, key, text)
     try:

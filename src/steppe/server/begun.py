@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from steppe.api import NewRun, canonical
 from steppe.control.launch import RUN_FILE
 from steppe.files import make_folder, write_whole
 from steppe.server.problems import Wrong
@@ -37,6 +38,11 @@ class Begun:
         self._runs = runs
         self._said = {"who": who, "key": key, "request": sha256(request).hexdigest()}
 
+    @classmethod
+    def of(cls, runs: Path, who: str, key: str, request: NewRun) -> "Begun":
+        """That of a request as it came."""
+        return cls(runs, request.name, who, key, canonical(request))
+
     def answer(self) -> bytes | None:
         """What was answered to this request before; b"" when the run was begun and nobody was told.
 
@@ -55,10 +61,11 @@ class Begun:
             return str(found.get("answer", "")).encode() if (path.parent / RUN_FILE).exists() else None
         return None
 
-    def clear(self) -> None:
-        """Takes away what a server left that ended before the run could be opened."""
+    def is_taken(self) -> bool:
+        """Whether there is a run of this name; what a server left that ended before it could open the run is removed."""
         if (self.folder / FILE).exists() and not (self.folder / RUN_FILE).exists():
             shutil.rmtree(self.folder)
+        return self.folder.exists()
 
     def note(self, answer: bytes = b"") -> None:
         """Keeps the request, and what was answered to it."""

@@ -62,15 +62,10 @@ class Runs:
             The journal is of a newer Steppe, or damaged; nobody can listen for the engine.
         """
         with ExitStack() as opening:
-            opening.enter_context(held(folder, self._where))
-            journal = Journal(folder / "journal.sqlite", self._durable)
-            opening.callback(journal.close)
+            journal = await asyncio.to_thread(_opened, folder, self._where, self._durable, launcher, opening)
             words = self.launchers[launcher]
             supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, words), None if words else STARTING)
             listener = Listener(folder, supervisor, engine_bind, sealed)
-            (folder / ENDED).unlink(missing_ok=True)
-            if launcher:
-                write_whole(folder / LAUNCHER, launcher.encode())
             await listener.open()
             supervisor.start()
             self.open[folder.name], self._listening[folder.name] = supervisor, listener
@@ -126,7 +121,7 @@ class Runs:
                 break
             await asyncio.sleep(0.01)
         await self._write_status(supervisor, "")
-        self._listening.pop(supervisor.name).close()
+        await self._listening.pop(supervisor.name).close()
 
     async def end_all(self, keep_engine: bool) -> None:
         """Ends the supervision of all runs, whose journals can still be read. keep_engine: engines go on, and wait for the next server."""
@@ -142,9 +137,7 @@ class Runs:
     async def _archive(self, supervisor: Supervisor) -> None:
         supervisor.dismiss()
         await self._end(supervisor)
-        with suppress(OSError):
-            write_whole(supervisor.folder / ENDED, b"")
-        self._closing.pop(supervisor.name).close()
+        await asyncio.to_thread(_archived, supervisor.folder, self._closing.pop(supervisor.name))
 
     def close(self) -> None:
         """Gives all folders up, once nobody asks any more."""
@@ -152,6 +145,24 @@ class Runs:
             each.close()
         self._closing.clear()
         self._writer.shutdown()
+
+
+def _opened(folder: Path, where: str, durable: bool, launcher: str, opening: ExitStack) -> Journal:
+    """The journal of a run folder, which this server has from now on until `opening` is closed."""
+    opening.enter_context(held(folder, where))
+    journal = Journal(folder / "journal.sqlite", durable)
+    opening.callback(journal.close)
+    (folder / ENDED).unlink(missing_ok=True)
+    if launcher:
+        write_whole(folder / LAUNCHER, launcher.encode())
+    return journal
+
+
+def _archived(folder: Path, closing: ExitStack) -> None:
+    """Gives a run folder up and notes that no server opens it by itself."""
+    with suppress(OSError):
+        write_whole(folder / ENDED, b"")
+    closing.close()
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

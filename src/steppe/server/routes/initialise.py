@@ -3,15 +3,14 @@
 import asyncio
 import json
 import shutil
-import sys
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from steppe.api import NewRun, canonical
+from steppe.api import NewRun
 from steppe.errors import SteppeError
-from steppe.server.admission import check_paths, prepare, table_of
+from steppe.server.admission import answer_of, prepare
 from steppe.server.asked import Asked, Reply
 from steppe.server.begun import Begun
 from steppe.server.problems import Wrong
@@ -40,10 +39,7 @@ async def _catalogue(asked: Asked) -> dict[str, Any]:
     """What the models say of themselves, in a process that may load them."""
     house = asked.house
     if house.catalogue is None:
-        command = [sys.executable, "-m", "steppe.engine.catalogue"]
-        process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE)
-        said, _ = await process.communicate()
-        house.catalogue = json.loads(said)
+        house.catalogue = json.loads(await answer_of("steppe.engine.catalogue"))
     return house.catalogue
 
 
@@ -63,34 +59,30 @@ async def begin_run(asked: Asked) -> Reply:
     if request.launcher not in opener.launchers:
         names = [name for name in opener.launchers if name]
         raise Wrong("unknown-launcher", f'There is no launcher "{request.launcher}".', value=request.launcher, allowed=names)
-    table = table_of(request)
-    check_paths(table, opener.folder, [opener.folder, *house.readable])
-    folder = opener.folder / request.name
-    begun = Begun(opener.folder, request.name, who.name, asked.key, canonical(request))
-    location = (b"location", f"/api/v1/runs/{request.name}".encode())
+    folder, location = opener.folder / request.name, (b"location", f"/api/v1/runs/{request.name}".encode())
     async with house.opening:
-        answer = begun.answer()
+        begun = await asyncio.to_thread(Begun.of, opener.folder, who.name, asked.key, request)
+        answer = await asyncio.to_thread(begun.answer)
         if answer is not None:
             answer = answer or msgspec.json.encode(info_of(asked.house, request.name))
             return Reply(201, answer, headers=(location, (b"idempotent-replayed", b"true")))
-        begun.clear()
-        if request.name in house.runs or folder.exists():
+        if request.name in house.runs or await asyncio.to_thread(begun.is_taken):
             raise Wrong("name-taken", f'There is a run "{request.name}" already.', value=request.name)
         if len(house.runs) >= house.limits.runs:
             raise Wrong("too-many-runs", f"This server has {len(house.runs)} runs. End one.", allowed=house.limits.runs)
         try:
-            begun.note()
-            await prepare(table, folder)
+            await asyncio.to_thread(begun.note)
+            await prepare(request, folder, [opener.folder, *house.readable])
             if house.draining.is_set():
                 raise Wrong("draining", "The server is ending and takes no more runs.")
             house.runs[request.name] = await opener.begin(folder, request.launcher)
             house.access.take_from({request.name: TokenFile(folder)})
         except (SteppeError, OSError, Wrong, asyncio.CancelledError):
-            shutil.rmtree(folder, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             raise
         answer = msgspec.json.encode(info_of(asked.house, request.name))
         with suppress(OSError):  # the disk may be full; then it is answered as it is
-            begun.note(answer)
+            await asyncio.to_thread(begun.note, answer)
     return Reply(201, answer, headers=(location,))
 
 
