@@ -3,7 +3,7 @@
 from typing import Any
 
 from steppe.control.questions import FRESH, Answer, Questions
-from steppe.control.wire import Get, Message, Position
+from steppe.control.wire import Buffer, FrameReader, Get, Message, Position, asked, frame
 
 MAP = {"name": "water"}
 
@@ -14,6 +14,7 @@ class Desk:
     def __init__(self, steps: bool = True) -> None:
         self.at, self.time, self.steps = Position(5, 0), 0.0, steps
         self.sent: list[Get] = []
+        self.bodies: list[bytes] = []
         self.told: list[Any] = []
         self.questions = Questions(self, lambda: self.time)
 
@@ -23,9 +24,10 @@ class Desk:
     def rests(self, branch: int) -> bool:
         return not self.steps
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message, body: Buffer = b"") -> None:
         assert isinstance(message, Get)
         self.sent.append(message)
+        self.bodies.append(bytes(body))
 
     def ask(self) -> None:
         self.questions.ask(1, MAP, self.told.append)
@@ -88,3 +90,19 @@ def test_at_rest_an_answer_stays_right():
     desk.time += 1000.0
     desk.ask()
     assert (len(desk.sent), desk.told) == (1, [given, given])
+
+
+def test_a_question_carries_as_many_cells_as_a_grid_has_and_a_key_stays_short():
+    desk = Desk()
+    cells = bytes(4 * 1_000_000)
+    desk.questions.ask(1, {**MAP, "cells": cells}, desk.told.append)
+    sent = b"".join(frame(desk.sent[0], desk.bodies[0]))
+    reader, view = FrameReader(at_engine=True), memoryview(sent)
+    while view:
+        count = min(len(reader.space()), len(view))
+        reader.space()[:count] = view[:count]
+        found, view = reader.filled(count), view[count:]
+    assert asked(*found).request == {**MAP, "cells": cells}
+    assert max(len(key) for _, key in [each.key for each in desk.questions._before.values()]) < 200
+    desk.questions.ask(1, {**MAP, "cells": bytes(4)}, desk.told.append)
+    assert len(desk.sent) == 2, "other cells are another question"

@@ -7,7 +7,7 @@ import pytest
 from steppe.control.actor import LateError
 from steppe.control.life import Link
 from steppe.control.supervisor import Supervisor
-from steppe.control.wire import Hello, Message, Pin
+from steppe.control.wire import Buffer, Hello, Message, Pin
 from tests.control.simulation import play
 
 
@@ -41,9 +41,9 @@ class _Impatient(Supervisor):
 class _Forgetful(Supervisor):
     """Does not say that the journal holds the step of an action."""
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message, body: Buffer = b"") -> None:
         if not isinstance(message, Pin):
-            super().send(message)
+            super().send(message, body)
 
 
 @pytest.mark.parametrize("broken", [_Impatient, _Forgetful])

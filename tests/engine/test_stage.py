@@ -12,7 +12,7 @@ import pytest
 import steppe
 from steppe.engine import Stage
 from steppe.engine.part import Part
-from steppe.errors import DamagedError, Failure, NotComputedError, RequestError, UnknownNameError
+from steppe.errors import DamagedError, Failure, NotComputedError, RequestError, ShapeError, UnknownNameError
 from steppe.grid import from_plain
 from tests.engine.stages import OWN, on_stage, seen, sent, setting, to
 from tests.engine.test_simulation import digest
@@ -223,7 +223,7 @@ def test_looks_get_the_last_step_and_move_only_once(wide_scenario, ranks):
         to(stage, 21)
         assert stage.answer(1, request)[0]["step"] == 21  # it is shown while somebody looks
         packed = seen(stage, "water")
-        listed = sent(stage, np.array([5, 600, 5, 13], "<u4"))
+        listed = np.array([5, 600, 5, 13], "<u4").tobytes()
         assert seen(stage, "water", cells=listed).tolist() == packed[[5, 600, 5, 13]].tolist()
         assert seen(stage, "water", stride=3).tolist() == packed[::3].tolist()
         place = [float(stage.plan.grid.cell_lon[70]), float(stage.plan.grid.cell_lat[70])]
@@ -370,8 +370,9 @@ def test_images_are_made_once_for_a_position(wide_scenario, ranks):
         ({"name": "water", "width": 3, "packed": True}, RequestError, "are of a map"),
         ({"name": "water", "reduce": "median"}, RequestError, "must be one of mean, min, max, first"),
         ({"name": "water", "step": 30}, NotComputedError, "Step 30 of branch 1 is not at hand: it has not come there"),
-        ({"name": "water", "cells": "0" * 64}, DamagedError, "cannot be read"),
-        ({"name": "water", "cells": "../../etc/passwd"}, RequestError, "no SHA-256"),
+        ({"name": "water", "cells": b"12345"}, ShapeError, "5 bytes are none"),
+        ({"name": "water", "cells": "0" * 64}, RequestError, "must be whole uint32 numbers"),
+        ({"name": "water", "cells": b"\xff\xff\xff\xff"}, RequestError, "Cell 4294967295 is none of the 144"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_and_changes_nothing(scenario, request_, error, sentence):

@@ -252,7 +252,7 @@ def test_an_upload_that_is_not_what_was_named_leaves_nothing(client: Client, toy
         "digest-wrong",
         "unknown-path",
     )
-    assert list((toy.folder / "uploads").iterdir()) == []
+    assert list((toy.folder / "uploads" / "unused").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_a_full_disk_is_said_so(client: Client, toy: Toy, monkeypatch: pytest.Mo
         raise OSError(28, "No space left on device")
 
     before = client.standing()
-    monkeypatch.setattr("steppe.server.regions.store", full)
+    monkeypatch.setattr("steppe.server.uploads.Draft", full)
     found = problem(client.post("/set", {**SET, "region": {"cells": [1]}}))
     assert (found["status"], found["code"]) == (507, "disk-full")
     assert client.standing() == before

@@ -86,5 +86,8 @@ KINDS: dict[str, Kind] = {
     "engine-recovering": Kind(503, "The engine is being started", "Try again in a second; nothing is lost."),
     "engine-failed": Kind(503, "The engine gave up", "Skip the command that the problem names, or rewind."),
     "draining": Kind(503, "The server is ending", "Try again when it is started again; nothing is lost."),
+    "uploads-full": Kind(
+        507, "Too much was uploaded that no order uses", "Use it in an order, or wait: after an hour what no order uses is removed."
+    ),
     "disk-full": Kind(507, "The disk is full", "Make room; what was accepted is safe."),
 }

@@ -14,7 +14,7 @@ from typing import Any
 from steppe.control.door import Door, nonce
 from steppe.control.seal import Sealed
 from steppe.control.ways import called
-from steppe.control.wire import PROTOCOL, BadFrame, Buffer, FrameReader, Greet, Hello, Leave, Message, Welcome, frame
+from steppe.control.wire import PROTOCOL, BadFrame, Buffer, FrameReader, Get, Greet, Hello, Leave, Message, Welcome, asked, frame
 from steppe.failpoint import reach
 
 SHORTEST, LONGEST = 0.02, 1.0  # [s] between two calls
@@ -112,4 +112,5 @@ def _receive(line: socket.socket | Sealed, reader: FrameReader) -> Any:
         if not count:
             raise ConnectionError("The server has gone.")
         if found := reader.filled(count):
-            return found[0]
+            message, body = found
+            return asked(message, body) if isinstance(message, Get) else message

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Protocol
 
 import msgspec
 
 from steppe.control.orders import Refused
-from steppe.control.wire import Buffer, Get, Message, Position
+from steppe.control.wire import Buffer, Get, Message, Position, asking
 
 KEPT_BYTES = 256 << 20  # of answers that are kept
 AT_ONCE = 64  # questions that an engine may have before it
@@ -30,7 +31,7 @@ class Desk(Protocol):
     def rests(self, branch: int) -> bool:
         """Whether nothing is under way or due where a branch stands, so that what was answered is still right."""
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message, body: Buffer = b"") -> None:
         """Says something to the engine, if there is one."""
 
 
@@ -103,7 +104,7 @@ class Questions:
             self._asked += 1
             self._before[self._asked] = question
             kept = self._kept.get(key)
-            self._desk.send(Get(self._asked, question.branch, question.request, kept.position if kept else None))
+            self._desk.send(*asking(Get(self._asked, question.branch, question.request, kept.position if kept else None)))
 
     def came(self, id: int, position: Position, answer: Answer) -> int | None:
         """Takes an answer; gives the branch that it is of."""
@@ -157,7 +158,8 @@ def _is_past(request: dict[str, Any], of: Position, at: Position | None) -> bool
 
 
 def _key(branch: int, request: dict[str, Any]) -> Key:
-    return branch, msgspec.json.encode(request, order="sorted")
+    cells = request.get("cells")  # there may be very many
+    return branch, msgspec.json.encode(request | {"cells": sha256(cells).digest()} if cells else request, order="sorted")
 
 
 def _size(answer: Answer) -> int:

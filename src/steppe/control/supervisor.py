@@ -220,10 +220,10 @@ class Supervisor:
         return None
 
     # ---- for those that work for it -----------------------------------------------------------------------------------------------------
-    def send(self, message: Message) -> None:
+    def send(self, message: Message, body: Buffer = b"") -> None:
         """Says something to the engine, if there is one."""
         if self.life.link:
-            self.life.link.send(message)
+            self.life.link.send(message, body)
 
     def position(self, branch: int) -> Position | None:
         """Where a branch stands, if it can be asked; else it is fetched."""

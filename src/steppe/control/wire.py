@@ -144,7 +144,10 @@ class Heeded(Message, frozen=True):
 
 
 class Get(Message, frozen=True):
-    """Values or an image; answered by `Data`, `Same` or `Refused`. have: the position of what the server has kept of it."""
+    """Values or an image; answered by `Data`, `Same` or `Refused`. have: the position of what the server has kept of it.
+
+    The body is the member `cells` of the request, which a header would be too short for: packed numbers of cells, uint32.
+    """
 
     id: int
     branch: int
@@ -339,6 +342,17 @@ _decode_to_server = msgspec.msgpack.Decoder(ToServer).decode
 
 class BadFrame(Exception):
     """The bytes are no frame of this protocol; the connection is of no use any more."""
+
+
+def asking(get: Get) -> tuple[Get, bytes]:
+    """A question as it travels: its cells are the body."""
+    cells = get.request.get("cells", b"")
+    return (Get(get.id, get.branch, {**get.request, "cells": b""}, get.have) if cells else get), cells
+
+
+def asked(get: Get, body: Buffer) -> Get:
+    """A question that has travelled."""
+    return Get(get.id, get.branch, {**get.request, "cells": bytes(body)}, get.have) if body else get
 
 
 def frame(message: Message, body: Buffer = b"") -> list[Buffer]:

@@ -7,11 +7,9 @@ What somebody asked for in the last two seconds is shown anew after each piece o
 rank whole variables are kept, from which anything is cut; of many what was asked for, reduced where the data lie.
 """
 
-import json
 import time
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +20,7 @@ from steppe.control import Position
 from steppe.engine.branch import Branch
 from steppe.engine.plan import Plan
 from steppe.engine.requests import Cut, Request, cut_of
-from steppe.engine.uploads import read_cells
+from steppe.engine.uploads import cells_of
 from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
 from steppe.failpoint import reach
 from steppe.variable import Role, Variable
@@ -53,10 +51,10 @@ class _Asked(NamedTuple):
 
 
 class Looks:
-    """At the branches of one run, which lies in `path`. ranks: how many compute it."""
+    """At the branches of one run. ranks: how many compute it."""
 
-    def __init__(self, path: Path, plan: Plan, ranks: int) -> None:
-        self._path, self._plan, self._ranks = path, plan, ranks
+    def __init__(self, plan: Plan, ranks: int) -> None:
+        self._plan, self._ranks = plan, ranks
         self.shown: dict[int, Shown] = {}
         self.moved: Counter[str] = Counter()
         """Bytes of each variable that were computed or gathered for answers."""
@@ -162,10 +160,10 @@ class Looks:
         request = Request.of(words)
         if request.name not in self._plan.model.variables:
             raise UnknownNameError(f'There is no variable "{request.name}".{nearest(request.name, self._plan.model.variables)}')
-        cells = read_cells(self._path, request.cells, self._plan.grid.n_cells) if request.cells else None
+        cells = cells_of(request.cells, self._plan.grid.n_cells) if request.cells else None
         cut = cut_of(request, self._plan.grid, cells)
         whole = self._ranks == 1 or (cut.cells is None and not cut.reduce)
-        key = request.name if whole else json.dumps(request.region)
+        key = request.name if whole else request.digest
         return _Asked(request, cells, cut, key, whole)
 
     def _gathered(self, on: Branch, asked: _Asked) -> Array:
@@ -184,7 +182,7 @@ class Looks:
         return values
 
     def _answer(self, shown: Shown, asked: _Asked) -> Answer:
-        key = asked.key, *asked.request.region.values(), *asked.request.look
+        key = asked.key, asked.request.digest, *asked.request.look
         if key not in shown.made:
             shown.made[key] = self._made(shown, asked)
         head, body = shown.made[key]

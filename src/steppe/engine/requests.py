@@ -1,8 +1,10 @@
 """What a person may ask of a variable at one step: which cells, in which form. Pure: the same on every rank."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +26,7 @@ FORMATS = ("raw", "png")
 class Request:
     """What is asked for.
 
-    name: of a variable. cells: digest of an uploaded list of packed cells. box: west, south, east, north [degrees]. stride: every n-th
+    name: of a variable. cells: packed numbers of cells, uint32. box: west, south, east, north [degrees]. stride: every n-th
     row and column. width, height: pixels of a map, at most one for each row and column; one of them follows from the other. reduce: what
     a pixel is of its cells: their mean by area, the least, the greatest, the first in order of rows. at: places (longitude, latitude).
     packed: values of cells in packed order instead of a map. format: "raw" or "png"; low, high, style: values at the ends of the colours
@@ -32,7 +34,7 @@ class Request:
     """
 
     name: str
-    cells: str = ""
+    cells: bytes = b""
     box: Box | None = None
     stride: int = 1
     width: int | None = None
@@ -62,6 +64,8 @@ class Request:
         if not isinstance(words.get("name"), str):
             raise RequestError('A request needs the name of a variable, as {"name": "growth"}.')
         found: dict[str, Any] = {key: value for key, value in words.items() if value is not None}
+        if not isinstance(found.get("cells", b""), bytes):
+            raise RequestError(f'"cells" is {found["cells"]!r}; it must be whole uint32 numbers.')
         if "box" in found:
             found["box"] = tuple(_numbers("box", found["box"], 4))
         if "at" in found:
@@ -88,8 +92,13 @@ class Request:
 
     @property
     def region(self) -> dict[str, Any]:
-        """What decides which numbers are in the answer, as JSON; equal for equal answers."""
+        """What decides which numbers are in the answer beside the cells, as JSON."""
         return {key: value for key, value in asdict(self).items() if key in _REGION}
+
+    @property
+    def digest(self) -> str:
+        """The same as a short text, with the cells; equal for equal answers."""
+        return f"{json.dumps(self.region)} {sha256(self.cells).hexdigest() if self.cells else ''}"
 
     @property
     def pixel_words(self) -> tuple[int | None, int | None, int]:
@@ -102,7 +111,7 @@ class Request:
         return self.format, self.low, self.high, self.style
 
 
-_REGION = ("name", "cells", "box", "stride", "width", "height", "reduce", "at", "packed")
+_REGION = ("name", "box", "stride", "width", "height", "reduce", "at", "packed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +190,7 @@ def _binned(values: Array, places: NDArray[np.int64], count: int, world: World) 
 
 
 def cut_of(request: Request, grid: Grid, cells: Array | None) -> Cut:
-    """How a request is answered on a grid. cells: those that it names by their digest.
+    """How a request is answered on a grid. cells: those that it names.
 
     Raises
     ------

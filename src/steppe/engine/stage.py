@@ -82,7 +82,7 @@ class Stage:
     ) -> None:
         self.plan, self.crew, self._path, self._say = plan, crew or Crew(), folder, say
         self.watch = Watch(plan.run.engine.step_limit)
-        self._looks = Looks(folder, plan, self.crew.world.size)
+        self._looks = Looks(plan, self.crew.world.size)
         self._frames = Frames(plan)
         self._read_change = partial(read_change, folder, plan)
         self._happening = Happening(folder, plan, self._read_change)

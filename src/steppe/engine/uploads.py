@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from steppe.errors import DamagedError, RequestError, ShapeError, UnknownNameErr
 from steppe.io.shard import write_durable
 
 FOLDER = "uploads"
+UNUSED = "unused"  # below it: what no order named when it was sent; an order that the journal has just taken may name it
 
 
 def read_change(run_folder: Path, plan: Plan, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,7 +67,12 @@ def read_cells(run_folder: Path, digest: str, n_cells: int) -> NDArray[np.int64]
     DamagedError
         The file is missing or not what was sent.
     """
-    data = _read(run_folder, digest)
+    return cells_of(_read(run_folder, digest), n_cells)
+
+
+@lru_cache(16)
+def cells_of(data: bytes, n_cells: int) -> NDArray[np.int64]:
+    """Packed cells of whole uint32 numbers; raises RequestError."""
     if not data or len(data) % 4:
         raise ShapeError(f"A list of cells is whole uint32 numbers, {len(data)} bytes are none.")
     cells = np.frombuffer(data, "<u4").astype(np.int64)
@@ -96,9 +103,16 @@ def _read(run_folder: Path, digest: str) -> bytes:
         raise RequestError(f'"{digest}" is no SHA-256 of what was sent.')
     path = run_folder / FOLDER / digest
     try:
-        data = path.read_bytes()
+        data = _first(path, path.with_name(UNUSED) / digest, path)  # it may be moved meanwhile
     except OSError as error:
         raise DamagedError(f'"{path}" cannot be read ({error.strerror}); the run needs what was sent to go on. Restore it.') from None
     if hashlib.sha256(data).hexdigest() != digest:
         raise DamagedError(f'"{path}" is damaged: its hash is wrong. Restore it.')
     return data
+
+
+def _first(*paths: Path) -> bytes:
+    for path in paths[:-1]:
+        with suppress(FileNotFoundError):
+            return path.read_bytes()
+    return paths[-1].read_bytes()

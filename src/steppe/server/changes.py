@@ -8,19 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import Change, VariableInfo
-from steppe.server import regions
+from steppe.server import regions, uploads
 from steppe.server.house import House
 from steppe.server.problems import Wrong
 
 
 async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]:
-    """The arguments of a `set` order: {variable, operation, value | upload, cells}, in the variable's own unit.
+    """The arguments of a `set` order: {variable, operation, value | upload, cells}, in the variable's own unit. Cells are stored.
 
     Raises
     ------
     Wrong
-        The variable cannot be set, or value, unit, region or array do not fit it.
+        The variable cannot be set, or value, unit, region or array do not fit it; uploads-full.
     """
+    arguments, cells = await checked(house, run, change)
+    if cells is not None:
+        arguments["cells"] = await house.in_thread(uploads.keep, house.run(run).folder, cells.astype("<u4").tobytes(), house.limits)
+    return arguments
+
+
+async def checked(house: House, run: str, change: Change) -> tuple[dict[str, Any], regions.Cells | None]:
+    """The arguments of a `set` order but for the cells, and the packed cells, None for all. Nothing is stored. Raises Wrong."""
     variable = house.variable(run, change.variable)
     if not variable.settable:
         names = ", ".join(variable.settable_by)
@@ -36,29 +44,33 @@ async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]
         _check(value, value, change, variable)
     else:
         await house.in_thread(_check_upload, house, run, change, variable, count)
-    kept = "" if cells is None else await house.in_thread(regions.keep, house.run(run), cells)
-    return {
+    arguments = {
         "variable": variable.name,
         "operation": change.operation,
         "value": value,
         "upload": change.upload or "",
-        "cells": kept,
+        "cells": "",
         "region": repr_region(change),
         "given": {"value": change.value, "units": change.units or variable.units},
     }
+    return arguments, cells
 
 
-def previewed(house: House, run: str, change: Mapping[str, Any], before: NDArray[np.float64]) -> dict[str, Any]:
-    """What a change would do to the values of all cells, (cells,): how many it reaches, their means by area, and what is allowed.
+def previewed(
+    house: House, run: str, change: Mapping[str, Any], chosen: regions.Cells | None, before: NDArray[np.float64]
+) -> dict[str, Any]:
+    """What a change would do: how many cells it reaches, their means by area, and what is allowed.
+
+    chosen: its packed cells, None for all; before: the values of all cells, (cells,).
 
     Means are of the cells that have a value; None where none has.
     """
-    known, folder = house.known(run), house.run(run).folder / "uploads"
-    cells = np.frombuffer((folder / change["cells"]).read_bytes(), "<u4") if change["cells"] else np.arange(known.grid.n_cells)
+    known = house.known(run)
+    cells = np.arange(known.grid.n_cells) if chosen is None else chosen
     variable, here = known.variables[change["variable"]], before[cells]
     by: Any = change["value"]
     if change["upload"]:
-        by = np.frombuffer((folder / change["upload"]).read_bytes(), np.dtype(variable.dtype).newbyteorder("<"))
+        by = np.frombuffer(uploads.read(house.run(run).folder, change["upload"]), np.dtype(variable.dtype).newbyteorder("<"))
     after = {"set": np.broadcast_to(by, here.shape), "scale": here * by, "add": here + by}[change["operation"]]
     low, high = (-math.inf if variable.low is None else variable.low), (math.inf if variable.high is None else variable.high)
     weights = known.grid.cell_area[cells]
@@ -122,11 +134,7 @@ def _check_upload(house: House, run: str, change: Change, variable: VariableInfo
         raise Wrong(
             "unit-wrong", f'An array is in the unit of the variable, "{variable.units}".', value=change.units, allowed=variable.units
         )
-    path = house.run(run).folder / "uploads" / str(change.upload)
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise Wrong("unknown-upload", f'"{change.upload}" was not uploaded.', value=change.upload, position="$.upload") from None
+    content = uploads.read(house.run(run).folder, str(change.upload))
     dtype = np.dtype(variable.dtype).newbyteorder("<")
     if len(content) != count * dtype.itemsize:
         text = f"The array has {len(content):,} bytes; {count:,} cells of {dtype.name} have {count * dtype.itemsize:,}."

@@ -12,6 +12,8 @@ class Limits:
     body: int = MIB  # [byte] of JSON
     depth: int = 32  # of JSON
     upload: int = 64 * MIB  # [byte]
+    unused: int = 256 * MIB  # [byte] of what was sent to a run and no order uses
+    unused_seconds: float = 3600.0  # after which it is removed
     headers: int = 16 * 1024  # [byte] of all of a request
     address: int = 8 * 1024  # [byte]
     reply: int = 256 * MIB  # [byte]

@@ -1,23 +1,15 @@
-"""Regions of requests as packed cells, stored beside the journal: what was accepted does not depend on how a polygon is cut later."""
+"""Regions of requests as packed cells: what was accepted does not depend on how a polygon is cut later."""
 
-import os
-import secrets
 from collections.abc import Sequence
-from functools import lru_cache
-from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import EXACTLY_ONE, Region
 from steppe.errors import GridError, InactiveError, OutsideError
-from steppe.failpoint import reach
 from steppe.grid import Grid, RegionLike
 from steppe.server.polygon import check_polygon
 from steppe.server.problems import Wrong
-from steppe.server.supervised import Supervisor
 
 Cells = NDArray[np.uint32]
 WORK = 200_000_000  # pairs of a cell and a side of a polygon; two seconds
@@ -89,44 +81,3 @@ def located(grid: Grid, longitude: float, latitude: float) -> int:
         near = int(np.argmin(away))
         place = {"longitude": float(grid.cell_lon[near]), "latitude": float(grid.cell_lat[near])}
         raise Wrong(wrong.code, wrong.detail, value=[longitude, latitude], nearest_cell=place) from None
-
-
-def keep(run: Supervisor, cells: Cells) -> str:
-    """Stores cells durably among the uploads of a run; gives the SHA-256 by which the engine finds them."""
-    content = cells.astype("<u4").tobytes()
-    name = sha256(content).hexdigest()
-    _kept(run.folder, name, content)
-    assert reach("upload.before_row")
-    return name
-
-
-@lru_cache(1024)
-def _kept(folder: Path, name: str, content: bytes) -> None:
-    store(folder / "uploads", name, content)
-
-
-def store(folder: Path, name: str, content: Any) -> None:
-    """Writes a file durably, whole or not at all; one of this name is left as it is."""
-    path = folder / name
-    if path.exists():
-        return
-    folder.mkdir(mode=0o700, exist_ok=True)
-    aside = folder / f".{secrets.token_hex(8)}"
-    try:
-        with aside.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        settle(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
-
-
-def settle(aside: Path, path: Path) -> None:
-    """Gives a file its name, durably."""
-    aside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

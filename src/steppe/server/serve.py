@@ -1,12 +1,14 @@
 """How the application is put on a socket, and how a server lives: it listens for engines, answers people, and ends without a loss."""
 
 import asyncio
+import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from sqlite3 import DatabaseError
 from typing import Any
 
 import uvicorn
@@ -14,9 +16,11 @@ import uvloop
 
 from steppe.api import ROLES
 from steppe.errors import Mistake
+from steppe.server import uploads
 from steppe.server.access import Access
 from steppe.server.application import Server, application
 from steppe.server.doors.host import LOCAL
+from steppe.server.house import House
 from steppe.server.limits import Limits
 from steppe.server.live import SocketProtocol
 from steppe.server.protocol import Protocol
@@ -24,9 +28,11 @@ from steppe.server.runs import DRAIN, Runs, held
 from steppe.server.tokens import Token, TokenFile, new_token
 from steppe.server.visit import leading, open_page
 
+LOG = logging.getLogger("steppe.server")
 MESSAGE = 4096  # [byte] of what a client may say on a socket
 PING = 30.0  # [s] between two that ask whether a client is there
 IDLE = 75  # [s] that a connection may rest between two requests
+SWEEP = 600.0  # [s] between two looks for uploads that no order uses
 EVERYWHERE = ("", "0.0.0.0", "::")  # addresses that one may listen at and nobody can call
 
 
@@ -233,12 +239,14 @@ async def _serve(
             address = address_of(http)
             runs.listens(address)
             tell(address)
+            sweeping = asyncio.create_task(_sweep(server.house))
             waiting = asyncio.create_task(asked.wait())
             impossible = asyncio.create_task(runs.impossible(first.name)) if first else waiting
             await asyncio.wait((serving, waiting, impossible), return_when=asyncio.FIRST_COMPLETED)
             if first and impossible.done():
                 mistake = str(impossible.result())
             impossible.cancel()
+            sweeping.cancel()
         server.drain()
     finally:
         await runs.end_all(keep_engine)
@@ -247,6 +255,17 @@ async def _serve(
         await serving
     if mistake:
         raise Mistake(mistake)
+
+
+async def _sweep(house: House) -> None:
+    """Removes now and then what was uploaded to the runs and no order uses."""
+    while True:
+        for name, run in [*house.runs.items()]:
+            try:
+                await asyncio.to_thread(uploads.sweep, run.folder, house.limits)
+            except (OSError, DatabaseError) as error:
+                LOG.warning("The uploads of %s cannot be swept: %s", name, error)
+        await asyncio.sleep(SWEEP)
 
 
 def _address_of(http: uvicorn.Server, where: Mapping[str, Any], called: str) -> str:

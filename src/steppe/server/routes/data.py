@@ -81,17 +81,10 @@ async def image(asked: Asked) -> Reply:
     return await _answer(asked, "image")
 
 
-async def _resolved(asked: Asked, known: Known, region: Any) -> str:
-    try:
-        async with asyncio.timeout(asked.house.limits.work_seconds):
-            return await asyncio.to_thread(_cells, asked, known, region)
-    except TimeoutError:
-        raise Wrong("too-costly", f"Finding the cells takes more than {asked.house.limits.work_seconds:g} s.") from None
-
-
-def _cells(asked: Asked, known: Known, region: Any) -> str:
-    found = regions.listed(known.grid, region) if isinstance(region, list) else regions.select(known.grid, region)
-    return regions.keep(asked.run, found)
+def _cells(grid: Grid, region: Any) -> bytes:
+    """The cells of a region as a question carries them."""
+    found = regions.listed(grid, region) if isinstance(region, list) else regions.select(grid, region)
+    return found.astype("<u4").tobytes()
 
 
 async def _answer(asked: Asked, what: str) -> Reply:
@@ -109,7 +102,7 @@ async def _answer(asked: Asked, what: str) -> Reply:
         if has(asked, tag.encode()):
             return Reply(304, b"", b"", ((b"etag", tag.encode()),), cache=ASK_AGAIN)
     if region is not None:
-        request = {**request, "cells": await _resolved(asked, known, region)}
+        request = {**request, "cells": await house.in_thread(_cells, known.grid, region)}
     scenario_name = query["scenario"]
     if steps is None:
         head, body = await asked.run.get(scenario_name, request)
@@ -132,7 +125,7 @@ async def _answer(asked: Asked, what: str) -> Reply:
         )
     if form == "raw" and (query["dtype"] is None or np.dtype(query["dtype"]) == np.dtype(head["dtype"])):
         return Reply(200, house.front(run, scenario_name, name, digest, head), RAW, headers, (body,), cache=ASK_AGAIN)
-    places = _placed(asked, known, request, head) if form in PLACED else encode.Places()
+    places = _placed(known, request, head) if form in PLACED else encode.Places()
     arguments = (form, {**head, "scenario": scenario_name}, body, query["dtype"], known, places, house.limits)
     content = await asyncio.to_thread(encode.encode, *arguments)
     if form in encode.TEXT:  # may come compressed or not, so that the tag is of the values, not of the bytes
@@ -143,12 +136,11 @@ async def _answer(asked: Asked, what: str) -> Reply:
     return Reply(200, content.head, FORMATS[form].encode(), (*headers, *content.headers), (content.body,), cache=ASK_AGAIN)
 
 
-def _placed(asked: Asked, known: Known, request: Mapping[str, Any], head: Mapping[str, Any]) -> encode.Places:
+def _placed(known: Known, request: Mapping[str, Any], head: Mapping[str, Any]) -> encode.Places:
     """Where the values of an answer lie."""
     grid, box, stride = known.grid, request.get("box"), request.get("stride", 1)
     if request.get("cells"):
-        content = (asked.run.folder / "uploads" / request["cells"]).read_bytes()
-        return encode.Places(cells=np.frombuffer(content, "<u4").astype(np.int64))
+        return encode.Places(cells=np.frombuffer(request["cells"], "<u4").astype(np.int64))
     inside = np.arange(grid.n_cells) if box is None else regions.select(grid, {"box": box}).astype(np.int64)
     if request.get("packed"):
         return encode.Places(cells=inside[::stride])
@@ -235,8 +227,7 @@ async def series(asked: Asked) -> Reply:
     if len(steps) * len(cells) > limits.text_values:
         raise Wrong("not-acceptable", f"{len(steps) * len(cells):,} values are more than {limits.text_values:,} in text. Ask for less.")
     distinct = sorted(set(cells))
-    kept = await asyncio.to_thread(_cells, asked, known, distinct)
-    piece = await _stacked(asked, query["scenario"], {"name": name, "cells": kept, "packed": True}, steps)
+    piece = await _stacked(asked, query["scenario"], {"name": name, "cells": np.array(distinct, "<u4").tobytes(), "packed": True}, steps)
     values = np.frombuffer(piece.body, np.dtype(piece.head["dtype"]).newbyteorder("<")).reshape(len(steps), len(distinct))
     values = values[:, [distinct.index(cell) for cell in cells]]
     places = [(float(known.grid.cell_lon[cell]), float(known.grid.cell_lat[cell])) for cell in cells]

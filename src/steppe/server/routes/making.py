@@ -1,21 +1,18 @@
 """What adds to a run or ends it: uploads, scenarios, the end."""
 
 import asyncio
-import os
 import re
-import secrets
-from hashlib import sha256
 
 import msgspec
 
 from steppe.api import NewScenario, Origin, Start
+from steppe.server import uploads
 from steppe.server.asked import Asked, Reply
 from steppe.server.changes import arguments_of
 from steppe.server.moments import step_behind
 from steppe.server.problems import Wrong
-from steppe.server.regions import settle
 from steppe.server.routes.state import info_of
-from steppe.server.routes.steering import accept, order, request_of
+from steppe.server.routes.steering import accept, order, request_of, settle
 
 
 async def upload(asked: Asked) -> Reply:
@@ -25,28 +22,21 @@ async def upload(asked: Asked) -> Reply:
         raise Wrong("digest-wrong", "The name of an upload is the SHA-256 of its bytes in 64 hexadecimal digits.", value=name[:64])
     if asked.house.draining.is_set():
         raise Wrong("draining", "The server is ending and takes no more uploads.")
-    folder = asked.run.folder / "uploads"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    path, aside = folder / name, folder / f".{secrets.token_hex(8)}"
-    digest, size = sha256(), 0
+    folder, limits = asked.run.folder, asked.house.limits
+    await asyncio.to_thread(uploads.check_room, folder, int(asked.headers.get(b"content-length", b"0")), limits)
+    draft = await asyncio.to_thread(uploads.Draft, folder)
     try:
-        with aside.open("xb") as file:
-            async for piece in asked.stream():
-                digest.update(piece)
-                size += len(piece)
-                file.write(piece)
-            if digest.hexdigest() != name:
-                raise Wrong(
-                    "digest-wrong", f"{size:,} bytes came whose SHA-256 is {digest.hexdigest()}.", value=digest.hexdigest(), allowed=name
-                )
-            there = path.exists()
-            if not there:
-                file.flush()
-                await asyncio.to_thread(os.fsync, file.fileno())
-                await asyncio.to_thread(settle, aside, path)
+        async for piece in asked.stream():
+            await asyncio.to_thread(draft.write, piece)
+        if draft.name != name:
+            raise Wrong("digest-wrong", f"{draft.size:,} bytes came whose SHA-256 is {draft.name}.", value=draft.name, allowed=name)
+        there = await asyncio.to_thread(uploads.find, folder, name)
+        if there is None:
+            await asyncio.to_thread(uploads.check_room, folder, 0, limits)
+            await asyncio.to_thread(draft.place)
     finally:
-        aside.unlink(missing_ok=True)
-    return Reply(200 if there else 201, msgspec.json.encode({"sha256": name, "bytes": size}))
+        await asyncio.to_thread(draft.close)
+    return Reply(201 if there is None else 200, msgspec.json.encode({"sha256": name, "bytes": draft.size}))
 
 
 async def add_scenario(asked: Asked) -> Reply:
@@ -60,6 +50,8 @@ async def add_scenario(asked: Asked) -> Reply:
     reply = await order(asked, "branch", origin.scenario, {"name": request.name, "step": step}, request)
     for number, (change, arguments) in enumerate(zip(request.set, changes, strict=True), 1):
         accept(asked, "set", request.name, arguments, change, "after", f"/{number}")
+    for arguments in changes:  # only now: no other order comes between
+        await settle(asked, arguments)
     location = (b"location", f"/api/v1/runs/{run}/scenarios/{request.name}".encode())
     return reply._replace(status=201, headers=(*(each for each in reply.headers if each[0] != b"location"), location))
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,9 +13,11 @@ from msgspec import Struct
 from steppe.api import Checkpoint as CheckpointRequest
 from steppe.api import Leave, Operation, Pause, Rename, Restart, Rewind, Set, Skip, Step, canonical
 from steppe.control import Command, Order, Refused
+from steppe.control.named import digests_of
 from steppe.failpoint import reach
+from steppe.server import uploads
 from steppe.server.asked import Asked, Reply
-from steppe.server.changes import arguments_of, previewed
+from steppe.server.changes import arguments_of, checked, previewed
 from steppe.server.moments import date_of, step_before, step_behind
 from steppe.server.problems import Wrong
 from steppe.server.strict import decode
@@ -121,10 +124,10 @@ async def preview(asked: Asked) -> Reply:
     request = await request_of(asked, Set)
     run = asked.parameters["run"]
     asked.house.scenario(run, request.scenario)
-    change = await arguments_of(asked.house, run, request)
+    change, cells = await checked(asked.house, run, request)
     head, body = await asked.run.get(request.scenario, {"name": request.variable, "packed": True})
     before = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).astype(np.float64)
-    found = await asyncio.to_thread(previewed, asked.house, run, change, before)
+    found = await asyncio.to_thread(previewed, asked.house, run, change, cells, before)
     return Reply(200, msgspec.json.encode({"variable": request.variable, "units": head["units"], "step": head["step"], **found}))
 
 
@@ -155,6 +158,7 @@ async def order(
         By the journal; nothing is stored.
     """
     accepted = accept(asked, kind, scenario, arguments, request, when, part)
+    await settle(asked, arguments)
     run = asked.run
     found = await run.settled(accepted.seq, wait_of(asked)) or {}
     said = {name: found[name] for name in Operation.__struct_fields__ if name in found}
@@ -192,6 +196,13 @@ def accept(
             if_step=None if part else asked.if_step,
         )
     )
+
+
+async def settle(asked: Asked, arguments: Mapping[str, Any]) -> None:
+    """Keeps what an accepted order names."""
+    if names := [*digests_of(arguments)]:
+        with suppress(OSError):  # the engine finds it all the same, and the sweep keeps it
+            await asyncio.to_thread(uploads.settle, asked.run.folder, names)
 
 
 def found_again(asked: Asked, after: int = 0) -> Command | None:

@@ -1,0 +1,150 @@
+"""Arrays and lists of cells that orders name, as files of the run folder; threads call all of this, never the event loop.
+
+    uploads/SHA-256           an order of the journal names it: it stays
+    uploads/unused/SHA-256    no order names it yet: it stays for an hour, and all of them together have a limit
+
+So an order that is refused leaves nothing for ever. An engine finds a file in either place.
+"""
+
+import os
+import secrets
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+
+from steppe.control.named import named_by
+from steppe.failpoint import reach
+from steppe.server.limits import Limits
+from steppe.server.problems import Wrong
+
+USED, UNUSED = "uploads", "uploads/unused"
+LEAST = 4096  # [byte] that a file counts at least, for a disk stores whole blocks
+_moving = Lock()  # files are removed and moved by one thread at a time
+
+
+class Draft:
+    """A file that arrives, beside those that are whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / UNUSED / f".{secrets.token_hex(8)}"
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file, self._digest, self.size = open(self._path, "xb"), sha256(), 0  # noqa: SIM115
+
+    def write(self, piece: bytes) -> None:
+        """Adds some bytes."""
+        self._digest.update(piece)
+        self._file.write(piece)
+        self.size += len(piece)
+
+    @property
+    def name(self) -> str:
+        """The SHA-256 of the bytes so far."""
+        return self._digest.hexdigest()
+
+    def place(self) -> None:
+        """Gives the file its name, durably, when it is whole."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        _move(self._path, self._path.with_name(self.name))
+
+    def close(self) -> None:
+        """Ends it; one that has no name yet is removed."""
+        try:
+            self._file.close()
+        finally:  # the disk may be full
+            self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def draft(folder: Path) -> Iterator[Draft]:
+    """A draft of a run folder, until the end."""
+    made = Draft(folder)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def keep(folder: Path, content: bytes, limits: Limits) -> str:
+    """Stores the cells of an order durably; gives the SHA-256 by which the engine finds them.
+
+    Raises
+    ------
+    Wrong
+        uploads-full.
+    """
+    name = sha256(content).hexdigest()
+    if find(folder, name) is None:
+        check_room(folder, len(content), limits)
+        with draft(folder) as made:
+            made.write(content)
+            made.place()
+    assert reach("upload.before_row")
+    return name
+
+
+def find(folder: Path, name: str) -> Path | None:
+    """The file of this name, which is not swept in the hour that follows; None when there is none."""
+    used, unused = folder / USED / name, folder / UNUSED / name
+    with _moving:
+        if used.exists():
+            return used
+        with suppress(FileNotFoundError):
+            os.utime(unused)
+            return unused
+    return None
+
+
+def read(folder: Path, name: str) -> bytes:
+    """The bytes of a file; raises Wrong, unknown-upload."""
+    path = find(folder, name)
+    if path is None:
+        raise Wrong("unknown-upload", f'"{name}" was not uploaded.', value=name, position="$.upload")
+    return path.read_bytes()
+
+
+def settle(folder: Path, names: Collection[str]) -> None:
+    """Keeps files for good: the journal holds an order that names them."""
+    for name in names:
+        with _moving, suppress(FileNotFoundError):  # it has been kept before
+            _move(folder / UNUSED / name, folder / USED / name)
+
+
+def check_room(folder: Path, more: int, limits: Limits) -> None:
+    """Raises Wrong, uploads-full, when so many bytes more are too many that no order uses."""
+    here = sum(max(entry.stat().st_size, LEAST) for entry in _unused(folder))
+    if here + more > limits.unused and here + more - sweep(folder, limits) > limits.unused:
+        text = f"The run has {here:,} bytes that were sent and that no order uses; {limits.unused:,} are allowed."
+        raise Wrong("uploads-full", text, value=here, allowed=limits.unused)
+
+
+def sweep(folder: Path, limits: Limits) -> int:
+    """Removes what was sent long ago and no order names; gives how many bytes that were."""
+    swept, since = 0, time.time() - limits.unused_seconds
+    old = {entry.name: entry.stat().st_size for entry in _unused(folder) if entry.stat().st_mtime < since}
+    named = named_by(folder / "journal.sqlite") if old else frozenset()  # a server may have died before it kept one for good
+    settle(folder, named & old.keys())
+    for name in old.keys() - named:
+        path = folder / UNUSED / name
+        with _moving, suppress(FileNotFoundError):
+            if path.stat().st_mtime < since:  # an order may have looked at it meanwhile
+                path.unlink()
+                swept += max(old[name], LEAST)
+    return swept
+
+
+def _unused(folder: Path) -> Iterator[os.DirEntry[str]]:
+    with suppress(FileNotFoundError), os.scandir(folder / UNUSED) as entries:
+        yield from entries
+
+
+def _move(path: Path, to: Path) -> None:
+    path.replace(to)
+    folder = os.open(to.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
