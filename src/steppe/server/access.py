@@ -1,5 +1,6 @@
 """Who may come in: tokens with a role, sessions of people who logged in, and how often an address may fail to."""
 
+import asyncio
 import hmac
 import logging
 import secrets
@@ -55,7 +56,7 @@ class Access:
         self._given = list(tokens)
         self._files: dict[str, TokenFile] = {}
         self._revoked: set[bytes] = set()
-        self._looked = 0.0
+        self._looked, self._looking = 0.0, asyncio.Lock()
         self._now = now
         self._know(self._given)
         self._sessions: dict[bytes, tuple[Token, float]] = {}
@@ -68,20 +69,36 @@ class Access:
     def take_from(self, files: Mapping[str, TokenFile]) -> None:
         """Takes the tokens that were made for some runs, too, as they are now and as they will be: each opens its run alone."""
         self._files |= files
-        self._look()
+        if (found := self._read()) is not None:
+            self._know(found)
 
-    def _look(self) -> None:
-        self._looked = self._now()
+    async def look(self, *texts: str | bytes) -> None:
+        """Reads the files of tokens again, in a thread, where that is due or one of some tokens is not known: it may be new."""
+        if self._is_known(texts) and (self._looking.locked() or self._now() < self._looked + LOOK):
+            return
+        async with self._looking:
+            if self._is_known(texts) and self._now() < self._looked + LOOK:
+                return
+            self._looked = self._now()
+            found = await asyncio.to_thread(self._read)
+            if found is not None:
+                self._know(found)
+
+    def _is_known(self, texts: Iterable[str | bytes]) -> bool:
+        return all(self._fitting(digest_of(text)) for text in texts)
+
+    def _read(self) -> list[Token] | None:
+        """The tokens that are taken now; None when no file has changed."""
         new = [file.is_new() for file in self._files.values()]  # each is asked, for it answers once
         if not any(new):
-            return
+            return None
         found = list(self._given)
         for run, file in self._files.items():
             try:
                 found += (replace(token, run=run) for token in file.read())
             except DamagedError as error:
                 LOG.error("%s", error)
-        self._know(found)
+        return found
 
     def by_token(self, text: str | bytes) -> Principal | None:
         """Whose token it is. It is compared with all, however early one fits."""
@@ -89,13 +106,7 @@ class Access:
         return self._principals[token.digest] if token else None
 
     def _find(self, text: str | bytes) -> Token | None:
-        given = digest_of(text)
-        if self._now() >= self._looked + LOOK:
-            self._look()
-        found = self._fitting(given)
-        if found is None:
-            self._look()  # it may have been made this moment
-            found = self._fitting(given)
+        found = self._fitting(digest_of(text))
         return found if found is not None and not self._over(found) else None
 
     def _fitting(self, given: bytes) -> Token | None:
@@ -108,7 +119,6 @@ class Access:
     def revoke(self, text: str) -> None:
         """Takes a token no longer, and ends the sessions that were opened with it."""
         digest = digest_of(text)
-        self._look()
         if any(token.digest == digest for token in self._tokens):  # others are nobody's, and must not fill the memory
             self._revoked.add(digest)
         self._know(self._tokens)
@@ -131,8 +141,6 @@ class Access:
 
     def by_session(self, cookie: str) -> Principal | None:
         """Whose session it is; it is prolonged."""
-        if self._now() >= self._looked + LOOK:
-            self._look()
         key = digest_of(cookie)
         token, until = self._sessions.get(key, (None, 0.0))
         now = self._now()

@@ -15,6 +15,7 @@ from steppe.errors import NoSpaceError
 from steppe.server.access import Access
 from steppe.server.asked import Asked, Gone, Headers, Moved, Receive, Reply, Scope, Send
 from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_key, check_origin, check_role, check_size, check_type, payer
+from steppe.server.doors.authentication import tokens_of
 from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
 from steppe.server.limits import Limits
@@ -118,6 +119,7 @@ class Server:
             for door in self._before:
                 door(asked)
             asked.route, asked.parameters = self._table.find(asked.scope["method"], asked.path)
+            await asked.house.access.look(*tokens_of(asked))
             for door in doors:
                 door(asked)
             if handle is None:

@@ -44,14 +44,23 @@ def principal_of(asked: Asked) -> Principal | None:
     return None if cookie is None else asked.house.access.by_session(cookie)
 
 
+def tokens_of(asked: Asked) -> list[bytes | str]:
+    """All tokens that a request holds, where they belong and where they do not."""
+    scheme, _, token = asked.headers.get(b"authorization", b"").partition(b" ")
+    return [*([token.strip()] if scheme.lower() == b"bearer" else []), *_in_query(asked.scope["query_string"])]
+
+
+def _in_query(query: bytes) -> list[str]:
+    given = parse_qs(query.decode("latin-1")) if b"token" in query else {}
+    return [token for name in ("token", "access_token") for token in given.get(name, ())]
+
+
 def _refuse_query(asked: Asked, query: bytes) -> None:
-    given = parse_qs(query.decode("latin-1"))
-    for name in ("token", "access_token"):
-        for token in given.get(name, ()):
-            asked.house.access.revoke(token)
-            raise Wrong(
-                "token-in-address", "Addresses are written into logs and histories. This token is no longer taken; have a new one made."
-            )
+    for token in _in_query(query):
+        asked.house.access.revoke(token)
+        raise Wrong(
+            "token-in-address", "Addresses are written into logs and histories. This token is no longer taken; have a new one made."
+        )
 
 
 def cookie_name(scope: Mapping[str, Any]) -> str:

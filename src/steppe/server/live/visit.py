@@ -95,6 +95,7 @@ async def _introduced(asked: Asked, receive: Receive) -> tuple[Principal, str]:
             token = _read(asked, await receive()).token or ""
     except (TimeoutError, Wrong):
         raise _End(POLICY, NO_TOKEN) from None
+    await asked.house.access.look(token)
     who = asked.house.access.by_token(token)
     if who is None or not who.sees(asked.parameters["run"]):
         raise _End(POLICY, NO_TOKEN)
@@ -155,6 +156,7 @@ async def _watch_over(asked: Asked, line: Line, still: Callable[[], bool]) -> No
                 await asked.house.draining.wait()
                 line.end(DRAINING, "the server ends")
                 return
+        await asked.house.access.look()
         if not still():
             line.end(POLICY, "the token or session is over")
             return

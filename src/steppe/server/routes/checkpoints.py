@@ -85,5 +85,9 @@ async def _tar(parts: Sequence[Part]) -> AsyncGenerator[bytes]:
             yield part.padding
         yield END
     finally:
-        for part in parts:
-            part.file.close()
+        await asyncio.to_thread(_close, parts)
+
+
+def _close(parts: Sequence[Part]) -> None:
+    for part in parts:
+        part.file.close()

@@ -1,6 +1,8 @@
 """Events and triggers: what is to happen by itself in a scenario from now on, until it is removed."""
 
+import asyncio
 import re
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -127,6 +129,7 @@ async def trigger_image(asked: Asked) -> Reply:
     name = asked.parameters["image"]
     if re.fullmatch("[0-9]{1,18}-[0-9]{1,18}-[0-9]{1,18}", name):
         path = asked.run.folder / "images" / f"{name}.png"
-        if path.is_file():
-            return Reply(200, path.read_bytes(), b"image/png", cache=b"private, max-age=31536000, immutable")
+        with suppress(FileNotFoundError):
+            content = await asyncio.to_thread(path.read_bytes)
+            return Reply(200, content, b"image/png", cache=b"private, max-age=31536000, immutable")
     raise Wrong("unknown-image", f'No trigger has saved an image "{name[:64]}".', value=name[:64])

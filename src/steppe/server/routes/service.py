@@ -1,5 +1,6 @@
 """The server itself: whether it is well, who is asking, what it counts, its contract."""
 
+import asyncio
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -60,6 +61,7 @@ async def login(asked: Asked) -> Reply:
     if wait > 0:
         raise Wrong("too-many", "Too many failures to log in from this address.", retry_after=wait)
     request = await request_of(asked, Login)
+    await access.look(request.token)
     cookie = access.open_session(request.token)
     if cookie is None:
         access.login_failed(asked.address)
@@ -84,7 +86,7 @@ def _cookie(asked: Asked, value: str, seconds: int) -> bytes:
 
 async def contract(asked: Asked) -> Reply:
     """GET openapi.json."""
-    return Reply(200, _contract(), cache=b"no-cache")
+    return Reply(200, await asyncio.to_thread(_contract), cache=b"no-cache")
 
 
 @cache
