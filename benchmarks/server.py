@@ -8,6 +8,7 @@ field on 841 x 681 cells that never comes to an end.
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import socket
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import httpx
 import msgspec
 import numpy as np
 import uvloop
@@ -45,6 +47,8 @@ CELLS, LARGE_CELLS = 186 * 156, 841 * 681
 REQUESTS, LARGE_REQUESTS = 200, 40  # of a round; more would meet the limit of bytes a second
 CLIENTS, EACH = 20, 200
 MANY, FEW = 1000, 5
+ORDERS = 1000
+LONGEST = re.compile(r'steppe_journal_longest_transaction_seconds\{run="pastures"\} (\S+)')
 
 
 def figures(quick: bool) -> list[Figure]:
@@ -60,6 +64,7 @@ def figures(quick: bool) -> list[Figure]:
         with served("pastures", run_file(2 if quick else 20)) as port:
             found += _beside(port, f"{CELLS:,} float32", SMALL, CELLS, 1.0, quick)
             found += _crowds(port, quick)
+            found.append(_orders(port, 20 if quick else ORDERS))
     finally:
         os.sched_setaffinity(0, allowed)
     return found
@@ -93,6 +98,18 @@ def _crowds(port: int, quick: bool) -> list[Figure]:
         found.append(Figure(f"{name}, p99", float(np.quantile(times, 0.99)), "ms", at_most=most, note=f"p50 {np.median(times):.3g} ms"))
         found.append(Figure(f"{name}, errors", errors, "", at_most=0))
     return found
+
+
+def _orders(port: int, count: int) -> Figure:
+    """The longest time for which the journal has kept the server from all else, with so many orders beside those of the run that steps."""
+    change = {"variable": "green_leaf", "operation": "scale", "value": 1.0, "when": "now"}
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60.0) as client:
+        for number in range(count):
+            answer = client.post(f"{SMALL.partition('/data')[0]}/set", json=change, headers={"Idempotency-Key": f"order-{number}"})
+            if answer.status_code not in (200, 202):
+                raise MissingPeer(answer.text)
+        (longest,) = LONGEST.findall(client.get("/metrics").text)
+    return Figure("journal, longest transaction", 1e3 * float(longest), "ms", note=f"{count:,} orders and the steps of the run")
 
 
 @contextmanager

@@ -298,9 +298,11 @@ def test_health_and_metrics(client: Client, toy: Toy) -> None:
     assert client.ask("GET", "/healthz", role=None).json() == {"status": "ok"}
     assert client.ask("GET", "/readyz", role=None).status_code == 200
     client.get("/data/green?packed=1")
+    client.post("/step", {"steps": 1})
     text = client.ask("GET", "/metrics", role="view").text
+    assert 0.0 < float(text.partition('steppe_journal_longest_transaction_seconds{run="toy"} ')[2].split()[0]) < 60.0
     assert 'steppe_requests_total{method="GET",path="/api/v1/runs/{run}/data/{variable}",status="200"} 1' in text
-    assert 'steppe_step{run="toy",scenario="main"} 0' in text
+    assert 'steppe_step{run="toy",scenario="main"} 1' in text
     client.server.drain()
     assert client.ask("GET", "/readyz", role=None).status_code == 503
     assert problem(client.post("/step", {"steps": 1}))["code"] == "draining"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Self
 
 from steppe.control.orders import ACTIONS, CHANGES, FIRST_BRANCH, FIRST_NAME, RULES, Beginning, Branch, Command, Refused
@@ -78,6 +79,8 @@ class Records:
         self._before: dict[int, list[Leg]] = {}  # of each branch the legs of its ancestors
         self._begins: dict[int, Position] = {}  # of each branch the position from which on its commands are here
         self._first = 0  # the branch that has no parent
+        self.longest = 0.0
+        """Seconds of the longest transaction: nothing else happens in the server meanwhile."""
         self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._base.execute("PRAGMA journal_mode = WAL")
@@ -145,6 +148,7 @@ class Records:
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
+        begin = perf_counter()
         self._base.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -157,6 +161,7 @@ class Records:
         except sqlite3.Error as error:
             self._take_back(error)
             raise
+        self.longest = max(self.longest, perf_counter() - begin)
         assert reach("journal.after_commit")
 
     def _take_back(self, error: BaseException) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from steppe.control import Accepted, Command, Order
 from steppe.control.channels import Channels
+from steppe.control.records import Records
 
 Answer = tuple[Mapping[str, Any], bytes | bytearray | memoryview]
 
@@ -21,6 +22,11 @@ class Supervisor(Protocol):
     @property
     def facts(self) -> Mapping[str, Any] | None:
         """What the run is: model, variables, clock, steps; None before its first engine was ready."""
+        ...
+
+    @property
+    def journal(self) -> Records:
+        """What was ordered, for short questions; `accept` alone adds to it."""
         ...
 
     @property

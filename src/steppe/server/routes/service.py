@@ -32,15 +32,18 @@ async def metrics(asked: Asked) -> Reply:
     scenarios: dict[str, float] = {}
     states: dict[str, float] = {}
     refused: dict[str, float] = {}
+    longest: dict[str, float] = {}
     for name, run in asked.house.runs.items():
         if not asked.principal.sees(name):
             continue
         info = run.info()
         refused[f'run="{name}"'] = run.turned_away
+        longest[f'run="{name}"'] = run.journal.longest
         states[f'run="{name}",state="{info["state"]}"'] = 1
         scenarios |= {f'run="{name}",scenario="{each["name"]}"': each["step"] for each in info["scenarios"]}
     more = {"steppe_run_state": ("gauge", states), "steppe_step": ("gauge", scenarios)}
     more["steppe_engine_callers_refused_total"] = ("counter", refused)
+    more["steppe_journal_longest_transaction_seconds"] = ("gauge", longest)
     return Reply(200, asked.house.metrics.text(more).encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
 
