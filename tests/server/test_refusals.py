@@ -63,6 +63,8 @@ def crossed(count: int) -> list[list[float]]:
         ("/operations/99", "unknown-operation", {"value": 99}),
         ("/operations/x", "unknown-operation", {}),
         ("/log?after=-1", "bad-query", {}),
+        ("/log?limit=0", "bad-query", {}),
+        ("/log?limit=10001", "bad-query", {"value": "10001"}),
         ("/nothing", "unknown-path", {}),
         ("/step", "method", {"allowed": ["POST"]}),
         ("/data/..%2f..%2fetc%2fpasswd", "unknown-path", {}),

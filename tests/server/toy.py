@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from steppe.api import empty_frame, tell_missing
 from steppe.control import Accepted, Command, Journal, Order, Refused
 from steppe.control.channels import Channels
+from steppe.control.reader import Reader
 from steppe.control.showing import Showing, at_once
 from steppe.control.wire import Message, Outcome, Position
 from steppe.errors import GridError
@@ -62,7 +63,7 @@ class Toy:
     def __init__(self, folder: Path, grid: Grid, steps: int = 365, name: str = "toy", slow: bool = False) -> None:
         self.folder, self.grid, self.name, self.slow = folder, grid, name, slow
         folder.mkdir(parents=True, exist_ok=True)
-        self.journal = Journal(folder / "journal.sqlite")
+        self.journal, self.reader = Journal(folder / "journal.sqlite"), Reader(folder / "journal.sqlite")
         self.facts: dict[str, Any] | None = facts_of(grid, steps)
         self.steps = steps
         self.closed = False
@@ -282,9 +283,6 @@ class Toy:
             yield 0, self.info()
             await self._news.wait()
 
-    def log(self, after: int) -> Iterator[Command]:
-        return self.journal.commands(after)
-
     def rules(self, scenario: str) -> list[tuple[Command, list[dict[str, Any]]]]:
         branch = self.journal.branch(scenario).id
         return [(each, self.journal.told(branch, f"{each.kind}:{each.seq}")) for each in self.journal.rules(branch)]
@@ -297,4 +295,5 @@ class Toy:
 
     def close(self, keep: bool = True) -> None:
         self.closed = True
+        self.reader.close()
         self.journal.close()

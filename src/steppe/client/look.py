@@ -110,8 +110,7 @@ class AsyncLook:
 
     async def log(self, after: int = 0) -> list[dict[str, Any]]:
         """The rows of the journal behind a number: who ordered what, and what became of it."""
-        lines = await self._ask("log", {"after": str(after)} if after else {})
-        return [msgspec.json.decode(line) for line in lines.splitlines()]
+        return await self._remote.log(after)
 
     # ---- what is seen -------------------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> Coroutine[Any, Any, "xarray.DataArray"]:

@@ -83,11 +83,21 @@ class Remote:
             self._versions[scenario] = ordered.version
             return AsyncOperation(self, ordered, scenario)
 
+    async def log(self, after: int) -> list[dict[str, Any]]:
+        """The rows of the journal behind a number, of as many pages as there are."""
+        rows: list[dict[str, Any]] = []
+        more = True
+        while more:
+            reply = await self.line.ask("GET", f"{self.path}/log", {"after": after})
+            rows += (msgspec.json.decode(line) for line in reply.content.splitlines())
+            more = 'rel="next"' in reply.headers.get("link", "")
+            after = rows[-1]["seq"] if rows else after
+        return rows
+
     async def learn_of_triggers(self, scenario: str, since: int) -> None:
         """Where triggers alone have steered since an order, that counts as seen: who waited for it knows that it was cut short."""
         now = next((each for each in (await self.info(look=False)).scenarios if each.name == scenario), None)
-        log = (await self.line.ask("GET", f"{self.path}/log", {"after": str(since)})).content
-        rows = [msgspec.json.decode(line) for line in log.splitlines()]
+        rows = await self.log(since)
         if now and rows and all(row["who"].startswith("trigger:") for row in rows):
             self._versions[scenario] = now.version
 

@@ -129,8 +129,8 @@ class Journal(Receipts):
             raise Refused("step-passed", text, value=step, allowed=[branch.shown_step, steps - 1])
 
     def _target(self, arguments: dict[str, Any], branch: Branch, steps: int) -> int:
-        waiting = self._one("SELECT seq FROM command WHERE branch = ? AND kind = 'pause' AND outcome IS NULL", (branch.id,))
-        if waiting:
+        text = "SELECT seq FROM command INDEXED BY command_open WHERE branch = ? AND kind = 'pause' AND outcome IS NULL"
+        if waiting := self._one(text, (branch.id,)):
             text = f"Pause {waiting[0]} is being carried out. Send this order with a new key after it."
             raise Refused("engine-busy-conflict", text, seq=waiting[0])
         if branch.target >= steps:
@@ -340,7 +340,8 @@ class Journal(Receipts):
     def reached(self, branch: int, step: int) -> list[int]:
         """Ends the step commands whose target a branch has reached; gives their numbers."""
         rows = self._base.execute(
-            "SELECT seq FROM command WHERE branch = ? AND kind = 'step' AND outcome IS NULL AND target <= ?", (branch, step)
+            "SELECT seq FROM command INDEXED BY command_open WHERE branch = ? AND kind = 'step' AND outcome IS NULL AND target <= ?",
+            (branch, step),
         )
         found = [seq for (seq,) in rows.fetchall()]
         for seq in found:

@@ -43,6 +43,8 @@ BRANCH = "id, name, parent, fork_step, fork_place, made_by, target, shown_step, 
 COMMAND = "seq, branch, place, key, who, role, kind, arguments, due, accepted_at, target, at_step, ended_step, outcome, detail"
 ADDED = (
     "CREATE INDEX IF NOT EXISTS command_by_place ON command(place)",
+    "CREATE INDEX IF NOT EXISTS command_by_kind ON command(kind, branch)",
+    "CREATE INDEX IF NOT EXISTS command_open ON command(kind, branch) WHERE outcome IS NULL",
     "CREATE TABLE IF NOT EXISTS compacted(step INTEGER NOT NULL, place INTEGER NOT NULL, origin INTEGER NOT NULL, checkpoint TEXT "
     "NOT NULL, path TEXT NOT NULL, branches INTEGER NOT NULL, journal TEXT NOT NULL) STRICT",
     f"CREATE TABLE IF NOT EXISTS former({COMMAND.replace('seq', 'seq INTEGER PRIMARY KEY', 1)}, request, UNIQUE(who, key))",
@@ -255,8 +257,8 @@ class Records:
         """
         *ancestors, own = self._legs(branch)
         row = self._one(
-            f"SELECT at_step, place - 1 FROM command WHERE branch = ? AND kind IN {CHANGES} AND at_step IS NOT NULL AND outcome IS NULL "
-            "ORDER BY at_step, place LIMIT 1",
+            "SELECT at_step, place - 1 FROM command INDEXED BY command_open "
+            f"WHERE branch = ? AND kind IN {CHANGES} AND at_step IS NOT NULL AND outcome IS NULL ORDER BY at_step, place LIMIT 1",
             (branch,),
         )
         return [*ancestors, Leg(branch, *min((own.step, own.seq), row or (OPEN_END, OPEN_END)))]
@@ -307,7 +309,7 @@ class Records:
         if found.closed_step < OPEN_END:
             return Position(found.closed_step, found.closed_place)
         row = self._one(
-            f"SELECT at_step, place FROM command WHERE branch = ? AND digest IS NOT NULL AND kind IN {CHANGES} "
+            f"SELECT at_step, place FROM command INDEXED BY command_by_kind WHERE branch = ? AND digest IS NOT NULL AND kind IN {CHANGES} "
             "ORDER BY at_step DESC, place DESC LIMIT 1",
             (branch,),
         )
@@ -319,10 +321,17 @@ class Records:
         found: Command | None = self._remembered(("command", seq), lambda: self._command(seq))
         return found
 
+    def ordered_by(self, who: str, key: str) -> Command | None:
+        """The command of a sender and a key; of those before a compaction the newest."""
+        mine = f"SELECT {COMMAND} FROM"
+        text = f"{mine} command WHERE who = :who AND key = :key UNION ALL {mine} former WHERE who = :who AND key = :key"
+        row = self._one(text, {"who": who, "key": key})
+        return command_of(row) if row else None
+
     def _command(self, seq: int) -> Command | None:
         text = f"SELECT {COMMAND} FROM command WHERE seq = :seq UNION ALL SELECT {COMMAND} FROM former WHERE seq = :seq"
         row = self._one(text, {"seq": seq})
-        return _command(row) if row else None
+        return command_of(row) if row else None
 
     def commands(self, after: int = 0, branch: int | None = None) -> Iterator[Command]:
         """Commands in the order in which they were accepted, those after `after`; of all branches or one."""
@@ -330,21 +339,22 @@ class Records:
         rows = self._base.execute(
             f"SELECT {COMMAND} FROM command WHERE seq > :after {which} ORDER BY seq", {"after": after, "branch": branch}
         )
-        return (_command(row) for row in rows.fetchall())
+        return (command_of(row) for row in rows.fetchall())
 
-    def placed(self, branch: int, after: Position) -> list[Command]:
-        """The actions of a branch's path that have a step behind a position, in the order in which they happen.
+    def placed(self, branch: int, after: Position, kinds: tuple[str, ...] = (*CHANGES, "checkpoint")) -> list[Command]:
+        """The actions of some kinds of a branch's path that have a step behind a position, in the order in which they happen.
 
         Of ancestors what changes the state; of the branch itself also what is still to be done.
         """
         found: list[Command] = []
+        marks = ", ".join("?" * len(kinds))
         for leg in self._legs(branch):
             rows = self._base.execute(
-                f"SELECT {COMMAND} FROM command WHERE branch = ? AND at_step IS NOT NULL AND outcome IS NOT 'cancelled' "
-                f"AND (kind IN {CHANGES} OR (kind = 'checkpoint' AND outcome IS NULL AND branch = ?)) ORDER BY seq",
-                (leg.branch, branch),
+                f"SELECT {COMMAND} FROM command INDEXED BY command_by_kind WHERE branch = ? AND kind IN ({marks}) AND at_step IS NOT NULL "
+                "AND outcome IS NOT 'cancelled' AND (kind IS NOT 'checkpoint' OR (outcome IS NULL AND branch = ?)) ORDER BY seq",
+                (leg.branch, *kinds, branch),
             )
-            commands = (_command(row) for row in rows.fetchall())
+            commands = (command_of(row) for row in rows.fetchall())
             found += [each for each in commands if (each.at_step, each.place) <= (leg.step, leg.seq)]
         late = [each for each in found if each.kind == "checkpoint" or (each.at_step, each.place) > after]
         return sorted(late, key=lambda each: (each.at_step, each.place))
@@ -355,7 +365,7 @@ class Records:
 
     def rules(self, branch: int) -> list[Command]:
         """The events and triggers that a branch has, or that wait for an engine; those with one date until it is over."""
-        path = self.placed(branch, Position(-1, -1))
+        path = self.placed(branch, Position(-1, -1), (*RULES, "remove"))
         gone = {each.arguments["rule"] for each in path if each.kind == "remove" and each.outcome == "done"}
         waiting = [each for kind in RULES for each in self.waiting(kind, branch) if each.at_step is None]
         there = [each for each in (*path, *waiting) if each.kind in RULES and each.outcome in (None, "done") and each.seq not in gone]
@@ -371,24 +381,23 @@ class Records:
     def first_unplaced(self, branch: int) -> Command | None:
         """The first action of a branch that has no step yet."""
         row = self._one(
-            f"SELECT {COMMAND} FROM command WHERE branch = ? AND at_step IS NULL AND outcome IS NULL AND kind IN {ACTIONS} "
-            "ORDER BY seq LIMIT 1",
+            f"SELECT {COMMAND} FROM command INDEXED BY command_open "
+            f"WHERE branch = ? AND at_step IS NULL AND outcome IS NULL AND kind IN {ACTIONS} ORDER BY seq LIMIT 1",
             (branch,),
         )
-        return _command(row) if row else None
+        return command_of(row) if row else None
 
     def waiting(self, kind: str, branch: int | None = None) -> list[Command]:
         """Commands of a kind that are not over."""
         which = "" if branch is None else "AND branch = :branch"
-        rows = self._base.execute(
-            f"SELECT {COMMAND} FROM command WHERE kind = :kind AND outcome IS NULL {which} ORDER BY seq", {"kind": kind, "branch": branch}
-        )
-        return [_command(row) for row in rows.fetchall()]
+        text = f"SELECT {COMMAND} FROM command INDEXED BY command_open WHERE kind = :kind AND outcome IS NULL {which} ORDER BY seq"
+        rows = self._base.execute(text, {"kind": kind, "branch": branch})
+        return [command_of(row) for row in rows.fetchall()]
 
     def has_waiting(self, kinds: tuple[str, ...], branch: int) -> bool:
         """Whether a branch has commands of some kinds that are not over."""
         marks = ", ".join("?" * len(kinds))
-        text = f"SELECT 1 FROM command WHERE branch = ? AND outcome IS NULL AND kind IN ({marks}) LIMIT 1"
+        text = f"SELECT 1 FROM command INDEXED BY command_open WHERE branch = ? AND outcome IS NULL AND kind IN ({marks}) LIMIT 1"
         return self._one(text, (branch, *kinds)) is not None
 
     @property
@@ -398,8 +407,9 @@ class Records:
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """Those that were made, newest last."""
-        done = self._base.execute(f"SELECT {COMMAND} FROM command WHERE kind = 'checkpoint' AND outcome = 'done'").fetchall()
-        pinned = {(each.branch, each.detail.get("checkpoint")) for each in map(_command, done) if each.arguments.get("pin")}
+        text = f"SELECT {COMMAND} FROM command INDEXED BY command_by_kind WHERE kind = 'checkpoint' AND outcome = 'done'"
+        done = self._base.execute(text).fetchall()
+        pinned = {(each.branch, each.detail.get("checkpoint")) for each in map(command_of, done) if each.arguments.get("pin")}
         pinned.update((each.on, each.name) for each in (self.beginning,) if each)
         rows = self._base.execute("SELECT branch, name, step, place, bytes FROM checkpoint ORDER BY rowid")
         return [
@@ -421,7 +431,8 @@ class Records:
         return [(number, dict(zip(names, facts, strict=True))) for number, *facts in rows]
 
 
-def _command(row: tuple[Any, ...]) -> Command:
+def command_of(row: tuple[Any, ...]) -> Command:
+    """The command of a row of the columns `COMMAND`."""
     *facts, detail = row
     found = dict(zip(Command.__dataclass_fields__, facts, strict=False))
     return Command(**found | {"arguments": json.loads(found["arguments"]), "detail": json.loads(detail) if detail else {}})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from steppe.control.journal import Journal
 from steppe.control.life import STARTING, Clock, Life, Link, Spawner
 from steppe.control.orders import FORKS, NAMINGS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
+from steppe.control.reader import Reader
 from steppe.control.wire import (
     OPEN_END,
     Applied,
@@ -69,6 +70,7 @@ class Supervisor:
     ) -> None:
         self.name, self.folder, self.journal, self._clock = name, folder, journal, clock
         self.facts = journal.facts
+        self.reader = Reader(folder / "journal.sqlite")
         self.turned_away = 0
         """Callers at the engine's door who were not let in."""
         self.life = Life(journal, clock, spawner, self, starting)
@@ -411,10 +413,6 @@ class Supervisor:
     def _settle_ended(self) -> None:
         for seq in [seq for seq in self._settling if (command := self.journal.command(seq)) and command.outcome]:
             self._settle(seq)
-
-    def log(self, after: int = 0) -> Iterator[Command]:
-        """The journal's commands."""
-        return self.journal.commands(after)
 
     def rules(self, scenario: str) -> list[Rule]:
         """The events and triggers of a scenario, and what each did.

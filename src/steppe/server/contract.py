@@ -151,6 +151,8 @@ def _responses(route: Route) -> dict[str, Any]:
         content = {} if status in (101, 204, 304) else _content(route)
         if content:
             found[str(status)]["content"] = content
+        if route.name == "log":
+            found[str(status)]["headers"] = {"Link": {"description": 'rel="next": where there are more rows.', "schema": _TEXT}}
         if route.steering and status < 300:
             found[str(status)]["links"] = _links(route)
     return found

@@ -244,6 +244,7 @@ at = Parameter(
     200,
 )
 after = Parameter(*whole(0, 2**62), "Those behind this number.", 0)
+limit = Parameter(*whole(1, 10_000), "At most so many.", 1000)
 branch = Parameter(*whole(1, 2**31 - 1), "Number of the branch that it is of; of several the one made last when absent.")
 keep = Parameter(*one_of("data"), "data: what was written stays.")
 
@@ -274,7 +275,7 @@ IMAGE: Grammar = {
     "high": high,
 }
 CELLS: Grammar = {"box": box, "polygon": polygon, "cells": cells}
-AFTER: Grammar = {"after": after}
+LOG: Grammar = {"after": after, "limit": limit}
 WHERE: Grammar = {"scenario": scenario._replace(default=None)}
 BRANCH: Grammar = {"branch": branch}
 KEEP: Grammar = {"keep": keep}

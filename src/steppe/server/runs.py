@@ -65,6 +65,7 @@ class Runs:
             journal = await asyncio.to_thread(_opened, folder, self._where, self._durable, launcher, opening)
             words = self.launchers[launcher]
             supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, words), None if words else STARTING)
+            opening.callback(supervisor.reader.close)
             listener = Listener(folder, supervisor, engine_bind, sealed)
             await listener.open()
             supervisor.start()

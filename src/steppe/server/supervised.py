@@ -1,11 +1,12 @@
 """A run as the server sees it. `steppe.control` has the one that is used; tests hand in a small one of their own."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from steppe.control import Accepted, Command, Order
 from steppe.control.channels import Channels
+from steppe.control.reader import Reader
 from steppe.control.records import Records
 
 Answer = tuple[Mapping[str, Any], bytes | bytearray | memoryview]
@@ -27,6 +28,11 @@ class Supervisor(Protocol):
     @property
     def journal(self) -> Records:
         """What was ordered, for short questions; `accept` alone adds to it."""
+        ...
+
+    @property
+    def reader(self) -> Reader:
+        """The rows of the journal, however many they are."""
         ...
 
     @property
@@ -61,10 +67,6 @@ class Supervisor(Protocol):
 
     def happenings(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
         """What people are told, from a number on, and all that follows; number 0: something of `info` has changed."""
-        ...
-
-    def log(self, after: int) -> Iterator[Command]:
-        """The commands of the journal after a number."""
         ...
 
     def scenarios(self) -> Sequence[Mapping[str, Any]]:

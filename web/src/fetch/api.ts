@@ -96,13 +96,19 @@ export class Api {
   events = async () => (await this.get<{ events: told.EventInfo[] }>(this.path("events"))).events;
   triggers = async () => (await this.get<{ triggers: told.TriggerInfo[] }>(this.path("triggers"))).triggers;
   operation = (id: number) => this.get<told.Operation>(this.path(`operations/${id}`));
-  /** Rows of the journal behind the row `after`. */
-  log = async (after = 0): Promise<told.LogRow[]> => {
-    const text = await (await this.ask(this.path(`log${query({ after })}`))).text();
-    return text
-      .split("\n")
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as told.LogRow);
+  /** Rows of the journal behind the row `after`, page by page: a page that is not full is the last one. */
+  log = async (after = 0, limit = 1000): Promise<told.LogRow[]> => {
+    const rows: told.LogRow[] = [];
+    let page: told.LogRow[];
+    do {
+      const text = await (await this.ask(this.path(`log${query({ after: rows.at(-1)?.seq ?? after, limit })}`))).text();
+      page = text
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as told.LogRow);
+      rows.push(...page);
+    } while (page.length === limit);
+    return rows;
   };
   data = async (variable: string, wanted: DataQuery = {}): Promise<RawArray> => {
     const answer = await this.ask(this.path(`data/${variable}${query({ ...wordsOf(wanted), format: "raw" })}`));

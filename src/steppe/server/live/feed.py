@@ -106,9 +106,8 @@ class Feed:
 
     def _steers(self) -> dict[str, Any] | None:
         """Who ordered last."""
-        for each in self._house.run(self.run).log(self._last - 1):
-            return {"who": each.who, "kind": each.kind, "id": each.seq, "at": each.accepted_at}
-        return None
+        last = self._house.run(self.run).journal.command(self._last)
+        return {"who": last.who, "kind": last.kind, "id": last.seq, "at": last.accepted_at} if last else None
 
     # ---- what happens -------------------------------------------------------------------------------------------------------------------
     def _begin(self) -> None:
@@ -184,7 +183,7 @@ class Feed:
     def _look_at_orders(self) -> None:
         run = self._house.run(self.run)
         if _newest(run.scenarios()) > self._last:
-            for command in run.log(self._last):
+            for command in run.journal.commands(self._last):
                 self._last = command.seq
                 self._open.append(command.seq)
                 self._tell({"type": "ordered", **(run.operation(command.seq) or {}), "who": command.who})
@@ -192,8 +191,8 @@ class Feed:
             found = run.operation(seq)
             if found is None or found["state"] in OVER:
                 self._open.remove(seq)
-                who = next((each.who for each in run.log(seq - 1)), "")
-                self._tell({"type": "command", **(found or {}), "who": who})
+                ended = run.journal.command(seq)
+                self._tell({"type": "command", **(found or {}), "who": ended.who if ended else ""})
 
     def _tell(self, what: Mapping[str, Any]) -> None:
         self._texts.append(_text(what))

@@ -38,7 +38,7 @@ from steppe.api import (
     VariableList,
     Whoami,
 )
-from steppe.server.query import AFTER, BRANCH, CELLS, DATA, FORMATS, IMAGE, KEEP, SERIES, WHERE
+from steppe.server.query import BRANCH, CELLS, DATA, FORMATS, IMAGE, KEEP, LOG, SERIES, WHERE
 from steppe.server.routes import checkpoints, data, initialise, live, making, pages, places, rules, service, state, steering, streams, zarr
 from steppe.server.routes.table import JSON, Route, Table
 
@@ -124,7 +124,11 @@ TABLE = Table(
         Route("DELETE", f"{_RUN}/scenarios/{{scenario}}", "steer", steering.leave, "Leave it for good.", _ORDER, Ordered, steering=True),
         Route("POST", f"{_RUN}/restart", "steer", steering.restart, "Go back to the beginning.", _ORDER, Ordered, Restart, steering=True),
         Route("POST", f"{_RUN}/skip", "admin", steering.skip, "Go on without a command.", _ORDER, Ordered, Skip, steering=True),
-        Route("GET", f"{_RUN}/log", "view", state.log, "The journal, a JSON object a line.", (200,), "application/jsonl", query=AFTER),
+        Route(
+            *("GET", f"{_RUN}/log", "view", state.log, "The journal, a JSON object a line.", (200,), "application/jsonl"),
+            query=LOG,
+            by_bytes=True,
+        ),
         Route("GET", f"{_RUN}/operations/{{operation}}", "view", state.operation, "What became of an order.", (200,), Operation),
         Route("DELETE", f"{_RUN}/operations/{{operation}}", "steer", steering.cancel, "Take it back.", _ORDER, Ordered, steering=True),
         Route(

@@ -22,7 +22,7 @@ async def events(asked: Asked) -> Reply:
     """GET events: changes that are still to come, those of one order too."""
     run = asked.run
     names = {each["branch"]: each["name"] for each in run.scenarios()}
-    waiting = [(names.get(row.branch, ""), row, row.at_step) for row in run.log(0) if row.kind == "set" and row.outcome is None]
+    waiting = [(names.get(row.branch, ""), row, row.at_step) for row in run.journal.waiting("set")]
     standing = [(scenario, row, row.arguments.get("step")) for scenario, row, _ in _rules(asked, "event")]
     found = [
         {

@@ -8,7 +8,7 @@ import msgspec
 from steppe.server.asked import Asked, Reply
 from steppe.server.house import House
 from steppe.server.problems import Wrong
-from steppe.server.query import AFTER, read_query
+from steppe.server.query import LOG, read_query
 from steppe.server.routes.steering import number_of, wait_of
 
 ASK_AGAIN = b"private, no-cache"  # a client may keep it, and asks whether it still holds
@@ -75,10 +75,12 @@ async def checkpoints(asked: Asked) -> Reply:
 
 
 async def log(asked: Asked) -> Reply:
-    """GET log: one JSON object a line."""
-    after = read_query(asked.scope["query_string"], AFTER)["after"]
-    lines = [msgspec.json.encode(row) for row in asked.run.log(after)]
-    return Reply(200, b"".join(line + b"\n" for line in lines), b"application/jsonl")
+    """GET log: one JSON object a line; the header Link names the rows behind these."""
+    asked_for = read_query(asked.scope["query_string"], LOG)
+    after, limit, reader = asked_for["after"], asked_for["limit"], asked.run.reader
+    last, more = await reader.page(after, limit)
+    following = ((b"link", f'<?after={last}&limit={limit}>; rel="next"'.encode()),) if more else ()
+    return Reply(200, media=b"application/jsonl", headers=following, stream=reader.lines(after, last))
 
 
 async def operation(asked: Asked) -> Reply:

@@ -87,7 +87,7 @@ async def cancel(asked: Asked) -> Reply:
 
 async def cancel_of(asked: Asked, seq: int, found: Mapping[str, Any]) -> Reply:
     """Takes an order back."""
-    if found["state"] in OVER and found_again(asked, seq) is None:
+    if found["state"] in OVER and found_again(asked) is None:
         raise Wrong("already-finished", f"Command {seq} ({found['kind']}) is {found['state']}.", value=seq)
     if found["kind"] == "step":  # what computes is stopped at the end of the present step
         return await order(asked, "pause", found["scenario"], {}, Skip(seq=seq), when="now")
@@ -205,11 +205,10 @@ async def settle(asked: Asked, arguments: Mapping[str, Any]) -> None:
             await asyncio.to_thread(uploads.settle, asked.run.folder, names)
 
 
-def found_again(asked: Asked, after: int = 0) -> Command | None:
-    """This very order, if it is in the journal already, behind the command that it is about: then it is answered as it was."""
+def found_again(asked: Asked) -> Command | None:
+    """This very order, if it is in the journal already: then it is answered as it was."""
     assert asked.principal is not None
-    mine = (asked.principal.name, asked.key)
-    return next((command for command in asked.run.log(after) if (command.who, command.key) == mine), None)
+    return asked.run.journal.ordered_by(asked.principal.name, asked.key)
 
 
 def wait_of(asked: Asked) -> float:
