@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from steppe.api import ROLES
-from steppe.server import Access, Limits, Token, application
+from steppe.server import Access, Limits, Server, Token, application
 from steppe.server.doors.rate import Rates
 from steppe.server.routes import TABLE
 from steppe.server.routes.table import Route
@@ -149,6 +149,55 @@ def test_too_many_requests_are_told_when_to_come_again(toy: Toy, access: Access)
     assert client.get("/data/green").status_code == 200  # counted by bytes
 
 
+@pytest.mark.parametrize("path", ["/whoami", "/runs/toy/data/green", "/runs/toy/log"])
+def test_wrong_tokens_are_charged_to_their_address_before_they_are_refused(toy: Toy, access: Access, path: str) -> None:
+    client = Client(application({"toy": toy}, access, Limits(strangers=0.05)), toy)
+    wrong = [client.ask("GET", path, role=None, headers={"Authorization": f"Bearer {n:043}"}).status_code for n in range(300)]
+    assert wrong == 20 * [401] + 280 * [429]
+    assert client.ask("GET", "/healthz", role=None).status_code == 429
+    assert client.ask("GET", "/whoami").status_code == 200
+
+
+def test_two_tokens_of_one_name_have_a_rate_each(toy: Toy) -> None:
+    access = Access([Token.of("anna", "view", TOKENS["view"]), Token.of("anna", "steer", TOKENS["steer"])])
+    client = Client(application({"toy": toy}, access, Limits(requests=0.05, requests_burst=3.0)), toy)
+    assert [client.ask("GET", "/whoami", role="view").status_code for _ in range(4)] == [200, 200, 200, 429]
+    left = client.ask("GET", "/whoami", role="steer")
+    assert (left.status_code, left.json()["name"], left.json()["requests_left"]) == (200, "anna", 2)
+
+
+@pytest.mark.parametrize(
+    ("address", "forwarded", "client"),
+    [
+        ("10.0.0.7", ["203.0.113.9"], "203.0.113.9"),
+        ("10.0.0.7", ["198.51.100.1, 203.0.113.9:4711, 10.0.0.8"], "203.0.113.9"),  # the client may have made the first one up
+        ("10.0.0.7", ["198.51.100.1", "[2001:db8::9]:4711"], "2001:db8::9"),
+        ("10.0.0.7", ["::ffff:203.0.113.9"], "203.0.113.9"),
+        ("10.0.0.7", ["203.0.113.9, unknown"], "10.0.0.7"),
+        ("10.0.0.7", ["10.0.0.9, 10.0.0.8"], "10.0.0.9"),
+        ("10.0.0.7", [], "10.0.0.7"),
+        ("", ["203.0.113.9"], "203.0.113.9"),
+        ("192.0.2.1", ["203.0.113.9"], "192.0.2.1"),
+    ],
+)
+def test_behind_a_believed_proxy_the_address_of_the_client_counts(
+    toy: Toy, access: Access, address: str, forwarded: list[str], client: str
+) -> None:
+    server = application({"toy": toy}, access, Limits(logins=1, strangers_burst=3.0, strangers=0.01), proxies=["10.0.0.0/8", "unix"])
+
+    def login(address: str, *forwarded: str) -> int:
+        headers = [("X-Forwarded-For", each) for each in forwarded]
+        return asked_from(server, address, "/api/v1/login", method="POST", json={"token": "wrong"}, headers=headers).status_code
+
+    assert [login(address, *forwarded), login(address, *forwarded)] == [401, 429]
+    assert login("10.0.0.99", client) == 429
+    assert login("10.0.0.99", "203.0.113.77") == 401
+    for _ in range(2):
+        answer = asked_from(server, "10.0.0.99", "/healthz", headers={"X-Forwarded-For": client})
+    assert answer.status_code == 429
+    assert asked_from(server, "10.0.0.99", "/healthz", headers={"X-Forwarded-For": "203.0.113.77"}).status_code == 200
+
+
 def test_a_bucket_fills_with_time_and_holds_no_more_than_its_burst() -> None:
     now = [0.0]
     rates = Rates(Limits(requests=2.0, requests_burst=4.0, data=100.0, data_burst=1000.0), lambda: now[0])
@@ -189,7 +238,12 @@ def behind(
     toy: Toy, access: Access, path: str, address: str = "127.0.0.1", prefix: str = "", proxies: Any = (), **more: Any
 ) -> httpx.Response:
     """The answer to somebody at an address, from a server behind a proxy."""
-    transport = httpx.ASGITransport(application({"toy": toy}, access, prefix=prefix, proxies=proxies), client=(address, 1))
+    return asked_from(application({"toy": toy}, access, prefix=prefix, proxies=proxies), address, path, **more)
+
+
+def asked_from(server: Server, address: str, path: str, **more: Any) -> httpx.Response:
+    """The answer of a server to somebody at an address."""
+    transport = httpx.ASGITransport(server, client=(address, 1))
 
     async def ask() -> httpx.Response:
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as asking:

@@ -80,7 +80,7 @@ def serve(
     root_path
         What stands before all addresses, such as /steppe, where a proxy passes on a part of its own.
     proxy
-        Address or network of a proxy whose header X-Forwarded-Prefix is believed; "unix" for one that calls at --uds.
+        Address or network of a proxy whose headers X-Forwarded-Prefix and X-Forwarded-For are believed; "unix" for one that calls at --uds.
     runs
         A folder in which people may begin runs; those in it are served, too.
     data
@@ -96,7 +96,7 @@ def serve(
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from steppe.control.launch import check_launcher
     from steppe.control.ways import listening_at
-    from steppe.server.doors import Prefix
+    from steppe.server.doors import Prefix, Proxies
     from steppe.server.serve import Tokens, serve_runs
 
     if (tls_cert is None) != (tls_key is None):
@@ -118,7 +118,8 @@ def serve(
     if engine_bind:
         listening_at(engine_bind).close()  # what is wrong with it is said before anything is written
     try:
-        Prefix(root_path, proxy or [])
+        Prefix(root_path)
+        Proxies(proxy or [])
     except ValueError as error:
         raise Mistake(f"--root-path or --proxy: {error}") from None
     tokens = Tokens.read(token_file) if token_file else Tokens.new(("view",)) if read_only else Tokens.new()

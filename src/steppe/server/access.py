@@ -23,14 +23,21 @@ LOOK = 1.0  # [s] after which files of tokens are looked at again, or at once fo
 class Principal:
     """Somebody who came in.
 
-    run: the only one that is there for them, "" for all. by_header: with a token in a header, which no other site can make a browser send.
+    token: the digest of the token, by which rates and sockets are counted: names may be the same. run: the only one that is there for them,
+    "" for all. by_header: with a token in a header, which no other site can make a browser send.
     """
 
     name: str
     role: str
     expires: float | None
+    token: str
     run: str = ""
     by_header: bool = True
+
+    @classmethod
+    def of(cls, token: Token, expires: float | None, by_header: bool) -> "Principal":
+        """The holder of a token. expires: seconds since 1970."""
+        return cls(token.name, token.role, expires, token.digest.hex(), token.run, by_header)
 
     def may(self, role: str) -> bool:
         """Whether the role is enough for what asks for `role`."""
@@ -64,7 +71,7 @@ class Access:
 
     def _know(self, tokens: Iterable[Token]) -> None:
         self._tokens = [token for token in tokens if token.digest not in self._revoked]
-        self._principals = {token.digest: Principal(token.name, token.role, token.expires, token.run) for token in self._tokens}
+        self._principals = {token.digest: Principal.of(token, token.expires, by_header=True) for token in self._tokens}
 
     def take_from(self, files: Mapping[str, TokenFile]) -> None:
         """Takes the tokens that were made for some runs, too, as they are now and as they will be: each opens its run alone."""
@@ -150,7 +157,7 @@ class Access:
         until = now + SESSION
         self._sessions[key] = (token, until)
         until = until if token.expires is None else min(until, token.expires)
-        return Principal(token.name, token.role, until, token.run, by_header=False)
+        return Principal.of(token, until, by_header=False)
 
     def close_session(self, cookie: str) -> None:
         """Ends a session."""

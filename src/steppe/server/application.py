@@ -14,7 +14,20 @@ from steppe.control import Refused
 from steppe.errors import NoSpaceError
 from steppe.server.access import Access
 from steppe.server.asked import Asked, Gone, Headers, Moved, Receive, Reply, Scope, Send
-from steppe.server.doors import Hosts, Prefix, Rates, authenticate, check_key, check_origin, check_role, check_size, check_type, payer
+from steppe.server.doors import (
+    Hosts,
+    Prefix,
+    Proxies,
+    Rates,
+    authenticate,
+    check_key,
+    check_origin,
+    check_role,
+    check_size,
+    check_type,
+    identify,
+    payer,
+)
 from steppe.server.doors.authentication import tokens_of
 from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
@@ -65,11 +78,11 @@ BARE = (204, 304)  # statuses without a body
 class Server:
     """The application. Hand it to uvicorn with `configuration`."""
 
-    def __init__(self, house: House, hosts: Hosts, prefix: Prefix, rates: Rates, table: Table) -> None:
+    def __init__(self, house: House, before: tuple[Door, ...], rates: Rates, table: Table) -> None:
         self.house, self._rates, self._table = house, rates, table
-        self._before: tuple[Door, ...] = (hosts, prefix)
-        self._of_sockets: tuple[Door, ...] = (authenticate, rates, check_origin, check_protocol)
-        self._behind: tuple[Door, ...] = (check_size, authenticate, rates, check_origin, check_type, check_role, check_key)
+        self._before = before
+        self._of_sockets: tuple[Door, ...] = (identify, rates, authenticate, check_origin, check_protocol)
+        self._behind: tuple[Door, ...] = (check_size, identify, rates, authenticate, check_origin, check_type, check_role, check_key)
 
     def drain(self) -> None:
         """Takes no more orders; streams end. What is being answered is answered."""
@@ -183,7 +196,7 @@ def application(
     prefix
         What stands before all addresses, such as "/steppe", where a proxy passes on a part of its own.
     proxies
-        Addresses of proxies that say by X-Forwarded-Prefix what they took off an address.
+        Addresses of proxies whose headers X-Forwarded-Prefix and X-Forwarded-For are believed.
     read_only
         Whether people may look, and order nothing.
     opener
@@ -196,7 +209,7 @@ def application(
     rates = Rates(limits)
     house = House(runs, access, limits, rates.requests_left, read_only)
     house.opener, house.readable = opener, readable
-    return Server(house, Hosts(hosts), Prefix(prefix, proxies), rates, TABLE)
+    return Server(house, (Hosts(hosts), Proxies(proxies), Prefix(prefix)), rates, TABLE)
 
 
 def _problem(asked: Asked, code: str, detail: str, facts: Mapping[str, Any] | None = None, headers: Headers = ()) -> Reply:

@@ -53,12 +53,12 @@ class Asked:
     if_step: int | None = None
     status: int = 0
     sent: int = 0
+    address: str = ""  # where it came from, behind the proxies that are believed; "" for callers at a Unix socket
+    proxied: bool = False  # whether it came by such a proxy
 
-    @property
-    def address(self) -> str:
-        """Where the request came from; the same for all over a Unix socket."""
+    def __post_init__(self) -> None:
         client = self.scope.get("client")
-        return client[0] if client else ""
+        self.address = client[0] if client else ""
 
     @property
     def run(self) -> Supervisor:

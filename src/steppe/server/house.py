@@ -55,7 +55,7 @@ class House:
         self.catalogue: dict[str, Any] | None = None  # of models, once somebody has asked
         self.metrics = Metrics()
         self.draining = asyncio.Event()  # set: no more orders are taken, streams end
-        self.sockets: Counter[str] = Counter()  # by the name of a token, "" of those that have said none
+        self.sockets: Counter[str] = Counter()  # by the digest of a token, "" of those that have said none
         self.feeds: dict[str, Feed] = {}  # of runs that somebody watches
         self._known: dict[str, Known] = {}
         self._told: dict[tuple[str, int], tuple[Mapping[str, Any], Mapping[str, Any] | None, msgspec.Raw]] = {}

@@ -153,7 +153,7 @@ def serve_runs(
     prefix
         What stands before all addresses, such as "/steppe".
     proxies
-        Addresses of proxies that say what they took off an address.
+        Addresses of proxies that say what they took off an address, and for which client they call.
     runs
         A folder in which people may begin runs; those in it are served.
     data

@@ -1,17 +1,31 @@
 """What a request passes before a route sees it: one check a file. Each lets it pass or raises `Wrong`; none waits and none reads a body.
 
-    host -> prefix -> route -> size -> authentication -> rate -> origin -> role -> key
+    host -> proxy -> prefix -> route -> size -> identity -> rate -> authentication -> origin -> role -> key
 
 Deadlines and the size of headers are before all of them, in the protocol class, for only it sees a request that is not complete.
 """
 
-from steppe.server.doors.authentication import authenticate
+from steppe.server.doors.authentication import authenticate, identify
 from steppe.server.doors.host import Hosts
 from steppe.server.doors.key import check_key
 from steppe.server.doors.origin import check_origin, check_type
 from steppe.server.doors.prefix import Prefix
+from steppe.server.doors.proxy import Proxies
 from steppe.server.doors.rate import Rates, payer
 from steppe.server.doors.role import check_role
 from steppe.server.doors.size import check_size
 
-__all__ = ["Hosts", "Prefix", "Rates", "authenticate", "check_key", "check_origin", "check_role", "check_size", "check_type", "payer"]
+__all__ = [
+    "Hosts",
+    "Prefix",
+    "Proxies",
+    "Rates",
+    "authenticate",
+    "check_key",
+    "check_origin",
+    "check_role",
+    "check_size",
+    "check_type",
+    "identify",
+    "payer",
+]

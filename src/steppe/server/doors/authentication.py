@@ -10,8 +10,13 @@ from steppe.server.house import unknown_run
 from steppe.server.problems import Wrong
 
 
+def identify(asked: Asked) -> None:
+    """Finds the principal, and refuses nothing: a client with a wrong token is a stranger, whose rates are charged before it is refused."""
+    asked.principal = principal_of(asked)
+
+
 def authenticate(asked: Asked) -> None:
-    """Finds the principal; one who cannot be found comes no farther than what is open to all.
+    """Lets a request without a principal come no farther than what is open to all.
 
     Raises
     ------
@@ -21,7 +26,6 @@ def authenticate(asked: Asked) -> None:
     query = asked.scope["query_string"]
     if b"token" in query:
         _refuse_query(asked, query)
-    asked.principal = principal_of(asked)
     assert asked.route is not None
     if asked.principal is None and asked.route.role != "-":
         given = b"authorization" in asked.headers or cookie_of(asked) is not None

@@ -23,7 +23,7 @@ class Rates:
         limits, route = self._limits, asked.route
         who = payer(asked)
         assert route is not None
-        if route.by_bytes:
+        if route.by_bytes and (asked.principal or route.role == "-"):
             left = self._left(self._bytes, who, limits.data, limits.data_burst)
             if left <= 0.0:
                 raise _wait(-left / limits.data)
@@ -55,7 +55,7 @@ class Rates:
 
 def payer(asked: Asked) -> str:
     """Whose buckets a request is taken from: a token's, or those of a stranger's address."""
-    return asked.principal.name if asked.principal else f"@{asked.address}"
+    return asked.principal.token if asked.principal else f"@{asked.address}"
 
 
 def _wait(seconds: float) -> Wrong:

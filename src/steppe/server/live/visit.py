@@ -44,7 +44,7 @@ def check_protocol(asked: Asked) -> None:
     who = asked.principal
     if house.sockets.total() >= limits.sockets:
         raise Wrong("too-busy", f"The server has {limits.sockets:,} sockets, as many as it takes.")
-    if (who is None and house.sockets[""] >= limits.strangers_sockets) or (who and house.sockets[who.name] >= limits.sockets_of_token):
+    if (who is None and house.sockets[""] >= limits.strangers_sockets) or (who and house.sockets[who.token] >= limits.sockets_of_token):
         most = limits.sockets_of_token if who else limits.strangers_sockets
         raise Wrong("too-many", f"This token has {most:,} sockets already. Close one, or start the server with --many.", allowed=most)
 
@@ -54,16 +54,16 @@ async def serve_viewer(asked: Asked, receive: Receive, send: Send) -> None:
     house, run = asked.house, asked.parameters["run"]
     line: Line = asked.scope["extensions"][EXTENSION]
     await send({"type": "websocket.accept", "subprotocol": PROTOCOL})
-    who, still, counted = asked.principal, _still(asked), asked.principal.name if asked.principal else ""
+    who, still, counted = asked.principal, _still(asked), asked.principal.token if asked.principal else ""
     house.sockets[counted] += 1
     try:
         if who is None:
             who, token = await _introduced(asked, receive)
-            if house.sockets[who.name] >= house.limits.sockets_of_token:
+            if house.sockets[who.token] >= house.limits.sockets_of_token:
                 raise _End(1013, "this token has too many sockets")
             still = lambda: house.access.by_token(token) is not None  # noqa: E731
             house.sockets[counted] -= 1
-            counted = who.name
+            counted = who.token
             house.sockets[counted] += 1
         viewer = Viewer(house, run, line, feed_of(house, run), who.name, who.role)
         watching = asyncio.create_task(_watch_over(asked, line, still))

@@ -52,7 +52,7 @@ async def whoami(asked: Asked) -> Reply:
     who = asked.principal
     assert who is not None
     expires = None if who.expires is None else datetime.fromtimestamp(who.expires, UTC).isoformat(timespec="seconds")
-    left = asked.house.requests_left(who.name)
+    left = asked.house.requests_left(who.token)
     told = {"name": who.name, "role": who.role, "expires": expires, "run": who.run or None, "requests_left": left}
     return Reply(200, msgspec.json.encode(told))
 
