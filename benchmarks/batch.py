@@ -27,6 +27,7 @@ def figures(quick: bool) -> list[Figure]:
     def served() -> float:
         tokens = FOLDER / "tokens"
         tokens.write_text("steer a-token-of-a-benchmark\n")
+        tokens.chmod(0o600)
         command = ["taskset", "-c", str(SERVER), STEPPE, "serve", str(run), "--bind", "127.0.0.1:0", "--token-file", str(tokens)]
         more = ["--set", f"output.path={json.dumps(str(new_output() / 'batch'))}", "--launcher", f"taskset -c {ENGINE}"]
         with subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=sys.stderr, text=True) as server:

@@ -36,6 +36,7 @@ def served() -> Iterator[Run]:
     socket, folder = FOLDER / "calibrate.sock", FOLDER / "calibrate"
     tokens = FOLDER / "calibrate.tokens"
     tokens.write_text("admin only-for-this-benchmark\n")
+    tokens.chmod(0o600)
     command = [STEPPE, "serve", runs, "--uds", str(socket), "--token-file", str(tokens), "--set", f'output.path="{folder}"']
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:

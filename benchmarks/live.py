@@ -260,6 +260,7 @@ def served(name: str, run: Path, more: Sequence[str] = ()) -> Iterator[Served]:
     folder, tokens = FOLDER / name, FOLDER / f"{name}.tokens"
     shutil.rmtree(folder, ignore_errors=True)
     tokens.write_text(f"admin {TOKEN}\n")
+    tokens.chmod(0o600)
     command: list[Any] = [STEPPE, "serve", run, "--bind", "127.0.0.1:0", "--token-file", tokens, "--many"]
     command += ["--set", f'output.path="{folder}"', "--launcher", f"taskset -c {ENGINE}", *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

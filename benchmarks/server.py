@@ -118,6 +118,7 @@ def served(name: str, run: Path) -> Iterator[int]:
     folder, tokens = FOLDER / name, FOLDER / f"{name}.tokens"
     shutil.rmtree(folder, ignore_errors=True)
     tokens.write_text(f"admin {TOKEN}\n")
+    tokens.chmod(0o600)
     command = [STEPPE, "serve", str(run), "--bind", "127.0.0.1:0", "--token-file", str(tokens)]
     more = ["--set", f'output.path="{folder}"', "--launcher", f"taskset -c {ENGINE}"]
     with subprocess.Popen([*command, *more], stdout=subprocess.PIPE, text=True) as process:

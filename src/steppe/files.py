@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written under another name in the same folder, then renamed."""
+"""Files that are whole or absent: written under another name in the same folder, then renamed. Folders and files of their owner alone."""
 
 import os
 from contextlib import suppress
@@ -36,8 +36,10 @@ def write_whole(path: Path, content: bytes, *, durable: bool = True, mode: int =
         _sync(path.parent)
 
 
-def make_folder(path: Path) -> None:
-    """Makes a folder that survives a loss of power, and the folders above it. One that is there stays as it is.
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """Makes a folder that survives a loss of power, and the folders above it.
+
+    One that is there keeps its mode, so that its owner may share it.
 
     Raises
     ------
@@ -48,8 +50,16 @@ def make_folder(path: Path) -> None:
         return
     make_folder(path.parent)
     with suppress(FileExistsError):  # another process has made it meanwhile
-        path.mkdir()
+        path.mkdir(mode)
     _sync(path.parent)
+
+
+def private(path: str | Path, flags: int) -> int:
+    """An opener for `open`: the file is its owner's alone, also one that had another mode."""
+    file = os.open(path, flags, 0o600)
+    with suppress(PermissionError):  # it belongs to another user, who may share it
+        os.fchmod(file, 0o600)
+    return file
 
 
 def _sync(folder: Path) -> None:

@@ -23,6 +23,7 @@ class Served:
         self.folder = run_file.parent
         self._tokens = self.folder / "tokens"
         self._tokens.write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))
+        self._tokens.chmod(0o600)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.bind = "{}:{}".format(*free.getsockname())

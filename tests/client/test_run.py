@@ -307,7 +307,7 @@ def test_who_may_not_is_told_so(shared_server: Served) -> None:
         with pytest.raises(NoAccessError, match="steer"):
             viewer.step()
         assert viewer["water"].shape == (14, 11)
-    with pytest.raises(NoAccessError, match="Give the token that steppe serve printed"):
+    with pytest.raises(NoAccessError, match="Give a token of the server"):
         steppe.connect(shared_server.address, "wrong")
     with pytest.raises(UnknownError, match=r'serves no run "oot"\. Did you mean "out"'):
         shared_server.connect(run="oot")

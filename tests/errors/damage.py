@@ -211,6 +211,12 @@ def folder_in_use(folder: Path) -> Any:
     return end
 
 
+def tokens_that_others_can_read(folder: Path) -> None:
+    """Tokens as a text editor writes them."""
+    (folder / "tokens").write_text("admin not-a-secret-token\n")
+    (folder / "tokens").chmod(0o644)
+
+
 def points_without_latitude(folder: Path) -> None:
     """A list of points that does not say where they are."""
     (folder / "points.csv").write_text("id,lon\na,150.0\n")

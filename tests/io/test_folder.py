@@ -2,6 +2,7 @@ import json
 import multiprocessing
 import os
 import sqlite3
+import stat
 from contextlib import closing
 from pathlib import Path
 
@@ -145,6 +146,15 @@ def test_a_log_line_that_was_torn_is_cut_off(tmp_path: Path) -> None:
         folder.log({"event": "resume"})
     lines = (tmp_path / "log.jsonl").read_text().splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["start", "resume"]
+
+
+def test_a_run_folder_and_its_log_are_of_the_owner_alone_until_he_shares_the_folder(tmp_path: Path) -> None:
+    path = tmp_path / "runs" / "one"
+    for mode in (0o700, 0o750):
+        with RunFolder(path, IDENTITY) as folder:
+            folder.log({"event": "start"})
+        assert [stat.S_IMODE(each.stat().st_mode) for each in (path, path / "log.jsonl")] == [mode, 0o600]
+        path.chmod(0o750)
 
 
 def test_a_branch_goes_on_by_itself_and_leaves_its_parent_alone(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ class House:
         """Starts the server and, unless nothing is to be `known`, waits until its engine has said what the run is."""
         tokens = self._run_file.parent / "tokens"
         tokens.write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))
+        tokens.chmod(0o600)
         words = ["serve", str(self._run_file), "--bind", f"127.0.0.1:{self.port}", "--token-file", str(tokens), *self._more]
         self.process = subprocess.Popen([sys.executable, "-m", "steppe", *words], stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None

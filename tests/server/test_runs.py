@@ -168,6 +168,7 @@ def serving(scenario: Path, tmp_path: Path) -> Iterator[httpx.Client]:
     """A server of the runs of a folder. The data lie in another one, which requests may name."""
     tokens = tmp_path / "tokens"
     tokens.write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))
+    tokens.chmod(0o600)
     command = [sys.executable, "-m", "steppe", "serve", "--runs", str(tmp_path / "runs"), "--data", str(scenario.parent)]
     command += [
         "--launchers",

@@ -46,6 +46,7 @@ class Served:
         self.folder, self._home = run_file.parent / "out", run_file.parent
         tokens = self._home / "tokens"
         tokens.write_text("".join(f"{role} {token}\n" for role, token in TOKENS.items()))
+        tokens.chmod(0o600)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

@@ -18,6 +18,7 @@ from verification.page.test_accessible import violations
 def address(scenario: Path, tmp_path: Path) -> Iterator[str]:
     """Where a server without runs listens, which may read the data of the scenario."""
     (tmp_path / "tokens").write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))
+    (tmp_path / "tokens").chmod(0o600)
     folders = ["--runs", str(tmp_path / "runs"), "--data", str(scenario.parent)]
     command = [sys.executable, "-m", "steppe", "serve", *folders, "--bind", "127.0.0.1:0", "--token-file", str(tmp_path / "tokens")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -22,7 +22,7 @@ KINDS: dict[str, Kind] = {
         400, "A steering request needs a key", "Send Idempotency-Key, 1 to 64 of A-Z a-z 0-9 . _ -, a new one for each order."
     ),
     "token-in-address": Kind(400, "A token must not stand in an address", "Send it as Authorization: Bearer, and have a new one made."),
-    "not-authenticated": Kind(401, "A token is needed", "Send Authorization: Bearer and a token that the server printed, or log in."),
+    "not-authenticated": Kind(401, "A token is needed", "Send Authorization: Bearer and a token of the server, or log in."),
     "role-too-low": Kind(403, "The token may not do this", "Use a token of the role that the problem names: view, steer or admin."),
     "read-only": Kind(403, "The server takes no orders", "Ask who started it with --read-only."),
     "foreign-origin": Kind(403, "The request came from another site", "Open the page of this server itself, or use a token in a header."),

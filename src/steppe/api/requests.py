@@ -93,7 +93,7 @@ Scenario = Annotated[
 class Login(_Request, kw_only=True):
     """A token, to be changed into a cookie."""
 
-    token: Annotated[str, Meta(min_length=1, max_length=128, description="The token that the server printed.")]
+    token: Annotated[str, Meta(min_length=1, max_length=128, description="A token of the server.")]
 
 
 class Step(_Request, kw_only=True):

@@ -37,7 +37,8 @@ def serve(
 ) -> Exit:
     """Serve a run: start, step, look, change, branch and rewind it by HTTP, from a notebook or a page.
 
-    Prints addresses of the page. Nothing is computed before somebody asks. Ctrl-C keeps the state and ends; the same command goes on.
+    Prints addresses of the page to a terminal. Nothing is computed before somebody asks. Ctrl-C keeps the state and ends; the same command
+    goes on.
 
     Examples:
 
@@ -58,7 +59,8 @@ def serve(
     launcher
         Words before the command of the engine, such as "mpiexec -n 4" or "srun -n 64".
     token_file
-        Tokens to take: lines of a role (view, steer, admin) and a token. Without it new ones are made and printed.
+        Tokens to take: lines of a role (view, steer, admin) and a token, in a file that you alone can read. Without it the server makes
+        tokens and keeps them in server.tokens of the run folder, or of the folder of --runs.
     durable
         Orders survive the loss of power, too, and take some milliseconds more.
     keep_engine
@@ -94,10 +96,13 @@ def serve(
     """
     # Until the server listens to it, as SIGTERM: an exception that comes while modules load may be lost, and with it the wish to end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from steppe.api import ROLES
     from steppe.control.launch import check_launcher
     from steppe.control.ways import listening_at
+    from steppe.files import make_folder
     from steppe.server.doors import Prefix, Proxies
-    from steppe.server.serve import Tokens, serve_runs
+    from steppe.server.role_tokens import Tokens
+    from steppe.server.serve import serve_runs
 
     if (tls_cert is None) != (tls_key is None):
         raise Mistake("--tls-cert and --tls-key belong together; give both.")
@@ -122,18 +127,22 @@ def serve(
         Proxies(proxy or [])
     except ValueError as error:
         raise Mistake(f"--root-path or --proxy: {error}") from None
-    tokens = Tokens.read(token_file) if token_file else Tokens.new(("view",)) if read_only else Tokens.new()
+    given = Tokens.given(token_file) if token_file else None
     address, port = _address(bind)
     folder = _prepared(run_file, changes_of(set)) if run_file else None
     if runs:
         runs = runs.absolute()
-        runs.mkdir(parents=True, exist_ok=True)
+        make_folder(runs, 0o700)
+    served = runs or folder
+    assert served is not None
+    tokens = given or Tokens.of_folder(served, ("view",) if read_only else ROLES)
     where = {"uds": str(uds)} if uds else {"host": address, "port": port}
     where |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)} if tls_cert else {}
     serve_runs(
         folder,
         tokens,
         _say,
+        to_terminal=sys.stdout.isatty(),
         launcher=launcher,
         durable=durable,
         keep_engine=keep_engine,

@@ -58,7 +58,7 @@ def new(run: Path, /, *, role: str = "view", days: int = 7, name: str = "") -> E
 
 @token.command
 def list(run: Path, /, *, json: bool = False) -> Exit:
-    """Show the tokens that were made for a run, with name, role and end.
+    """Show the tokens that were made for a run, by this command and by its server, with name, role and end.
 
     Examples:
 
@@ -72,9 +72,10 @@ def list(run: Path, /, *, json: bool = False) -> Exit:
     json
         What is found as JSON on standard output.
     """
+    from steppe.server.role_tokens import RoleFile
     from steppe.server.tokens import TokenFile
 
-    now, there = time.time(), TokenFile(run).read()
+    now, there = time.time(), [*RoleFile(run).read(), *TokenFile(run).read()]
     rows = [{"name": each.name, "role": each.role, "end": _date(each.expires), "over": each.is_over(now)} for each in there]
     if json:
         sys.stdout.write(json_format.dumps({"tokens": rows}, indent=2) + "\n")
@@ -88,19 +89,28 @@ def list(run: Path, /, *, json: bool = False) -> Exit:
 def revoke(run: Path, name: str, /) -> Exit:
     """Take a token no longer. A server at work ends its sessions within a second.
 
+    The next server makes another token for a role of which it has none.
+
     Examples:
 
         steppe token revoke runs/queensland anna
+        steppe token revoke runs/queensland steer
 
     Parameters
     ----------
     run
-        The run folder.
+        The run folder, or that of `steppe serve --runs` for a token that its server made.
     name
         Of the token, as `steppe token list` shows it.
     """
+    from steppe.server.role_tokens import RoleFile
     from steppe.server.tokens import TokenFile
 
+    made = RoleFile(run)
+    for each in made.read():
+        if each.name == name:
+            made.forget(each.digest)
+            return Exit.DONE
     TokenFile(run).remove(name)
     return Exit.DONE
 

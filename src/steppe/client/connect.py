@@ -24,7 +24,7 @@ def connect(address: str, token: str | None = None, *, run: str | None = None, p
     address
         As the server printed it: "http://127.0.0.1:8090", with or without "#token=..." behind it, or "unix:/path".
     token
-        As the server printed it; else that of the address, else of the environment's STEPPE_TOKEN.
+        A token of the server; else that of the address, else of the environment's STEPPE_TOKEN.
     run
         Which one, where the server has several.
     patience

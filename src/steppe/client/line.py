@@ -154,6 +154,6 @@ class Line:
 
 def _with_advice(error: Exception) -> Exception:
     if isinstance(error, NoAccessError) and error.code == "not-authenticated":
-        text = f"{error} Give the token that steppe serve printed: steppe.connect(address, token=...)."
+        text = f"{error} Give a token of the server: steppe.connect(address, token=...)."
         return NoAccessError(text, error.facts)
     return error

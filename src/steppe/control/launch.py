@@ -15,7 +15,7 @@ from pathlib import Path
 
 from steppe.control.life import MISTAKE
 from steppe.errors import Mistake
-from steppe.files import make_folder, write_whole
+from steppe.files import make_folder, private, write_whole
 
 LOG, RUN_FILE = "engine.log", "engine.toml"  # in the run folder: what it says, and the run as it is to be read
 LINES = 20  # of the log that are told when an engine has ended
@@ -23,7 +23,7 @@ LINES = 20  # of the log that are told when an engine has ended
 
 def put_run_file(folder: Path, text: str) -> None:
     """Makes a run folder, with the run in it as its engines are to read it: the text of a run file."""
-    make_folder(folder)
+    make_folder(folder, 0o700)
     write_whole(folder / RUN_FILE, text.encode())
 
 
@@ -106,7 +106,7 @@ class Launcher:
 
     def _begin(self, command: Sequence[str]) -> tuple[subprocess.Popen[bytes], int]:
         """The process, and where in the log its lines begin."""
-        with open(self._folder / LOG, "ab") as log:
+        with open(self._folder / LOG, "ab", opener=private) as log:
             begin = log.tell()
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True), begin
 

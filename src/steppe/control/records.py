@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -83,6 +84,7 @@ class Records:
         self._first = 0  # the branch that has no parent
         self.longest = 0.0
         """Seconds of the longest transaction: nothing else happens in the server meanwhile."""
+        _make_private(path)
         self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._base.execute("PRAGMA journal_mode = WAL")
@@ -436,3 +438,12 @@ def command_of(row: tuple[Any, ...]) -> Command:
     *facts, detail = row
     found = dict(zip(Command.__dataclass_fields__, facts, strict=False))
     return Command(**found | {"arguments": json.loads(found["arguments"]), "detail": json.loads(detail) if detail else {}})
+
+
+def _make_private(path: Path | str) -> None:
+    """The journal says who ordered what, and its owner alone may read it; SQLite gives its other files the same mode."""
+    if path != ":memory:":
+        with suppress(OSError):  # what hinders is said by the one that writes
+            with suppress(FileExistsError):  # one that is there is not opened: closing it would end the locks of SQLite in this process
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            os.chmod(path, 0o600)

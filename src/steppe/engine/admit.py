@@ -24,6 +24,7 @@ from steppe.errors import Exit, SteppeError
 DEPTH = 16  # levels of a run file
 TEXTS = 1_000  # of a run file that may name a path: each is looked up
 LONGEST = 4_096  # characters of one; no path is longer
+PRIVATE = ("server.", "tokens.json", "door.json", "journal")  # beginnings of files in run folders that no run may read
 DATES = ("start", "end", "date")  # keys whose texts are dates, which JSON has none of
 
 
@@ -122,6 +123,8 @@ def _check_text(text: str, base: Path, roots: Sequence[Path]) -> None:
         real = os.path.realpath(path)
         if text.startswith("~") or not any(Path(real).is_relative_to(root) for root in roots):
             raise FaultError("path-foreign", f'"{text[:100]}" leads out of the folders that this server may read.', value=text[:100])
+        if os.path.basename(real).startswith(PRIVATE):
+            raise FaultError("path-foreign", f'"{text[:100]}" is a file of the server.', value=text[:100])
         if os.path.exists(real) and not (os.path.isfile(real) or os.path.isdir(real)):
             raise FaultError("path-foreign", f'"{text[:100]}" is neither a file nor a folder.', value=text[:100])
 

@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Any
 
 from steppe.errors import DamagedError, FolderError
+from steppe.files import private
 from steppe.io.alone import locked
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.identity import Identity, check_identity, run_id
@@ -144,7 +145,7 @@ class RunFolder:
         if path.exists() and not path.is_dir():
             raise FolderError(f'"{path}" is a file, expected a folder. Choose another folder for the output.')
         with writing(path):
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._refuse_foreign()
         self._lock = _locked(path / LOCK, run_id(identity))
         try:
@@ -196,7 +197,7 @@ class RunFolder:
 
     def log(self, event: Mapping[str, Any]) -> None:
         """Appends a line to the log."""
-        with writing(self.path / "log.jsonl"), open(self.path / "log.jsonl", "ab", buffering=0) as file:
+        with writing(self.path / "log.jsonl"), open(self.path / "log.jsonl", "ab", 0, opener=private) as file:
             file.write(json.dumps(event).encode() + b"\n")
 
     def branch(self, name: str, checkpoint: Checkpoint) -> Path:
@@ -318,7 +319,7 @@ def link_run(source: Path, target: Path, checkpoint: str) -> None:
     if not (source / "checkpoints" / checkpoint).is_dir():
         raise DamagedError(f'"{source}" has no checkpoint "{checkpoint}" any more.')
     with writing(target):
-        target.mkdir(parents=True, exist_ok=True)
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copyfile(source / "identity.json", target / "identity.json")
         for name in ("output.zarr", f"checkpoints/{checkpoint}"):
             _link(source / name, target / name)

@@ -4,13 +4,14 @@ import asyncio
 import hmac
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from steppe.api import ROLES
-from steppe.errors import DamagedError
-from steppe.server.tokens import Token, TokenFile, digest_of
+from steppe.errors import SteppeError
+from steppe.server.tokens import Kept, Token, digest_of
 
 LOG = logging.getLogger("steppe.server")
 
@@ -61,7 +62,7 @@ class Access:
 
     def __init__(self, tokens: Iterable[Token], now: Callable[[], float] = time.time) -> None:
         self._given = list(tokens)
-        self._files: dict[str, TokenFile] = {}
+        self._files: dict[str, Kept] = {}
         self._revoked: set[bytes] = set()
         self._looked, self._looking = 0.0, asyncio.Lock()
         self._now = now
@@ -73,8 +74,8 @@ class Access:
         self._tokens = [token for token in tokens if token.digest not in self._revoked]
         self._principals = {token.digest: Principal.of(token, token.expires, by_header=True) for token in self._tokens}
 
-    def take_from(self, files: Mapping[str, TokenFile]) -> None:
-        """Takes the tokens that were made for some runs, too, as they are now and as they will be: each opens its run alone."""
+    def take_from(self, files: Mapping[str, Kept]) -> None:
+        """Takes the tokens of files, too, as they are now and as they will be: each opens the run of its file alone, "" all runs."""
         self._files |= files
         if (found := self._read()) is not None:
             self._know(found)
@@ -103,7 +104,7 @@ class Access:
         for run, file in self._files.items():
             try:
                 found += (replace(token, run=run) for token in file.read())
-            except DamagedError as error:
+            except SteppeError as error:
                 LOG.error("%s", error)
         return found
 
@@ -124,10 +125,17 @@ class Access:
         return found
 
     def revoke(self, text: str) -> None:
-        """Takes a token no longer, and ends the sessions that were opened with it."""
+        """Takes a token no longer, and ends the sessions that were opened with it; nor does the next server, but where a user gave it."""
         digest = digest_of(text)
-        if any(token.digest == digest for token in self._tokens):  # others are nobody's, and must not fill the memory
+        for token in [token for token in self._tokens if token.digest == digest]:  # others are nobody's, and must not fill the memory
             self._revoked.add(digest)
+            file = self._files.get(token.run)
+            if file is None or token in self._given:
+                LOG.warning(
+                    "The %s token stood in an address and is revoked. Replace it in the token file before the next start.", token.role
+                )
+            else:
+                threading.Thread(target=_forget, args=(file, digest)).start()  # the disk may be slow
         self._know(self._tokens)
         self._sessions = {key: session for key, session in self._sessions.items() if session[0].digest != digest}
 
@@ -179,3 +187,10 @@ class Access:
         if len(self._failures) > 10_000:  # an attack from everywhere must not fill the memory
             self._failures.clear()
         self._failures.setdefault(address, []).append(self._now())
+
+
+def _forget(file: Kept, digest: bytes) -> None:
+    try:
+        file.forget(digest)
+    except (SteppeError, OSError) as error:
+        LOG.error('A token stood in an address and stays in "%s": %s', file.path, error)

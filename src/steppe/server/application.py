@@ -81,8 +81,9 @@ class Server:
     def __init__(self, house: House, before: tuple[Door, ...], rates: Rates, table: Table) -> None:
         self.house, self._rates, self._table = house, rates, table
         self._before = before
-        self._of_sockets: tuple[Door, ...] = (identify, rates, authenticate, check_origin, check_protocol)
-        self._behind: tuple[Door, ...] = (check_size, identify, rates, authenticate, check_origin, check_type, check_role, check_key)
+        self._of_all: tuple[Door, ...] = (identify, rates)  # before files of tokens are read: strangers pay for that
+        self._of_sockets: tuple[Door, ...] = (authenticate, check_origin, check_protocol)
+        self._behind: tuple[Door, ...] = (check_size, authenticate, check_origin, check_type, check_role, check_key)
 
     def drain(self) -> None:
         """Takes no more orders; streams end. What is being answered is answered."""
@@ -132,7 +133,10 @@ class Server:
             for door in self._before:
                 door(asked)
             asked.route, asked.parameters = self._table.find(asked.scope["method"], asked.path)
+            for door in self._of_all:
+                door(asked)
             await asked.house.access.look(*tokens_of(asked))
+            identify(asked)  # again: a file may have brought or taken the token
             for door in doors:
                 door(asked)
             if handle is None:

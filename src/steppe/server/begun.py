@@ -69,8 +69,8 @@ class Begun:
 
     def note(self, answer: bytes = b"") -> None:
         """Keeps the request, and what was answered to it."""
-        make_folder(self.folder)
-        write_whole(self.folder / FILE, json.dumps(self._said | {"answer": answer.decode()}).encode())
+        make_folder(self.folder, 0o700)
+        write_whole(self.folder / FILE, json.dumps(self._said | {"answer": answer.decode()}).encode(), mode=0o600)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from sqlite3 import DatabaseError
 from typing import Any
@@ -14,18 +14,17 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from steppe.api import ROLES
 from steppe.errors import Mistake
 from steppe.server import uploads
-from steppe.server.access import Access
 from steppe.server.application import Server, application
 from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
 from steppe.server.limits import Limits
 from steppe.server.live import SocketProtocol
 from steppe.server.protocol import Protocol
+from steppe.server.role_tokens import Tokens
 from steppe.server.runs import DRAIN, Runs, held
-from steppe.server.tokens import Token, TokenFile, new_token
+from steppe.server.tokens import TokenFile
 from steppe.server.visit import leading, open_page
 
 LOG = logging.getLogger("steppe.server")
@@ -34,45 +33,6 @@ PING = 30.0  # [s] between two that ask whether a client is there
 IDLE = 75  # [s] that a connection may rest between two requests
 SWEEP = 600.0  # [s] between two looks for uploads that no order uses
 EVERYWHERE = ("", "0.0.0.0", "::")  # addresses that one may listen at and nobody can call
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """Role -> token, as people are told them."""
-
-    texts: Mapping[str, str]
-
-    @classmethod
-    def new(cls, roles: Sequence[str] = ROLES) -> "Tokens":
-        """One of each role, never used before."""
-        return cls({role: new_token() for role in roles})
-
-    @classmethod
-    def read(cls, path: Path) -> "Tokens":
-        """Those of a file: lines of a role and a token.
-
-        Raises
-        ------
-        Mistake
-            The file cannot be read, or a line is something else.
-        """
-        try:
-            lines = [line.split() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
-        except OSError as error:
-            raise Mistake(f'The token file "{path}" cannot be read: {error.strerror}.') from None
-        for number, line in enumerate(lines, 1):
-            if len(line) != 2 or line[0] not in ROLES or len(line[1]) < 16:
-                raise Mistake(f'"{path}", entry {number}: expected a role ({", ".join(ROLES)}) and a token of at least 16 characters.')
-        return cls(dict(lines))
-
-    @property
-    def first(self) -> str:
-        """The one that most people want: that lets them steer, if there is one."""
-        return self.texts.get("steer") or next(iter(self.texts.values()))
-
-    def access(self) -> Access:
-        """Who may come in with them."""
-        return Access(Token.of(role, role, text) for role, text in self.texts.items())
 
 
 def configuration(server: Server, **where: Any) -> uvicorn.Config:
@@ -108,6 +68,7 @@ def serve_runs(
     tokens: Tokens,
     tell: Callable[[str], object],
     *,
+    to_terminal: bool = False,
     launcher: str = "",
     durable: bool = False,
     keep_engine: bool = False,
@@ -133,7 +94,9 @@ def serve_runs(
     tokens
         Who may come in.
     tell
-        Is told the address and the tokens when the server listens.
+        Is told the address when the server listens, and where the tokens are.
+    to_terminal
+        Whether a terminal shows what is told, and may show tokens that the server made.
     launcher
         Words before the command of the engine.
     durable
@@ -187,7 +150,7 @@ def serve_runs(
                 behind = "" if "uds" in where else prefix
 
                 def greet(address: str) -> None:
-                    tell(_greeting(name, tokens, address))
+                    tell(tokens.greeting(name, address, to_terminal))
                     if visit:
                         path = rest.enter_context(leading(f"{address}/#token={tokens.first}"))
                         # in a thread: a browser in a terminal ends when it is left
@@ -278,11 +241,4 @@ def _address_of(http: uvicorn.Server, where: Mapping[str, Any], called: str) -> 
 
 def _visit(path: Path, tell: Callable[[str], object]) -> None:
     if not open_page(path):
-        tell("There is no browser here that can be opened. Open one of the addresses above.\n")
-
-
-def _greeting(name: str, tokens: Tokens, address: str) -> str:
-    lines = [f"{name} is served at {address}/", ""]
-    lines += [f"  {role:<6} {address}/#token={text}" for role, text in tokens.texts.items()]
-    lines += ["", f'  steppe.connect("{address}", token="{tokens.first}")', "", "Ctrl-C keeps the state and ends.", ""]
-    return "\n".join(lines)
+        tell("There is no browser here that can be opened. Open the address above in a browser, with a token.\n")

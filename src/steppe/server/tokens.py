@@ -1,4 +1,4 @@
-"""Tokens: what is kept of them, and those that were made for a run beside the ones that its server prints.
+"""Tokens: what is kept of them, and those that were made for a run beside the ones of its server.
 
 RUN_FOLDER/tokens.json      name, role, SHA-256 and end of each; replaced whole, and read again by a server at work
 """
@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from steppe.api import ROLES
 from steppe.errors import DamagedError, FolderError, Mistake, nearest
+from steppe.files import write_whole
 
 FILE = "tokens.json"
 
@@ -58,22 +60,51 @@ def _token(name: str, role: str, digest: str, expires: float) -> Token:
     return Token(str(name), role, bytes.fromhex(digest), float(expires))
 
 
-class TokenFile:
-    """The tokens that were made for the run in a folder."""
+class Kept(ABC):
+    """A file of tokens that its owner alone can read. It is replaced whole, and a server at work reads it again."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._seen: tuple[int, ...] = ()
 
     def is_new(self) -> bool:
         """Whether the file is another one than when this was last asked; at first, whether there is one."""
         try:
-            facts = os.stat(self._path)
+            facts = os.stat(self.path)
             seen: tuple[int, ...] = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
         except OSError:
             seen = ()
         before, self._seen = self._seen, seen
         return seen != before
+
+    @abstractmethod
+    def read(self) -> list[Token]:
+        """All of them; raises DamagedError or Mistake."""
+
+    @abstractmethod
+    def forget(self, digest: bytes) -> None:
+        """Keeps the token of a digest no longer, where it is there; raises SteppeError or OSError."""
+
+    def put(self, text: str) -> None:
+        """Replaces the file, durably."""
+        write_whole(self.path, text.encode(), mode=0o600)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else changes the file meanwhile."""
+        place = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(place)
+
+
+class TokenFile(Kept):
+    """The tokens that were made for the run in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / FILE)
 
     def read(self) -> list[Token]:
         """All of them, those that are over too.
@@ -84,15 +115,15 @@ class TokenFile:
             The file is not what was written, or somebody else's: who may write into a folder must not make himself its admin.
         """
         try:
-            with open(self._path, "rb") as file:
+            with open(self.path, "rb") as file:
                 if os.fstat(file.fileno()).st_uid != os.geteuid():
-                    raise DamagedError(f'"{self._path}" belongs to another user. No token in it is taken.')
+                    raise DamagedError(f'"{self.path}" belongs to another user. No token in it is taken.')
                 rows = json.loads(file.read())["tokens"]
             return [_token(**row) for row in rows]
         except FileNotFoundError:
             return []
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DamagedError(f'"{self._path}" cannot be read ({error}). Remove it, and make new tokens.') from None
+            raise DamagedError(f'"{self.path}" cannot be read ({error}). Remove it, and make new tokens.') from None
 
     def add(self, token: Token) -> None:
         """Keeps a token; raises Mistake when there is one of its name."""
@@ -110,32 +141,21 @@ class TokenFile:
         def without(there: list[Token]) -> list[Token]:
             names = [each.name for each in there]
             if name not in names:
-                raise Mistake(f'There is no token "{name}" in "{self._path.parent}".{nearest(name, names)}')
+                raise Mistake(f'There is no token "{name}" in "{self.path.parent}".{nearest(name, names)}')
             return [each for each in there if each.name != name]
 
         self._change(without)
 
+    def forget(self, digest: bytes) -> None:
+        """Keeps a token no longer, where it is there."""
+        self._change(lambda there: [each for each in there if each.digest != digest])
+
     def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
-        with self._alone():
+        folder = self.path.parent
+        if not (folder / "journal.sqlite").is_file():
+            raise FolderError(f'"{folder}" is no folder of a run that is or was served. `steppe serve run.toml` makes one.')
+        with self.alone():
             rows = [
                 {"name": each.name, "role": each.role, "digest": each.digest.hex(), "expires": each.expires} for each in change(self.read())
             ]
-            aside = self._path.with_name(f"{FILE}.tmp")
-            aside.unlink(missing_ok=True)
-            with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                json.dump({"tokens": rows}, file, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(self._path)
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        folder = self._path.parent
-        if not (folder / "journal.sqlite").is_file():
-            raise FolderError(f'"{folder}" is no folder of a run that is or was served. `steppe serve run.toml` makes one.')
-        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(place, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(place)
+            self.put(json.dumps({"tokens": rows}, indent=1))

@@ -1,4 +1,4 @@
-/** Where somebody who is not signed in does so: with the token that the server printed. */
+/** Where somebody who is not signed in does so: with a token of the server. */
 import { isFailure } from "../fetch/problem";
 import type { Store } from "../state/store";
 import { h, say } from "./dom";
@@ -17,7 +17,7 @@ export function mount(place: HTMLElement, store: Store, enter: (token: string) =
   const form = h(
     ...(["form", { class: "signin", hidden: true, "aria-label": "Sign in" }] as const),
     h("b", {}, "Not signed in"),
-    h("p", {}, "Open the address that the server printed, or paste its token here."),
+    h("p", {}, "Paste a token of the server, or an address with one."),
     h("label", { for: "token" }, "Token"),
     field,
     h("button", { class: "main" }, "Sign in"),

@@ -1,0 +1,136 @@
+"""The tokens of the roles, a line each: given by a user, or made by a server and kept in the folder that it serves.
+
+RUN_FOLDER/server.tokens      a role and its token a line, in the runs' folder of `--runs`; its owner alone can read it
+"""
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from steppe.api import ROLES
+from steppe.errors import Failure, Mistake
+from steppe.server.access import Access
+from steppe.server.tokens import Kept, Token, digest_of, new_token
+
+FILE = "server.tokens"
+HEAD = "# Made by steppe serve. http://ADDRESS/#token=TOKEN opens the page. `steppe token revoke FOLDER ROLE` ends a token.\n"
+
+
+class RoleFile(Kept):
+    """The tokens that servers of a folder have made, one a role."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / FILE)
+
+    def texts(self) -> dict[str, str]:
+        """Role -> token; raises Mistake as `read_roles` does."""
+        return read_roles(self.path, own=True) if self.path.exists() else {}
+
+    def read(self) -> list[Token]:
+        """What is kept of each."""
+        return [Token.of(role, role, text) for role, text in self.texts().items()]
+
+    def complete(self, roles: Sequence[str]) -> dict[str, str]:
+        """The tokens of some roles; those that are missing are made.
+
+        Raises
+        ------
+        Mistake
+            The file cannot be read, or is readable by others.
+        Failure
+            It cannot be written.
+        """
+        try:
+            with self.alone():
+                there = self.texts()
+                if missing := [role for role in roles if role not in there]:
+                    there |= {role: new_token() for role in missing}
+                    self._put(there)
+        except OSError as error:
+            raise Failure(f'"{self.path}" cannot be written: {error.strerror}. Make room or give the right to write.') from None
+        return {role: there[role] for role in roles}
+
+    def forget(self, digest: bytes) -> None:
+        """Keeps a token no longer, where it is there; the next server makes another one."""
+        with self.alone():
+            there = self.texts()
+            left = {role: text for role, text in there.items() if digest_of(text) != digest}
+            if left != there:
+                self._put(left)
+
+    def _put(self, texts: Mapping[str, str]) -> None:
+        self.put(HEAD + "".join(f"{role} {text}\n" for role, text in texts.items()))
+
+
+def read_roles(path: Path, own: bool = False) -> dict[str, str]:
+    """Role -> token of a file. own: it must belong to this user: who may write into a folder must not make himself its admin.
+
+    Raises
+    ------
+    Mistake
+        The file cannot be read, or others can read it, too; or a line is no role and token.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            _check_private(path, os.fstat(file.fileno()), own)
+            lines = [line.split() for line in file.read().splitlines() if line.strip() and not line.startswith("#")]
+    except OSError as error:
+        raise Mistake(f'The token file "{path}" cannot be read: {error.strerror}.') from None
+    for number, line in enumerate(lines, 1):
+        if len(line) != 2 or line[0] not in ROLES or len(line[1]) < 16:
+            raise Mistake(f'"{path}", entry {number}: expected a role ({", ".join(ROLES)}) and a token of at least 16 characters.')
+    return dict(lines)
+
+
+def _check_private(path: Path, facts: os.stat_result, own: bool) -> None:
+    """Others may have no right to a file; where it belongs to another user, who shares it with this one, its group may."""
+    if own and facts.st_uid != os.geteuid():
+        raise Mistake(f'"{path}" belongs to another user. No token in it is taken. Remove it; the server makes new tokens.')
+    others = 0o077 if facts.st_uid == os.geteuid() else 0o007
+    if stat.S_ISREG(facts.st_mode) and facts.st_mode & others:
+        mode = stat.S_IMODE(facts.st_mode)
+        raise Mistake(f'The token file "{path}" has mode {mode:04o}, expected 0600: other users may read it. Type `chmod 600 {path}`.')
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Role -> token of a server. path: their file; made: whether the server made them."""
+
+    texts: Mapping[str, str] = field(repr=False)
+    path: Path
+    made: bool
+
+    @classmethod
+    def given(cls, path: Path) -> "Tokens":
+        """Those of a user's file; raises Mistake as `read_roles` does."""
+        return cls(read_roles(path), path, made=False)
+
+    @classmethod
+    def of_folder(cls, folder: Path, roles: Sequence[str] = ROLES) -> "Tokens":
+        """Those that the servers of a folder have made for some roles; raises Mistake or Failure as `RoleFile.complete` does."""
+        file = RoleFile(folder)
+        return cls(file.complete(roles), file.path, made=True)
+
+    @property
+    def first(self) -> str:
+        """The one that most people want: that lets them steer, if there is one."""
+        return self.texts.get("steer") or next(iter(self.texts.values()))
+
+    def access(self) -> Access:
+        """Who may come in with them; a token that was made and is revoked is taken no longer."""
+        if not self.made:
+            return Access(Token.of(role, role, text) for role, text in self.texts.items())
+        access = Access([])
+        access.take_from({"": RoleFile(self.path.parent)})
+        return access
+
+    def greeting(self, name: str, address: str, to_terminal: bool) -> str:
+        """What a server tells when it listens. Tokens that were given are never in it, and the others only where a terminal shows it."""
+        lines, token = [f'  The tokens of {", ".join(self.texts)} are in "{self.path}".'], "..."
+        if self.made and to_terminal:
+            lines = [f"  {role:<6} {address}/#token={text}" for role, text in self.texts.items()]
+            token = f'"{self.first}"'
+        lines = [f"{name} is served at {address}/", "", *lines, "", f'  steppe.connect("{address}", token={token})']
+        return "\n".join([*lines, "", "Ctrl-C keeps the state and ends.", ""])
