@@ -15,10 +15,9 @@ import httpx
 import pytest
 
 from steppe.cli import run_command
+from steppe.engine.admit import FaultError, check_paths
 from steppe.errors import Mistake
 from steppe.server import Token, application
-from steppe.server.admission import check_paths
-from steppe.server.problems import Wrong
 from steppe.server.role_tokens import FILE, RoleFile, Tokens
 from tests.server.asking import TOKENS, Client
 from tests.server.listening import wait_for
@@ -95,7 +94,7 @@ def test_a_server_of_runs_keeps_its_tokens_in_their_folder(tmp_path: Path) -> No
         assert f'"{runs / FILE}"' in said
         assert [mode(runs), mode(runs / FILE)] == [0o700, 0o600]
         assert taken(said, RoleFile(runs).texts()["admin"]) == 200
-    with pytest.raises(Wrong, match="is a file of the server"):
+    with pytest.raises(FaultError, match="is a file of the server"):
         check_paths({"points": FILE}, runs, [runs])
 
 
