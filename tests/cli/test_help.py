@@ -12,7 +12,7 @@ from steppe.cli.commands import COMMANDS
 from steppe.errors import Exit, RunFileError
 
 GROUPS = {
-    "ingest": ("stations", "generate", "land"),
+    "ingest": ("netcdf", "zarr", "silo", "stations", "generate", "land"),
     "new": ("run", "model"),
     "forcing": ("check", "pack"),
     "token": ("new", "list", "revoke"),
@@ -25,6 +25,17 @@ EVERY = [*((name,) for name in ALONE), *((group, name) for group, names in GROUP
 def function(command: tuple[str, ...]):
     """The function behind a command."""
     return getattr(import_module(f"steppe.cli.{command[0]}"), command[-1])
+
+
+def examples(command: tuple[str, ...]) -> list[list[str]]:
+    """The lines of each example; a backslash ends each line but the last."""
+    found: list[list[str]] = []
+    for line in inspect.getdoc(function(command)).splitlines():
+        if found and found[-1][-1].endswith("\\"):
+            found[-1].append(line)
+        elif line.startswith(("    steppe ", "    mpiexec ")):
+            found.append([line])
+    return found
 
 
 def texts(command: tuple[str, ...]) -> dict[str, str]:
@@ -97,7 +108,8 @@ Examples:
     steppe run queensland.toml
     steppe run queensland.toml --until 1995-12-31
     steppe run queensland.toml --ranks 4
-    steppe run queensland.toml --set parameters.stocking_rate=0.2 --output more-stock
+    steppe run queensland.toml --set parameters.stocking_rate=0.2 \\
+        --output more-stock
 
 ╭─ Arguments ──────────────────────────────────────────────────────────────────────────────────────╮
 │ *  RUN_FILE  The run file (TOML). [required]                                                     │
@@ -124,13 +136,20 @@ Examples:
 def test_every_command_has_an_example_that_it_accepts(call, command):
     code, said, wrong = call(*command, "--help")
     assert (code, wrong) == (Exit.DONE, "")
-    examples = [line.strip() for line in inspect.getdoc(function(command)).splitlines() if line.startswith("    steppe ")]
-    assert examples
-    for example in examples:
-        assert " ".join(example.split()) in " ".join(said.split())
-        words = example.split()[1:]
+    assert examples(command)
+    for lines in examples(command):
+        example = " ".join(line.removesuffix("\\").strip() for line in lines)
+        assert "\n".join(lines) in said
+        words = example.partition("steppe ")[2].split()
         assert words[: len(command)] == list(command)
         assert app.parse_args(words, exit_on_error=False, print_error=False)[0] is function(command)
+
+
+@pytest.mark.parametrize("command", [*EVERY, ("measure", "measure_all")], ids=" ".join)
+def test_an_example_stands_in_a_terminal_of_80_columns_as_it_can_be_typed(call, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = call(*command[:-1], command[-1].removeprefix("measure_"), "--help")[1]
+    assert [line for lines in examples(command) for line in lines if line not in shown.splitlines()] == []
 
 
 @pytest.mark.parametrize("command", EVERY, ids=" ".join)

@@ -33,7 +33,8 @@ def ensemble(
     Examples:
 
         steppe ensemble run.toml stocking.csv
-        steppe ensemble run.toml stocking.csv --output ensemble --set time.end=1995-12-31
+        steppe ensemble run.toml stocking.csv --output ensemble \\
+            --set time.end=1995-12-31
 
     Parameters
     ----------

@@ -44,11 +44,14 @@ def export(
     Examples:
 
         steppe export runs/queensland --netcdf queensland.nc
-        steppe export runs/queensland --netcdf maps --variables growth --start 1995-01-01 --region west
+        steppe export runs/queensland --netcdf maps --variables growth \\
+            --start 1995-01-01 --region west
         steppe export runs/queensland --netcdf daily.nc --maps daily
         steppe export runs/queensland --csv regions.csv --series regions
-        steppe export runs/queensland --csv longreach.csv --at -23.44,144.25 --variables growth
-        steppe export runs/queensland --cog june.tif --variables growth --date 1993-06-15
+        steppe export runs/queensland --csv longreach.csv --at -23.44,144.25 \\
+            --variables growth
+        steppe export runs/queensland --cog june.tif --variables growth \\
+            --date 1993-06-15
 
     Parameters
     ----------

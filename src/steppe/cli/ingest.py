@@ -38,10 +38,14 @@ def stations(
 
     Examples:
 
-        steppe ingest stations weather qld.zarr --region queensland --start 1990-01-01 --end 1999-12-31
-        steppe ingest stations weather two.zarr --points two.csv --start 1980-01-01 --end 1999-12-31
-        steppe ingest stations dalby.met dalby.zarr --start 1990-01-01 --end 1999-12-31
-        steppe ingest stations dalby.met dalby.zarr --start 1990-01-01 --end 1999-12-31 --map vp=vpd --units vp=hPa
+        steppe ingest stations weather qld.zarr --region queensland \\
+            --start 1990-01-01 --end 1999-12-31
+        steppe ingest stations weather two.zarr --points two.csv \\
+            --start 1980-01-01 --end 1999-12-31
+        steppe ingest stations dalby.met dalby.zarr --start 1990-01-01 \\
+            --end 1999-12-31
+        steppe ingest stations dalby.met dalby.zarr --start 1990-01-01 \\
+            --end 1999-12-31 --map vp=vpd --units vp=hPa
 
     Parameters
     ----------
@@ -87,8 +91,10 @@ def generate(
 
     Examples:
 
-        steppe ingest generate any.zarr --region queensland --start 1990-01-01 --end 1999-12-31
-        steppe ingest generate other.zarr --points two.csv --start 1990-01-01 --end 1999-12-31 --seed 2
+        steppe ingest generate any.zarr --region queensland --start 1990-01-01 \\
+            --end 1999-12-31
+        steppe ingest generate other.zarr --points two.csv --start 1990-01-01 \\
+            --end 1999-12-31 --seed 2
 
     Parameters
     ----------

@@ -40,9 +40,12 @@ def netcdf(
 
     Examples:
 
-        steppe ingest netcdf agcd/*.nc -o agcd.zarr --region queensland --day-shift rain=0
-        steppe ingest netcdf pr_*.nc tas*_*.nc rsds_*.nc -o model.zarr --start 2071-01-01 --end 2100-12-30
-        steppe ingest netcdf own.nc -o own.zarr --map rain=RAINNC --map tmax=T2MAX --method nearest
+        steppe ingest netcdf agcd/*.nc -o agcd.zarr --region queensland \\
+            --day-shift rain=0
+        steppe ingest netcdf pr_*.nc tas*_*.nc rsds_*.nc -o model.zarr \\
+            --start 2071-01-01 --end 2100-12-30
+        steppe ingest netcdf own.nc -o own.zarr --map rain=RAINNC --map tmax=T2MAX \\
+            --method nearest
 
     Parameters
     ----------
@@ -103,7 +106,8 @@ def zarr(
 
     Examples:
 
-        steppe ingest zarr era5.zarr -o weather.zarr --region queensland --start 1990-01-01 --end 1999-12-31 --day-shift rain=0
+        steppe ingest zarr era5.zarr -o weather.zarr --region queensland \\
+            --start 1990-01-01 --end 1999-12-31 --day-shift rain=0
 
     Parameters
     ----------
@@ -167,7 +171,8 @@ def silo(
     Examples:
 
         steppe ingest silo silo --region queensland --years 1990-1999
-        steppe ingest silo https://data.example/annual --region australia --years 2000 --downloads silo -o weather.zarr
+        steppe ingest silo https://data.example/annual --region australia \\
+            --years 2000 --downloads silo -o weather.zarr
 
     Parameters
     ----------

@@ -52,7 +52,8 @@ def fit(
 
         steppe measure fit times.csv --protocol pingpong
         steppe measure fit times.csv --unit us --json fit.json
-        steppe measure fit --laws laws.json --noise 0.05 --outliers 0.05 --repeats 100 --seed 1
+        steppe measure fit --laws laws.json --noise 0.05 --outliers 0.05 \\
+            --repeats 100 --seed 1
 
     Parameters
     ----------

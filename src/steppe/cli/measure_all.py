@@ -24,7 +24,8 @@ def measure_all(directory: Path = Path(), /, *, quick: bool = False, json: Path 
     Examples:
 
         steppe measure all --quick --html machine.html
-        mpiexec -n 2 steppe measure all /scratch --json machine.json --html machine.html
+        mpiexec -n 2 steppe measure all /scratch --json machine.json \\
+            --html machine.html
 
     Parameters
     ----------

@@ -25,7 +25,8 @@ def kernels(
 
         steppe measure kernels --quick
         steppe measure kernels --json processor.json
-        steppe measure kernels --cells 41e6 --cell-bytes 120 --cell-flops 900 --cell-real float32
+        steppe measure kernels --cells 41e6 --cell-bytes 120 --cell-flops 900 \\
+            --cell-real float32
 
     Parameters
     ----------

@@ -25,9 +25,12 @@ def plot(
     Examples:
 
         steppe plot runs/queensland
-        steppe plot runs/queensland --variables growth --date 1993-06-15 --output june.png
-        steppe plot runs/queensland --variables growth --at -23.44,144.25 --at -27.16,151.26
-        steppe plot runs/queensland --variables growth --region 144,-28,154,-22 --scale 0,20
+        steppe plot runs/queensland --variables growth --date 1993-06-15 \\
+            --output june.png
+        steppe plot runs/queensland --variables growth --at -23.44,144.25 \\
+            --at -27.16,151.26
+        steppe plot runs/queensland --variables growth --region 144,-28,154,-22 \\
+            --scale 0,20
 
     Parameters
     ----------

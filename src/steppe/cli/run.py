@@ -43,7 +43,8 @@ def run(
         steppe run queensland.toml
         steppe run queensland.toml --until 1995-12-31
         steppe run queensland.toml --ranks 4
-        steppe run queensland.toml --set parameters.stocking_rate=0.2 --output more-stock
+        steppe run queensland.toml --set parameters.stocking_rate=0.2 \\
+            --output more-stock
 
     Parameters
     ----------

@@ -43,7 +43,8 @@ def serve(
     Examples:
 
         steppe serve run.toml
-        steppe serve run.toml --bind 0.0.0.0:8090 --tls-cert cert.pem --tls-key key.pem --host steppe.example.org
+        steppe serve run.toml --bind 0.0.0.0:8090 --tls-cert cert.pem \\
+            --tls-key key.pem --host steppe.example.org
         steppe serve run.toml --root-path /steppe --host steppe.example.org
         steppe serve run.toml --launcher srun --engine-bind node1 --durable
         steppe serve --runs runs --data weather --launchers many=srun
