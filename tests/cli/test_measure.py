@@ -97,3 +97,10 @@ def test_one_rank_is_told_how_to_start_two(call):
     code, said, wrong = call("measure", "messages")
     assert (code, said) == (Exit.MISTAKE, "")
     assert "Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages." in wrong
+
+
+@pytest.mark.parametrize("command", [("kernels",), ("files", "."), ("all",)], ids=lambda command: command[0])
+def test_no_pass_at_all_is_refused(call, command):
+    code, _, wrong = call("measure", *command, "--passes", "0")
+    assert code == Exit.MISTAKE
+    assert wrong.startswith('steppe: Invalid value "0" for --passes. Must be >= 1.')

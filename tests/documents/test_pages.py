@@ -8,11 +8,11 @@ from tests.documents.reader import Reader
 
 # First comments of blocks that need another machine, root, another MPI or a clone with the network: they are not run.
 ELSEWHERE = {
+    "measure.md": ["# On a machine with four cores; this takes half an hour."],
     "README.md": ["# In a clone of this repository, with the network; choose what you want."],
     "serve.md": ["# On a cluster with Slurm: node1 is the machine of the server."],
     "ranks.md": ["# With another MPI; choose one of the first two lines.", "# On a cluster with Slurm."],
 }
-NOT_HELD = {"measure.md"}  # pages still to be mended
 MOST = 12  # blocks elsewhere
 
 
@@ -20,7 +20,7 @@ def is_elsewhere(block: Block) -> bool:
     return block.first_comment in ELSEWHERE.get(block.page.name, [])
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in NOT_HELD], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_block_of_a_page_runs_in_order_in_an_empty_folder(page, tmp_path):
     folder, notes = tmp_path / "empty", tmp_path / "notes"
     folder.mkdir()

@@ -23,14 +23,18 @@ MIB = 1 << 20
 
 def measure(directory, **more):
     return measure_files(
-        directory, quick=True, size=more.get("size", 4), tell=lambda part, now="": None, stop=more.get("stop", lambda: False)
+        directory,
+        quick=True,
+        size=more.get("size", 4),
+        tell=lambda part, now="": None,
+        stop=more.get("stop", lambda: False),
+        passes=more.get("passes", 2),
     )
 
 
 @pytest.fixture
 def fast(monkeypatch):
-    """Series of a few blocks, two passes."""
-    monkeypatch.setattr("steppe.measure.series.ROUNDS", 2)
+    """Series of a few blocks."""
     monkeypatch.setattr("steppe.measure.files.QUICK_BUDGET", 0.0)
 
 
@@ -120,9 +124,15 @@ def test_a_quick_measurement_has_reads_writes_and_codecs_and_leaves_nothing(tmp_
     }
     for one in document.series:
         assert one.times().size == one.statistics.n == sum(one.passes) >= 4
+        assert len(one.passes) == 2
         assert one.statistics.minimum > 0
     assert "files: read" in (said := rates_text(document))
     assert "codecs: decompress" in said
+
+
+def test_all_series_are_gone_through_as_often_as_is_said(tmp_path, fast):
+    assert {len(one.passes) for one in measure(tmp_path, passes=1).series} == {0}  # of one pass there are no parts
+    assert {len(one.passes) for one in measure(tmp_path, passes=3).series} == {3}
 
 
 def test_a_disk_in_memory_is_never_called_cold(tmp_path, fast):

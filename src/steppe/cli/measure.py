@@ -12,7 +12,7 @@ from steppe.cli.measure_compare import compare
 from steppe.cli.measure_files import files
 from steppe.cli.measure_kernels import kernels
 from steppe.cli.measure_report import report
-from steppe.cli.measuring import Targets, is_stopped, on_ranks
+from steppe.cli.measuring import Passes, Targets, is_stopped, on_ranks
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def predict(file: Path, /, *, ranks: float, bytes: float = 0.0) -> None:
 def messages(
     *,
     quick: bool = False,
+    passes: Passes = None,
     threads: Literal["single", "funneled", "serialized", "multiple"] = "single",
     beside: Path | None = None,
     oversubscribe: bool = False,
@@ -186,6 +187,8 @@ def messages(
     ----------
     quick
         Few sizes, 2 ranks and all: under a minute.
+    passes
+        Passes over all series, 5 by default. Fewer take less time and leave more doubt.
     threads
         The level that MPI is asked for: single, funneled, serialized, or multiple, which costs time in every call.
     beside
@@ -208,9 +211,8 @@ def messages(
         raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
 
     def check() -> Targets:
-        given = [
-            text for text, there in (("--quick", quick), ("--beside", beside is not None), ("--start window", start == "window")) if there
-        ]
+        options = {"--quick": quick, "--passes": passes is not None, "--beside": beside is not None, "--start window": start == "window"}
+        given = [text for text, there in options.items() if there]
         if recipe is not None and given:
             raise Mistake(f"--recipe {recipe} says what is measured and how ranks begin. Leave out {' and '.join(given)}.")
         return Targets(json, html)
@@ -220,7 +222,7 @@ def messages(
         from steppe.measure import measure_messages
 
         with Bar("messages", quiet=raw.rank > 0) as tell:
-            return measure_messages(raw, quick, oversubscribe, tell, is_stopped, beside, start, recipe)
+            return measure_messages(raw, quick, oversubscribe, tell, is_stopped, beside, start, recipe, passes)
 
     def finish(found: "tuple[Document, list[Fit]]", targets: Targets) -> Exit:
         from steppe.measure import messages_text

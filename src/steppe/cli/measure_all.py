@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steppe.cli.measuring import Targets, is_stopped, on_ranks
+from steppe.cli.measuring import Passes, Targets, is_stopped, on_ranks
 from steppe.errors import Exit
 
 if TYPE_CHECKING:
@@ -16,7 +16,15 @@ REST = (
 )
 
 
-def measure_all(directory: Path = Path(), /, *, quick: bool = False, json: Path | None = None, html: Path | None = None) -> Exit:
+def measure_all(
+    directory: Path = Path(),
+    /,
+    *,
+    quick: bool = False,
+    passes: Passes = None,
+    json: Path | None = None,
+    html: Path | None = None,
+) -> Exit:
     """Measure all of this machine: messages and files of many ranks where there are ranks, then files and kernels.
 
     After mpiexec the other ranks end before rank 0 measures what one process does.
@@ -33,6 +41,8 @@ def measure_all(directory: Path = Path(), /, *, quick: bool = False, json: Path 
         A directory on the disk that is to be measured, this one by default; nothing stays in it.
     quick
         Less of each: under a minute for each.
+    passes
+        Passes over all series, 5 by default. Fewer take less time and leave more doubt.
     json
         Writes all samples, the machine and the fits to this file.
     html
@@ -51,42 +61,42 @@ def measure_all(directory: Path = Path(), /, *, quick: bool = False, json: Path 
         from steppe.measure import joined
 
         stopped = any(not document.complete for document, _ in found)
-        parts = [*found, *([] if stopped else _alone(directory, quick, 0.5 if found else 0.0))]
+        parts = [*found, *([] if stopped else _alone(directory, quick, passes, 0.5 if found else 0.0))]
         heads = [] if found else [REST]
         return targets.finish(joined([document for document, _ in parts]), "\n".join(heads + [text for _, text in parts]))
 
     launch = find_launch()
     if launch is not None:
-        return on_ranks(launch, check, lambda raw: _on_ranks(raw, directory, quick), finish)
+        return on_ranks(launch, check, lambda raw: _on_ranks(raw, directory, quick, passes), finish)
     targets = check()
     keep_stops()
     return finish([], targets)
 
 
-def _on_ranks(raw: "Raw", directory: Path, quick: bool) -> list[Part]:
+def _on_ranks(raw: "Raw", directory: Path, quick: bool, passes: int | None) -> list[Part]:
     from steppe.cli.making import Bar
     from steppe.measure import measure_messages, measure_ranked_files, messages_text, rates_text
 
     with Bar("all", quiet=raw.rank > 0) as tell:
-        document, fits = measure_messages(raw, quick, False, _between(tell, 0.0, 0.25), is_stopped)
+        document, fits = measure_messages(raw, quick, False, _between(tell, 0.0, 0.25), is_stopped, passes=passes)
         found = [(document, messages_text(document, fits))]
         if document.complete:  # or not, on all ranks alike
-            document = measure_ranked_files(raw, directory, quick, None, _between(tell, 0.25, 0.5), is_stopped)
+            document = measure_ranked_files(raw, directory, quick, None, _between(tell, 0.25, 0.5), is_stopped, passes)
             found.append((document, rates_text(document)))
     return found
 
 
-def _alone(directory: Path, quick: bool, begin: float) -> list[Part]:
+def _alone(directory: Path, quick: bool, passes: int | None, begin: float) -> list[Part]:
     """What one process does; nothing more once somebody stopped it."""
     from steppe.cli.making import Bar
     from steppe.measure import measure_files, measure_processor, rates_text
 
     middle, found = (begin + 1.0) / 2.0, list[Part]()
     with Bar("all") as tell:
-        document = measure_files(directory, quick, None, _between(tell, begin, middle), is_stopped)
+        document = measure_files(directory, quick, None, _between(tell, begin, middle), is_stopped, passes)
         found.append((document, rates_text(document)))
         if document.complete:
-            document = measure_processor(None, quick, _between(tell, middle, 1.0), is_stopped)
+            document = measure_processor(None, quick, _between(tell, middle, 1.0), is_stopped, passes)
             found.append((document, rates_text(document)))
     return found
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steppe.cli.measuring import Targets, is_stopped, on_ranks
+from steppe.cli.measuring import Passes, Targets, is_stopped, on_ranks
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from steppe.measure import Document
 
 
-def files(directory: Path, /, *, quick: bool = False, size: int | None = None, json: Path | None = None, html: Path | None = None) -> Exit:
+def files(
+    directory: Path,
+    /,
+    *,
+    quick: bool = False,
+    size: int | None = None,
+    passes: Passes = None,
+    json: Path | None = None,
+    html: Path | None = None,
+) -> Exit:
     """Measure files in a directory: read and written by size of request, cold and warm, raw and compressed.
 
     After mpiexec, what many ranks do with one disk: who reads what all need, a file each or one, three ways to write the output.
@@ -33,6 +42,8 @@ def files(directory: Path, /, *, quick: bool = False, size: int | None = None, j
         Few sizes of a small file: under a minute.
     size
         MiB of the file that is read; 256 by default, 64 with --quick; of ranks 64 and 16.
+    passes
+        Passes over all series, 5 by default. Fewer take less time and leave more doubt.
     json
         Writes all samples and the machine to this file.
     html
@@ -45,22 +56,22 @@ def files(directory: Path, /, *, quick: bool = False, size: int | None = None, j
 
     launch = find_launch()
     if launch is not None:
-        return on_ranks(launch, lambda: Targets(json, html), lambda raw: _of_ranks(raw, directory, quick, size), _finish)
+        return on_ranks(launch, lambda: Targets(json, html), lambda raw: _of_ranks(raw, directory, quick, size, passes), _finish)
     from steppe.measure import measure_files
 
     targets = Targets(json, html)
     keep_stops()
     with Bar("files") as tell:
-        document = measure_files(directory, quick, size, tell, is_stopped)
+        document = measure_files(directory, quick, size, tell, is_stopped, passes)
     return _finish(document, targets)
 
 
-def _of_ranks(raw: "Raw", directory: Path, quick: bool, size: int | None) -> "Document":
+def _of_ranks(raw: "Raw", directory: Path, quick: bool, size: int | None, passes: int | None) -> "Document":
     from steppe.cli.making import Bar
     from steppe.measure import measure_ranked_files
 
     with Bar("files of ranks", quiet=raw.rank > 0) as tell:
-        return measure_ranked_files(raw, directory, quick, size, tell, is_stopped)
+        return measure_ranked_files(raw, directory, quick, size, tell, is_stopped, passes)
 
 
 def _finish(document: "Document", targets: Targets) -> Exit:

@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Literal
 
-from steppe.cli.measuring import Targets, is_stopped, refuse_ranks
+from steppe.cli.measuring import Passes, Targets, is_stopped, refuse_ranks
 from steppe.errors import Exit
 
 
 def kernels(
     *,
     quick: bool = False,
+    passes: Passes = None,
     cells: float | None = None,
     cell_bytes: float | None = None,
     cell_flops: float | None = None,
@@ -32,6 +33,8 @@ def kernels(
     ----------
     quick
         Fewer blocks: under a minute.
+    passes
+        Passes over all series, 5 by default. Fewer take less time and leave more doubt.
     cells
         Cells a second that a model computes on all these cores.
     cell_bytes
@@ -56,5 +59,5 @@ def kernels(
     targets = Targets(json, html)
     keep_stops()
     with Bar("kernels") as tell:
-        document = measure_processor(cell, quick, tell, is_stopped)
+        document = measure_processor(cell, quick, tell, is_stopped, passes)
     return targets.finish(document, rates_text(document))

@@ -4,7 +4,9 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+from cyclopts import Parameter, validators
 
 from steppe.errors import Exit, Mistake
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from steppe.measure import Document
 
 Found = TypeVar("Found")
+Passes = Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=100))]
 SECOND = 1.0  # [s] that the other ranks give rank 0 to say what is wrong
 
 

@@ -202,8 +202,12 @@ def check_directory(directory: Path, quick: bool) -> None:
         pass
 
 
-def measure_files(directory: Path, quick: bool, size: int | None, tell: Tell, stop: Callable[[], bool]) -> Document:
-    """Measures the disk of a directory. size: of the file [MiB]; tell: how far it is; stop: asked between series.
+def measure_files(
+    directory: Path, quick: bool, size: int | None, tell: Tell, stop: Callable[[], bool], passes: int | None = None
+) -> Document:
+    """Measures the disk of a directory.
+
+    size: of the file [MiB]; tell: how far it is; stop: asked between series; passes: over all series, `ROUNDS` when None.
 
     Raises
     ------
@@ -218,7 +222,7 @@ def measure_files(directory: Path, quick: bool, size: int | None, tell: Tell, st
     with workplace(directory, length) as folder:
         try:
             files = Files(folder, length, (QUICK_BUDGET if quick else BUDGET) / ROUNDS, AHEAD)
-            series, complete = measure_rounds(_plan(files, quick, requests), PRECISION, tell, stop)
+            series, complete = measure_rounds(_plan(files, quick, requests), PRECISION, tell, stop, passes or ROUNDS)
         except OSError as error:
             raise Failure(f'Files in "{directory}" cannot be measured: {error.strerror or error}.') from None
     _suspect(series)

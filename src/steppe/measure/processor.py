@@ -140,15 +140,18 @@ class _Turn:
         self._next = (self._next + 1) % self._pieces
 
 
-def measure_processor(cells: Cell | None, quick: bool, tell: Tell, stop: Callable[[], bool]) -> Document:
-    """Measures on one core and on all that this process may use. cells: a model to set beside; tell: how far it is."""
+def measure_processor(cells: Cell | None, quick: bool, tell: Tell, stop: Callable[[], bool], passes: int | None = None) -> Document:
+    """Measures on one core and on all that this process may use.
+
+    cells: a model to set beside; tell: how far it is; stop: asked between series; passes: over all series, `ROUNDS` when None.
+    """
     machine = describe_machine()
     allowed: list[int] = machine["allowed"]  # type: ignore[assignment]
     processor, others = Processor(quick), Others()
     with ExitStack() as stack:
         counts = sorted({1, len(allowed)})
         tasks = [task for count in counts for task in processor.tasks(stack.enter_context(Cores(allowed[:count])))]
-        series, complete = measure_rounds(tasks, PRECISION, tell, stop)
+        series, complete = measure_rounds(tasks, PRECISION, tell, stop, passes or ROUNDS)
         taken = others.share()  # while the threads are there
     return Document(
         made=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -37,10 +37,12 @@ def numbers_of(ranks: int) -> list[int]:
     return sorted({ranks, *(1 << i for i in range(ranks.bit_length()) if 1 << i <= ranks)})
 
 
-def measure_ranked_files(raw: Raw, directory: Path, quick: bool, size: int | None, tell: Tell, stop: Callable[[], bool]) -> Document:
+def measure_ranked_files(
+    raw: Raw, directory: Path, quick: bool, size: int | None, tell: Tell, stop: Callable[[], bool], passes: int | None = None
+) -> Document:
     """Measures files of a directory that all ranks see; every rank calls it. size: of the file that all read [MiB].
 
-    tell: how far it is; stop: asked on rank 0 between series.
+    tell: how far it is; stop: asked on rank 0 between series; passes: over all series, `ROUNDS` when None.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def measure_ranked_files(raw: Raw, directory: Path, quick: bool, size: int | Non
     with _common_folder(raw, directory, max(length, volume(fields))) as folder:
         try:
             tasks = _plan(team, folder, quick, length, fields, warnings)
-            series, complete = measure_rounds(tasks, PRECISION, tell, lambda: bool(raw.told(float(stop()))))
+            series, complete = measure_rounds(tasks, PRECISION, tell, lambda: bool(raw.told(float(stop()))), passes or ROUNDS)
         except OSError as error:
             raise Failure(f'Files in "{directory}" cannot be measured by rank {raw.rank}: {error.strerror or error}.') from None
         raw.barrier()

@@ -41,11 +41,12 @@ def measure_messages(
     beside: Path | None = None,
     start: Start = "barrier",
     recipe: Recipe | None = None,
+    passes: int | None = None,
 ) -> tuple[Document, list[Fit]]:
     """Measures what `plan` or a recipe has; every rank calls it.
 
     tell: how far it is; stop: asked on rank 0 between series; beside: a document of another thread level or of asynchronous
-    progress, read by rank 0, whose price is told; start: of collective operations.
+    progress, read by rank 0, whose price is told; start: of collective operations; passes: over all series, `ROUNDS` when None.
 
     Raises
     ------
@@ -75,7 +76,7 @@ def measure_messages(
             compared = raw.now()
         return False
 
-    series, complete = measure_rounds(todo, PRECISION, tell, is_over, ROUNDS if recipe is None else 1)
+    series, complete = measure_rounds(todo, PRECISION, tell, is_over, (passes or ROUNDS) if recipe is None else 1)
     session.clocks.burst()
     warnings += session.warnings()
     session.close()
