@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -58,3 +59,16 @@ def test_a_wheel_of_an_sdist_needs_no_node_and_has_the_same_page(made: Path, tmp
     subprocess.run([sys.executable, "-c", WITHOUT_NODE, str(again)], cwd=folder, env=bare, check=True)
     (second,) = again.glob("*.whl")
     assert page_in(second) == page_in(wheel)
+
+
+def test_what_is_to_be_installed_can_be_typed_in_a_clone() -> None:
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    places = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "src/steppe").rglob("*.py"), *(ROOT / "web/src").rglob("*.ts")]
+    named = {found for place in places for found in re.findall(r'pip install "(.*?)"', place.read_text())}
+    assert named == {".[{extra}]", *(f".[{extra}]" for extra in extras)}
+    asked = {
+        found
+        for place in (ROOT / "src/steppe").rglob("*.py")
+        for found in re.findall(r'not_installed\("[^"]*", "(\w+)"', place.read_text())
+    }
+    assert asked == extras

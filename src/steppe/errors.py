@@ -174,6 +174,19 @@ class Stopped(SteppeError):
     exit_code = Exit.STOPPED
 
 
+def not_installed(what: str, extra: str, *packages: str) -> Mistake:
+    """The error of a part of Steppe that needs packages of an extra. Steppe is in no registry, so a clone is installed.
+
+    Examples
+    --------
+    >>> print(not_installed("GeoTIFF", "geotiff", "rasterio"))
+    GeoTIFF needs rasterio, not found in this installation. Type in the clone of Steppe: pip install ".[geotiff]"
+    """
+    return Mistake(
+        f'{what} needs {" and ".join(packages)}, not found in this installation. Type in the clone of Steppe: pip install ".[{extra}]"'
+    )
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """' Did you mean "x"?' for a misspelt name, or the list of what is known when nothing is near."""
     names = sorted(known)

@@ -92,5 +92,5 @@ def test_a_widget_of_no_variable_is_refused(run: Run) -> None:
 
 def test_without_anywidget_it_is_said_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    with pytest.raises(Mistake, match=r"pip install \"steppe\[notebook\]\""):
+    with pytest.raises(Mistake, match=r"pip install \"\.\[notebook\]\""):
         run.widget()

@@ -31,7 +31,7 @@ from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
 from steppe.client.problems import UnknownError
 from steppe.client.remote import Remote
-from steppe.errors import Mistake, nearest
+from steppe.errors import Mistake, nearest, not_installed
 
 if TYPE_CHECKING:
     import xarray
@@ -263,7 +263,7 @@ class AsyncLook:
         """All variables of all dates of the run, as the server gives them to readers of Zarr: fetched when they are looked at.
 
         The time axis is that of the whole run; what is not computed yet is NaN, and comes with a later look. A map is one request, so is a
-        day of a series: `series` is faster for places. It needs `pip install "steppe[remote]"`.
+        day of a series: `series` is faster for places. It needs `pip install ".[remote]"`.
 
         Raises
         ------
@@ -276,7 +276,7 @@ class AsyncLook:
         if line.socket:
             raise Mistake(f'"unix:{line.socket}" cannot be read by Zarr. Serve it at an address: steppe serve --bind 127.0.0.1:8090.')
         if missing := [name for name in ("fsspec", "aiohttp") if find_spec(name) is None]:
-            raise Mistake(f'This needs {" and ".join(missing)}. Install them: pip install "steppe[remote]".')
+            raise not_installed("A data set of all dates", "remote", *missing)
         address = f"{line.url}{BASE}{self._remote.path}/zarr/{self._scenario}"
         options = {"headers": line.headers} | ({} if line.verify is True else {"ssl": line.verify})
         return xarray.open_dataset(address, engine="zarr", storage_options=options, cache=False)  # what was NaN may have come since

@@ -205,7 +205,7 @@ class Run:
         return self._behind.dataset()
 
     def widget(self, variable: str = "") -> Any:
-        """The run on a map in a notebook, as it goes: to look, play, go back and follow cells. It needs `pip install "steppe[notebook]"`.
+        """The run on a map in a notebook, as it goes: to look, play, go back and follow cells. It needs `pip install ".[notebook]"`.
 
         variable: what is shown at first; a diagnostic or a state of the model.
 

@@ -16,7 +16,7 @@ from typing import Any
 from steppe.client.line import BASE, Line, now
 from steppe.client.live import how_to_open
 from steppe.client.transport import LostError
-from steppe.errors import Mistake
+from steppe.errors import Mistake, not_installed
 
 PAGE = Path(__file__).resolve().parents[1] / "server" / "page"  # where the build of the page puts it; nothing of the server is imported
 PAUSES = (0.25, 8.0)  # [s] before a lost socket is opened again: the first, and the longest
@@ -134,7 +134,7 @@ def widget_of(line: Line, run: str, scenario: str, variable: str) -> Any:
         import anywidget
         import traitlets
     except ImportError:
-        raise Mistake('A run in a notebook needs anywidget, which is not installed. Install it: pip install "steppe[notebook]".') from None
+        raise not_installed("A run in a notebook", "notebook", "anywidget") from None
     script = PAGE / "widget.js"
     if not script.is_file():
         raise Mistake(f'"{script}" is not there: this checkout has no built page. Build it: make.')

@@ -109,7 +109,7 @@ export function mount(place: HTMLElement, store: Store, api: () => Api, actions:
         "p",
         {},
         "What is looked at is fetched, by Zarr over HTTP. It needs a token, and ",
-        h("code", {}, 'pip install "steppe[remote]"'),
+        h("code", {}, 'pip install ".[remote]"'),
         ".",
       ),
       ...inPython("share-remote", lines, said),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.errors import GridError, Mistake
+from steppe.errors import GridError, Mistake, not_installed
 from steppe.io.axis import day_name
 from steppe.io.export.aside import aside, refuse_existing
 from steppe.io.export.source import Progress, Source, Window
@@ -129,5 +129,5 @@ def _rasterio() -> Any:
         import rasterio.io
         import rasterio.transform
     except ImportError:
-        raise Mistake('GeoTIFF needs rasterio, which is not installed. Install it: pip install "steppe[geotiff]".') from None
+        raise not_installed("GeoTIFF", "geotiff", "rasterio") from None
     return rasterio
