@@ -125,14 +125,3 @@ def test_variables_say_what_may_be_set(client: Client) -> None:
     found = {each["name"]: each for each in client.get("/variables").json()["variables"]}
     assert (found["green"]["settable"], found["cover"]["settable"], found["cover"]["settable_by"]) == (True, False, ["green"])
     assert problem(client.get("/variables/gren"))["nearest"] == "green"
-
-
-def test_text_is_compressed_for_who_takes_it_and_arrays_are_not(client: Client) -> None:
-    text = client.get("/data/green?format=csv", headers={"Accept-Encoding": "gzip"})
-    assert text.headers["content-encoding"] == "gzip"
-    assert text.headers["vary"] == "accept-encoding"
-    plain = client.get("/data/green?format=csv", headers={"Accept-Encoding": "identity"})
-    assert "content-encoding" not in plain.headers
-    assert plain.text == text.text
-    assert client.get("/data/green?format=csv", headers={"If-None-Match": text.headers["etag"]}).status_code == 304
-    assert "content-encoding" not in client.get("/data/green", headers={"Accept-Encoding": "gzip"}).headers

@@ -29,6 +29,7 @@ def serve(
     host: Annotated[list[str] | None, Parameter(negative=())] = None,
     root_path: str = "",
     proxy: Annotated[list[str] | None, Parameter(negative=())] = None,
+    cors: Annotated[list[str] | None, Parameter(negative=())] = None,
     runs: Path | None = None,
     data: Annotated[list[Path] | None, Parameter(negative=())] = None,
     launchers: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -84,6 +85,8 @@ def serve(
         What stands before all addresses, such as /steppe, where a proxy passes on a part of its own.
     proxy
         Address or network of a proxy whose headers X-Forwarded-Prefix and X-Forwarded-For are believed; "unix" for one that calls at --uds.
+    cors
+        ORIGIN of another site, such as https://maps.example.org, whose scripts may call with a token. May be given several times.
     runs
         A folder in which people may begin runs; those in it are served, too.
     data
@@ -101,7 +104,7 @@ def serve(
     from steppe.control.launch import check_launcher
     from steppe.control.ways import listening_at
     from steppe.files import make_folder
-    from steppe.server.doors import Prefix, Proxies
+    from steppe.server.doors import Origins, Prefix, Proxies
     from steppe.server.role_tokens import Tokens
     from steppe.server.serve import serve_runs
 
@@ -128,6 +131,10 @@ def serve(
         Proxies(proxy or [])
     except ValueError as error:
         raise Mistake(f"--root-path or --proxy: {error}") from None
+    try:
+        Origins(cors or [])
+    except ValueError as error:
+        raise Mistake(f"--cors {error}") from None
     given = Tokens.given(token_file) if token_file else None
     address, port = _address(bind)
     folder = _prepared(run_file, changes_of(set)) if run_file else None
@@ -154,6 +161,7 @@ def serve(
         hosts=host or [],
         prefix=root_path,
         proxies=proxy or [],
+        cors=cors or [],
         runs=runs,
         data=data or [],
         launchers=named,

@@ -14,14 +14,15 @@ from steppe.control import Refused
 from steppe.errors import NoSpaceError
 from steppe.server.access import Access
 from steppe.server.asked import Asked, Gone, Headers, Moved, Receive, Reply, Scope, Send
+from steppe.server.compression import TEXT, compressed
 from steppe.server.doors import (
     Hosts,
+    Origins,
     Prefix,
     Proxies,
     Rates,
     authenticate,
     check_key,
-    check_origin,
     check_role,
     check_size,
     check_type,
@@ -78,12 +79,12 @@ BARE = (204, 304)  # statuses without a body
 class Server:
     """The application. Hand it to uvicorn with `configuration`."""
 
-    def __init__(self, house: House, before: tuple[Door, ...], rates: Rates, table: Table) -> None:
-        self.house, self._rates, self._table = house, rates, table
-        self._before = before
+    def __init__(self, house: House, before: tuple[Door, ...], origins: Origins, rates: Rates, table: Table) -> None:
+        self.house, self._origins, self._rates, self._table = house, origins, rates, table
+        self._before: tuple[Door, ...] = (*before, origins.drop_cookie)
         self._of_all: tuple[Door, ...] = (identify, rates)  # before files of tokens are read: strangers pay for that
-        self._of_sockets: tuple[Door, ...] = (authenticate, check_origin, check_protocol)
-        self._behind: tuple[Door, ...] = (check_size, authenticate, check_origin, check_type, check_role, check_key)
+        self._of_sockets: tuple[Door, ...] = (authenticate, origins, check_protocol)
+        self._behind: tuple[Door, ...] = (check_size, authenticate, origins, check_type, check_role, check_key)
 
     def drain(self) -> None:
         """Takes no more orders; streams end. What is being answered is answered."""
@@ -109,7 +110,7 @@ class Server:
                 asked.status = 101
                 await serve_viewer(asked, receive, send)
             else:
-                await _send(asked, reply, send, "websocket.http")
+                await self._send(asked, reply, send, "websocket.http")
         finally:
             self._note(asked, perf_counter() - begin)
 
@@ -119,7 +120,7 @@ class Server:
         try:
             reply = await self._replied(asked, self._behind, lambda route: route.handler(asked))
             assert reply is not None
-            await _send(asked, reply, send)
+            await self._send(asked, reply, send)
         except Gone:
             return
         finally:
@@ -132,6 +133,8 @@ class Server:
                 _check_once(asked)
             for door in self._before:
                 door(asked)
+            if asked.scope["method"] == "OPTIONS" and (reply := self._origins.preflight(asked)):
+                return reply
             asked.route, asked.parameters = self._table.find(asked.scope["method"], asked.path)
             for door in self._of_all:
                 door(asked)
@@ -159,6 +162,11 @@ class Server:
         except Exception:
             return self._defect(asked)
 
+    async def _send(self, asked: Asked, reply: Reply, send: Send, kind: str = "http") -> None:
+        if reply.media in TEXT:
+            reply = await compressed(asked, reply)
+        await _send(asked, reply, send, self._origins.headers(asked), kind)
+
     def _defect(self, asked: Asked) -> Reply:
         LOG.exception("%s %r failed", asked.scope["method"], asked.scope["path"])
         return _problem(asked, "defect", "The server has a defect. Its log tells more.")
@@ -184,6 +192,7 @@ def application(
     read_only: bool = False,
     opener: Opener | None = None,
     readable: Sequence[Path] = (),
+    origins: Iterable[str] = (),
 ) -> Server:
     """The server of some runs.
 
@@ -207,13 +216,15 @@ def application(
         Begins and ends runs; None: there are only those that are handed in.
     readable
         Folders that new runs may name, beside that of the opener.
+    origins
+        Other sites whose scripts may call, with a token in a header.
     """
     limits = limits or Limits()
     access.take_from({name: TokenFile(run.folder) for name, run in runs.items()})
     rates = Rates(limits)
     house = House(runs, access, limits, rates.requests_left, read_only)
     house.opener, house.readable = opener, readable
-    return Server(house, (Hosts(hosts), Proxies(proxies), Prefix(prefix)), rates, TABLE)
+    return Server(house, (Hosts(hosts), Proxies(proxies), Prefix(prefix)), Origins(origins), rates, TABLE)
 
 
 def _problem(asked: Asked, code: str, detail: str, facts: Mapping[str, Any] | None = None, headers: Headers = ()) -> Reply:
@@ -228,12 +239,12 @@ def _check_once(asked: Asked) -> None:
             raise Wrong("bad-header", f"The header {name.decode()} comes more than once.", position=name.decode())
 
 
-async def _send(asked: Asked, reply: Reply, send: Send, kind: str = "http") -> None:
-    """Sends a reply. Pieces go out as they are: nothing is joined or copied. kind: of the ASGI messages."""
+async def _send(asked: Asked, reply: Reply, send: Send, more: Headers, kind: str) -> None:
+    """Sends a reply. Pieces go out as they are: nothing is joined or copied. more: headers; kind: of the ASGI messages."""
     asked.status = reply.status
     pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)]
     length = sum(map(len, pieces))  # they are bytes, or views of bytes
-    headers = [*(SAFE_PAGE if reply.media.startswith(b"text/html") else SAFE), (b"cache-control", reply.cache)]
+    headers = [*more, *(SAFE_PAGE if reply.media.startswith(b"text/html") else SAFE), (b"cache-control", reply.cache)]
     before = asked.prefix.encode()
     headers += [(name, before + value) if name == b"location" else (name, value) for name, value in reply.headers]
     if reply.status not in BARE:

@@ -40,7 +40,7 @@ _IN_PATH: dict[str, tuple[dict[str, Any], str]] = {
 _HEADERS: dict[str, tuple[dict[str, Any], str]] = {
     "Idempotency-Key": ({**_TEXT, "pattern": "^[A-Za-z0-9._-]{1,64}$"}, "A new one for each order; the same when it is sent again."),
     "If-Match": (
-        {**_TEXT, "pattern": r'^(\*|"b[0-9]{1,9}\.[0-9]{1,18}(-[0-9a-f]{8})?")$'},
+        {**_TEXT, "pattern": r'^(\*|(W/)?"b[0-9]{1,9}\.[0-9]{1,18}(-[0-9a-f]{8})?")$'},
         "The version on which the order is given; 412 when it is no longer so.",
     ),
     "If-Step": ({"type": "integer", "minimum": 0, "maximum": 10**9}, "The step at which the scenario must stand."),

@@ -19,6 +19,7 @@ FORMATS = {
     "coverage-json": "application/vnd.cov+json",
     "png": "image/png",
 }
+SERIES_FORMATS = {form: FORMATS[form] for form in ("json", "csv", "coverage-json")}
 _MAPS = [
     "acton",
     "bam",
@@ -231,8 +232,9 @@ height = Parameter(*whole(1, PIXELS), "Rows of the answer; from the width and th
 reduce = Parameter(*one_of("mean", "min", "max", "first"), "What becomes of cells that are put together; mean weighs by area.", "mean")
 packed = Parameter(*one_of("0", "1"), "1: active cells only, in packed order; 0: rows and columns.", "0")
 dtype = Parameter(*one_of("float32", "float64", "int16"), "Type of the numbers; the variable's own when absent.")
-data_format = Parameter(*one_of(*FORMATS), "The format of the answer.", "raw")
-series_format = Parameter(*one_of("json", "csv", "coverage-json"), "The format of the answer.", "json")
+_ACCEPT = "The format of the answer; when absent the one of these that the header Accept prefers, the first of them for any."
+data_format = Parameter(*one_of(*FORMATS), _ACCEPT)
+series_format = Parameter(*one_of(*SERIES_FORMATS), _ACCEPT)
 style = Parameter(*one_of(*STYLES), "A colour map of Crameri (2018); one that suits the variable when absent.")
 low = Parameter(*number(1e11), "The value of the first colour; from the values when absent.")
 high = Parameter(*number(1e11), "The value of the last colour; from the values when absent.")

@@ -82,6 +82,7 @@ def serve_runs(
     runs: Path | None = None,
     data: Sequence[Path] = (),
     launchers: Mapping[str, str] | None = None,
+    cors: Sequence[str] = (),
     visit: bool = False,
     where: Mapping[str, Any],
 ) -> None:
@@ -123,6 +124,8 @@ def serve_runs(
         Folders that their run files may name, beside that.
     launchers
         Name -> words before the command of an engine, for them to choose from.
+    cors
+        Other sites whose scripts may call.
     visit
         Whether to open the page in a browser, too.
     where
@@ -145,7 +148,7 @@ def serve_runs(
                 near = "uds" in where or where["host"] in (*LOCAL, "::1")
                 limits, names = Limits.near() if near else Limits(), (*LOCAL, *hosts)
                 limits = replace(limits, sockets_of_token=limits.sockets) if many else limits
-                server = application({}, tokens.access(), limits, names, prefix, proxies, read_only, served, data)
+                server = application({}, tokens.access(), limits, names, prefix, proxies, read_only, served, data, cors)
                 name, link = " and ".join(each.name for each in (folder, runs) if each), (engine_bind, not plain_engine_link)
                 behind = "" if "uds" in where else prefix
 

@@ -8,7 +8,7 @@ Deadlines and the size of headers are before all of them, in the protocol class,
 from steppe.server.doors.authentication import authenticate, identify
 from steppe.server.doors.host import Hosts
 from steppe.server.doors.key import check_key
-from steppe.server.doors.origin import check_origin, check_type
+from steppe.server.doors.origin import Origins, check_type
 from steppe.server.doors.prefix import Prefix
 from steppe.server.doors.proxy import Proxies
 from steppe.server.doors.rate import Rates, payer
@@ -17,12 +17,12 @@ from steppe.server.doors.size import check_size
 
 __all__ = [
     "Hosts",
+    "Origins",
     "Prefix",
     "Proxies",
     "Rates",
     "authenticate",
     "check_key",
-    "check_origin",
     "check_role",
     "check_size",
     "check_type",

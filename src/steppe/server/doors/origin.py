@@ -1,24 +1,80 @@
-"""Where a request that changes something comes from: this server's own page, or a program with a token in a header; never another site."""
+"""Where a request comes from: this server's own page, a site that may call (CORS), or a program with a token in a header."""
 
-from steppe.server.asked import Asked
+import re
+from collections.abc import Iterable
+
+from steppe.server.asked import Asked, Headers, Reply
 from steppe.server.problems import Wrong
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
+METHODS = b"GET, HEAD, POST, PUT, DELETE"
+SENT = b"authorization, content-type, idempotency-key, if-match, if-none-match, if-step, last-event-id, prefer"
+KEPT = b"600"  # [s] for which a browser need not ask again
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(:[0-9]{1,5})?")
 
 
-def check_origin(asked: Asked) -> None:
-    """Raises Wrong, foreign-origin. A socket is asked for by GET, and must come from here, too."""
-    if asked.scope["method"] in SAFE and asked.scope["type"] == "http":
-        return
-    origin = asked.headers.get(b"origin")
-    if origin is None:
-        assert asked.route is not None
-        if asked.route.role == "-" or asked.principal is None or asked.principal.by_header:
+class Origins:
+    """Lets requests pass that change something: of the server's own page, and of programs and allowed sites with a token in a header.
+
+    A cookie never counts for another site: it is dropped before anything looks at it, and no reply allows credentials.
+
+    Parameters
+    ----------
+    allowed
+        Origins of other sites whose scripts may call and read, such as "https://maps.example.org".
+
+    Raises
+    ------
+    ValueError
+        One is no origin.
+    """
+
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        names = [name.lower() for name in allowed]
+        for name in names:
+            if not _ORIGIN.fullmatch(name):
+                raise ValueError(f'"{name}" must be an origin such as https://maps.example.org or http://localhost:8888: no path, no *.')
+        self._allowed = frozenset(name.encode() for name in names)
+
+    def drop_cookie(self, asked: Asked) -> None:
+        """Forgets the cookie of a request of an allowed site."""
+        if self._allowed and asked.headers.get(b"origin", b"").lower() in self._allowed:
+            asked.headers.pop(b"cookie", None)
+
+    def __call__(self, asked: Asked) -> None:
+        """Raises Wrong, foreign-origin. A socket is asked for by GET, and must come from here or an allowed site, too."""
+        socket = asked.scope["type"] != "http"
+        if asked.scope["method"] in SAFE and not socket:
             return
-        raise Wrong("foreign-origin", "The header Origin is missing. A request with a cookie must come from this server's own page.")
-    scheme, _, host = origin.partition(b"://")
-    if scheme not in (b"http", b"https") or not host or host.lower() != asked.headers.get(b"host", b"").lower():
-        raise Wrong("foreign-origin", "The request came from another site.", value=origin[:100].decode("ascii", "replace"))
+        origin = asked.headers.get(b"origin")
+        if origin is None:
+            assert asked.route is not None
+            if asked.route.role == "-" or asked.principal is None or asked.principal.by_header:
+                return
+            raise Wrong("foreign-origin", "The header Origin is missing. A request with a cookie must come from this server's own page.")
+        if origin.lower() in self._allowed and (socket or asked.principal is not None):
+            return
+        scheme, _, host = origin.partition(b"://")
+        if scheme not in (b"http", b"https") or not host or host.lower() != asked.headers.get(b"host", b"").lower():
+            raise Wrong("foreign-origin", "The request came from another site.", value=origin[:100].decode("ascii", "replace"))
+
+    def preflight(self, asked: Asked) -> Reply | None:
+        """The answer to a browser that asks what a script of an allowed site may send; None to all else."""
+        if asked.scope["method"] != "OPTIONS" or b"access-control-request-method" not in asked.headers:
+            return None
+        if asked.headers.get(b"origin", b"").lower() not in self._allowed:
+            return None
+        allow = ((b"methods", METHODS), (b"headers", SENT))
+        return Reply(204, headers=(*((b"access-control-allow-" + name, said) for name, said in allow), (b"access-control-max-age", KEPT)))
+
+    def headers(self, asked: Asked) -> Headers:
+        """What a reply says to the browser of a script of another site."""
+        if not self._allowed:
+            return ()
+        origin, vary = asked.headers.get(b"origin", b""), (b"vary", b"origin")
+        if origin.lower() not in self._allowed:
+            return (vary,)
+        return (b"access-control-allow-origin", origin), (b"access-control-expose-headers", b"*"), vary
 
 
 def check_type(asked: Asked) -> None:

@@ -138,7 +138,7 @@ TABLE = Table(
         Route("GET", f"{_RUN}/events-stream", "view", streams.events_stream, "What happens, as it happens.", (200,), "text/event-stream"),
         Route("GET", f"{_RUN}/live", "view", live.live, "A WebSocket: maps as the run goes, see docs/live.md.", (101, 426), None),
         Route("GET", f"{BASE}/whoami", "view", service.whoami, "Whose request this is.", (200,), Whoami),
-        Route("POST", f"{BASE}/login", "-", service.login, "Change a token into a cookie.", (204, 401, 415, 422, 503), None, Login),
+        Route("POST", f"{BASE}/login", "-", service.login, "Change a token into a cookie.", (204, 401, 403, 415, 422, 503), None, Login),
         Route("POST", f"{BASE}/logout", "view", service.logout, "End the session.", (204,), None),
         Route("GET", f"{BASE}/openapi.json", "-", service.contract, "This contract.", (200,), JSON),
         Route("GET", "/", "-", pages.page, "The page.", (200, 304, 503), "text/html"),

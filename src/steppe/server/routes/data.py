@@ -1,7 +1,6 @@
 """Values, images and series: what is looked at. A whole map in its own format goes from the engine to the client untouched."""
 
 import asyncio
-import gzip
 import zlib
 from collections.abc import Mapping
 from functools import lru_cache
@@ -16,12 +15,13 @@ from steppe.server import coverage, encode, regions
 from steppe.server.asked import Asked, Buffer, Headers, Reply
 from steppe.server.house import Known
 from steppe.server.moments import date_of, step_behind
+from steppe.server.negotiation import form_of
 from steppe.server.problems import Wrong
-from steppe.server.query import DATA, FORMATS, IMAGE, SERIES, one_region, read_query
+from steppe.server.query import DATA, FORMATS, IMAGE, SERIES, SERIES_FORMATS, one_region, read_query
 from steppe.server.routes.state import ASK_AGAIN, has
 
 RAW = FORMATS["raw"].encode()
-SHORT, FAST = 1000, 1  # text is compressed above so many bytes, at this level of gzip
+ACCEPTED: Headers = ((b"vary", b"accept"),)  # of an answer whose format the client did not name
 PLACED = ("csv", "netcdf", "coverage-json")  # formats that say where each value lies
 TOGETHER = 16  # steps of a series that the engine is asked for at once: one that steps answers all that it has at the end of a piece
 GRAMMARS = {"data": DATA, "image": IMAGE}
@@ -35,29 +35,32 @@ class Piece(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A query, read. request: what the engine is asked, but for step and cells, nothing said that is as usual; digest: names the query."""
+    """A query, read. request: what the engine is asked, but for step and cells, nothing said that is as usual; digest: names the query and
+    the format; headers: of every answer to it."""
 
     query: Mapping[str, Any]
     request: dict[str, Any]
     form: str
     digest: str
     region: Any
+    headers: Headers
 
 
 @lru_cache(4096)
-def plan(query: bytes, name: str, what: str, grid: type[Grid]) -> Plan:
-    """How a query is answered; it depends on its text and the kind of grid alone, so that it is read once.
+def plan(query: bytes, name: str, what: str, grid: type[Grid], accept: bytes) -> Plan:
+    """How a query is answered; it depends on its text, the kind of grid and the header Accept alone, so that it is read once.
 
     Raises
     ------
     Wrong
-        bad-query, out-of-range or region-invalid.
+        bad-query, out-of-range, region-invalid or not-acceptable.
     """
     asked = read_query(query, GRAMMARS[what])
     one_region(asked)
     if what == "image" and asked["low"] is not None and asked["high"] is not None and asked["low"] >= asked["high"]:
         raise Wrong("out-of-range", "The key low must be less than high.", value=asked["low"], allowed=asked["high"], position="low")
-    form = asked.get("format", "png")
+    named = "png" if what == "image" else asked["format"]
+    form = named or form_of(accept, FORMATS)
     region = {"polygon": asked["polygon"]} if asked.get("polygon") is not None else asked.get("cells")
     request: dict[str, Any] = {"name": name}
     request |= {key: asked[key] for key in ("box", "width", "height", "low", "high", "style") if asked.get(key) is not None}
@@ -68,7 +71,8 @@ def plan(query: bytes, name: str, what: str, grid: type[Grid]) -> Plan:
         request["format"] = "png"
     elif region is not None or asked["packed"] == "1" or grid is Points or (whole and (form == "csv" or not even)):
         request["packed"] = True
-    return Plan(MappingProxyType(asked), request, form, f"{zlib.crc32(query):08x}", region)
+    digest = f"{zlib.crc32(query + form.encode()):08x}"
+    return Plan(MappingProxyType(asked), request, form, digest, region, () if named else ACCEPTED)
 
 
 async def data(asked: Asked) -> Reply:
@@ -92,7 +96,8 @@ async def _answer(asked: Asked, what: str) -> Reply:
     known = house.known(run)
     if name not in known.variables:
         house.variable(run, name)  # says which one is like it
-    query, request, form, digest, region = plan(asked.scope["query_string"], name, what, type(known.grid))
+    accept = asked.headers.get(b"accept", b"")
+    query, request, form, digest, region, more = plan(asked.scope["query_string"], name, what, type(known.grid), accept)
     scenario = house.scenario(run, query["scenario"])
     steps = _steps(query["time"], known, scenario, house.limits.steps_at_once)
     now = steps is None or steps[-1] == scenario["step"]  # what happens at this step may still change it; what is past stays
@@ -100,7 +105,7 @@ async def _answer(asked: Asked, what: str) -> Reply:
     if b"if-none-match" in asked.headers:
         tag = f'{front}{scenario["step"] if steps is None else steps[-1]}.{scenario["seq"] if now else "p"}.{digest}"'
         if has(asked, tag.encode()):
-            return Reply(304, b"", b"", ((b"etag", tag.encode()),), cache=ASK_AGAIN)
+            return Reply(304, b"", b"", ((b"etag", tag.encode()), *more), cache=ASK_AGAIN)
     if region is not None:
         request = {**request, "cells": await house.in_thread(_cells, known.grid, region)}
     scenario_name = query["scenario"]
@@ -113,7 +118,7 @@ async def _answer(asked: Asked, what: str) -> Reply:
     else:
         head, body = await _stacked(asked, scenario_name, request, steps)
     tag = f'{front}{head.get("step", 0)}.{head.get("seq", 0) if now else "p"}.{digest}"'
-    headers: Headers = ((b"etag", tag.encode()),)
+    headers: Headers = ((b"etag", tag.encode()), *more)
     if "moved" in head:
         headers = (*headers, (b"server-timing", b'moved;desc="%d"' % head["moved"]))
     headers = (*headers, *rounding(head))
@@ -128,11 +133,6 @@ async def _answer(asked: Asked, what: str) -> Reply:
     places = _placed(known, request, head) if form in PLACED else encode.Places()
     arguments = (form, {**head, "scenario": scenario_name}, body, query["dtype"], known, places, house.limits)
     content = await asyncio.to_thread(encode.encode, *arguments)
-    if form in encode.TEXT:  # may come compressed or not, so that the tag is of the values, not of the bytes
-        headers = ((b"etag", b"W/" + tag.encode()), *headers[1:], (b"vary", b"accept-encoding"))
-        if len(content.head) > SHORT and b"gzip" in asked.headers.get(b"accept-encoding", b""):
-            packed = await asyncio.to_thread(gzip.compress, content.head, FAST, mtime=0)
-            return Reply(200, packed, FORMATS[form].encode(), (*headers, (b"content-encoding", b"gzip")), cache=ASK_AGAIN)
     return Reply(200, content.head, FORMATS[form].encode(), (*headers, *content.headers), (content.body,), cache=ASK_AGAIN)
 
 
@@ -217,6 +217,8 @@ async def series(asked: Asked) -> Reply:
     """GET series/{variable}: values at some places over time."""
     name, run = asked.parameters["variable"], asked.parameters["run"]
     query = read_query(asked.scope["query_string"], SERIES)
+    form = query["format"] or form_of(asked.headers.get(b"accept", b""), SERIES_FORMATS)
+    headers = () if query["format"] else ACCEPTED
     asked.house.variable(run, name)
     known, limits = asked.house.known(run), asked.house.limits
     if not query["at"]:
@@ -231,13 +233,13 @@ async def series(asked: Asked) -> Reply:
     values = np.frombuffer(piece.body, np.dtype(piece.head["dtype"]).newbyteorder("<")).reshape(len(steps), len(distinct))
     values = values[:, [distinct.index(cell) for cell in cells]]
     places = [(float(known.grid.cell_lon[cell]), float(known.grid.cell_lat[cell])) for cell in cells]
-    if query["format"] == "coverage-json":
+    if form == "coverage-json":
         document = coverage.of_series(values, known.variables[name], steps, places, known.facts)
-        return Reply(200, document, FORMATS["coverage-json"].encode())
+        return Reply(200, document, FORMATS[form].encode(), headers)
     dates = [date_of(step, known.facts) for step in steps]
-    if query["format"] == "csv":
+    if form == "csv":
         rows = encode.csv_rows([date or step for date, step in zip(dates, steps, strict=True)], places, values)
-        return Reply(200, rows, FORMATS["csv"].encode())
+        return Reply(200, rows, FORMATS[form].encode(), headers)
     found = {
         "variable": name,
         "units": piece.head["units"],
@@ -247,4 +249,4 @@ async def series(asked: Asked) -> Reply:
         "places": places,
         "values": values.T.tolist(),
     } | ({"rounded": piece.head["rounded"]} if "rounded" in piece.head else {})
-    return Reply(200, msgspec.json.encode(found))
+    return Reply(200, msgspec.json.encode(found), headers=headers)

@@ -3,6 +3,7 @@
 import asyncio
 
 from steppe.server.asked import Asked, Reply
+from steppe.server.negotiation import takes_gzip
 from steppe.server.page import File, built_page
 from steppe.server.problems import Wrong
 from steppe.server.routes.state import has
@@ -37,15 +38,6 @@ def _file(asked: Asked, file: File, cache: bytes) -> Reply:
     headers = ((b"etag", file.tag), (b"vary", b"accept-encoding"))
     if has(asked, file.tag):
         return Reply(304, b"", file.media, headers, cache=cache)  # a browser takes the policy of this reply, too
-    if file.packed is not None and _takes_gzip(asked.headers.get(b"accept-encoding", b"")):
+    if file.packed is not None and takes_gzip(asked.headers.get(b"accept-encoding", b"")):
         return Reply(200, file.packed, file.media, (*headers, (b"content-encoding", b"gzip")), cache=cache)
     return Reply(200, file.whole, file.media, headers, cache=cache)
-
-
-def _takes_gzip(accepted: bytes) -> bool:
-    """Whether a client says so, and not by a weight of 0."""
-    for each in accepted.split(b","):
-        name, _, weight = each.partition(b";")
-        if name.strip().lower() in (b"gzip", b"*"):
-            return weight.replace(b" ", b"").lower() not in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000")
-    return False

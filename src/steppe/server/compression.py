@@ -1,0 +1,50 @@
+"""Text of replies by gzip. Arrays, images and archives go as they are, and so do streams that are read as they come."""
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from steppe.server.asked import JSON_PROBLEM, Asked, Headers, Reply
+from steppe.server.negotiation import takes_gzip
+from steppe.server.query import FORMATS
+
+LINES = b"application/jsonl"
+TEXT = frozenset((b"application/json", JSON_PROBLEM, LINES, FORMATS["csv"].encode(), FORMATS["coverage-json"].encode()))
+SHORT = 1400  # [byte] what fits into one packet gets no sooner there
+LARGE = 16 * 1024  # [byte] above, the loop does not wait for it
+FAST = 1  # level of gzip
+
+
+async def compressed(asked: Asked, reply: Reply) -> Reply:
+    """A reply of a media type of `TEXT`, by gzip where it is long enough and the client takes that."""
+    content = reply.body if not reply.parts else b"".join((reply.body, *reply.parts))
+    if reply.stream is None and len(content) <= SHORT:
+        return reply
+    headers: Headers = (*reply.headers, (b"vary", b"accept-encoding"))
+    if (reply.stream is not None and asked.scope["method"] == "HEAD") or not takes_gzip(asked.headers.get(b"accept-encoding", b"")):
+        return reply._replace(headers=headers)
+    # a strong tag names bytes, a weak one what they say
+    headers = tuple((name, b"W/" + value if name == b"etag" and value[:1] == b'"' else value) for name, value in headers)
+    headers = (*headers, (b"content-encoding", b"gzip"))
+    if reply.stream is not None:
+        return reply._replace(headers=headers, stream=_packed(reply.stream))
+    if len(content) > LARGE:
+        content = await asyncio.to_thread(_pack, content)
+    else:
+        content = _pack(content)
+    return reply._replace(body=content, parts=(), headers=headers)
+
+
+def _pack(content: bytes) -> bytes:
+    return gzip.compress(content, FAST, mtime=0)
+
+
+async def _packed(stream: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    packer = zlib.compressobj(FAST, wbits=31)
+    async with aclosing(stream):
+        async for piece in stream:
+            if content := await asyncio.to_thread(packer.compress, piece):
+                yield content
+    yield packer.flush()
