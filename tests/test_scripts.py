@@ -21,7 +21,9 @@ SHOW = ROOT / "scripts" / "show"
 def test_the_demonstration_takes_another_port_where_its_own_is_taken_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     shutil.copy(SHOW, tmp_path / "scripts")
-    (tmp_path / "scripts" / "demo-data").write_text("steppe=echo alike= inputs=\n")  # what would be served is told
+    (tmp_path / "scripts" / "demo-data").write_text("steppe=scripts/steppe alike= inputs=\n")  # what would be served is told
+    (tmp_path / "scripts" / "steppe").write_text('#!/bin/sh\necho "$@" | tee -a words\n')
+    (tmp_path / "scripts" / "steppe").chmod(0o700)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     os.symlink(sys.executable, tmp_path / ".venv" / "bin" / "python")
     with socket.socket() as here:
@@ -35,6 +37,10 @@ def test_the_demonstration_takes_another_port_where_its_own_is_taken_and_says_so
     assert told.endswith(f" --bind 127.0.0.1:{port}")
     with socket.socket() as free:
         free.bind(("127.0.0.1", port))
+    begun, served = (tmp_path / "words").read_text().splitlines()
+    assert begun.endswith("run examples/queensland.toml --until 1990-03-01 --output runs/before")  # so that the first map is not all alike
+    assert served == told
+    assert "--set time.start=1990-03-02 --set initial.state=../runs/before/checkpoints/0000000060" in told
 
 
 def installer() -> ModuleType:

@@ -30,6 +30,15 @@ def test_paths_are_relative_to_the_file(tmp_path):
     assert run.parameters["trees"]["store"] == str(tmp_path / "land.zarr")
 
 
+@pytest.mark.parametrize(
+    ("state", "read_as"), [('"default"', "default"), ('"first/checkpoints/0000000060"', "{}/first/checkpoints/0000000060"), ('"/a"', "/a")]
+)
+def test_a_checkpoint_to_begin_with_is_found_from_the_run_file(tmp_path, state, read_as):
+    run = read(tmp_path, SMALLEST + f"[initial]\nstate = {state}\n")
+    assert run.initial == {"state": read_as.format(tmp_path)}
+    assert read(tmp_path, run.as_toml()) == run
+
+
 def test_a_model_in_a_file_is_found_from_the_run_file(tmp_path):
     assert read(tmp_path, SMALLEST.replace("pasture", "mine.py")).model == str(tmp_path / "mine.py")
 

@@ -12,8 +12,9 @@ const variables = [
 ];
 
 test("what is written and has a value at once is shown first, else a state of one number a cell", () => {
-  expect(first(variables, ["rain", "growth", "standing", "green"])).toBe("standing");
-  expect(first(variables, ["rain", "growth"])).toBe("green");
-  expect(first(variables, [])).toBe("green");
-  expect(first([], ["green"])).toBe("");
+  expect(first(variables, ["rain", "growth", "standing", "green"], 0)).toBe("standing");
+  expect(first(variables, ["rain", "growth"], 0)).toBe("green");
+  expect(first(variables, [], 0)).toBe("green");
+  expect(first(variables, ["rain", "growth", "standing", "green"], 60)).toBe("growth");
+  expect(first([], ["green"], 0)).toBe("");
 });

@@ -311,6 +311,9 @@ def _with_absolute_paths(run: RunFile, folder: Path) -> RunFile:
         return value
 
     whole: RunFile = absolute(run)
+    state = whole.initial.get("state", "default")
+    if isinstance(state, str) and state != "default":  # a checkpoint
+        whole = whole.model_copy(update={"initial": {**whole.initial, "state": str(folder / state)}})
     if whole.model.endswith(".py"):
         whole = whole.model_copy(update={"model": str(folder / whole.model)})
     return whole

@@ -148,9 +148,10 @@ export class Session {
     const names = hello.info.scenarios.map((each) => each.name);
     const known = look.scenarios.filter((name) => names.includes(name));
     const scenarios = known.length ? known : names.slice(0, 1);
+    const step = hello.info.scenarios.find((each) => each.name === scenarios[0])?.step ?? 0;
     const variable = hello.variables.some((each) => each.name === look.variable)
       ? look.variable
-      : first(hello.variables, hello.outputs ?? []);
+      : first(hello.variables, hello.outputs ?? [], step);
     const same = store.now.grid?.digest === hello.grid.digest ? store.now.grid : null;
     const grid = same ?? gridOf(hello.grid);
     const { type: _, info, grid: __, variables, parameters, clock, forcing, title, model, steps } = hello;

@@ -20,12 +20,13 @@ export function fits(told: { stream: number; scenario: string; variable: string 
 }
 
 /**
- * The variable that is shown when nobody has chosen one: the first of those that are written, of one number a cell, that has a value
- * before the first step; else the first of the state.
+ * The variable that is shown when nobody has chosen one: the first that the model computes of those that are written, of one number a
+ * cell; else the first of the state. A diagnostic has no value before the first step. step: at which the scenario stands.
  */
-export function first(variables: readonly Variable[], outputs: readonly string[]): string {
+export function first(variables: readonly Variable[], outputs: readonly string[], step: number): string {
   const flat = variables.filter((each) => each.dims.length <= 1);
   const states = flat.filter((each) => each.role === "state");
-  const written = outputs.flatMap((name) => flat.filter((each) => each.name === name && ["state", "derived"].includes(each.role)));
+  const roles = ["state", "derived", ...(step > 0 ? ["diagnostic"] : [])];
+  const written = outputs.flatMap((name) => flat.filter((each) => each.name === name && roles.includes(each.role)));
   return (written[0] ?? states[0] ?? flat[0] ?? variables[0])?.name ?? "";
 }
