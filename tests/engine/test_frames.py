@@ -111,6 +111,23 @@ def test_flags_say_that_the_range_has_changed_and_that_it_was_the_last_step(scen
     on_stage(scenario, work)
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_run_that_is_opened_again_shows_the_diagnostics_of_its_last_step(scenario: Path, ranks: int) -> None:
+    def first(stage: Stage) -> Any:
+        at(stage, 12)
+        stage.save(1)
+        return frames(stage, {"name": "runoff"}, 16)
+
+    def later(stage: Stage) -> Any:
+        assert stage.load(1, OWN).step == 12
+        found = frames(stage, {"name": "runoff"}, 16), frames(stage, {"name": "runoff"}, 16)
+        to(stage, 13)
+        return *found, read_frame(frames(stage, {"name": "runoff"}, 16)[1]).step
+
+    shown = on_stage(scenario, first, ranks)
+    assert on_stage(scenario, later, ranks) == (shown, shown, 13)
+
+
 def test_a_cell_without_a_value_is_missing_not_outside(scenario: Path) -> None:
     def work(stage: Stage) -> None:
         at(stage, 3)

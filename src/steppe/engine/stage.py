@@ -390,9 +390,23 @@ class Stage:
     def frames(
         self, branches: Sequence[int], words: Mapping[str, Any], bits: int, span: Sequence[Any] | None
     ) -> tuple[list[Any], Callable[[], memoryview]]:
-        """A frame of each branch where it stands: the span that they have, and what makes the bytes of all. See `Frames.make`."""
+        """A frame of each branch where it stands: the span that they have, and what makes the bytes of all. See `Frames.make`.
+
+        Diagnostics of a single branch that are not at hand are computed again, as for `get`.
+        """
+        shown = [self._branch(number) for number in branches]
         with self.watch.at("a frame"):
-            return self._frames.make([self._branch(number) for number in branches], words, bits, span)
+            try:
+                return self._frames.make(shown, words, bits, span)
+            except NotComputedError:
+                on = shown[0]
+                if len(shown) > 1 or not on.position.step:
+                    raise
+                with self._past.at(on, on.position.step, self._patience(on, on.position.step)) as then:
+                    if then is None:
+                        raise
+                    then.position = on.position  # which the step itself does not know of
+                    return self._frames.make([then], words, bits, span)
 
     @property
     def moved(self) -> Mapping[str, int]:
