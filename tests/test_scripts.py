@@ -14,6 +14,8 @@ from types import ModuleType
 
 import pytest
 
+import steppe
+
 ROOT = Path(__file__).parents[1]
 SHOW = ROOT / "scripts" / "show"
 
@@ -21,9 +23,8 @@ SHOW = ROOT / "scripts" / "show"
 def test_the_demonstration_takes_another_port_where_its_own_is_taken_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     shutil.copy(SHOW, tmp_path / "scripts")
-    (tmp_path / "scripts" / "demo-data").write_text("steppe=scripts/steppe alike= inputs=\n")  # what would be served is told
-    (tmp_path / "scripts" / "steppe").write_text('#!/bin/sh\necho "$@" | tee -a words\n')
-    (tmp_path / "scripts" / "steppe").chmod(0o700)
+    (tmp_path / "scripts" / "demo-data").write_text("steppe=echo alike= inputs=\n")  # what would be served is told
+    (tmp_path / "runs" / "shown" / "queensland").mkdir(parents=True)  # its first days were computed before
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     os.symlink(sys.executable, tmp_path / ".venv" / "bin" / "python")
     with socket.socket() as here:
@@ -34,13 +35,34 @@ def test_the_demonstration_takes_another_port_where_its_own_is_taken_and_says_so
         said, told = subprocess.run([tmp_path / "scripts" / "show"], capture_output=True, text=True, check=True).stdout.splitlines()
     port = int(said.removeprefix("Port 8090 is taken; this takes ").rstrip("."))
     assert port != 8090
-    assert told.endswith(f" --bind 127.0.0.1:{port}")
+    assert told.endswith(f" --bind 127.0.0.1:{port} --open")
     with socket.socket() as free:
         free.bind(("127.0.0.1", port))
-    begun, served = (tmp_path / "words").read_text().splitlines()
-    assert begun.endswith("run examples/queensland.toml --until 1990-03-01 --output runs/before")  # so that the first map is not all alike
-    assert served == told
-    assert "--set time.start=1990-03-02 --set initial.state=../runs/before/checkpoints/0000000060" in told
+
+
+def test_the_demonstration_begins_with_its_first_60_days_done(scenario: Path) -> None:
+    folder = scenario.parent
+    for name in ("scripts", "examples", "runs"):
+        (folder / name).mkdir()
+    shutil.copy(SHOW, folder / "scripts")
+    os.symlink(ROOT / ".venv", folder / ".venv")
+    (folder / "scripts" / "demo-data").write_text("steppe=.venv/bin/steppe alike= inputs=\n")
+    text = scenario.read_text().replace('"mask.zarr"', '"../mask.zarr"').replace('"weather.zarr"', '"../weather.zarr"')
+    text = text.replace('"bucket.py"', '"../bucket.py"')
+    (folder / "examples" / "queensland.toml").write_text(text)
+    with subprocess.Popen(
+        [folder / "scripts" / "show"], stdout=subprocess.PIPE, text=True, env={**os.environ, "BROWSER": "true"}
+    ) as process:
+        assert process.stdout is not None
+        try:
+            address = next(line.split()[-1] for line in process.stdout if "is served at" in line)
+            new = [folder / ".venv" / "bin" / "steppe", "token", "new", folder / "runs" / "shown" / "queensland", "--role", "view"]
+            token = subprocess.run(new, capture_output=True, text=True, check=True).stdout
+            run = steppe.connect(address, token=re.findall(r"[\w-]{40,}", token)[0])
+            assert run.info().scenarios[0].step == 60
+            run.close()
+        finally:
+            process.terminate()
 
 
 def installer() -> ModuleType:
