@@ -1,6 +1,6 @@
 """What a request passes before a route sees it: one check a file. Each lets it pass or raises `Wrong`; none waits and none reads a body.
 
-    host -> proxy -> prefix -> route -> size -> identity -> rate -> authentication -> origin -> role -> key
+    host -> proxy -> prefix -> cookie of another site -> route -> identity -> rate -> size -> authentication -> origin -> role -> key
 
 Deadlines and the size of headers are before all of them, in the protocol class, for only it sees a request that is not complete.
 """
