@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from steppe.grid import builtin_grid
-from steppe.view import Colours, Map, Series, choose_colours, draw_run
+from steppe.view import Colours, Map, Series, Spread, choose_colours, draw_run, quantiles
 from steppe.view.plot import DOTS, NARROW, WIDTH, _moment, _readable
 
 PURE = Colours("oslo_r", 0.0, 1.0, 0.2)
@@ -137,3 +137,21 @@ def test_series_in_a_calendar_of_360_days_are_drawn(tmp_path: Path) -> None:
 def test_importing_the_view_does_not_import_matplotlib() -> None:
     code = "import sys, steppe.view; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("count", "named"), [(3, True), (20, False)])
+def test_scenarios_are_lines_with_their_median_and_band(tmp_path: Path, count: int, named: bool) -> None:
+    dates = [date(1990, 1, 1) + timedelta(days=10 * i) for i in range(50)]
+    values = np.linspace(1.0, 2.0, count)[:, None] * (np.sin(np.arange(50.0)) + 2.0)
+    values[0, 30:] = np.nan
+    draw_run(tmp_path / "a.png", "Ensemble", [], [Spread("Growth", dates, values, "kg", [f"s{i}" for i in range(count)])], [])
+    picture = pixels(tmp_path / "a.png")
+    assert share(picture, (0x1F, 0x5F, 0x8B)) > 1e-3  # the median
+    assert share(picture, (0xD2, 0xDF, 0xE8)) > 1e-2  # the band: a fifth of that colour on white
+    assert (share(picture, (0xC2, 0x62, 0x2D)) > 1e-4) == named  # the first scenario has a colour of its own
+    assert (share(picture, (0xB8, 0xC0, 0xC6)) > 5e-3) != named  # all scenarios have one
+
+
+def test_quantiles_are_of_the_scenarios_that_have_a_value() -> None:
+    values = np.array([[0.0, 1.0, np.nan], [10.0, np.nan, np.nan], [20.0, 3.0, np.nan]])
+    np.testing.assert_allclose(quantiles(values), [[2.0, 1.2, np.nan], [10.0, 2.0, np.nan], [18.0, 2.8, np.nan]])

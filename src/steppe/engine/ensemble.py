@@ -5,7 +5,6 @@ Every scenario is a branch that leaves the run before its first step: its result
 """
 
 import csv
-import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,8 @@ from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
 from steppe.engine.stage import Stage
 from steppe.errors import FolderError, Mistake, ModelError, nearest
-from steppe.files import write_whole
-
-FILE = "ensemble.json"
+from steppe.io import Ensemble, Member
+from steppe.variable import Role, Variable
 
 
 @dataclass(frozen=True)
@@ -120,12 +118,15 @@ def run_ensemble(
     numbers = {scenario.name: number for number, scenario in enumerate(scenarios, 2)}
     stage = Stage(folder, plan, crew, say)
     try:
-        content = [{"name": each.name, "set": dict(each.set), "folder": f"branches/{numbers[each.name]}"} for each in scenarios]
-        _check(folder / FILE, content)
+        members = tuple(Member(each.name, dict(each.set), folder / "branches" / str(numbers[each.name])) for each in scenarios)
+        there = Ensemble.read(folder)
+        if there and there.members != members:
+            raise FolderError(f'"{folder}" holds another ensemble. Choose another folder for the output, or remove it.')
         stage.load(1, [Leg(1, OPEN_END, OPEN_END)])
         for scenario in scenarios:
             _begin(stage, numbers[scenario.name], scenario)
-        write_whole(folder / FILE, (json.dumps(content, indent=2) + "\n").encode())
+        columns = dict.fromkeys(name for each in scenarios for name in each.set)
+        Ensemble(members, {name: _column(plan.model.variables[name]) for name in columns}).write(folder)
         return _advance(stage, plan, list(numbers.values()), tell, stop)
     finally:
         stage.close()
@@ -155,6 +156,10 @@ def _advance(stage: Stage, plan: Plan, numbers: Sequence[int], tell: Callable[[P
     return first == plan.steps
 
 
-def _check(path: Path, content: list[dict[str, Any]]) -> None:
-    if path.exists() and json.loads(path.read_text()) != content:
-        raise FolderError(f'"{path.parent}" holds another ensemble. Choose another folder for the output, or remove it.')
+def _column(variable: Variable) -> dict[str, Any]:
+    """What is said of a column of the table. What can be recorded too has another name there: its value changes with time."""
+    about = variable.attributes()
+    if variable.role is Role.PARAMETER:
+        return {"coordinate": variable.name, **about}
+    first = {"coordinate": f"set_{variable.name}", "long_name": f"{variable.long_name}, set before the first step"}
+    return about | first

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from steppe.clock import Clock
 from steppe.engine.differences import flat
 from steppe.engine.report import size_of, spent_of
-from steppe.io import ForcingStore, Progress, open_results, read_identity
+from steppe.io import Ensemble, ForcingStore, Progress, Spent, open_results, read_identity
 from steppe.io.results import names_of
 
 if TYPE_CHECKING:
@@ -31,7 +33,11 @@ def overview(path: Path) -> dict[str, Any]:
     progress = Progress.read(path)
     attributes = {key: value for key, value in dataset.attrs.items() if isinstance(value, str | int | float)}
     found: dict[str, Any] = {"path": str(path)}
+    ensemble = Ensemble.read(path)
     found |= _of_run(path, progress, attributes) if progress else {"attributes": attributes}
+    if ensemble:
+        del found["progress"]
+        found["ensemble"] = of_ensemble(ensemble)
     found["dimensions"] = dict(dataset.sizes)
     if dataset.sizes.get("time", 0):
         bounds = dataset["time_bnds"].values
@@ -41,14 +47,37 @@ def overview(path: Path) -> dict[str, Any]:
         if names := names_of(path, kind):
             found[kind] = {name: _group(path, name) for name in names}
     if progress:
-        found["spent"] = spent_of(progress.spent, dataset.sizes.get("cell", 0), progress.step)
-        found["bytes"] = size_of(path / "output.zarr")
+        folders = [path, *(member.folder for member in ensemble.members)] if ensemble else [path]
+        every = ensemble.progress().values() if ensemble else [progress]
+        spent, steps = sum((each.spent for each in every), Spent()), sum(each.step for each in every)
+        found["spent"] = spent_of(spent, dataset.sizes.get("cell", 0), steps)
+        found["bytes"] = sum(size_of(folder / "output.zarr") for folder in folders)
     else:
         store = ForcingStore.open(path)
         found["source"] = [
             f"{source['name']}, {source['size']:,} bytes, xxh3 {source['xxh3']}" for source in store.attributes.get("source", [])
         ]
     return found
+
+
+def of_ensemble(ensemble: Ensemble) -> dict[str, Any]:
+    """Whether all scenarios are finished, how many there are, and the columns of their table with ranges."""
+    unfinished = ensemble.unfinished()
+    found: dict[str, Any] = {
+        "state": "unfinished" if unfinished else "complete",
+        "scenarios": len(ensemble.members),
+        "finished": len(ensemble.members) - len(unfinished),
+    }
+    found |= {"unfinished": unfinished} if unfinished else {}
+    return found | {"table": {about["coordinate"]: _range(ensemble, name) for name, about in ensemble.columns.items()}}
+
+
+def _range(ensemble: Ensemble, column: str) -> str:
+    values, about = ensemble.values(column), ensemble.columns[column]
+    given = values[np.isfinite(values)]
+    unit = "" if about["units"] == "1" else f" {about['units']}"
+    some = "" if len(given) == len(values) else f", set by {len(given):,} of {len(values):,} scenarios"
+    return f"{given.min():g} to {given.max():g}{unit}, {about['long_name']}{some}"
 
 
 def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from steppe.clock import EPOCH, parse_date
 from steppe.errors import RunFileError, nearest
 from steppe.grid import Grid, RegionLike
-from steppe.io import Axis, Records
+from steppe.io import Axis, Ensemble, Records
 from steppe.io.axis import day_name, day_number
+from steppe.io.ensemble import listed
 from steppe.io.export import aside
 from steppe.io.results import names_of
-from steppe.view import Map, Series, choose_colours, draw_run
+from steppe.view import Map, Series, Spread, choose_colours, draw_run, quantiles
 
 Array = NDArray[Any]
 
@@ -44,12 +45,12 @@ def draw(
     scale: tuple[float, float] | None = None,
     maps: str = "",
 ) -> Path:
-    """Draws maps and lines of a run as one PNG; gives its path.
+    """Draws maps and lines of a run as one PNG; gives its path. Of an ensemble: the median of its maps, and the lines of all scenarios.
 
     Parameters
     ----------
     path
-        A run folder or a store.
+        A run folder, the folder of an ensemble, or a store.
     variables
         What is drawn, all when left out.
     date
@@ -72,23 +73,30 @@ def draw(
     FolderError, DamagedError, NoSpaceError, Failure
         There is no run, a file of it is damaged, or the picture cannot be written.
     """
-    records = Records.open(path, maps)
-    held = _in_order(list(records.axes), path, maps)
+    ensemble = Ensemble.read(path)
+    begun = [member for member in ensemble.members if member.folder.is_dir()] if ensemble else []
+    folders, scenarios = [member.folder for member in begun] or [path], [member.name for member in begun]
+    every = [Records.open(folder, maps) for folder in folders]
+    records, held = every[0], _in_order(list(every[0].axes), path, maps)
     for name in variables or []:
         if name not in held:
             raise RunFileError(f'The run "{path}" has no map of "{name}".{nearest(name, held)}')
-    names = [name for name in variables or held if records.axes[name].rows]
+    common = {name: min((one.axes[name] for one in every), key=lambda axis: axis.rows) for name in variables or held}
+    names = [name for name, axis in common.items() if axis.rows]
     grid = records.grid if at or region != "all" else None
     places = _places(grid, at, region) if grid else []
-    lines = _lines(records, names, places) if places else _series(path, None if variables is None else set(variables))
+    wanted = None if variables is None else set(variables)
+    lines = _lines(every, names, places, scenarios) if places else _series(folders, wanted, scenarios)
     if not names and not lines:
         raise RunFileError(f'The run "{path}" has no results yet.')
     cells = grid.select(region) if grid else None
-    shown = {name: _shown(records.axes[name], path, date) for name in names}
-    drawn = [_map(records, name, shown[name], cells, scale) for name in names]
+    shown = {name: _shown(common[name], path, date) for name in names}
+    drawn = [_map(every, name, shown[name], cells, scale) for name in names]
     marks = [place.at for place in places if place.at]
     about = records.about
     notes = [f"{about.get('source', '')}. {_of_maps(records, shown, date)}{_of_lines(records, names, places)}", *notes_of(about)]
+    if ensemble:
+        notes.insert(1, _of_ensemble(ensemble))
     with aside(output) as beside:
         draw_run(beside, str(about.get("title", path.name)), [one._replace(marks=marks) for one in drawn], lines, notes)
     return output
@@ -141,10 +149,13 @@ def _shown(axis: Axis, path: Path, date: str | None) -> slice:
     return slice(row, row + 1)
 
 
-def _map(records: Records, name: str, rows: slice, cells: NDArray[np.int64] | None, scale: tuple[float, float] | None) -> Map:
-    attributes = records.attributes[name]
-    values = _mean(records, name, rows, cells)
+def _map(every: Sequence[Records], name: str, rows: slice, cells: NDArray[np.int64] | None, scale: tuple[float, float] | None) -> Map:
+    """The mean over some records; of several scenarios the median of their means."""
+    records, attributes = every[0], every[0].attributes[name]
+    means = [_mean(one, name, rows, cells) for one in every]
+    values = means[0] if len(means) == 1 else quantiles(np.stack(means))[1]
     title, units = str(attributes.get("long_name", name)), str(attributes.get("units", "1"))
+    title += f", median of {len(every):,} scenarios" if len(every) > 1 else ""
     colours = choose_colours(values, name, units, str(attributes.get("standard_name", "")), title)
     if scale:
         colours = colours.between(*scale)
@@ -179,46 +190,69 @@ def _mean(records: Records, name: str, rows: slice, cells: NDArray[np.int64] | N
     return np.where(days > 0.0, total / np.maximum(days, 1.0), np.nan)
 
 
-def _lines(records: Records, names: list[str], places: list[Place]) -> list[Series]:
-    """The records of the maps at some places, one panel a variable."""
-    found = []
+def _lines(every: Sequence[Records], names: list[str], places: list[Place], scenarios: Sequence[str]) -> list[Series | Spread]:
+    """The records of the maps at some places, one panel a variable; of scenarios one for each place, too."""
+    found: list[Series | Spread] = []
     for name in names:
-        attributes, axis = records.attributes[name], records.axes[name]
+        attributes, axis = every[0].attributes[name], _longest(every, name)
         for place in places:
-            values = records.read(name, slice(None), place.cells)
-            weights = np.where(np.isfinite(values), place.weights, 0.0)
-            total = weights.sum(axis=1)
-            means = np.where(
-                total > 0, np.where(np.isfinite(values), values * weights, 0.0).sum(axis=1) / np.where(total > 0, total, 1.0), np.nan
+            values = _stacked([_over(one.read(name, slice(None), place.cells), place.weights) for one in every])
+            found.append(
+                _line(str(attributes.get("long_name", name)), _dates(axis), values, str(attributes["units"]), place.label, scenarios)
             )
-            found.append(Series(str(attributes.get("long_name", name)), _dates(axis), means, str(attributes["units"]), place.label))
     return found
 
 
-def _series(path: Path, wanted: set[str] | None) -> list[Series]:
-    """Every series of a run: its records, or their means of months when a line could not show so many."""
-    found = []
-    for group in names_of(path, "series"):
-        records = Records.open(path, group)
-        regions = [str(region) for region in records.small("region")]
-        for name in _in_order(list(records.axes), path, group):
-            if not records.axes[name].rows or (wanted is not None and name not in wanted):
+def _over(values: Array, weights: Array) -> Array:
+    """Weighted means of what is there of (records, cells)."""
+    there = np.isfinite(values)
+    total = np.where(there, weights, 0.0).sum(axis=1)
+    return np.where(total > 0, np.where(there, values * weights, 0.0).sum(axis=1) / np.where(total > 0, total, 1.0), np.nan)
+
+
+def _series(folders: Sequence[Path], wanted: set[str] | None, scenarios: Sequence[str]) -> list[Series | Spread]:
+    """Every series of a run, or of scenarios: its records, or their means of months when a line could not show so many."""
+    found: list[Series | Spread] = []
+    for group in names_of(folders[0], "series"):
+        every = [Records.open(folder, group) for folder in folders]
+        regions = [str(region) for region in every[0].small("region")]
+        for name in _in_order(list(every[0].axes), folders[0], group):
+            axis = _longest(every, name)
+            if not axis.rows or (wanted is not None and name not in wanted):
                 continue
-            attributes = records.attributes[name]
-            axis, values = records.axes[name], records.read(name, slice(None))
+            attributes = every[0].attributes[name]
+            values = _stacked([one.read(name, slice(None)) for one in every])
             dates, means = (_dates(axis), values) if axis.rows <= MOST_RECORDS else _monthly(axis, values)
             title = f"{attributes.get('long_name', name)}, {group}"
-            found += [Series(title, dates, means[:, i], str(attributes["units"]), region) for i, region in enumerate(regions)]
+            lines = ((region, means[:, :, i]) for i, region in enumerate(regions))
+            found += [_line(title, dates, line, str(attributes["units"]), region, scenarios) for region, line in lines]
+    return found
+
+
+def _line(title: str, dates: Sequence[Any], values: Array, units: str, label: str, scenarios: Sequence[str]) -> Series | Spread:
+    """values (scenario, record): of a run that is no ensemble there is one, without a name."""
+    return Spread(f"{title}: {label}", dates, values, units, scenarios) if scenarios else Series(title, dates, values[0], units, label)
+
+
+def _longest(every: Sequence[Records], name: str) -> Axis:
+    return max((one.axes[name] for one in every), key=lambda axis: axis.rows)
+
+
+def _stacked(parts: Sequence[Array]) -> Array:
+    """(part, record, ...), NaN where a part is shorter than the longest."""
+    found = np.full((len(parts), max(map(len, parts)), *parts[0].shape[1:]), np.nan)
+    for i, part in enumerate(parts):
+        found[i, : len(part)] = part
     return found
 
 
 def _monthly(axis: Axis, values: Array) -> tuple[list[Any], Array]:
-    """Means of the records that begin in each month, and the first days of the months."""
+    """Means of the records (..., record, region) that begin in each month, and the first days of the months."""
     dates = _dates(axis)
     months = [(date.year, date.month) for date in dates]
     borders = [0, *(i for i in range(1, len(months)) if months[i] != months[i - 1])]
     there = np.isfinite(values)
-    sums, counts = (np.add.reduceat(table, borders, axis=0) for table in (np.where(there, values, 0.0), there.astype(float)))
+    sums, counts = (np.add.reduceat(table, borders, axis=-2) for table in (np.where(there, values, 0.0), there.astype(float)))
     return [dates[i].replace(day=1) for i in borders], np.where(counts > 0, sums / np.maximum(counts, 1.0), np.nan)
 
 
@@ -243,3 +277,10 @@ def _of_lines(records: Records, names: list[str], places: list[Place]) -> str:
         return f"Lines: records of the series; means of months where there are more than {MOST_RECORDS}."
     methods = dict.fromkeys(str(records.attributes[name].get("cell_methods", "")).removeprefix("time: ") for name in names)
     return f"Lines: records of the run ({', '.join(filter(None, methods)) or 'as they are'})."
+
+
+def _of_ensemble(ensemble: Ensemble) -> str:
+    """What is said of the scenarios at the foot of the picture."""
+    unfinished = ensemble.unfinished()
+    words = f"{len(ensemble.members):,} scenarios: each a line, their median, and the band between 10 and 90 % of them."
+    return words + (f" Unfinished: {listed(unfinished)}. Maps are of the days that all with results have." if unfinished else "")

@@ -5,6 +5,7 @@ from steppe.io.axis import Axis
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.contents import Contents
 from steppe.io.draft import Draft
+from steppe.io.ensemble import Ensemble, Member
 from steppe.io.folder import Progress, RunFolder, Spent, read_identity
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.forcing_scan import Problem, limits_of, scan
@@ -27,10 +28,12 @@ __all__ = [
     "Contents",
     "Cost",
     "Draft",
+    "Ensemble",
     "Figures",
     "ForcingReader",
     "ForcingStore",
     "Group",
+    "Member",
     "OtherRunError",
     "Output",
     "OutputWriter",

@@ -4,6 +4,7 @@ zarr-python's errors name no file, it takes a file that is missing for fill valu
 checksum of a part. Here a chunk is what was written, or an error that names its file.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +30,9 @@ class CheckedArray(BackendArray):
         self.dtype = np.dtype(self._layout.dtype)
 
     def __getitem__(self, key: ExplicitIndexer) -> Any:
-        return explicit_indexing_adapter(key, self.shape, IndexingSupport.OUTER, self._read)
+        return explicit_indexing_adapter(key, self.shape, IndexingSupport.OUTER, self.read)
 
-    def _read(self, key: tuple[Any, ...]) -> NDArray[Any]:
+    def read(self, key: tuple[Any, ...]) -> NDArray[Any]:
         """Rows and cells by numbers, slices or arrays of numbers; only the chunks that hold some of them are read."""
         wanted = [np.atleast_1d(np.arange(length)[part]) for length, part in zip(self.shape, key, strict=True)]
         values = np.empty([len(numbers) for numbers in wanted], self.dtype)
@@ -48,6 +49,27 @@ class CheckedArray(BackendArray):
         return list(zip(wanted, self._layout.chunk, strict=True))
 
 
+class StackedArray(BackendArray):
+    """Arrays of one name as one (members, rows, cells). A member has so many rows; NaN stands for those that it does not have."""
+
+    def __init__(self, arrays: Sequence[CheckedArray | None], rows: Sequence[int], shape: tuple[int, ...], dtype: Any) -> None:
+        self.shape, self.dtype = (len(arrays), *shape), np.dtype(dtype)
+        self._arrays, self._rows = arrays, rows
+
+    def __getitem__(self, key: ExplicitIndexer) -> Any:
+        return explicit_indexing_adapter(key, self.shape, IndexingSupport.OUTER, self._read)
+
+    def _read(self, key: tuple[Any, ...]) -> NDArray[Any]:
+        members, rows, cells = (np.atleast_1d(np.arange(length)[part]) for length, part in zip(self.shape, key, strict=True))
+        values = np.full((len(members), len(rows), len(cells)), np.nan, self.dtype)
+        for i, member in enumerate(members):
+            there = np.flatnonzero(rows < self._rows[member])
+            array = self._arrays[member]
+            if array is not None and there.size:
+                values[i, there] = array.read((rows[there], cells))
+        return values[tuple(0 if isinstance(part, int | np.integer) else slice(None) for part in key)]
+
+
 def checked(dataset: "xarray.Dataset", group: Path, names: list[str]) -> "xarray.Dataset":
     """The same undecoded dataset, with the values of arrays `names` of a group verified when they are read."""
     from xarray.core.indexing import LazilyIndexedArray
@@ -59,3 +81,19 @@ def checked(dataset: "xarray.Dataset", group: Path, names: list[str]) -> "xarray
             for name, array in arrays.items()
         }
     )
+
+
+def stacked(dataset: "xarray.Dataset", groups: Sequence[Path], rows: Sequence[Mapping[str, int]], names: list[str]) -> "xarray.Dataset":
+    """The same undecoded dataset, with arrays `names` stacked over groups along a new first dimension "scenario".
+
+    rows: for each group the rows that each array has there; an array without rows need not be there.
+    """
+    from xarray.core.indexing import LazilyIndexedArray
+
+    found: dict[str, Any] = {}
+    for name in names:
+        array, here = dataset[name].variable, [counts.get(name, 0) for counts in rows]
+        parts = [CheckedArray(group, name, array.shape) if count else None for group, count in zip(groups, here, strict=True)]
+        data = LazilyIndexedArray(StackedArray(parts, here, array.shape, array.dtype))
+        found[name] = (("scenario", *array.dims), data, array.attrs)
+    return dataset.assign(found)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, FolderError, GridError, nearest
+from steppe.io.ensemble import FILE, SCENARIO, Ensemble, listed
 from steppe.io.folder import Progress
 from steppe.io.forcing_store import FORMAT as FORCING_FORMAT
 from steppe.io.output import FORMAT, QUANTIZATION, check_format, group_attributes
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
 def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     """The output of a run, up to the last commit, or a forcing store. Values are read when they are used.
 
+    An ensemble has a first dimension `scenario`, with the names of its table; each column of the table is a coordinate of it, and
+    values that an unfinished scenario does not have yet are NaN. The attribute `unfinished_scenarios` names such scenarios.
+
     Parameters
     ----------
     path
-        A run folder, a branch, or a store.
+        A run folder, the folder of an ensemble, a branch, or a store.
     series
         Name of an [[output.series]], or of an [[output.maps]]; without it the maps of [output], (time, cell). `unpack` makes
         (time, lat, lon) of maps.
@@ -49,22 +53,56 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     """
     import xarray
 
-    from steppe.io.checked import checked  # which imports xarray
+    from steppe.io.checked import checked, stacked  # which import xarray
 
+    ensemble = Ensemble.read(Path(path))
     store, group = locate(Path(path), series)
-    readable = readable_records(store, group)
     raw: xarray.Dataset = xarray.open_zarr(group, chunks=None, consolidated=False, decode_cf=False)
-    arrays = [str(name) for name, array in raw.variables.items() if array.ndim == 2 and array.dims[1] in ("cell", "region")]
+    axis_of = {str(name): str(array.dims[0]) for name, array in raw.variables.items() if _is_packed(array)}
+    if ensemble is None:
+        cut = _check(store, group, raw, axis_of)
+        values = checked(raw, group, list(axis_of))
+    else:
+        stores = [store_of(member.folder) for member in ensemble.members]
+        groups = [each / group.relative_to(store) for each in stores]
+        cuts = [_check(each, part, raw, axis_of) for each, part in zip(stores, groups, strict=True)]
+        cut = {axis: max(found[axis] for found in cuts) for axis in axis_of.values()}
+        rows = [{name: found[axis] for name, axis in axis_of.items()} for found in cuts]
+        values = stacked(raw, groups, rows, list(axis_of))
+    dataset = xarray.decode_cf(values, decode_coords="all").isel({axis: slice(0, records) for axis, records in cut.items()})
+    dataset = dataset.set_coords(_coordinates(dataset))
+    return _labelled(dataset, ensemble) if ensemble else dataset
+
+
+def _is_packed(array: "xarray.Variable") -> bool:
+    return array.ndim == 2 and array.dims[1] in ("cell", "region")
+
+
+def _check(store: Path, group: Path, raw: "xarray.Dataset", axis_of: Mapping[str, str]) -> dict[str, int]:
+    """Time axis -> records that can be read of all its arrays. Counts their files; a scenario that is not begun has no store."""
+    if not (store / "zarr.json").is_file():
+        return dict.fromkeys(axis_of.values(), 0)
+    readable = readable_records(store, group)
     cut: dict[str, int] = {}
-    for name in arrays:
-        axis, records = str(raw[name].dims[0]), raw[name].shape[0]
-        if readable is not None:
-            records = readable.get(name, 0)
-            cut[axis] = min(cut.get(axis, records), records)
+    for name, axis in axis_of.items():
+        records = raw[name].shape[0] if readable is None else readable.get(name, 0)
+        cut[axis] = min(cut.get(axis, records), records)
         _check_files(group, name, records, raw[name].shape[1])
-    dataset = xarray.decode_cf(checked(raw, group, arrays), decode_coords="all")
-    readable_part = {axis: slice(0, records) for axis, records in cut.items()}
-    return dataset.isel(readable_part).set_coords(_coordinates(dataset))
+    return cut
+
+
+def _labelled(dataset: "xarray.Dataset", ensemble: Ensemble) -> "xarray.Dataset":
+    """The same, with the names of scenarios and what each sets as coordinates, and a word on those that are not finished."""
+    names = np.array([member.name for member in ensemble.members])
+    columns: dict[str, Any] = {
+        about["coordinate"]: ("scenario", ensemble.values(column), {k: v for k, v in about.items() if k != "coordinate"})
+        for column, about in ensemble.columns.items()
+    }
+    unfinished = ensemble.unfinished()
+    dataset = dataset.assign_coords({"scenario": ("scenario", names, SCENARIO), **columns})
+    if unfinished:
+        return dataset.assign_attrs(unfinished_scenarios=listed(unfinished))
+    return dataset.assign_attrs(steppe_progress="complete") if "steppe_progress" in dataset.attrs else dataset
 
 
 def unpack(packed: "Labelled", dataset: "xarray.Dataset | None" = None) -> "Labelled":
@@ -129,6 +167,8 @@ def locate(path: Path, name: str = "") -> tuple[Path, Path]:
     """
     store = store_of(path)
     if not (store / "zarr.json").is_file():
+        if (path / FILE).is_file():
+            raise FolderError(f'The ensemble "{path}" has no results yet. Wait for its first commit, or start it again.')
         raise FolderError(f'There is no run folder or store at "{path}". Give the folder that `[output] path` of the run file names.')
     if not name:
         return store, store

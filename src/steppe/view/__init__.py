@@ -2,7 +2,7 @@
 
 from steppe.view.colour import Colours, choose_colours
 from steppe.view.image import levels, png
-from steppe.view.plot import Map, Series, draw_run
+from steppe.view.plot import Map, Series, Spread, draw_run, quantiles
 from steppe.view.span import Span, extremes, following, levels_of, scale_of
 from steppe.view.timeline import draw_timeline
 
@@ -11,6 +11,7 @@ __all__ = [
     "Map",
     "Series",
     "Span",
+    "Spread",
     "choose_colours",
     "draw_run",
     "draw_timeline",
@@ -19,5 +20,6 @@ __all__ = [
     "levels",
     "levels_of",
     "png",
+    "quantiles",
     "scale_of",
 ]

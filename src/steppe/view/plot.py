@@ -25,6 +25,7 @@ COLUMNS = 3  # maps beside each other
 MARGIN = 0.1  # [inch] of the figure beside its maps
 LEFT, RIGHT, ABOVE, BELOW = 0.44, 0.72, 0.36, 0.44  # [inch] about a map: latitudes, colours, title, longitudes
 PANEL = 2.1  # [inch] height of a panel of lines
+FEW = 4  # scenarios that have a colour and a name each in a panel
 
 INK, FAINT, LINE, SEA = "#22282d", "#6b757d", "#b8c0c6", "#eceff1"
 CYCLE = ("#1f5f8b", "#c2622d", "#3f8361", "#8a4f7d", "#a98a1f", "#5c6670")  # distinct in grey too, and for colour-blind eyes
@@ -59,7 +60,17 @@ class Series(NamedTuple):
     label: str = ""
 
 
-def draw_run(path: Path, title: str, maps: Sequence[Map], series: Sequence[Series], notes: Sequence[str]) -> None:
+class Spread(NamedTuple):
+    """Lines of scenarios in one panel: each of them, their median, the band of 10 to 90 %. values (scenario, time), NaN where missing."""
+
+    title: str
+    dates: Sequence[Any]
+    values: Array
+    units: str
+    scenarios: Sequence[str]
+
+
+def draw_run(path: Path, title: str, maps: Sequence[Map], series: Sequence[Series | Spread], notes: Sequence[str]) -> None:
     """Draws a PNG file: a title, maps of equal size, a panel for each title of `series`, and a line for each note.
 
     Everything has its place in inches: to let matplotlib find one takes as long as drawing.
@@ -67,7 +78,7 @@ def draw_run(path: Path, title: str, maps: Sequence[Map], series: Sequence[Serie
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # 0.3 s to import, and only pictures need it
     from matplotlib.figure import Figure
 
-    panels: dict[str, list[Series]] = {}
+    panels: dict[str, list[Series | Spread]] = {}
     for line in series:
         panels.setdefault(line.title, []).append(line)
     width = NARROW if len(maps) == 1 and not series else WIDTH
@@ -179,13 +190,16 @@ def _edges(centres: Array) -> Array:
     return np.append(centres - half, centres[-1] + half)
 
 
-def _draw_series(figure: "Figure", lines: list[Series], top: float) -> None:
+def _draw_series(figure: "Figure", lines: list[Series | Spread], top: float) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     axes = _axes(figure, 0.75, top - PANEL + 0.32, figure.get_figwidth() - 0.75 - 0.25, PANEL - 0.32 - 0.38)
     for colour, line in zip((CYCLE[i % len(CYCLE)] for i in range(len(lines))), lines, strict=True):
         moments = np.array([_moment(date) for date in line.dates])
-        axes.plot(moments, line.values, color=colour, linewidth=1.3, label=line.label, solid_joinstyle="round")
+        if isinstance(line, Spread):
+            _draw_spread(axes, line, moments)
+        else:
+            axes.plot(moments, line.values, color=colour, linewidth=1.3, label=line.label, solid_joinstyle="round")
     axes.set_title(lines[0].title, size=11, color=INK, loc="left", pad=6)
     axes.set_ylabel(", ".join(dict.fromkeys(_readable(line.units) for line in lines)), size=9, color=FAINT)
     axes.yaxis.set_label_coords(-0.5 / (figure.get_figwidth() - 1.0), 0.5)
@@ -198,9 +212,32 @@ def _draw_series(figure: "Figure", lines: list[Series], top: float) -> None:
     _quiet(axes, grid=True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    if any(line.label for line in lines):
-        place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": len(lines)}
+    labelled = len(axes.get_legend_handles_labels()[1])
+    if labelled:
+        place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": labelled}
         axes.legend(**place, frameon=False, fontsize=9, labelcolor=INK, handlelength=1.4)
+
+
+def _draw_spread(axes: "Axes", drawn: Spread, moments: Array) -> None:
+    """Few scenarios have a colour and a name each; of many the median and the band are what is looked at."""
+    few = len(drawn.scenarios) <= FEW
+    for i, (name, values) in enumerate(zip(drawn.scenarios, drawn.values, strict=True)):
+        style: dict[str, Any] = {"color": CYCLE[i + 1], "linewidth": 1.0} if few else {"color": LINE, "linewidth": 0.6}
+        label = name if few else f"{len(drawn.scenarios):,} scenarios" if i == 0 else None
+        axes.plot(moments, values, label=label, **style)
+    low, median, high = quantiles(drawn.values)
+    axes.fill_between(moments, low, high, color=CYCLE[0], alpha=0.2, linewidth=0.0, label="10 to 90 %", zorder=1.5 if few else 2.5)
+    axes.plot(moments, median, color=CYCLE[0], linewidth=1.8, label="median", solid_joinstyle="round", zorder=3.0)
+
+
+def quantiles(values: Array) -> Array:
+    """0.1, 0.5 and 0.9 of the scenarios that have a value, (3, ...) of values (scenario, ...); NaN where none has."""
+    flat = values.reshape(len(values), -1)
+    there = np.isfinite(flat).any(axis=0)
+    found = np.full((3, flat.shape[1]), np.nan)
+    if there.any():
+        found[:, there] = np.nanquantile(flat[:, there], (0.1, 0.5, 0.9), axis=0)
+    return found.reshape(3, *values.shape[1:])
 
 
 def _moment(date: Any) -> np.datetime64:
