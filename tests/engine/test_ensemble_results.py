@@ -10,8 +10,10 @@ import xarray
 import steppe
 from steppe.engine import Plan, draw, overview, picture
 from steppe.engine.ensemble import Scenario, run_ensemble
-from steppe.errors import DamagedError, FolderError
+from steppe.errors import DamagedError, FolderError, Mistake
 from steppe.io.checked import CheckedArray
+from steppe.io.export import Source, write_geotiff, write_netcdf, write_series
+from tests.io.test_export import check_cf
 from tests.scenario import copied
 
 SCENARIOS = [Scenario("small", {"capacity": 80.0}), Scenario("large", {"capacity": 200.0, "water": 50.0}), Scenario("as-it-is", {})]
@@ -201,3 +203,40 @@ def test_the_picture_names_unfinished_scenarios(interrupted, drawn, tmp_path):
 def test_the_picture_of_a_run_in_an_ensemble_is_that_of_a_run(made, drawn, tmp_path):
     draw(made / "branches" / "3", tmp_path / "one.png")
     assert {type(line).__name__ for line in drawn["series"]} == {"Series"}
+
+
+def test_an_ensemble_is_exported_as_one_netcdf_file(made, tmp_path):
+    told = []
+    write_netcdf(Source(made, region="all"), tmp_path / "all.nc", "made by a test", progress=told.append)
+    check_cf(tmp_path / "all.nc")
+    opened = steppe.open(made)
+    with xarray.open_dataset(tmp_path / "all.nc", decode_coords="all") as found:
+        assert found["water"].dims == ("scenario", "time", "lat", "lon")
+        np.testing.assert_array_equal(found["water"], steppe.unpack(opened["water"], opened))
+        for name in ("scenario", "capacity", "set_water"):
+            np.testing.assert_array_equal(found[name], opened[name])
+            assert found[name].attrs.items() >= {"long_name": opened[name].attrs["long_name"]}.items()
+        assert {"capacity", "set_water"} < set(found["water"].coords)
+        assert "unfinished_scenarios" not in found.attrs
+        assert found.attrs["steppe_run"] == opened.attrs["steppe_run"]
+    assert told[-1] == 1.0
+
+
+def test_the_netcdf_file_of_an_unfinished_ensemble_has_the_records_of_all(interrupted, tmp_path):
+    with pytest.raises(Mistake, match=r"as-it-is of its scenarios have no results yet"):
+        Source(interrupted)
+    shutil.copytree(interrupted / "branches" / "3", interrupted / "branches" / "4")
+    records = steppe.open(interrupted / "branches" / "3").sizes["time"]
+    write_netcdf(Source(interrupted), tmp_path / "some.nc", "made by a test")
+    with xarray.open_dataset(tmp_path / "some.nc", decode_coords="all") as found:
+        assert found.sizes["time"] == records > 0
+        assert np.isfinite(found["water"]).any(("lat", "lon")).all()
+        assert "large (until before 1990-" in found.attrs["unfinished_scenarios"]
+
+
+def test_forms_without_scenarios_say_how_an_ensemble_is_exported(made, tmp_path):
+    with pytest.raises(Mistake, match=r'is an ensemble of 3 scenarios\. Export all of them with --netcdf, or one of them: ".*branches/2"'):
+        write_series(made, "means", tmp_path / "a.csv")
+    with pytest.raises(Mistake, match="is an ensemble of 3 scenarios"):
+        write_geotiff(Source(made, ["water"], "1990-02-01", "1990-02-01"), tmp_path / "a.tif")
+    assert list(tmp_path.iterdir()) == []

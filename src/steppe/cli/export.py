@@ -56,9 +56,10 @@ def export(
     Parameters
     ----------
     path
-        The run folder, or a store.
+        The run folder, the folder of an ensemble, or a store.
     netcdf
-        Maps after CF 1.11, (time, lat, lon): one file that ends in .nc, or a folder for a file each variable. Points become time series.
+        Maps after CF 1.11, (time, lat, lon): one file that ends in .nc, or a folder for a file each variable. Points become time series;
+        an ensemble has a dimension scenario.
     csv
         Series of cells (--at) or of the run's regions (--series): ISO dates, units in the header.
     cog
@@ -121,6 +122,8 @@ def _write(
         return [write_series(path, series or "", targets["--csv"], variables, start, end, overwrite)]
     places = [place_of(text) for text in at or []]
     source = Source(path, variables, start, end, region or "all", maps)
+    if source.unfinished:
+        sys.stderr.write(f"Unfinished scenarios: {source.unfinished}. The records that all have are exported.\n")
     if targets["--csv"]:
         return [write_cells(source, targets["--csv"], places, overwrite, progress)]
     if targets["--cog"]:

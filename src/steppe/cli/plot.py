@@ -20,7 +20,8 @@ def plot(
 ) -> None:
     """Draw the maps and the regional series of a run as one PNG.
 
-    Without --date the maps are means over what has been computed so far.
+    Without --date the maps are means over what has been computed so far. An ensemble is drawn as the median of its maps, and as lines of
+    all scenarios with their median and the band between 10 and 90 %.
 
     Examples:
 
@@ -35,7 +36,7 @@ def plot(
     Parameters
     ----------
     path
-        The run folder, or a store.
+        The run folder, the folder of an ensemble, or a store.
     output
         The file to write; default: picture.png in the run folder, or a file beside the store.
     variables

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from steppe.errors import GridError, Mistake, not_installed
 from steppe.io.axis import day_name
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import Progress, Source, Window
+from steppe.io.export.source import Progress, Source, Window, refuse_ensemble
 
 TILE = 256  # pixels of a side; a map that is larger gets overviews
 
@@ -32,10 +32,11 @@ def write_geotiff(source: Source, path: Path, overwrite: bool = False, progress:
     GridError
         The cells are points, which make no map.
     Mistake
-        More than one map is to go into a file, or rasterio is not installed.
+        More than one map is to go into a file, there is an ensemble, or rasterio is not installed.
     FolderError, NoSpaceError, Failure, DamagedError
         As for `write_netcdf`.
     """
+    refuse_ensemble(source.path)
     if not source.store.raster:
         raise GridError(f'"{source.path}" holds points, which make no map. Export them with --csv or --netcdf.')
     names = {name: _dates(source, name) for name in source.names}

@@ -1,4 +1,4 @@
-"""NetCDF-4 files after CF 1.11: maps (time, lat, lon) of a raster, time series (station, time) of points."""
+"""NetCDF-4 files after CF 1.11: maps (time, lat, lon) of a raster, time series (station, time) of points; of an ensemble by scenario."""
 
 import json
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ import numpy as np
 from steppe.clock import EPOCH
 from steppe.io.axis import Axis, day_name
 from steppe.io.coordinates import ATTRIBUTES
+from steppe.io.ensemble import SCENARIO, Ensemble, Member
 from steppe.io.export.aside import aside, refuse_existing
 from steppe.io.export.source import Progress, Source
 
@@ -52,7 +53,7 @@ def write_netcdf(source: Source, path: Path, history: str, overwrite: bool = Fal
     refuse_existing(list(files), overwrite)
     if as_folder:
         path.mkdir(parents=True, exist_ok=True)
-    done = _Counted(progress, sum(source.records(name) for name in source.names))
+    done = _Counted(progress, sum(source.records(name) * (len(_scenarios(source)) or 1) for name in source.names))
     for file, names in files.items():
         with aside(file) as beside:
             _write(source, beside, names, history, done)
@@ -75,6 +76,8 @@ def _write(source: Source, path: Path, names: list[str], history: str, done: _Co
         file.set_fill_off()  # every value is written
         place = _Maps(source) if source.store.raster else _Stations(source)
         place.describe(file)
+        if source.ensemble:
+            _write_scenarios(file, source.ensemble)
         dims = [source.time_of(name) for name in names]
         for dim in dict.fromkeys(filter(None, dims)):
             _write_axis(file, source.axes[dim])
@@ -115,18 +118,21 @@ class _Maps:
     def write(self, file: "netCDF4.Dataset", name: str, done: _Counted) -> None:
         """A variable, block by block."""
         source, time = self._source, self._source.time_of(name)
-        dims = (time, *self._dims) if time else self._dims
+        scenarios = _scenarios(source)
+        dims = (*(["scenario"] if scenarios else []), *([time] if time else []), *self._dims)
         records = min(CHUNK[0], source.rows_of_a_block(), source.records(name))
         chunk = [min(most, length) for most, length in zip(CHUNK[1:], self._window.shape, strict=True)]
-        variable = _create(file, name, source.dtype(name), dims, ([records] if time else []) + chunk)
-        attributes = _attributes(source, name) | self._where()
+        variable = _create(file, name, source.dtype(name), dims, ([1] if scenarios else []) + ([records] if time else []) + chunk)
+        attributes = _attributes(source, name) | _with_scenarios(source, self._where())
         if "cell_area" in file.variables:
             attributes["cell_measures"] = "area: cell_area"
         variable.setncatts(_plain(_rounded(file, source, attributes), source.dtype(name)))
-        for block in source.blocks(name):
-            maps = self._window.spread(block.values, FILL)
-            variable[(slice(block.first, block.first + len(maps)), ...) if time else ...] = maps if time else maps[0]
-            done.add(len(maps))
+        for i in range(len(scenarios) or 1):
+            for block in source.blocks(name, scenario=i):
+                maps = self._window.spread(block.values, FILL)
+                record = [slice(block.first, block.first + len(maps))] if time else []
+                variable[(*([i] if scenarios else []), *record, ...)] = maps if time else maps[0]
+                done.add(len(maps))
 
 
 class _Stations:
@@ -152,16 +158,43 @@ class _Stations:
     def write(self, file: "netCDF4.Dataset", name: str, done: _Counted) -> None:
         """A variable, block by block."""
         source, time = self._source, self._source.time_of(name)
-        variable = _create(file, name, source.dtype(name), ("station", time) if time else ("station",), None)
-        places = {"grid_mapping": "crs", "coordinates": "lat lon station"}
+        scenarios = _scenarios(source)
+        dims = (*(["scenario"] if scenarios else []), "station", *([time] if time else []))
+        variable = _create(file, name, source.dtype(name), dims, None)
+        places = _with_scenarios(source, {"grid_mapping": "crs", "coordinates": "lat lon station"})
         variable.setncatts(_plain(_rounded(file, source, _attributes(source, name) | places), source.dtype(name)))
-        for block in source.blocks(name):
-            values = np.where(np.isfinite(block.values), block.values, block.values.dtype.type(FILL))
-            if time:
-                variable[:, block.first : block.first + len(values)] = values.T
-            else:
-                variable[:] = values[0]
-            done.add(len(values))
+        for i in range(len(scenarios) or 1):
+            for block in source.blocks(name, scenario=i):
+                values = np.where(np.isfinite(block.values), block.values, block.values.dtype.type(FILL))
+                record = [slice(block.first, block.first + len(values))] if time else []
+                variable[(*([i] if scenarios else []), slice(None), *record)] = values.T if time else values[0]
+                done.add(len(values))
+
+
+def _scenarios(source: Source) -> tuple[Member, ...]:
+    """The scenarios of an ensemble; none of a run."""
+    return source.ensemble.members if source.ensemble else ()
+
+
+def _with_scenarios(source: Source, places: dict[str, str]) -> dict[str, str]:
+    """The same attributes; "coordinates" names what the scenarios set, too."""
+    if source.ensemble is None:
+        return places
+    columns = [str(about["coordinate"]) for about in source.ensemble.columns.values()]
+    return places | {"coordinates": " ".join([*filter(None, [places.get("coordinates")]), "scenario", *columns])}
+
+
+def _write_scenarios(file: "netCDF4.Dataset", ensemble: Ensemble) -> None:
+    """The names of scenarios, and what each sets."""
+    file.createDimension("scenario", len(ensemble.members))
+    file.createVariable("scenario", str, ("scenario",)).setncatts(SCENARIO)
+    file["scenario"][:] = np.array([member.name for member in ensemble.members], dtype=object)
+    for column, about in ensemble.columns.items():
+        attributes = {name: value for name, value in about.items() if name != "coordinate"}
+        variable = file.createVariable(str(about["coordinate"]), "float64", ("scenario",), fill_value=FILL)
+        variable.setncatts(_plain(attributes, "float64"))
+        values = ensemble.values(column)
+        variable[:] = np.where(np.isfinite(values), values, FILL)
 
 
 def _attributes(source: Source, name: str) -> dict[str, Any]:
@@ -210,6 +243,8 @@ def _write_about(file: "netCDF4.Dataset", source: Source, extent: Mapping[str, f
     about = {key: value for key, value in source.about.items() if key not in skipped}
     lines = [*filter(None, [str(source.about.get("history", ""))]), f"{now} {history}"]
     found: dict[str, Any] = {"Conventions": "CF-1.11, ACDD-1.3", **about, "history": "\n".join(lines), "date_created": now, **extent}
+    if source.unfinished:
+        found["unfinished_scenarios"] = source.unfinished
     if "summary" not in found and found.get("weather_summary"):
         found["summary"] = f"{found['source']}. Weather: {found['weather_summary']}"
     if axes:

@@ -11,8 +11,10 @@ from steppe.clock import parse_date
 from steppe.errors import DamagedError, Mistake, nearest
 from steppe.grid import RegionLike
 from steppe.io.axis import Axis, day_name, day_number
+from steppe.io.ensemble import Ensemble, listed
+from steppe.io.output import group_attributes
 from steppe.io.records import Records
-from steppe.io.results import names_of
+from steppe.io.results import locate, names_of
 from steppe.io.shard import layout_of
 
 Array = NDArray[Any]
@@ -49,12 +51,12 @@ class Window(NamedTuple):
 
 
 class Source:
-    """A store, or what a run has committed so far, and what of it is wanted.
+    """A store, or what a run has committed so far, and what of it is wanted. Of an ensemble: the records that all scenarios have.
 
     Parameters
     ----------
     path
-        A run folder or a store.
+        A run folder, the folder of an ensemble, or a store.
     variables
         Their names, all that lie on cells when left out.
     start, end
@@ -69,7 +71,7 @@ class Source:
     FolderError, DamagedError
         There is no such store or name, or a file of it is missing.
     Mistake
-        A variable is not there, a day is outside the store or not computed yet.
+        A variable is not there, a day is outside the store or not computed yet; a scenario has no results.
     GridError
         The region is unknown or holds no cell.
     """
@@ -85,7 +87,9 @@ class Source:
     ) -> None:
         self.path = path
         self._start, self._end = start, end
-        self.store = Records.open(path, maps)
+        self.ensemble = Ensemble.read(path)
+        self._stores = [Records.open(folder, maps) for folder in _folders(path, self.ensemble)]
+        self.store = self._stores[0]
         self.names = self._named(variables)
         self.grid = self.store.grid
         self.cells = self.grid.select(region)
@@ -96,7 +100,7 @@ class Source:
             dim = self.time_of(name)
             if dim and dim not in self.axes:
                 whole = self.store.whole[dim]
-                committed = min(self.store.axes[other].rows for other in self.names if self.time_of(other) == dim)
+                committed = min(store.axes[other].rows for store in self._stores for other in self.names if self.time_of(other) == dim)
                 records = self._records[dim] = self._between(whole, committed)
                 self.axes[dim] = Axis(dim, whole.starts[records], whole.stops[records], whole.calendar)
 
@@ -145,8 +149,8 @@ class Source:
         """Of the values of a variable: float64 where the store has that, else float32, which holds all that is packed in the store."""
         return "float64" if self.time_of(name) and layout_of(self.store.path, name).dtype == "float64" else "float32"
 
-    def blocks(self, name: str, cells: NDArray[np.int64] | None = None) -> Iterator[Block]:
-        """The wanted values of a variable, in the wanted cells or others, in order of time.
+    def blocks(self, name: str, cells: NDArray[np.int64] | None = None, scenario: int = 0) -> Iterator[Block]:
+        """The wanted values of a variable, in the wanted cells or others, in order of time; of an ensemble those of one scenario.
 
         Raises
         ------
@@ -163,7 +167,7 @@ class Source:
         for first in range(0, self.records(name), rows):
             stop = min(first + rows, self.records(name))
             try:
-                values = self.store.read(name, slice(begin + first, begin + stop), None if every else cells)
+                values = self._stores[scenario].read(name, slice(begin + first, begin + stop), None if every else cells)
             except DamagedError as error:
                 axis = self.axes[dim]
                 days = (day_name(int(day), axis.calendar) for day in (axis.starts[first], axis.stops[stop - 1] - 1))
@@ -187,9 +191,31 @@ class Source:
         return {key: value for key, value in self.store.attributes[name].items() if key not in own}
 
     @property
+    def unfinished(self) -> str:
+        """The scenarios of an ensemble that are not at the end of the run, in words."""
+        return listed(self.ensemble.unfinished()) if self.ensemble else ""
+
+    @property
     def about(self) -> Mapping[str, Any]:
         """Attributes of the store: what made it, of what."""
-        return self.store.about
+        return group_attributes(locate(self.path)[0]) if self.ensemble else self.store.about
+
+
+def refuse_ensemble(path: Path) -> None:
+    """Raises `Mistake` where there is an ensemble: the form has no place for scenarios."""
+    if ensemble := Ensemble.read(path):
+        one = ensemble.members[0].folder
+        raise Mistake(
+            f'"{path}" is an ensemble of {len(ensemble.members):,} scenarios. Export all of them with --netcdf, or one of them: "{one}".'
+        )
+
+
+def _folders(path: Path, ensemble: Ensemble | None) -> list[Path]:
+    if ensemble is None:
+        return [path]
+    if missing := [member.name for member in ensemble.members if not member.folder.is_dir()]:
+        raise Mistake(f'"{path}": {", ".join(missing)} of its scenarios have no results yet. Start the same `steppe ensemble` again.')
+    return [member.folder for member in ensemble.members]
 
 
 def days_between(axis: Axis, start: str | None, end: str | None) -> slice | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steppe.errors import Mistake, nearest
 from steppe.io.axis import Axis, day_name
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import Progress, Source, days_between
+from steppe.io.export.source import Progress, Source, days_between, refuse_ensemble
 from steppe.io.records import Records
 from steppe.io.results import names_of
 
@@ -35,10 +35,11 @@ def write_cells(
     GridError
         No active cell is at a place; the message names the nearest one.
     Mistake
-        The variables do not share a time axis.
+        The variables do not share a time axis, or there is an ensemble.
     FolderError, NoSpaceError, Failure, DamagedError
         As for `write_netcdf`.
     """
+    refuse_ensemble(source.path)
     refuse_existing([path], overwrite)
     cells = np.array([source.grid.locate(*place) for place in places]) if places else source.cells
     axis = _common_axis(source)
@@ -82,10 +83,11 @@ def write_series(
     Raises
     ------
     Mistake
-        There is no such series, variable or day, or it must be said which.
+        There is no such series, variable or day, it must be said which, or there is an ensemble.
     FolderError, NoSpaceError, Failure, DamagedError
         As for `write_netcdf`.
     """
+    refuse_ensemble(path)
     refuse_existing([target], overwrite)
     name = _only_series(path, series)
     store = Records.open(path, name)
