@@ -43,7 +43,7 @@ def ensemble(
     scenarios
         A table (CSV), or TOML with [[scenario]] tables of a `name` and what to `set`.
     output
-        The run folder, instead of the run file's; scenario number k lies in branches/k+1 of it, ensemble.json has the list.
+        The run folder, instead of the run file's. `steppe info`, `plot`, `export` and steppe.open take it as one data set.
     set
         KEY=VALUE of the run file, for all scenarios.
     quiet
@@ -73,6 +73,5 @@ def ensemble(
         sys.stderr.write("Stopped with all states kept. The same command goes on.\n")
         return Exit.STOPPED
     if not quiet:
-        for number, scenario in enumerate(wanted, 2):
-            sys.stdout.write(f"{scenario.name:<20} {folder / 'branches' / str(number)}\n")
+        sys.stdout.write(f'{folder}: {len(wanted):,} scenarios. `steppe plot` draws them together; steppe.open("{folder}") reads them.\n')
     return Exit.DONE
