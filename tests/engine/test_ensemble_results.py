@@ -240,3 +240,15 @@ def test_forms_without_scenarios_say_how_an_ensemble_is_exported(made, tmp_path)
     with pytest.raises(Mistake, match="is an ensemble of 3 scenarios"):
         write_geotiff(Source(made, ["water"], "1990-02-01", "1990-02-01"), tmp_path / "a.tif")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_and_an_ensemble_never_share_a_folder(scenario, interrupted):
+    steppe.run(scenario)
+    with pytest.raises(FolderError, match="holds the results of a run"):
+        run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS)
+    run_file = interrupted.parent / "run.toml"
+    with pytest.raises(FolderError, match=r"holds an ensemble\. Choose another folder"):
+        steppe.Simulation(run_file)
+    with steppe.Simulation(run_file, fresh=True) as simulation:
+        simulation.step(40)
+    assert steppe.open(interrupted)["water"].dims == ("time", "cell")

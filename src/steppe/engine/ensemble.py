@@ -19,6 +19,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.stage import Stage
 from steppe.errors import FolderError, Mistake, ModelError, nearest
 from steppe.io import Ensemble, Member
+from steppe.io.ensemble import expect_no_results
 from steppe.variable import Role, Variable
 
 
@@ -107,7 +108,7 @@ def run_ensemble(
     ModelError
         A scenario sets something that cannot be set, or to a value outside its limits; no scenario is computed.
     FolderError
-        The run folder holds another ensemble.
+        The run folder holds another ensemble, or a run.
     """
     for scenario in scenarios:
         for name in scenario.set:
@@ -115,6 +116,7 @@ def run_ensemble(
                 hint = nearest(name, plan.model.variables)
                 raise ModelError(f'Scenario "{scenario.name}" sets "{name}", which {plan.model.name} does not have.{hint}')
     folder = Path(plan.run.output.path)
+    expect_no_results(folder)
     numbers = {scenario.name: number for number, scenario in enumerate(scenarios, 2)}
     stage = Stage(folder, plan, crew, say)
     try:

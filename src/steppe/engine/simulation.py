@@ -34,6 +34,7 @@ from steppe.engine.trail import Trail
 from steppe.errors import Failure, ModelError, NotComputedError, RequestError, nearest
 from steppe.grid import Moving, Partition, RegionLike, imbalance
 from steppe.io import Checkpoint, ReadCounters, Spent
+from steppe.io.ensemble import expect_no_ensemble
 from steppe.models import Increment
 from steppe.timeline import Spans
 from steppe.variable import Variable
@@ -106,6 +107,7 @@ class Simulation:
             self.outputs, self._reader = self._part.outputs, self._part.reader
             self.folder = open_folder(self.plan, Path(path or self.plan.run.output.path), fresh)
             opening.callback(self.folder.close)
+            expect_no_ensemble(self.folder.path)
             self._keeper = Keeper(self.folder, self.plan, self.crew, self._number)
             checkpoint = Checkpoint.newest(self.folder.checkpoints, self.plan.identity, lambda text: self._tell("warning", text))
             if checkpoint is None:

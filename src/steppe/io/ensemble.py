@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.errors import FolderError
 from steppe.io.folder import Progress
 from steppe.io.sealed import read_sealed, write_sealed
 
@@ -85,6 +86,19 @@ class Ensemble:
     def unfinished(self) -> dict[str, str]:
         """Name -> what can be read of it, of the scenarios that are not at the end of the run."""
         return {name: _so_far(far) for name, far in self.progress().items() if far.state != "finished"}
+
+
+def expect_no_ensemble(path: Path) -> None:
+    """Raises `FolderError` where a run would begin in the folder of an ensemble, which readers take for its scenarios."""
+    if (path / FILE).is_file():
+        raise FolderError(f'"{path}" holds an ensemble. Choose another folder for the run, or start with --fresh to remove the ensemble.')
+
+
+def expect_no_results(path: Path) -> None:
+    """Raises `FolderError` where an ensemble would begin in the folder of a run, whose results readers would not see any more."""
+    progress = Progress.read(path)
+    if progress and progress.step and not (path / FILE).is_file():
+        raise FolderError(f'"{path}" holds the results of a run. Choose another folder for the ensemble, or remove this one.')
 
 
 def listed(unfinished: Mapping[str, str], most: int = 8) -> str:

@@ -45,6 +45,7 @@ OWN = (
     "costs.json",
     "log.jsonl",
     "parent.json",
+    "ensemble.json",
     "branches",
     "journal.sqlite",
 )
