@@ -69,6 +69,8 @@ Commands (steppe COMMAND --help shows one, with examples):
   compact     Make the journal of a steered run short again: it begins at a checkpoint.
   describe    Show a model: variables, units, parameters, sources.
   info        Show what a run folder or a store holds.
+  list        Show the run folders below a folder: model, days, state, size.
+  remove      Remove a run folder, and nothing else.
   plot        Draw maps and series of a run (PNG).
   export      Write results as NetCDF, CSV or GeoTIFF.
   measure     Measure messages, files, processor; laws, weaknesses, predictions, comparisons, reports.

@@ -15,7 +15,9 @@ from steppe.io.output import SHARD_DAYS, Cost, Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
 from steppe.io.pack_file import check_pack, pack_store
 from steppe.io.records import Records
+from steppe.io.removal import check_removal, remove_run
 from steppe.io.results import open_results, unpack
+from steppe.io.run_folders import Found, find_runs
 from steppe.io.spread import SpreadReader
 from steppe.io.spread_choice import SPREAD, Figures, Prediction, choose_spread, measure_spread, spread_forcing
 from steppe.io.stream import ReadCounters
@@ -32,6 +34,7 @@ __all__ = [
     "Figures",
     "ForcingReader",
     "ForcingStore",
+    "Found",
     "Group",
     "Member",
     "OtherRunError",
@@ -47,14 +50,17 @@ __all__ = [
     "SpreadReader",
     "archive_store",
     "check_pack",
+    "check_removal",
     "choose_spread",
     "create_store",
+    "find_runs",
     "limits_of",
     "measure_spread",
     "open_results",
     "pack_store",
     "read_identity",
     "read_static",
+    "remove_run",
     "run_id",
     "scan",
     "spread_forcing",
