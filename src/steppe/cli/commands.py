@@ -20,6 +20,7 @@ COMMANDS = {
     "export": "Write results as NetCDF, CSV or GeoTIFF.",
     "measure": "Measure messages, files, processor; laws, weaknesses, predictions, comparisons, reports.",
     "schema": "Write the JSON Schema of the run file, for editors.",
+    "doctor": "Show whether Steppe runs here: what it finds, what is missing, how to get it.",
     "completion": "Print the script with which a shell completes commands, options and files.",
 }
 

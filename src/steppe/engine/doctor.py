@@ -1,0 +1,181 @@
+"""What of this machine and this installation Steppe needs or can use: what is there, what is missing, and how to get it.
+
+Nothing is imported before it is looked at, so that a package that is missing or damaged is one finding and not the end.
+"""
+
+import fcntl
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from steppe.errors import Mistake, not_installed
+
+CLONE = Path(__file__).parents[3]  # where this is an editable installation
+EXTRAS = {"geotiff": "GeoTIFF", "notebook": "A run in a notebook", "remote": "`run.dataset()`"}
+FUNCTION = "define i32 @nothing() {\n ret i32 0\n}"  # in LLVM's own language
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. state: "there", "missing" (Steppe runs without it) or "needed" (Steppe does not run without it)."""
+
+    name: str
+    state: str
+    text: str
+
+
+def examine() -> list[Finding]:
+    """Looks at all; changes nothing. One thing that cannot be looked at does not hide the others."""
+    looks = (_python, _packages, _compiler, _cache, _mpi, _cores, _memory, _working_folder, _browser)
+    return [*(_look(look) for look in looks), *_extras(), *(_of_tests() if (CLONE / "tests").is_dir() else ())]
+
+
+def _look(look: Callable[[], Finding]) -> Finding:
+    try:
+        return look()
+    except Exception as error:  # of a library that is damaged, say
+        return Finding(look.__name__.strip("_").replace("_", " "), "needed", f"{type(error).__name__}: {error}")
+
+
+def _python() -> Finding:
+    return Finding("python", "there", f"{platform.python_version()}, {sys.executable}")
+
+
+def _packages() -> Finding:
+    missing = sorted(_missing("steppe"))
+    if missing:
+        return Finding("packages", "needed", f"{', '.join(missing)} not installed. Type in the clone of Steppe: pip install .")
+    return Finding("packages", "there", f"Steppe {version('steppe')} and all that it needs")
+
+
+def _missing(distribution: str, extra: str = "") -> Iterator[str]:
+    """The distributions that an installed one, or an extra of it, requires and that are not installed."""
+    for text in requires(distribution) or ():
+        wanted = re.search(r"extra == ['\"](.+?)['\"]", text)
+        if (wanted[1] if wanted else "") != extra:
+            continue
+        found = re.match(r"([\w.-]+)(?:\[(.+?)\])?", text)
+        assert found, text
+        try:
+            version(found[1])
+        except PackageNotFoundError:
+            yield found[1]
+            continue
+        for inner in (found[2] or "").split(","):
+            if inner:
+                yield from _missing(found[1], inner.strip())
+
+
+def _compiler() -> Finding:
+    import llvmlite.binding as llvm
+    import numba
+
+    from steppe.kernels.cache import object_of
+
+    object_of(FUNCTION)
+    return Finding("compiler", "there", f"Numba {numba.__version__} makes code for {llvm.get_host_cpu_name()}")
+
+
+def _cache() -> Finding:
+    from steppe.kernels import cache_folder
+
+    folder = cache_folder()
+    kernels = [file.stat().st_size for file in folder.glob("*.kernel")]
+    about = f"{folder}: {len(kernels):,} compiled models, {sum(kernels) / 1e6:.1f} MB"
+    if wrong := _unwritable(folder):
+        return Finding("cache", "missing", f"{about}; cannot be written ({wrong}): temporary files are used. Name a folder in STEPPE_CACHE")
+    return Finding("cache", "there", f"{about}; {_free(folder)}")
+
+
+def _mpi() -> Finding:
+    from steppe.comm import find_library, find_mpiexec
+
+    try:
+        library = find_library()
+        command = find_mpiexec(library)
+    except Mistake as none:
+        return Finding("MPI", "missing", str(none))
+    slurm = "; srun of Slurm" if shutil.which("srun") else ""
+    return Finding("MPI", "there", f"{library.version}, started by {command[0]}{slurm}")
+
+
+def _cores() -> Finding:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()  # not on macOS
+    return Finding("cores", "there", f"{usable} of {os.cpu_count()} may be used")
+
+
+def _memory() -> Finding:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = Path("/sys/fs/cgroup/memory.max")  # of a container
+    if limit.is_file() and (text := limit.read_text().strip()).isdigit():
+        total = min(total, int(text))
+    return Finding("memory", "there", f"{total / 1e9:.1f} GB")
+
+
+def _working_folder() -> Finding:
+    folder = Path.cwd()
+    if wrong := _unwritable(folder):
+        return Finding("working folder", "missing", f"{folder} cannot be written ({wrong}). Begin runs elsewhere, or name another --output")
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return Finding("working folder", "missing", f"{folder} has no file locks ({error.strerror}). Begin runs on another file system")
+    return Finding("working folder", "there", f"{folder}: {_free(folder)}")
+
+
+def _browser() -> Finding:
+    try:
+        return Finding("browser", "there", f"`steppe serve --open` opens {getattr(webbrowser.get(), 'name', 'it')}")
+    except webbrowser.Error:
+        return Finding("browser", "missing", "none can be opened from here. Open the address that `steppe serve` prints in another one")
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, what in EXTRAS.items():
+        missing = sorted(_missing("steppe", extra))
+        if missing:
+            yield Finding(extra, "missing", str(not_installed(what, extra, *missing)))
+        else:
+            yield Finding(extra, "there", f"{what}: all that it needs")
+
+
+def _of_tests() -> Iterator[Finding]:
+    """What tests of the clone need beside what is installed with it; without it they are skipped."""
+    shared = Path(os.environ.get("STEPPE_SHARED", CLONE.parent / "shared"))
+    chromium = os.environ.get("STEPPE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    mpis = [name for name in ("openmpi", "system") if not (CLONE / ".mpi" / name / "bin" / "python").exists()]
+    wanted = {
+        "real weather": (shared.is_dir(), f"no folder {shared}: name another one in STEPPE_SHARED"),
+        "other MPI libraries": (not mpis, f"no {' and '.join(f'.mpi/{name}' for name in mpis)}: `scripts/other-mpi` makes them"),
+        "the page in a browser": (bool(chromium), "no chromium on the PATH: `apt-get install chromium`"),
+        "C programs": (bool(shutil.which("cc") or shutil.which("gcc")), "no C compiler: `apt-get install gcc`"),
+        "another host": (bool(shutil.which("ip")), "no program ip: `apt-get install iproute2`"),
+    }
+    for what, (there, text) in wanted.items():
+        yield Finding(f"tests: {what}", "there" if there else "missing", "run" if there else f"skipped, {text}")
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
+def _free(folder: Path) -> str:
+    return f"{shutil.disk_usage(_existing(folder)).free / 1e9:.1f} GB free on its disk"
+
+
+def _unwritable(folder: Path) -> str:
+    """Why no file can be made in a folder, or where it would be made; "" when one can."""
+    try:
+        with tempfile.TemporaryFile(dir=_existing(folder)):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
