@@ -283,7 +283,10 @@ class Engine:
         if isinstance(message, Leave):
             self.kill()
         elif self.alive and not self.hanging:
-            self.actor.hear(message)
+            try:
+                self.actor.hear(message)
+            except DiedError:
+                self.kill()
 
     def _turn(self) -> None:
         if self.alive:

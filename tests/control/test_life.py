@@ -3,7 +3,8 @@
 import pytest
 
 from steppe.control import Order, Outcome, Refused
-from steppe.control.life import HANGING, STARTING
+from steppe.control.life import EXIT, HANGING, STARTING
+from steppe.control.wire import Ended
 from steppe.errors import NoSpaceError
 from tests.control.simulation import DiedError, Play, ToyStage
 
@@ -52,7 +53,7 @@ def test_the_third_death_at_one_command_is_the_last_and_names_it(made):
     bad = order(made, "set", "b", amount=POISON)
     assert made.world.run(lambda: state(made) == "failed", 60)
     made.world.run(lambda: False, 1)
-    assert len(made.engines) == 3
+    assert len(made.engines) in (3, 4)  # one that was on its way back, as far as is known, does not count
     problem = made.supervisor.life.problem
     assert f"3 times at command {bad} (set by anna), step 40" in problem["text"]
     assert (problem["exit_status"], problem["log"]) == ("killed", ["the last line"])
@@ -186,3 +187,40 @@ def test_people_are_told_how_long_they_have_waited(monkeypatch):
         assert made.world.run(lambda seconds=seconds: made.world.time > begin + seconds, 60)
         assert made.supervisor.info()["state"] == "starting"
         assert seconds - 0.2 < made.supervisor.info()["waited"] < seconds + 2
+
+
+def test_what_each_other_engine_would_meet_is_not_tried_again(made):
+    engine = made.engines[-1]
+    engine.actor._send(Ended("damaged", '"water/c/0/0" is damaged.', True), b"")
+    assert made.world.run(lambda: made.supervisor.life._last is not None, 5)
+    engine.kill()
+    assert made.world.run(lambda: state(made) == "failed", 10)
+    problem = made.supervisor.info()["problem"]
+    assert (problem["text"], problem["cause"], len(made.engines)) == ('"water/c/0/0" is damaged.', "damaged", 1)
+    log = made.journal._base.execute("SELECT log FROM engine").fetchall()
+    assert log == [('the last line\nsteppe: "water/c/0/0" is damaged.',)]
+
+
+def test_an_engine_whose_link_ends_has_a_moment_to_exit_before_it_is_killed(made):
+    engine = made.engines[-1]
+    engine.hanging = True
+    begin = made.world.time
+    engine.link.cut()
+    assert made.world.run(lambda: state(made) == "recovering", 1)
+    assert engine.alive
+    assert made.world.run(lambda: not engine.alive, 10)
+    assert EXIT <= made.world.time - begin < EXIT + 1
+    assert made.world.run(lambda: state(made) == "up", 30)
+
+
+def test_kills_while_the_run_is_loaded_are_not_those_of_a_command_that_was_never_reached(made, monkeypatch):
+    order(made, "set", "a", when=200, amount=1)
+    order(made, "step", "b", steps=300)
+
+    def deadly(stage, *given):
+        raise DiedError
+
+    monkeypatch.setattr(ToyStage, "load", deadly)
+    made.engines[-1].kill()
+    assert made.world.run(lambda: state(made) == "failed", 60)
+    assert made.supervisor.life.problem["text"] == "The engine died 3 times before it had loaded the run."

@@ -18,6 +18,7 @@ from steppe.control.wire import PROTOCOL, BadFrame, Buffer, FrameReader, Get, Gr
 from steppe.failpoint import reach
 
 SHORTEST, LONGEST = 0.02, 1.0  # [s] between two calls
+LAST = 2.0  # [s] that the last message waits for a server
 
 
 class Line:
@@ -52,6 +53,13 @@ class Line:
                         self._socket.sendall(part)
                 except OSError:
                     self._hang_up()
+
+    def say_last(self, message: Message) -> None:
+        """Sends the last message of this engine. Where no server is connected, waits for one for `LAST` seconds."""
+        end = time.monotonic() + LAST
+        while self.alone_since is not None and time.monotonic() < end:
+            time.sleep(SHORTEST)
+        self.say(message)
 
     def listen(self) -> None:
         """Dials and listens until `close`; the body of a thread."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from steppe.control.journal import Journal
+from steppe.control.life import Place
 from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, Branch, Command
 from steppe.control.wire import (
     BEGINNING,
@@ -31,6 +32,7 @@ from steppe.control.wire import (
 )
 from steppe.failpoint import reach
 
+NEAR = 10  # steps that an engine may have made without a word: a command that is further away cannot be what it died of
 LEFT = 20  # branches that rewinds have left, of which people are told with how things stand
 
 
@@ -248,15 +250,18 @@ class Dispatch:
         """Whether a branch was being brought back to where people have seen it, and had moved."""
         return any(each.position and each.begin < each.position < each.known for each in self.courses.values())
 
-    def blame(self) -> str:
-        """Which command an engine dies at, again and again."""
-        for branch in self.branches.values():
+    def blame(self) -> Place:
+        """Which command that it has reached an engine dies at, or what else it does."""
+        loaded = [self.branches[number] for number, course in self.courses.items() if course.position is not None]
+        if not loaded:
+            return Place(0, "before it had loaded the run.")
+        for branch in loaded:
             due = [*self._journal.placed(branch.id, Position(branch.shown_step, 0)), *self._journal.waiting("step", branch.id)]
             for each in due:
-                if each.outcome is None:
+                if each.outcome is None and (each.at_step or 0) <= branch.shown_step + NEAR:
                     place = f"step {each.at_step}" if each.at_step is not None else f"a step after {branch.shown_step}"
-                    return f"at command {each.seq} ({each.kind} by {each.who}), {place}."
-        return "without a finished step between."
+                    return Place(each.seq, f"at command {each.seq} ({each.kind} by {each.who}), {place}.")
+        return Place(0, "without a finished step between.")
 
     def withdrawn(self, seq: int, gone: bool) -> None:
         """An action that was to be cancelled is gone, or had happened."""

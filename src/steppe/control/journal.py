@@ -17,7 +17,7 @@ from typing import Any
 
 from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, NAMINGS, Accepted, Branch, Order, Refused, ReplayDiffersError
 from steppe.control.receipts import Receipts
-from steppe.control.records import BRANCH, COMMAND
+from steppe.control.records import BRANCH, COMMAND, checksum
 from steppe.control.wire import OPEN_END, Fired, Outcome, Position, Saved
 
 
@@ -26,7 +26,8 @@ class Journal(Receipts):
 
     def describe(self, facts: dict[str, Any]) -> None:
         """Stores what the engine says of the run."""
-        self._base.execute("UPDATE run SET facts = ?", (json.dumps(facts),))
+        content = json.dumps(facts).encode()
+        self._base.execute("UPDATE run SET facts = ?", ((checksum(content) + content).decode(),))
 
     def seen(self, branch: int, step: int) -> None:
         """A client has seen a branch at this step: what has no step yet happens at this step or later.

@@ -1,7 +1,10 @@
 """The life of an engine: it is started, calls, beats, dies or hangs, and is started again; the third death at one place is the last.
 
 absent ── start ──> starting ── calls ──> loading ── a branch is ready ──> up ── end of the connection ──> recovering ──> loading ...
-                        └───────────────── died three times at one place: failed ─────────────────────────────┘
+                        └──── died three times at one place, or of what the next one would meet, too: failed ─┘
+
+At the end of its connection an engine has two seconds to exit by itself: so its log holds its last lines, and its exit status tells how it
+ended. Its last message says why.
 """
 
 from __future__ import annotations
@@ -9,17 +12,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from steppe.control.journal import Journal
 from steppe.control.orders import Refused
-from steppe.control.wire import Buffer, Hello, Leave, Message
+from steppe.control.wire import Buffer, Ended, Hello, Leave, Message
 from steppe.errors import NoSpaceError
 
 SILENT = 0.5  # [s] without a beat after which people are told
 HANGING = float(os.environ.get("STEPPE_HANGING", "30"))  # [s] without a beat after which an engine is killed
 STARTING = 120.0  # [s] until it must have called
 REDIAL = 1.0  # [s] that an engine which outlived the last server has to call
+EXIT = 2.0  # [s] that an engine has to exit after the end of its connection
 PAUSES = (0.0, 1.0)  # [s] before it is started again after the first and second death at one place
 PROGRESS = 10  # steps after which a death is the first again
 HEALTHY = 10.0  # [s] of life that do the same
@@ -72,6 +76,13 @@ class Spawner(Protocol):
         """Starts one; `ended` is called with its status and its last lines."""
 
 
+class Place(NamedTuple):
+    """Where an engine dies. seq: of the command that it has reached, 0 for none; text: the same in words."""
+
+    seq: int
+    text: str
+
+
 class Owner(Protocol):
     """Whose engine it is."""
 
@@ -81,8 +92,8 @@ class Owner(Protocol):
     def was_on_its_way(self) -> bool:
         """Whether the engine was repeating what an earlier one had done, and had come further than where it began."""
 
-    def blame(self) -> str:
-        """What an engine that dies again and again dies at."""
+    def blame(self) -> Place:
+        """The place where the engine under way dies: a command that it has reached, or what else it does."""
 
     def bereaved(self) -> None:
         """There is no engine any more; another one may be started."""
@@ -123,7 +134,10 @@ class Life:
         self._process: Process | None = None
         self._joined_at = self._heard_at = 0.0
         self._patience = HANGING
-        self._deaths_here, self._progress_then = 0, -PROGRESS
+        self._deaths_at: dict[Place, int] = {}  # since the last progress; by command, or in words where there is none
+        self._place, self._progress_then = Place(0, ""), -PROGRESS
+        self._left = 0  # the last engine whose connection has ended
+        self._last: Ended | None = None  # message of the engine under way
         self._moments: list[float] = []  # of the deaths of the last minute
         self._timers: dict[str, Timer] = {}
         self._log: list[str] = []  # the last lines of the engine that ended last
@@ -144,7 +158,7 @@ class Life:
     def launch(self) -> None:
         """Starts an engine of a run that has none, or failed, now."""
         if self.link is None and self.state in ("absent", "failed"):
-            self.state, self.problem, self._deaths_here, self._moments = "starting", None, 0, []
+            self.state, self.problem, self._deaths_at, self._moments = "starting", None, {}, []
             self._launch()
 
     def _launch(self) -> None:
@@ -155,7 +169,7 @@ class Life:
             except NoSpaceError:  # it would die of that, too; there may be room soon
                 self._after("launch", REDIAL, self._launch)
                 return
-            self._status = ""
+            self._status, self._last = "", None
             self._process = self._spawner.start(epoch, lambda status, log: self._ended(epoch, status, log))
             if self._starting is not None:
                 self._after("starting", self._starting, lambda: self._give_up(f"did not call within {self._starting:g} s"))
@@ -173,7 +187,7 @@ class Life:
         self._cancel("launch")
         self._cancel("starting")
         self._journal.engine_says(hello.epoch, hello.host, hello.pid)
-        self.state, self.problem = "loading", None
+        self.state, self.problem, self._status, self._last = "loading", None, "", None
         self.heard()
         self._watch()
         return True
@@ -210,14 +224,26 @@ class Life:
         if self.link:
             link, self.link = self.link, None
             link.close()
+            self._leaves()
             self._died()
+
+    def ends(self, last: Ended) -> None:
+        """Takes the last message of the engine."""
+        self._last = last
 
     def lost(self, link: Link) -> None:
         """A connection has ended."""
         if link is self.link and not self._closed:
             self.link = None
-            self.kill()  # it may hang
-            self._died()
+            self._leaves()
+            if self._process:
+                self._after("exit", EXIT, self._ends_it)
+            else:
+                self._died()
+
+    def _ends_it(self) -> None:
+        self.kill()
+        self._died()
 
     def kill(self) -> None:
         """Ends the engine that was started here."""
@@ -225,6 +251,8 @@ class Life:
             self._process.kill()
 
     def _ended(self, epoch: int, status: str, log: str) -> None:
+        if epoch == self.epoch and self._last and self._last.text not in log:
+            log = f"{log}\nsteppe: {self._last.text}".lstrip()
         with suppress(NoSpaceError):  # a note for people
             self._journal.end_engine(epoch, self._clock.wall(), status, log)
         if epoch != self.epoch:
@@ -235,36 +263,48 @@ class Life:
         self._log, self._verdict, self._status = [*log.splitlines()[-LINES:], *self._verdict], [], status
         if self.problem:
             self.problem |= {"exit_status": status, "log": self._log}
-        if self.link is None and self._buried < epoch:  # it had not called yet
+        if self.link is None and self._buried < epoch:
+            if self._left < epoch:  # it had not called yet
+                self._leaves()
             self._died()
 
-    def _died(self) -> None:
-        progress = self._owner.progress()
+    def _leaves(self) -> None:
+        """The engine under way is heard no more: counts its death where it was, and forgets what it was told."""
+        progress, self._left = self._owner.progress(), self.epoch
         lived = self._clock.now() - self._joined_at if self.hello else 0.0
+        on_its_way, self._place = self._owner.was_on_its_way(), self._owner.blame()
         if progress >= self._progress_then + PROGRESS or lived > HEALTHY:
-            self._deaths_here = 1
-        elif not self._owner.was_on_its_way():
-            self._deaths_here += 1
-        now = self._clock.now()
-        self._moments = [*(moment for moment in self._moments if moment > now - 60), now]
+            self._deaths_at = {_key(self._place): 1}
+        elif not on_its_way:
+            self._deaths_at[_key(self._place)] = self._deaths_at.get(_key(self._place), 0) + 1
         self._progress_then = progress
-        self.deaths += 1
-        self._buried = self.epoch
         for name in ("watch", "starting"):
             self._cancel(name)
         self.hello, self.doing, self._patience = None, "", HANGING
-        self._owner.bereaved()
-        if self._status == MISTAKE:
-            text = next(reversed(self._log), "The run cannot be opened.").removeprefix("steppe: ")
-            self.fail("engine-failed", text, exit_status=self._status)
-            return
-        if self._deaths_here > len(PAUSES) or len(self._moments) > A_MINUTE:
-            times = len(self._moments) if self._deaths_here <= len(PAUSES) else self._deaths_here
-            self.fail("engine-failed", f"The engine died {times} times {self._owner.blame()}", exit_status=self._status)
-            return
         self.state = "recovering"
-        self._owner.told("warning", "The engine has died and is started again.")
-        self._after("launch", PAUSES[max(self._deaths_here, 1) - 1], self._launch)
+        self._owner.bereaved()
+        self._owner.changed()
+
+    def _died(self) -> None:
+        """The engine under way is dead: starts the next one, unless that would die, too."""
+        self._cancel("exit")
+        now, here = self._clock.now(), self._deaths_at.get(_key(self._place), 0)
+        self._moments = [*(moment for moment in self._moments if moment > now - 60), now]
+        self.deaths += 1
+        self._buried = self.epoch
+        why = self._last.text if self._last else ""
+        if self._status == MISTAKE or (self._last and self._last.final):
+            text = why or next(reversed(self._log), "The run cannot be opened.").removeprefix("steppe: ")
+            self.fail("engine-failed", text, exit_status=self._status, cause=self._last.code if self._last else "mistake")
+            return
+        if here > len(PAUSES) or len(self._moments) > A_MINUTE:
+            times = here if here > len(PAUSES) else len(self._moments)
+            text = f"The engine died {times} times {self._place.text}" + (f" Its last error: {why}" if why else "")
+            self.fail("engine-failed", text, exit_status=self._status, cause=self._last.code if self._last else None)
+            return
+        self.problem = {"code": "engine-recovering", "text": why} if why else None
+        self._owner.told("warning", f"The engine has died and is started again.{f' Its last error: {why}' if why else ''}")
+        self._after("launch", PAUSES[max(here, 1) - 1], self._launch)
         self._owner.changed()
 
     def fail(self, code: str, text: str, **facts: Any) -> None:
@@ -298,3 +338,8 @@ class Life:
     def _cancel(self, name: str) -> None:
         if timer := self._timers.pop(name, None):
             timer.cancel()
+
+
+def _key(place: Place) -> Place:
+    """A command gets its step between two deaths at it."""
+    return Place(place.seq, "") if place.seq else place

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
@@ -13,6 +14,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Self
 
+from steppe.control.base import Base
 from steppe.control.orders import ACTIONS, CHANGES, FIRST_BRANCH, FIRST_NAME, RULES, Beginning, Branch, Command, Refused
 from steppe.control.wire import BEGINNING, OPEN_END, Leg, Position
 from steppe.errors import DamagedError, Failure, Mistake, NoSpaceError
@@ -52,6 +54,17 @@ ADDED = (
     "CREATE TABLE IF NOT EXISTS refusal(number INTEGER PRIMARY KEY, who TEXT NOT NULL, key TEXT NOT NULL, request BLOB NOT NULL, "
     "code TEXT NOT NULL, detail TEXT NOT NULL, facts TEXT NOT NULL, UNIQUE(who, key)) STRICT",
 )  # what journals of before do not have
+TABLES = {
+    "run": "schema, id",
+    "branch": BRANCH,
+    "command": f"{COMMAND}, request, digest",
+    "former": f"{COMMAND}, request",
+    "checkpoint": "branch, name, step, place, bytes",
+    "engine": "epoch, started, host, pid, ended, status, log",
+    "emission": "number, branch, step, source, kind, text",
+    "compacted": "step, place, origin, checkpoint, path, branches, journal",
+    "refusal": "number, who, key, request, code, detail AS reason, facts",
+}  # columns that are read
 
 UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)  # the file may be whole
 
@@ -85,7 +98,7 @@ class Records:
         self.longest = 0.0
         """Seconds of the longest transaction: nothing else happens in the server meanwhile."""
         _make_private(path)
-        self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._base = sqlite3.connect(path, factory=Base)
         try:
             self._base.execute("PRAGMA journal_mode = WAL")
             self._base.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -95,16 +108,15 @@ class Records:
                     self._create()
                 self._complete()
             self._check_schema(path, "writes")
-        except NoSpaceError:
+            self._base.check(TABLES)
+        except (NoSpaceError, DamagedError):
             self._base.close()
             raise
         except sqlite3.DatabaseError as error:
             self._base.close()
             if error.sqlite_errorcode & 0xFF in UNWRITABLE:
                 raise Failure(f'"{path}" cannot be written: {error}. Make room or give the right to write; the run goes on then.') from None
-            raise DamagedError(
-                f'"{path}" is no journal of a run, or is damaged: {error}. The run can be started again without it.'
-            ) from None
+            self._base.damaged(error)
 
     def _check_schema(self, path: Path | str, does: str) -> None:
         if (version := self._one("SELECT schema FROM run")[0]) not in (SCHEMA_VERSION, COMPACTED):
@@ -133,10 +145,13 @@ class Records:
             source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
             source.backup(made._base)
             source.close()
+            made._base.path = path
             made._check_schema(path, "reads")
             made._complete()
+            made._base.check(TABLES)
         except sqlite3.DatabaseError as error:
-            raise DamagedError(f'"{path}" is no journal of a run, or is damaged: {error}.') from None
+            made._base.path = path
+            made._base.damaged(error)
         return made
 
     def _create(self) -> None:
@@ -222,8 +237,14 @@ class Records:
 
     @property
     def facts(self) -> dict[str, Any] | None:
-        """What the engine said of the run; None before the first one did."""
-        return json.loads(self._one("SELECT coalesce(facts, 'null') FROM run")[0])  # type: ignore[no-any-return]
+        """What the engine said of the run; None before the first one did, and where that is damaged: the next engine says it again."""
+        (kept,) = self._one("SELECT CAST(facts AS BLOB) FROM run")
+        if kept is None:
+            return None
+        begin = kept.find(b"{")  # behind the checksum, which journals of before do not have
+        if begin < 0 or (begin and kept[:begin] != checksum(kept[begin:])):
+            return None
+        return self._base.plain(kept[begin:])  # type: ignore[no-any-return]
 
     def branches(self) -> list[Branch]:
         """All there are, oldest first."""
@@ -447,3 +468,8 @@ def _make_private(path: Path | str) -> None:
             with suppress(FileExistsError):  # one that is there is not opened: closing it would end the locks of SQLite in this process
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             os.chmod(path, 0o600)
+
+
+def checksum(content: bytes) -> bytes:
+    """What stands before the facts of a run."""
+    return b"%08x" % zlib.crc32(content)

@@ -16,7 +16,7 @@ from typing import Any
 from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
 from steppe.control.journal import Journal
-from steppe.control.life import STARTING, Clock, Life, Link, Spawner
+from steppe.control.life import STARTING, Clock, Life, Link, Place, Spawner
 from steppe.control.orders import FORKS, NAMINGS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
 from steppe.control.reader import Reader
@@ -29,6 +29,7 @@ from steppe.control.wire import (
     Busy,
     Data,
     Described,
+    Ended,
     Failed,
     Fired,
     Hello,
@@ -164,6 +165,8 @@ class Supervisor:
                 self._emit(branch, "failed", message.text, message.position.step)
             case News(branch, kind, text):
                 self._emit(branch, kind, text)
+            case Ended():
+                self.life.ends(message)
             case Busy(what, limit):
                 self.life.is_busy(what, limit)
             case Described():
@@ -252,8 +255,8 @@ class Supervisor:
         """Whether the engine was repeating what had been done before."""
         return self.dispatch.was_on_its_way()
 
-    def blame(self) -> str:
-        """Which command an engine dies at, again and again."""
+    def blame(self) -> Place:
+        """The place where the engine under way dies."""
         return self.dispatch.blame()
 
     def bereaved(self) -> None:

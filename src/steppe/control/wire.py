@@ -306,6 +306,14 @@ class Shown(Message, frozen=True):
     span: list[Any]
 
 
+class Ended(Message, frozen=True):
+    """The last message of an engine that ends with an error. code, text: of the error; final: each engine after it would meet the same."""
+
+    code: str
+    text: str
+    final: bool
+
+
 class Busy(Message, frozen=True):
     """No beat may come for some seconds, and all is well."""
 
@@ -333,7 +341,7 @@ class News(Message, frozen=True):
 
 ToEngine = Greet | Welcome | Load | Target | Action | Pin | Withdraw | Noted | Heeded | Get | Show | Hide | Taken | Drop | Leave
 FromStage = Ready | Boundary | Applied | Fired | Withdrawn | Kept | Failed | Data | Same | Refused | Shown
-ToServer = Hello | Described | FromStage | Busy | Beat | News | Leave
+ToServer = Hello | Described | FromStage | Ended | Busy | Beat | News | Leave
 
 _encoder = msgspec.msgpack.Encoder()
 _decode_to_engine = msgspec.msgpack.Decoder(ToEngine).decode

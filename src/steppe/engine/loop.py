@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,12 @@ from steppe.control import Position
 from steppe.control.actor import Actor
 from steppe.control.dial import Line
 from steppe.control.launch import RUN_FILE
-from steppe.control.wire import Beat, Busy, Data, Get, Leave, Message, News, Refused, Same
+from steppe.control.wire import Beat, Busy, Data, Ended, Get, Leave, Message, News, Refused, Same
 from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import read_run_file
 from steppe.engine.stage import Stage
-from steppe.errors import Exit, Mistake
+from steppe.errors import DamagedError, Exit, Mistake, SteppeError, unexpected
 from steppe.failpoint import reach
 
 BEAT = 0.1  # [s]
@@ -65,6 +65,7 @@ class Engine:
         self._doing = "loading"  # what may keep it silent
         self._stage: Stage | None = None
         self._left: Leave | None = None
+        self._listening = threading.Thread(target=self._line.listen, daemon=True)
 
     def run(self, cores: int | None = None) -> Exit:
         """Serves until it is told to leave, asked to stop, or alone for long. cores: that it should use; default: all.
@@ -72,27 +73,40 @@ class Engine:
         Raises
         ------
         SteppeError
-            The run file, the data or the folder are not what is needed.
+            The run file, the data or the folder are not what is needed. The server has the error, too.
         """
+        with ExitStack() as rest:
+            try:
+                return self._run(cores, rest)
+            except Exception as error:
+                self._begin_to_listen()
+                self._line.say_last(ended_by(error))
+                raise
+            finally:
+                self._line.close()
+
+    def _run(self, cores: int | None, rest: ExitStack) -> Exit:
+        """Serves. rest: takes what is to be closed when the server has heard how it ended."""
         plan = Plan.of(read_run_file(self._folder / RUN_FILE), cores=cores)
-        lock = Lock(self._folder / LOCK)
-        for work in (self._line.listen, self._beat, self._work_behind):
+        rest.enter_context(closing(Lock(self._folder / LOCK)))
+        self._begin_to_listen()
+        for work in (self._beat, self._work_behind):
             threading.Thread(target=work, daemon=True).start()
         self._stage = stage = Stage(self._folder, plan, self._crew, lambda kind, text: self._line.say(News(0, kind, text)))
+        rest.enter_context(closing(stage))
         actor = Actor(stage, self._line.say, time.monotonic, self._behind.put, time.thread_time)
-        try:
-            while True:
-                busy = self._take_all(actor)
-                busy = actor.turn() or busy
-                self._positions, self._doing = actor.positions(), ""
-                if self._is_over(busy):
-                    return self._leave(actor)
-                if not busy:
-                    self._wait(actor)
-        finally:
-            self._line.close()
-            stage.close()
-            lock.close()
+        while True:
+            busy = self._take_all(actor)
+            busy = actor.turn() or busy
+            self._positions, self._doing = actor.positions(), ""
+            if self._is_over(busy):
+                return self._leave(actor)
+            if not busy:
+                self._wait(actor)
+
+    def _begin_to_listen(self) -> None:
+        if self._listening.ident is None:
+            self._listening.start()
 
     def _take_all(self, actor: Actor) -> bool:
         found = False
@@ -177,6 +191,13 @@ class Engine:
             sys.stderr.flush()
             self._line.say(News(0, "warning", wrong))
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def ended_by(error: Exception) -> Ended:
+    """What the server is sent of the error that ends an engine. A mistake, and a file that is damaged, await every other engine, too."""
+    if isinstance(error, SteppeError):
+        return Ended(error.code, str(error), isinstance(error, Mistake | DamagedError))
+    return Ended("defect", unexpected(error), False)
 
 
 class Lock:

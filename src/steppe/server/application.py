@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from steppe.control import Refused
-from steppe.errors import NoSpaceError
+from steppe.errors import DamagedError, NoSpaceError
 from steppe.server.access import Access
 from steppe.server.asked import Asked, Gone, Headers, Moved, Receive, Reply, Scope, Send
 from steppe.server.compression import TEXT, compressed
@@ -157,6 +157,8 @@ class Server:
             if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 return self._defect(asked)
             return _problem(asked, "disk-full", "The disk is full. Nothing of this request was stored.")
+        except DamagedError as error:
+            return _problem(asked, "engine-failed", str(error))
         except Gone:
             raise
         except Exception:

@@ -1,0 +1,98 @@
+"""The SQLite file of a journal. Damage in it, found at the opening or by any later query, raises one error that names the file."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from steppe.errors import DamagedError
+
+ADVICE = (
+    "Put a copy of it back. Without the file the run goes on from the newest checkpoint of main, "
+    "and all orders and all other scenarios are gone with it."
+)
+DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+JSON = ("arguments", "detail", "path", "facts")  # columns that hold it, where they hold anything
+
+
+class Base(sqlite3.Connection):
+    """A connection to the file of a journal; open it with `sqlite3.connect(path, factory=Base)`."""
+
+    def __init__(self, path: Path | str, **options: Any) -> None:
+        super().__init__(path, isolation_level=None, check_same_thread=False, **options)
+        self.path = path
+        self.text_factory = self._text
+
+    def execute(self, text: str, values: Any = ()) -> sqlite3.Cursor:
+        """Runs a statement. The rows of its cursor, and the cursor itself, raise DamagedError for what cannot be read."""
+        return self.cursor(_Cursor).execute(text, values)
+
+    def damaged(self, why: object) -> NoReturn:
+        """Raises DamagedError with the name of the file."""
+        raise DamagedError(f'"{self.path}" is no journal of a run, or is damaged: {why}. {ADVICE}') from None
+
+    def plain(self, text: str | bytes) -> Any:
+        """The value of a text of JSON; raises DamagedError if it is none."""
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            self.damaged(error)
+
+    def check(self, tables: Mapping[str, str]) -> None:
+        """Reads the whole file. tables: the columns of each.
+
+        Raises
+        ------
+        DamagedError
+            SQLite finds a fault in its pages, or a text is not UTF-8, or no JSON where it should be.
+        sqlite3.Error
+            A table or a column is missing, or the file cannot be read.
+        """
+        (found,) = self.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            self.damaged(str(found).rstrip("."))
+        for table, columns in tables.items():
+            places = [at for at, name in enumerate(columns.split(", ")) if name in JSON]
+            for row in self.execute(f"SELECT {columns} FROM {table}"):
+                for text in (row[at] for at in places if row[at] is not None):
+                    self.plain(text)
+
+    def _text(self, content: bytes) -> str:
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            self.damaged(error)
+
+
+class _Cursor(sqlite3.Cursor):
+    def execute(self, text: str, values: Any = ()) -> sqlite3.Cursor:  # type: ignore[override]
+        try:
+            return super().execute(text, values)
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            self._tell(error)
+
+    def __next__(self) -> Any:
+        try:
+            return super().__next__()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            self._tell(error)
+
+    def fetchone(self) -> Any:
+        try:
+            return super().fetchone()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            self._tell(error)
+
+    def fetchall(self) -> list[Any]:
+        try:
+            return super().fetchall()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            self._tell(error)
+
+    def _tell(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> NoReturn:
+        base = self.connection  # whose own messages are no UTF-8 where they quote what is damaged
+        of_damage = isinstance(error, UnicodeDecodeError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
+        if isinstance(base, Base) and of_damage:
+            base.damaged(error)
+        raise error
