@@ -159,6 +159,12 @@ class NoSpaceError(Failure):
     """The disk is full or a quota is reached; what was committed is safe."""
 
     code = "no-space"
+    ADVICE = " Free some space, then start the same command again."
+
+    @property
+    def fault(self) -> str:
+        """What could not be written, without the advice, which is for a command: a run that is served goes on by itself."""
+        return str(self).removesuffix(self.ADVICE)
 
 
 class BadCellError(Failure):

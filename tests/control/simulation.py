@@ -114,6 +114,7 @@ class Disk:
     saved: dict[int, list[State]] = field(default_factory=dict)
     unheeded: dict[tuple[int, State], list[Fired]] = field(default_factory=dict)
     full: bool = False
+    keeps: bool = True  # False: no state is saved, so that all has to be done again
 
 
 class ToyStage:
@@ -150,6 +151,10 @@ class ToyStage:
         return self._states[branch].position
 
     def advance(self, branches: Sequence[int], until: int, looked: float) -> None:
+        if self._disk.full and self._world.chance.random() < 0.2:
+            for branch in branches if self._world.chance.random() < 0.5 else ():
+                del self._states[branch]
+            raise NoSpaceError("The disk is full.")
         piece = self._world.chance.randint(1, 1 if looked else 12)
         for branch in branches:
             for _ in range(min(piece, until - self._states[branch].step)):
@@ -159,7 +164,7 @@ class ToyStage:
                     break
             if self._states[branch].step % 8 == 0:
                 self._ring.setdefault(branch, []).append(self._states[branch])
-            if self._world.chance.random() < 0.05 and not self._disk.full:
+            if self._world.chance.random() < 0.05 and self._disk.keeps and not self._disk.full:
                 self.save(branch)
 
     def kept(self, branch: int) -> int:
@@ -195,13 +200,18 @@ class ToyStage:
         return Saved(f"{state.step}-{state.place}", state.position, 8)
 
     def dirty(self, branch: int) -> bool:
-        return self._states[branch] not in self._disk.saved.get(branch, [])
+        return self._disk.keeps and self._states[branch] not in self._disk.saved.get(branch, [])
 
     def has(self, branch: int) -> bool:
         return branch in self._states
 
-    def drop(self, branch: int) -> None:
-        del self._states[branch]
+    def drop(self, branch: int, keep: bool = True) -> None:
+        if branch in self._states:
+            del self._states[branch]
+            self._ring.pop(branch, None)
+
+    def has_room(self) -> bool:
+        return not self._disk.full
 
     def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
         state = self._states[branch]
@@ -530,7 +540,7 @@ class Play:
             try:
                 accepted = self.supervisor.accept(order)
             except Refused as error:
-                if error.code == "engine-recovering":
+                if error.code in ("engine-recovering", "disk-full"):
                     self.world.later(0.1, ask)
                     return
                 self._check_again(name, error.code)
@@ -564,7 +574,14 @@ class Play:
 
     def at_rest(self) -> bool:
         self.watch()
-        if any(self._left) or self._open or self.supervisor is None or self.disk.full or self.world.time < DISASTERS_END:
+        if (
+            any(self._left)
+            or self._open
+            or self.supervisor is None
+            or self.supervisor.full
+            or self.disk.full
+            or self.world.time < DISASTERS_END
+        ):
             return False
         targets = {branch.id: branch.target for branch in self.journal.branches()}
         if any(each.outcome is None and (each.at_step or 0) <= targets[each.branch] for each in self.journal.commands()):

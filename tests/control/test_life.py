@@ -111,7 +111,7 @@ def test_deaths_on_the_way_back_do_not_count(made):
     order(made, "step", "a", steps=300)
     assert made.world.run(lambda: made.journal.branch("main").shown_step == 300, 60)
     made.disk.saved.clear()
-    made.disk.full = True  # so that all has to be done again
+    made.disk.keeps = False
     made.engines[-1].kill()
 
     def half_way() -> bool:
@@ -146,7 +146,7 @@ def test_people_are_told_how_far_what_is_done_again_has_come(made):
     assert made.world.run(lambda: made.journal.branch("main").shown_step == 300, 60)
     assert told() == (None, 300, None)
     made.disk.saved.clear()
-    made.disk.full = True  # so that all has to be done again
+    made.disk.keeps = False
     made.engines[-1].kill()
     seen = []
 
@@ -224,3 +224,63 @@ def test_kills_while_the_run_is_loaded_are_not_those_of_a_command_that_was_never
     made.engines[-1].kill()
     assert made.world.run(lambda: state(made) == "failed", 60)
     assert made.supervisor.life.problem["text"] == "The engine died 3 times before it had loaded the run."
+
+
+def test_a_full_disk_stops_a_run_that_refuses_orders_and_goes_on_by_itself(made):
+    before = order(made, "step", "a", steps=300)
+    assert made.world.run(lambda: made.journal.branch("main").shown_step > 30, 30)
+    made.disk.full = True
+    assert made.world.run(lambda: made.supervisor.info()["state"] == "paused", 30)
+    info = made.supervisor.info()
+    assert (info["problem"]["code"], info["scenarios"][-1]["state"]) == ("disk-full", "paused")
+    for kind, arguments in (("step", {"steps": 1}), ("set", {"amount": 5}), ("pause", {}), ("rewind", {"step": 1}), ("checkpoint", {})):
+        with pytest.raises(Refused) as refused:
+            order(made, kind, f"full {kind}", **arguments)
+        assert refused.value.code == "disk-full"
+    again = Order("step", "main", {"steps": 300}, "a", "anna", "admin", repr({"steps": 300}).encode(), "after")
+    assert made.supervisor.accept(again).seq == before
+    made.world.run(lambda: False, 20)
+    assert (made.supervisor.info()["state"], len(made.engines), made.supervisor.life.deaths) == ("paused", 1, 0)
+    told = [what for _, what in made.journal.emissions(0) if "disk has room" in what["text"]]
+    assert [what["kind"] for what in told] == ["warning"]
+    made.disk.full = False
+    assert made.world.run(lambda: made.journal.branch("main").shown_step == 300, 30)
+    order(made, "step", "full step", steps=1)
+    assert made.world.run(lambda: made.journal.branch("main").shown_step == 301, 30)
+    assert made.supervisor.info()["state"] == "ready"
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_who_looks_while_the_disk_is_full_is_answered_at_once(made, monkeypatch, gone):
+    order(made, "step", "a", steps=300)
+    assert made.world.run(lambda: made.journal.branch("main").shown_step > 30, 30)
+    advance = ToyStage.advance
+
+    def full(stage, branches, until, looked) -> None:
+        if made.disk.full:
+            if gone:
+                stage.drop(branches[0])
+            raise NoSpaceError('"out" cannot be written.')
+        advance(stage, branches, until, looked)
+
+    monkeypatch.setattr(ToyStage, "advance", full)
+    made.disk.full = True
+    assert made.world.run(lambda: bool(made.supervisor.dispatch.full), 30)
+    told = []
+    made.supervisor.ask("main", {}, told.append)
+    assert made.world.run(lambda: bool(told), 0.5)
+    assert (isinstance(told[0], Refused) and "disk has room" in told[0].detail) is gone
+
+
+def test_an_engine_that_finds_the_disk_full_where_it_begins_is_no_death_and_comes_back(made):
+    made.engines[-1].actor._send(Ended("no-space", '"out" cannot be written.', False), b"")
+    made.disk.full = True
+    assert made.world.run(lambda: made.supervisor.life._last is not None, 5)
+    made.engines[-1].kill()
+    assert made.world.run(lambda: made.supervisor.info()["state"] == "paused", 10)
+    told = []
+    made.supervisor.ask("main", {}, told.append)
+    assert isinstance(told[0], Refused)
+    made.disk.full = False
+    assert made.world.run(lambda: made.supervisor.info()["state"] == "ready", 30)
+    assert len(made.engines) == 2

@@ -21,6 +21,9 @@ class Desk:
     def position(self, branch: int) -> Position:
         return self.at
 
+    def shown(self, branch: int) -> int:
+        return self.at.step
+
     def rests(self, branch: int) -> bool:
         return not self.steps
 

@@ -89,5 +89,5 @@ KINDS: dict[str, Kind] = {
     "uploads-full": Kind(
         507, "Too much was uploaded that no order uses", "Use it in an order, or wait: after an hour what no order uses is removed."
     ),
-    "disk-full": Kind(507, "The disk is full", "Make room; what was accepted is safe."),
+    "disk-full": Kind(507, "The disk is full", "Make room; what was accepted is safe, and the run goes on by itself."),
 }

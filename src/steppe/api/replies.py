@@ -53,7 +53,7 @@ class Info(Struct, kw_only=True):
     steps: Annotated[int | None, Meta(description="Steps of the whole run.")] = None
     silent: Annotated[bool, Meta(description="Whether the engine has not been heard of for a while.")] = False
     deaths: Annotated[int, Meta(description="How often an engine has died.")] = 0
-    problem: Annotated[Any, Meta(description="Why the run has failed.")] = None
+    problem: Annotated[Any, Meta(description="Why the run has failed, or is paused.")] = None
 
 
 class RunList(Struct, kw_only=True):

@@ -16,6 +16,7 @@ from steppe.control.showing import Behind, Showing, at_once
 from steppe.control.stage import Stage
 from steppe.control.wire import (
     BEGINNING,
+    FULL,
     OPEN_END,
     Action,
     Applied,
@@ -47,7 +48,7 @@ from steppe.control.wire import (
     Withdraw,
     Withdrawn,
 )
-from steppe.errors import SteppeError
+from steppe.errors import NoSpaceError, SteppeError
 from steppe.failpoint import reach
 
 KEEP = 10.0  # [s] between durable states of a run that is stepped, at least
@@ -104,6 +105,7 @@ class Actor:
         self._stage, self._send, self._clock = stage, tell, clock
         self._showing = Showing(stage, tell, clock, behind, spent)
         self._courses: dict[int, _Course] = {}
+        self._full: dict[int, Failed] = {}  # branches that wait for room on the disk
         self._outcomes: dict[tuple[int, int], Applied] = {}  # by branch and seq, until they are noted: a server may die, too
         self._gets: deque[Get] = deque()
         self._rested: float | None = None  # since when nothing is due
@@ -128,23 +130,17 @@ class Actor:
         for branch, course in self._courses.items():
             for seq, step in course.promised.items():
                 self._tell(Boundary(seq, branch, step))
-            if course.failed:
+            if course.failed and branch not in self._full:
                 self._tell(course.failed)
+        for full in self._full.values():
+            self._tell(full)
         self._tell(Described(), json.dumps(self._stage.describe()).encode())
 
     def hear(self, message: Message) -> None:
         """Takes a message of the server. Said twice it does no harm."""
         match message:
-            case Load(branch, path, begin):
-                before = self._stage.position(branch) if branch in self._courses else None
-                position = self._stage.load(branch, path, begin)
-                course, end = self._courses.setdefault(branch, _Course()), path[-1]
-                course.path, course.begin = path, begin
-                course.target = min(course.target, end.step)  # it may have been left by a rewind
-                if position != before:
-                    course.target = position.step  # what happened on the way to the old one is to be said again before
-                self._tell_fired()
-                self._tell(Ready(branch, position))
+            case Load():
+                self._load(message)
             case Target(branch, step, speed) if found := self._courses.get(branch):
                 found.target, found.speed = max(found.target, step), speed
             case Action() if found := self._courses.get(message.branch):
@@ -163,9 +159,51 @@ class Actor:
                 self._gets.append(message)
             case Show() | Hide() | Taken():
                 self._showing.hear(message)
-            case Drop(branch) if self._courses.pop(branch, None):
-                self._outcomes = {key: each for key, each in self._outcomes.items() if key[0] != branch}
-                self._stage.drop(branch)
+            case Drop(branch):
+                self._forget(branch)
+
+    def _load(self, load: Load) -> None:
+        branch, path, begin = load.branch, load.path, load.begin
+        if full := self._full.get(branch):
+            if not self._stage.has_room():
+                self._tell(full)
+                return
+            self._forget(branch)  # what could not be written is lost: it begins at its last durable state
+        before = self._stage.position(branch) if branch in self._courses else None
+        try:
+            position = self._stage.load(branch, path, begin)
+        except NoSpaceError as error:
+            self._wait_for_room(branch, error)
+            return
+        course, end = self._courses.setdefault(branch, _Course()), path[-1]
+        course.path, course.begin = path, begin
+        course.target = min(course.target, end.step)  # it may have been left by a rewind
+        if position != before:
+            course.target = position.step  # what happened on the way to the old one is to be said again before
+        self._tell_fired()
+        self._tell(Ready(branch, position))
+
+    def _forget(self, branch: int) -> None:
+        """Takes a branch out of memory, durably if the disk has room."""
+        known, full = self._courses.pop(branch, None), self._full.pop(branch, None)
+        if known is None and full is None:
+            return
+        self._outcomes = {key: each for key, each in self._outcomes.items() if key[0] != branch}
+        try:
+            self._stage.drop(branch, keep=full is None)
+        except NoSpaceError:  # what is lost is computed again when the branch is needed
+            self._stage.drop(branch, keep=False)
+
+    def _wait_for_room(self, branch: int, error: NoSpaceError) -> None:
+        """Stops a branch until the disk has room. Its state answers questions meanwhile, if it is whole."""
+        gone = branch not in self._courses or not self._stage.has(branch)
+        position = BEGINNING if gone else self._stage.position(branch)
+        full = self._full[branch] = Failed(branch, position, FULL, error.fault, gone)
+        if gone:
+            self._courses.pop(branch, None)
+        else:
+            self._courses[branch].failed = full
+        self._tell(full)
 
     def _take(self, course: _Course, action: Action) -> None:
         if outcome := self._outcomes.get((action.branch, action.seq)):  # it happened, and nobody has noted it
@@ -234,6 +272,9 @@ class Actor:
         if action.kind == "checkpoint":
             try:
                 saved = self._stage.save(branch, bool(action.arguments.get("pin")))
+            except NoSpaceError as error:
+                outcome = Outcome(False, {"code": error.code, "text": error.fault}, 0)
+                self._wait_for_room(branch, error)
             except SteppeError as error:
                 outcome = Outcome(False, {"code": error.code, "text": str(error)}, 0)
             else:
@@ -242,8 +283,8 @@ class Actor:
         else:
             assert reach("action.before")
             outcome = self._stage.apply(branch, action.place, action.kind, numbered(action.kind, action.seq, action.arguments))
-            course = self._courses[branch]
-            course.failed = None  # it may be what makes the next step possible
+            if branch not in self._full:
+                self._courses[branch].failed = None  # it may be what makes the next step possible
             assert reach("action.after")
         self._outcomes[branch, action.seq] = Applied(action.seq, branch, step, outcome)
         self._tell(self._outcomes[branch, action.seq])
@@ -279,7 +320,7 @@ class Actor:
             self._stage.advance(together, min(limits[branch] for branch in together), self._looks())
         except SteppeError as error:
             self._failed(together, first, error)
-        for course, branch in ((self._courses[branch], branch) for branch in together):
+        for course, branch in ((self._courses[branch], branch) for branch in together if branch in self._courses):
             if course.speed:
                 course.due = max(course.due, begin - BEHIND) + (self._stage.position(branch).step - first) / course.speed
         self._tell_fired()
@@ -305,6 +346,10 @@ class Actor:
 
     def _failed(self, branches: Sequence[int], step: int, error: SteppeError) -> None:
         """Those whose state was of no use any more were given up and are brought back; else nobody could go on."""
+        if isinstance(error, NoSpaceError):
+            for branch in branches:
+                self._wait_for_room(branch, error)
+            return
         lost = [branch for branch in branches if not self._stage.has(branch)]
         for branch in lost or branches:
             course = self._courses[branch]
@@ -322,8 +367,8 @@ class Actor:
                 self.beat()
         if now - self._rested < REST:
             return False
-        for branch in self._courses:
-            if self._stage.dirty(branch):
+        for branch in [*self._courses]:
+            if branch not in self._full and self._stage.dirty(branch):
                 self._save(branch)
                 return True
         return False
@@ -340,8 +385,8 @@ class Actor:
     def save_all(self) -> None:
         """Makes all branches durable: now and then, and before the end."""
         begin = self._clock()
-        for branch in self._courses:
-            if self._stage.dirty(branch):
+        for branch in [*self._courses]:
+            if branch not in self._full and self._stage.dirty(branch):
                 self._save(branch)
         self._kept_at = self._clock()
         self._keeping_took = self._kept_at - begin
@@ -350,6 +395,8 @@ class Actor:
         try:
             self._tell(Kept(branch, self._stage.save(branch)))
             assert reach("checkpoint.told")
+        except NoSpaceError as error:
+            self._wait_for_room(branch, error)
         except SteppeError as error:
             self._tell(News(branch, "warning", str(error)))
             self._rested = self._clock() + 10  # the disk may have room again then

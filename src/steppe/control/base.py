@@ -1,4 +1,4 @@
-"""The SQLite file of a journal. Damage in it, found at the opening or by any later query, raises one error that names the file."""
+"""The SQLite file of a journal. Damage in it raises one error that names the file, a full disk another one; at the opening or later."""
 
 import json
 import sqlite3
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from steppe.errors import DamagedError
+from steppe.errors import DamagedError, NoSpaceError
 
 ADVICE = (
     "Put a copy of it back. Without the file the run goes on from the newest checkpoint of main, "
@@ -92,7 +92,9 @@ class _Cursor(sqlite3.Cursor):
 
     def _tell(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> NoReturn:
         base = self.connection  # whose own messages are no UTF-8 where they quote what is damaged
-        of_damage = isinstance(error, UnicodeDecodeError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
-        if isinstance(base, Base) and of_damage:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if isinstance(base, Base) and (isinstance(error, UnicodeDecodeError) or code in DAMAGE):
             base.damaged(error)
+        if code == sqlite3.SQLITE_FULL:
+            raise NoSpaceError("The disk of the journal is full. Make room; what was accepted is safe.") from None
         raise error

@@ -107,6 +107,13 @@ class Channels:
                 channel.asked = Show(channel.number, there, dict(channel.view.words), channel.view.bits, channel.span, interval)
                 self._desk.send(channel.asked)
 
+    def hide(self, branch: int) -> None:
+        """Shows a branch no more until it stands again where clients have seen it."""
+        for channel in self._numbers.values():
+            if channel.asked and branch in channel.asked.branches:
+                self._desk.send(Hide(channel.number))
+                channel.asked, channel.owed = None, False
+
     def came(self, message: Shown, body: bytearray) -> None:
         """Takes frames; who watches is told. Those that were shown before are not shown again."""
         channel = self._numbers.get(message.channel)

@@ -15,6 +15,7 @@ from steppe.control.life import Place
 from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, Branch, Command
 from steppe.control.wire import (
     BEGINNING,
+    FULL,
     OPEN_END,
     Action,
     Applied,
@@ -70,6 +71,7 @@ class Dispatch:
         for each in journal.branches():
             self._learn(each)
         self.courses: dict[int, Course] = {}
+        self.full: dict[int, Failed] = {}  # branches that wait for room on the disk
         self.last = journal.last
         self._arriving = {each.id for each in self.branches.values() if each.made_by}  # as far as is known
         self._paced = {each.branch for each in journal.waiting("step") if each.arguments.get("speed")}
@@ -102,8 +104,14 @@ class Dispatch:
 
     def load(self, branch: int) -> None:
         """Has the engine bring a branch into memory, if it is not there."""
-        if branch not in self.courses and self._described:
+        if branch not in self.courses and branch not in self.full and self._described:
             self.courses[branch] = Course()
+            self._send(Load(branch, self._journal.path(branch), self._journal.begin(branch)))
+
+    def load_again(self) -> None:
+        """Has the engine look whether there is room for the branches that wait for it."""
+        for branch in self.full if self._described else ():
+            self.courses.setdefault(branch, Course())
             self._send(Load(branch, self._journal.path(branch), self._journal.begin(branch)))
 
     def drop(self, branch: int) -> None:
@@ -122,6 +130,7 @@ class Dispatch:
 
     def ready(self, branch: int, position: Position) -> None:
         """A branch is in the engine's memory, and stands here."""
+        self.full.pop(branch, None)
         course = self.courses[branch] = Course(position, begin=position, known=self._journal.known(branch))
         unplaced = self._journal.first_unplaced(branch)
         course.sent = unplaced.seq - 1 if unplaced else self.last
@@ -217,7 +226,11 @@ class Dispatch:
 
     def failed(self, message: Failed) -> None:
         """A branch cannot go on."""
-        if course := self.courses.get(message.branch):
+        if message.code == FULL:
+            self.full[message.branch] = message
+            if message.gone:
+                self.courses.pop(message.branch, None)
+        elif course := self.courses.get(message.branch):
             course.failed = message
 
     def accepted(self, seq: int) -> None:

@@ -358,7 +358,7 @@ class Journal(Receipts):
 
     def begin_engine(self, now: float) -> int:
         """Counts a start of an engine; gives its epoch."""
-        (epoch,) = self._noted("INSERT INTO engine(started) VALUES (?) RETURNING epoch", (now,))
+        (epoch,) = self._one("INSERT INTO engine(started) VALUES (?) RETURNING epoch", (now,))
         return int(epoch)
 
     def engine_says(self, epoch: int, host: str, pid: int) -> None:
@@ -367,11 +367,11 @@ class Journal(Receipts):
 
     def end_engine(self, epoch: int, now: float, status: str, log: str) -> None:
         """Stores how the engine of an epoch ended. log: its last lines."""
-        self._noted("UPDATE engine SET ended = ?, status = ?, log = ? WHERE epoch = ?", (now, status, log, epoch))
+        self._one("UPDATE engine SET ended = ?, status = ?, log = ? WHERE epoch = ?", (now, status, log, epoch))
 
     def emit(self, branch: int, step: int, source: str, kind: str, text: str) -> int | None:
         """Stores something that people are told once; its number, or None when it was told before."""
-        row = self._noted(
+        row = self._one(
             "INSERT OR IGNORE INTO emission(branch, step, source, kind, text) VALUES (?,?,?,?,?) RETURNING number",
             (branch, step, source, kind, text),
         )

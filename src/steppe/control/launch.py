@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from steppe.control.life import MISTAKE
-from steppe.errors import Mistake
+from steppe.control.life import MISTAKE, NO_ROOM
+from steppe.errors import Mistake, NoSpaceError
 from steppe.files import make_folder, private, write_whole
 
 LOG, RUN_FILE = "engine.log", "engine.toml"  # in the run folder: what it says, and the run as it is to be read
@@ -91,6 +91,9 @@ class Launcher:
         loop, command = asyncio.get_running_loop(), self.command(epoch)
         try:
             process, begin = await asyncio.to_thread(self._begin, command)
+        except NoSpaceError as error:
+            ended(NO_ROOM, error.fault)
+            return
         except OSError as error:  # the program was there when the server began
             ended(MISTAKE, f'"{command[0]}" cannot be started: {error.strerror}. Start the server anew.')
             return
@@ -106,7 +109,11 @@ class Launcher:
 
     def _begin(self, command: Sequence[str]) -> tuple[subprocess.Popen[bytes], int]:
         """The process, and where in the log its lines begin."""
-        with open(self._folder / LOG, "ab", opener=private) as log:
+        try:
+            file = open(self._folder / LOG, "ab", opener=private)  # noqa: SIM115
+        except OSError as error:
+            raise NoSpaceError(f'"{self._folder / LOG}" cannot be written: {error.strerror}.') from None
+        with file as log:
             begin = log.tell()
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True), begin
 

@@ -16,19 +16,22 @@ from typing import Any, NamedTuple, Protocol
 
 from steppe.control.journal import Journal
 from steppe.control.orders import Refused
-from steppe.control.wire import Buffer, Ended, Hello, Leave, Message
+from steppe.control.wire import FULL, Buffer, Ended, Hello, Leave, Message
 from steppe.errors import NoSpaceError
 
 SILENT = 0.5  # [s] without a beat after which people are told
 HANGING = float(os.environ.get("STEPPE_HANGING", "30"))  # [s] without a beat after which an engine is killed
 STARTING = 120.0  # [s] until it must have called
 REDIAL = 1.0  # [s] that an engine which outlived the last server has to call
+ROOM = 5.0  # [s] between two engines of which the first found the disk full
 EXIT = 2.0  # [s] that an engine has to exit after the end of its connection
 PAUSES = (0.0, 1.0)  # [s] before it is started again after the first and second death at one place
 PROGRESS = 10  # steps after which a death is the first again
 HEALTHY = 10.0  # [s] of life that do the same
 A_MINUTE = 20  # deaths that are too many, wherever they are
 MISTAKE = "exit code 2"  # of an engine that was given something wrong: another one would find the same
+NO_ROOM = "no room for its log"  # of an engine that was not started: its lines are why
+GOES_ON = "The run goes on by itself when the disk has room."
 LINES = 20  # of its log that people see
 
 
@@ -125,6 +128,7 @@ class Life:
         self._journal, self._clock, self._spawner, self._owner = journal, clock, spawner, owner
         self.state = "absent"
         self.problem: dict[str, Any] | None = None  # why it failed
+        self.full = ""  # what the disk had no room for; "" when an engine has room
         self.deaths = 0
         self.link: Link | None = None
         self.hello: Hello | None = None
@@ -153,7 +157,7 @@ class Life:
     def start(self) -> None:
         """Waits a moment for an engine that outlived the last server, then starts one."""
         self.state = "starting"
-        self._after("launch", REDIAL, self._launch)
+        self.after("launch", REDIAL, self._launch)
 
     def launch(self) -> None:
         """Starts an engine of a run that has none, or failed, now."""
@@ -166,13 +170,16 @@ class Life:
         if self.link is None and not self._closed:
             try:
                 self.epoch = epoch = self._journal.begin_engine(self._clock.wall())
-            except NoSpaceError:  # it would die of that, too; there may be room soon
-                self._after("launch", REDIAL, self._launch)
+                self._status, self._last = "", None
+                self._process = self._spawner.start(epoch, lambda status, log: self._ended(epoch, status, log))
+            except NoSpaceError as error:  # it would die of that, too; there may be room soon
+                news, self.full = not self.full, error.fault
+                self.after("launch", REDIAL, self._launch)
+                if news:
+                    self._owner.told("warning", f"{self.full} {GOES_ON}")
                 return
-            self._status, self._last = "", None
-            self._process = self._spawner.start(epoch, lambda status, log: self._ended(epoch, status, log))
             if self._starting is not None:
-                self._after("starting", self._starting, lambda: self._give_up(f"did not call within {self._starting:g} s"))
+                self.after("starting", self._starting, lambda: self._give_up(f"did not call within {self._starting:g} s"))
 
     def joined(self, link: Link, hello: Hello) -> bool:
         """An engine has called and proved that it is one of ours; whether it is the one that is heard from now on."""
@@ -186,7 +193,9 @@ class Life:
         self.epoch, self.hello, self._joined_at = hello.epoch, hello, self._clock.now()
         self._cancel("launch")
         self._cancel("starting")
-        self._journal.engine_says(hello.epoch, hello.host, hello.pid)
+        self._cancel("exit")
+        with suppress(NoSpaceError):  # a note
+            self._journal.engine_says(hello.epoch, hello.host, hello.pid)
         self.state, self.problem, self._status, self._last = "loading", None, "", None
         self.heard()
         self._watch()
@@ -208,7 +217,7 @@ class Life:
         self._patience = limit
 
     def _watch(self) -> None:
-        self._after("watch", SILENT / 2, self._watch)
+        self.after("watch", SILENT / 2, self._watch)
         waited = self._clock.now() - self._heard_at
         if waited > SILENT and not self.silent:
             self.silent = True
@@ -237,7 +246,7 @@ class Life:
             self.link = None
             self._leaves()
             if self._process:
-                self._after("exit", EXIT, self._ends_it)
+                self.after("exit", EXIT, self._ends_it)
             else:
                 self._died()
 
@@ -251,6 +260,8 @@ class Life:
             self._process.kill()
 
     def _ended(self, epoch: int, status: str, log: str) -> None:
+        if epoch == self.epoch and status == NO_ROOM:
+            self._last = Ended(FULL, log, final=False)
         if epoch == self.epoch and self._last and self._last.text not in log:
             log = f"{log}\nsteppe: {self._last.text}".lstrip()
         with suppress(NoSpaceError):  # a note for people
@@ -297,6 +308,11 @@ class Life:
             text = why or next(reversed(self._log), "The run cannot be opened.").removeprefix("steppe: ")
             self.fail("engine-failed", text, exit_status=self._status, cause=self._last.code if self._last else "mistake")
             return
+        if self._last and self._last.code == FULL:
+            self.full, self._deaths_at, self._moments = self._last.text, {}, []
+            self._owner.told("warning", f"{self.full} {GOES_ON}")
+            self.after("launch", ROOM, self._launch)
+            return
         if here > len(PAUSES) or len(self._moments) > A_MINUTE:
             times = here if here > len(PAUSES) else len(self._moments)
             text = f"The engine died {times} times {self._place.text}" + (f" Its last error: {why}" if why else "")
@@ -304,11 +320,12 @@ class Life:
             return
         self.problem = {"code": "engine-recovering", "text": why} if why else None
         self._owner.told("warning", f"The engine has died and is started again.{f' Its last error: {why}' if why else ''}")
-        self._after("launch", PAUSES[max(here, 1) - 1], self._launch)
+        self.after("launch", PAUSES[max(here, 1) - 1], self._launch)
         self._owner.changed()
 
     def fail(self, code: str, text: str, **facts: Any) -> None:
         """Nothing goes on before a person has looked."""
+        self.full = ""
         self.state, self.problem = "failed", {"code": code, "text": text, **facts, "log": self._log}
         self._owner.told("failed", text)
         self._owner.changed()
@@ -331,7 +348,8 @@ class Life:
         if keep and begins:
             self.kill()  # it would hear of it only when it has read and compiled everything
 
-    def _after(self, name: str, seconds: float, call: Callable[[], None]) -> None:
+    def after(self, name: str, seconds: float, call: Callable[[], None]) -> None:
+        """Calls once, later, unless the supervision ends before. name: a second call of a name replaces the first."""
         self._cancel(name)
         self._timers[name] = self._clock.later(seconds, call)
 

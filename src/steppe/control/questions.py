@@ -28,6 +28,9 @@ class Desk(Protocol):
     def position(self, branch: int) -> Position | None:
         """Where a branch stands, if it can be asked; else it is fetched, and questions wait."""
 
+    def shown(self, branch: int) -> int:
+        """The last step of a branch that anybody has heard of."""
+
     def rests(self, branch: int) -> bool:
         """Whether nothing is under way or due where a branch stands, so that what was answered is still right."""
 
@@ -142,6 +145,22 @@ class Questions:
             else:
                 self._waiting[question.key] = question
         self._before.clear()
+
+    def ask_kept(self, branch: int, request: dict[str, Any], tell: Tell, why: Refused) -> None:
+        """Answers without the engine: with what was asked before at the last step that anybody has heard of, else with a refusal."""
+        kept = self._kept.get(_key(branch, request))
+        shown = self._desk.shown(branch)
+        is_last = kept is not None and kept.position.step == shown and request.get("step") is None
+        tell(kept.answer if kept and (is_last or _is_past(request, kept.position, Position(shown, 0))) else why)
+
+    def give_up(self, why: Refused, branch: int | None = None) -> None:
+        """Answers the questions that wait for the engine without it; those of all branches, or of one."""
+        questions = [each for each in (*self._before.values(), *self._waiting.values()) if branch in (None, each.branch)]
+        self._before = {id: each for id, each in self._before.items() if each not in questions}
+        self._waiting = OrderedDict((key, each) for key, each in self._waiting.items() if each not in questions)
+        for question in questions:
+            for tell in question.tell:
+                self.ask_kept(question.branch, question.request, tell, why)
 
     def end(self, why: Refused) -> None:
         """Nobody will answer."""

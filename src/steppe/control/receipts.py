@@ -51,7 +51,7 @@ class Receipts(Records):
             The disk is full, and the refusal is not kept.
         """
         if refused.code in OF_STATE:
-            self._noted(
+            self._one(
                 "INSERT OR IGNORE INTO refusal(who, key, request, code, detail, facts) VALUES (?,?,?,?,?,?)",
                 (order.who, order.key, order.request, refused.code, refused.detail, json.dumps(refused.facts)),
             )

@@ -171,38 +171,24 @@ class Records:
         self._base.execute("BEGIN IMMEDIATE")
         try:
             yield
-        except BaseException as error:
-            self._take_back(error)
+        except BaseException:
+            self._take_back()
             raise
         assert reach("journal.before_commit")
         try:
             self._base.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._take_back(error)
+        except BaseException:
+            self._take_back()
             raise
         self.longest = max(self.longest, perf_counter() - begin)
         assert reach("journal.after_commit")
 
-    def _take_back(self, error: BaseException) -> None:
-        """Ends a transaction of which nothing is to stay, and what is remembered of it; raises NoSpaceError where it was that."""
+    def _take_back(self) -> None:
+        """Ends a transaction of which nothing is to stay, and what is remembered of it."""
         if self._base.in_transaction:  # some errors have ended it
             self._base.execute("ROLLBACK")
         for remembered in (self._read, self._left, self._versions):
             remembered.clear()
-        self._tell_full(error)
-
-    def _noted(self, text: str, values: tuple[Any, ...]) -> Any:
-        """Writes one row; gives what it returns. Raises NoSpaceError when the disk is full."""
-        try:
-            return self._one(text, values)
-        except sqlite3.OperationalError as error:
-            self._tell_full(error)
-            raise
-
-    @staticmethod
-    def _tell_full(error: BaseException) -> None:
-        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_FULL:
-            raise NoSpaceError("The disk of the journal is full. Make room; what was accepted is safe.") from None
 
     def _remembered(self, key: Any, find: Callable[[], Any]) -> Any:
         """What `find` gives; again without it as long as nothing was written."""

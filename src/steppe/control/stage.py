@@ -53,8 +53,11 @@ class Stage(Protocol):
     def has(self, branch: int) -> bool:
         """Whether a branch is loaded; one that has met a bad cell is not any more."""
 
-    def drop(self, branch: int) -> None:
-        """Forgets a branch; its folder stays."""
+    def drop(self, branch: int, keep: bool = True) -> None:
+        """Forgets a branch; its folder stays. keep: what is not durable yet is saved before."""
+
+    def has_room(self) -> bool:
+        """Whether the disk has room for what a branch writes next."""
 
     def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
         """Values or an image, at the last step."""

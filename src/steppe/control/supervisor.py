@@ -16,11 +16,12 @@ from typing import Any
 from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
 from steppe.control.journal import Journal
-from steppe.control.life import STARTING, Clock, Life, Link, Place, Spawner
+from steppe.control.life import GOES_ON, STARTING, Clock, Life, Link, Place, Spawner
 from steppe.control.orders import FORKS, NAMINGS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
 from steppe.control.reader import Reader
 from steppe.control.wire import (
+    FULL,
     OPEN_END,
     Applied,
     Beat,
@@ -48,6 +49,7 @@ from steppe.failpoint import reach
 
 Rule = tuple[Command, list[dict[str, Any]]]  # what was ordered, and what it has done
 STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip", *NAMINGS)  # with a run that failed
+ROOM = 2.0  # [s] between two looks whether the disk has room again
 WAITED_FOR = ("starting", "loading", "compiling", "recovering")
 
 
@@ -122,6 +124,14 @@ class Supervisor:
         if link is not self.life.link:
             return
         self.life.heard()
+        try:
+            self._hear(message, body)
+        except NoSpaceError as error:  # the journal cannot hold it; what matters is said again on the next connection
+            self.life.full = error.fault
+            link.close()
+            self.changed()
+
+    def _hear(self, message: Message, body: Buffer) -> None:
         match message:
             case Beat(positions, kept):
                 self.life.is_busy()
@@ -129,8 +139,11 @@ class Supervisor:
                 for branch, position in positions.items():
                     self._stands(branch, position)
             case Ready(branch, position) if branch in self.dispatch.courses:
-                self.life.state = "up"
+                self.life.state, self.life.full = "up", ""
+                if branch in self.dispatch.full:
+                    self.channels.hide(branch)
                 self.dispatch.ready(branch, position)
+                self.changed()
             case Boundary(seq, branch, step):
                 self.dispatch.place(seq, branch, step)
                 self._settle_ended()
@@ -156,10 +169,13 @@ class Supervisor:
             case RefusedByEngine(id, code, text, facts):
                 self.questions.refused(id, Refused(code, text, **facts))
             case Kept(branch, saved):
-                self.journal.saved(branch, saved)
+                with suppress(NoSpaceError):  # a note
+                    self.journal.saved(branch, saved)
                 self.changed()
             case Withdrawn(seq, gone):
                 self.dispatch.withdrawn(seq, gone)
+            case Failed(branch) if message.code == FULL:
+                self._waits_for_room(message)
             case Failed(branch):
                 self.dispatch.failed(message)
                 self._emit(branch, "failed", message.text, message.position.step)
@@ -171,11 +187,34 @@ class Supervisor:
                 self.life.is_busy(what, limit)
             case Described():
                 self.facts = json.loads(bytes(body))
-                self.journal.describe(self.facts or {})
+                with suppress(NoSpaceError):  # each engine says it again
+                    self.journal.describe(self.facts or {})
                 self.dispatch.described()
                 self.changed()
         self.questions.ask_on()
         self.channels.ask()
+
+    def _waits_for_room(self, message: Failed) -> None:
+        """A branch is loaded again, from its last durable state, as soon as the disk has room."""
+        news = message.branch not in self.dispatch.full
+        self.dispatch.failed(message)
+        self.life.after("room", ROOM, self._look_for_room)
+        if news:
+            self._emit(message.branch, "warning", f"{message.text} {GOES_ON}")
+            self.questions.give_up(self._waiting_for_room(), message.branch)
+
+    def _look_for_room(self) -> None:
+        self.dispatch.load_again()
+        if self.dispatch.full:
+            self.life.after("room", ROOM, self._look_for_room)
+
+    @property
+    def full(self) -> str:
+        """What the disk has no room for; "" while it has."""
+        return self.life.full or next((each.text for each in self.dispatch.full.values()), "")
+
+    def _waiting_for_room(self) -> Refused:
+        return Refused("engine-recovering", f"{self.full} {GOES_ON}")
 
     def _stands(self, branch: int, position: Position) -> None:
         course = self.dispatch.courses.get(branch)
@@ -218,6 +257,9 @@ class Supervisor:
         """Why nothing of the kind is taken now."""
         if self.life.state == "failed" and order.kind not in STILL_POSSIBLE:
             return self.life.refusal()
+        if self.full:
+            text = f"{self.full} The disk is full, and nothing of this order was stored. Make room; then the run goes on by itself."
+            return Refused("disk-full", text)
         if self.facts is None:
             return Refused("engine-recovering", "The engine is being started for the first time; ask again in a second.")
         if order.kind == "skip" and self.life.state != "failed":
@@ -242,6 +284,10 @@ class Supervisor:
         """The branch that a name stands on."""
         found = self._named(scenario)
         return found.id if found else None
+
+    def shown(self, branch: int) -> int:
+        """The last step of a branch that anybody has heard of."""
+        return self.dispatch.branches[branch].shown_step
 
     def rests(self, branch: int) -> bool:
         """Whether nothing is under way or due where a branch stands."""
@@ -270,6 +316,8 @@ class Supervisor:
         self._emit(0, kind, text)
         if self.life.state == "failed":
             self.questions.end(self.life.refusal())
+        elif self.life.full:
+            self.questions.give_up(self._waiting_for_room())
 
     def changed(self) -> None:
         """What people see has changed."""
@@ -288,6 +336,8 @@ class Supervisor:
         branch = (self._named(scenario) or self.journal.branch(scenario)).id  # which says what there is
         if self.life.state in ("failed", "absent"):
             tell(self.life.refusal())
+        elif self.life.full or (branch in self.dispatch.full and self.dispatch.full[branch].gone):
+            self.questions.ask_kept(branch, request, tell, self._waiting_for_room())
         else:
             self.questions.ask(branch, request, tell)
 
@@ -314,13 +364,16 @@ class Supervisor:
         if state == "up":
             rest = "finished" if set(states) == {"finished"} else "ready"
             state = self.life.doing or ("stepping" if "stepping" in states else rest)
+        problem = self.life.problem
+        if self.full and state != "failed":
+            state, problem = "paused", {"code": "disk-full", "text": f"{self.full} {GOES_ON}"}
         hello = self.life.hello
         return {
             "run": self.name,
             "state": state,
             "waited": self._waited(state),
             "silent": self.life.silent,
-            "problem": self.life.problem,
+            "problem": problem,
             "engine": {"epoch": self.life.epoch, "pid": hello.pid, "host": hello.host, "ranks": hello.ranks} if hello else None,
             "deaths": self.life.deaths,
             "steps": self.facts["steps"] if self.facts else None,
@@ -351,6 +404,7 @@ class Supervisor:
         """Where a branch stands; the same object as long as nothing has changed."""
         course = self.dispatch.courses.get(branch.id)
         position, failed = (course.position, course.failed) if course else (None, None)
+        failed = self.dispatch.full.get(branch.id, failed)
         made_of = (branch, position, failed, self.journal.version(branch.id), self.facts is None, self._kept.get(branch.id))
         kept = self._told.get(branch.id)
         if kept is None or kept[0] != made_of:
@@ -359,7 +413,7 @@ class Supervisor:
 
     def _scenario_of(self, branch: Branch, position: Position | None, failed: Failed | None) -> dict[str, Any]:
         steps = self.facts["steps"] if self.facts else OPEN_END
-        state = "failed" if failed else "finished" if branch.shown_step >= steps else "ready"
+        state = ("paused" if failed.code == FULL else "failed") if failed else "finished" if branch.shown_step >= steps else "ready"
         if state == "ready" and branch.target > branch.shown_step:
             state = "stepping"
         return {
@@ -374,7 +428,7 @@ class Supervisor:
             "kept": min(self._kept.get(branch.id, branch.shown_step), branch.shown_step),
             "state": state,
             "version": self.journal.version(branch.id),
-            "problem": {"code": failed.code, "text": failed.text} if failed else None,
+            "problem": _problem(failed) if failed else None,
         }
 
     def operation(self, seq: int) -> dict[str, Any] | None:
@@ -391,8 +445,9 @@ class Supervisor:
         if command.outcome in ("failed", "cancelled"):
             return found | {"problem": command.detail or None}
         course = self.dispatch.courses.get(command.branch)
-        if command.outcome is None and course and course.failed:
-            found |= {"problem": {"code": course.failed.code, "text": course.failed.text}}
+        failed = self.dispatch.full.get(command.branch, course.failed if course else None)
+        if command.outcome is None and failed:
+            found |= {"problem": _problem(failed)}
         return found | {"result": command.detail}
 
     async def settled(self, seq: int, seconds: float) -> dict[str, Any] | None:
@@ -458,3 +513,7 @@ class Supervisor:
         with suppress(NoSpaceError):  # it is news, and what it tells of is seen
             self.journal.emit(branch, at, f"engine:{self.life.epoch}:{kind}:{self._clock.wall():.3f}", kind, text)
         self.changed()
+
+
+def _problem(failed: Failed) -> dict[str, str]:
+    return {"code": "disk-full", "text": f"{failed.text} {GOES_ON}"} if failed.code == FULL else {"code": failed.code, "text": failed.text}

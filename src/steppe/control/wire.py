@@ -33,6 +33,7 @@ class Position(NamedTuple):
 
 
 BEGINNING = Position(0, 0)  # of the initial state
+FULL = "no-space"  # the code of what has no room on the disk
 
 
 class Leg(NamedTuple):
@@ -266,12 +267,16 @@ class Kept(Message, frozen=True):
 
 
 class Failed(Message, frozen=True):
-    """A branch cannot go on: its next step fails, and will fail again."""
+    """A branch cannot go on: its next step fails, and will fail again.
+
+    With the code `FULL` it waits for room on the disk, and the next `Load` of it tries again. gone: its state is not in memory any more.
+    """
 
     branch: int
     position: Position
     code: str
     text: str
+    gone: bool = False
 
 
 class Data(Message, frozen=True):

@@ -27,7 +27,7 @@ from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.engine.ring import BEFORE_ALL, Entry, Ring
 from steppe.engine.rules import Rules
-from steppe.errors import DamagedError, Failure
+from steppe.errors import DamagedError, Failure, NoSpaceError
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
 
@@ -288,7 +288,8 @@ class Branches:
             if branch.keeper:
                 branch.flush()
         except Failure as failure:  # it is what ends it, or comes on top; what is durable stays
-            self._warn(str(failure))
+            if not isinstance(failure, NoSpaceError):  # of which the server tells
+                self._warn(str(failure))
             self._forget(self.ring.forget(number))
         if branch.keeper is None:
             self._forget(self.ring.forget(number))

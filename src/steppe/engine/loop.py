@@ -30,7 +30,7 @@ from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import read_run_file
 from steppe.engine.stage import Stage
-from steppe.errors import DamagedError, Exit, Mistake, SteppeError, unexpected
+from steppe.errors import DamagedError, Exit, Mistake, NoSpaceError, SteppeError, unexpected
 from steppe.failpoint import reach
 
 BEAT = 0.1  # [s]
@@ -195,6 +195,8 @@ class Engine:
 
 def ended_by(error: Exception) -> Ended:
     """What the server is sent of the error that ends an engine. A mistake, and a file that is damaged, await every other engine, too."""
+    if isinstance(error, NoSpaceError):
+        return Ended(error.code, error.fault, False)
     if isinstance(error, SteppeError):
         return Ended(error.code, str(error), isinstance(error, Mistake | DamagedError))
     return Ended("defect", unexpected(error), False)

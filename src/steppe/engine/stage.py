@@ -4,6 +4,8 @@ stepper   load, advance, apply, save, get ──> shown at boundaries of steps �
           one thread                                                           never waits for a step
 """
 
+import os
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +45,7 @@ PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know i
 AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
 HERE = 60.0  # [s] of steps that may be for the step at which a branch stands: no record replaces its diagnostics
 AT_FIRST = 400  # steps that may be, while nobody knows how long one takes
+ROOM = 1 << 20  # bytes that are free, at least, where a branch goes on for which the disk was full
 LONG = 0.2  # [s] a step that takes longer has all states shown
 
 
@@ -150,12 +153,35 @@ class Stage:
         begin = Position(*on.path[-2][1:]) if len(on.path) > 1 else Position(0, 0)
         return on.saved is None and on.position > begin
 
-    def drop(self, branch: int) -> None:
-        """Forgets a branch that nobody needs for now; `load` brings it back."""
+    def drop(self, branch: int, keep: bool = True) -> None:
+        """Forgets a branch that nobody needs for now; `load` brings it back, without `keep` from its last durable state.
+
+        Raises
+        ------
+        NoSpaceError, Failure
+            It cannot be saved, and stays.
+        """
         self._past.leave()
-        if branch in self._branches.live:
+        self._lost.pop(branch, None)
+        if branch not in self._branches.live:
+            return
+        if not keep:
+            self._looks.hide(branch)
+            self._branches.lose(branch)
+        else:
             self._looks.hide(branch)
             self._branches.drop(branch, self._happening.unheeded(branch), partial(self._past.since, self._branch(branch)))
+
+    def has_room(self) -> bool:
+        """Whether the disk has room for two checkpoints, and at least for `ROOM` bytes."""
+        newest = max((self._path / "checkpoints").glob("*"), default=None)
+        size = sum(file.stat().st_size for file in newest.iterdir()) if newest and newest.is_dir() else 0
+        try:
+            with tempfile.TemporaryFile(dir=self._path) as probe:
+                os.posix_fallocate(probe.fileno(), 0, max(2 * size, ROOM))
+        except OSError:
+            return False
+        return True
 
     def kept(self, branch: int) -> int:
         """The first step from which on a branch can be shown again within about a second."""

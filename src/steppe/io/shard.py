@@ -298,9 +298,7 @@ def writing(path: Path | str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in FULL:
-            raise NoSpaceError(
-                f'"{path}" cannot be written: {error.strerror}. Free some space, then start the same command again.'
-            ) from error
+            raise NoSpaceError(f'"{path}" cannot be written: {error.strerror}.{NoSpaceError.ADVICE}') from error
         raise Failure(f'"{path}" cannot be written: {error.strerror}. Check the disk and the permissions of the folder.') from error
 
 

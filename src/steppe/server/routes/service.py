@@ -14,6 +14,8 @@ from steppe.server.doors.authentication import cookie_name, cookie_of
 from steppe.server.problems import Wrong
 from steppe.server.routes.steering import request_of
 
+HELD = ("failed", "paused")  # states of a run that takes no orders
+
 
 async def healthz(asked: Asked) -> Reply:
     """GET healthz: the process is up."""
@@ -21,8 +23,8 @@ async def healthz(asked: Asked) -> Reply:
 
 
 async def readyz(asked: Asked) -> Reply:
-    """GET readyz: orders are taken, and no run has failed."""
-    ready = not asked.house.draining.is_set() and all(run.info()["state"] != "failed" for run in asked.house.runs.values())
+    """GET readyz: orders are taken: no run has failed, and none waits for room on its disk."""
+    ready = not asked.house.draining.is_set() and all(run.info()["state"] not in HELD for run in asked.house.runs.values())
     return Reply(200 if ready else 503, msgspec.json.encode({"status": "ok" if ready else "unavailable"}))
 
 
