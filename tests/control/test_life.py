@@ -3,7 +3,7 @@
 import pytest
 
 from steppe.control import Order, Outcome, Refused
-from steppe.control.life import EXIT, HANGING, STARTING
+from steppe.control.life import EXIT, HANGING, STARTING, STOPPED
 from steppe.control.wire import Ended
 from steppe.errors import NoSpaceError
 from tests.control.simulation import DiedError, Play, ToyStage
@@ -284,3 +284,21 @@ def test_an_engine_that_finds_the_disk_full_where_it_begins_is_no_death_and_come
     made.disk.full = False
     assert made.world.run(lambda: made.supervisor.info()["state"] == "ready", 30)
     assert len(made.engines) == 2
+
+
+def test_who_looks_at_a_stopped_engine_is_answered_with_what_is_kept_or_at_once(made):
+    told = []
+    made.supervisor.ask("main", {}, told.append)
+    assert made.world.run(lambda: bool(told), 5)
+    made.engines[-1].hanging = True
+    made.supervisor.ask("main", {"name": "other"}, told.append)
+    assert made.world.run(lambda: len(told) == 2, STOPPED + 1)
+    made.supervisor.ask("main", {"name": "a third"}, told.append)
+    assert [each.code for each in told[1:]] == ["engine-recovering", "engine-recovering"]
+    made.supervisor.ask("main", {}, told.append)
+    assert told[3] == told[0]
+    made.engines[-1].hanging = False
+    assert made.world.run(lambda: not made.supervisor.life.stopped, 5)
+    made.supervisor.ask("main", {"name": "other"}, told.append)
+    assert made.world.run(lambda: len(told) == 5, 5)
+    assert isinstance(told[4], tuple)

@@ -21,8 +21,8 @@ class Desk:
     def position(self, branch: int) -> Position:
         return self.at
 
-    def shown(self, branch: int) -> int:
-        return self.at.step
+    def known(self, branch: int) -> Position:
+        return self.at
 
     def rests(self, branch: int) -> bool:
         return not self.steps

@@ -1,6 +1,8 @@
 """How the engine of a served run ends: it says why, the server shows it, and what each other engine would meet is not tried again."""
 
 import hashlib
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from typing import Any
 import httpx
 import numpy as np
 
+from tests.server.asking import documented
 from tests.server.test_serve import RUN, ordered, served
 
 
@@ -88,7 +91,7 @@ def test_a_missing_upload_is_named_at_once(scenario: Path) -> None:
         assert (problem["cause"], digest in problem["text"]) == ("damaged", True)
         assert len(engines(folder)) == 1
         ordered(client, "/scenarios/main/rewind", "d", {"step": 3})
-        assert client.get(RUN).json()["state"] in ("ready", "stepping")
+        state_of(client, "ready")
 
 
 def test_a_flipped_byte_in_the_newest_checkpoint_costs_an_earlier_state_and_says_so(scenario: Path) -> None:
@@ -123,3 +126,28 @@ def test_a_damaged_journal_is_no_defect_and_the_advice_says_what_goes_with_it(sc
         while client.get(RUN).json()["scenarios"][0]["step"] != 3:
             time.sleep(0.1)
         assert ordered(client, "/step", "c", {"steps": 1})["target"] == 4
+
+
+def test_a_stopped_engine_is_not_waited_for_by_who_looks(scenario: Path) -> None:
+    with served(scenario) as client:
+        ordered(client, "/step", "a", {"steps": 10})
+        kept = client.get(f"{RUN}/data/water")
+        pid = client.get(RUN).json()["engine"]["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            begin = time.monotonic()
+            assert client.get(f"{RUN}/data/water?packed=1").status_code == 503  # asked before anybody knows
+            assert time.monotonic() - begin < 6
+            begin = time.monotonic()
+            refused = client.get(f"{RUN}/data/water?packed=1")
+            assert time.monotonic() - begin < 1
+            assert (refused.status_code, refused.json()["code"], refused.headers["retry-after"]) == (503, "engine-recovering", "1")
+            documented("GET", str(refused.request.url), refused)
+            assert client.get(f"{RUN}/data/water").content == kept.content
+            assert client.get(RUN).json()["silent"] is True
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        while client.get(RUN).json()["silent"]:
+            time.sleep(0.05)
+        assert client.get(f"{RUN}/data/water?packed=1").status_code == 200
+        assert client.get(RUN).json()["deaths"] == 0

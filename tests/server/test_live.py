@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from steppe.api import PROTOCOL
+from steppe.control import Refused
 from steppe.grid import Raster
 from steppe.server import Limits, Token, application
 from steppe.server.tokens import TokenFile
@@ -101,6 +102,27 @@ def test_the_newest_frame_comes_at_once_and_then_each_that_follows(port: int, to
             assert (frame.step, frame.number, frame.stream) == (step, first.number + step, 1)
             assert np.nanmax(np.abs(frame.values - exact(toy))) <= frame.scale / 2 * (1 + 1e-9)
         assert one.quiet() == 0
+
+
+def test_a_viewer_who_watches_while_the_engine_starts_is_answered_when_it_is_there(port: int, toy: Toy, steering: Steering) -> None:
+    facts, toy.facts = toy.facts, None
+    with viewer(port, greeted=False) as one:
+        one.say({"watch": [{"stream": 1, "variable": "green"}]})
+        assert one.quiet() == 0
+        toy.facts = facts
+        steering.step()
+        assert one.until("watching")["streams"][0]["variable"] == "green"
+        assert one.frame().step == 1
+        kinds = [each["type"] for each in one.told]
+        assert "problem" not in kinds
+        assert kinds.index("hello") < kinds.index("watching")
+
+
+def test_a_viewer_who_watches_a_run_that_failed_before_it_began_is_told_so(port: int, toy: Toy) -> None:
+    toy.facts, toy.failure = None, Refused("engine-failed", "There is no weather.")
+    with viewer(port, greeted=False) as one:
+        one.say({"watch": [{"stream": 1, "variable": "green"}]})
+        assert one.until("problem")["problem"]["code"] == "engine-failed"
 
 
 def test_all_who_watch_the_same_get_the_same_bytes_and_the_engine_makes_them_once(port: int, toy: Toy, steering: Steering) -> None:

@@ -20,6 +20,7 @@ from steppe.control.wire import FULL, Buffer, Ended, Hello, Leave, Message
 from steppe.errors import NoSpaceError
 
 SILENT = 0.5  # [s] without a beat after which people are told
+STOPPED = 2.0  # [s] after which it is not asked, nor waited for by those who look, unless it says that it compiles or loads
 HANGING = float(os.environ.get("STEPPE_HANGING", "30"))  # [s] without a beat after which an engine is killed
 STARTING = 120.0  # [s] until it must have called
 REDIAL = 1.0  # [s] that an engine which outlived the last server has to call
@@ -103,6 +104,9 @@ class Owner(Protocol):
 
     def told(self, kind: str, text: str) -> None:
         """People may want to know."""
+
+    def stopped(self) -> None:
+        """The engine has said nothing for `STOPPED` seconds."""
 
     def changed(self) -> None:
         """What people see has changed."""
@@ -209,6 +213,11 @@ class Life:
             self.silent = False
             self._owner.changed()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether an engine that has a connection does not answer for now, though nothing is known that keeps it."""
+        return self.link is not None and not self.doing and self._clock.now() - self._heard_at > STOPPED
+
     def is_busy(self, doing: str = "", limit: float = HANGING) -> None:
         """It may be silent for so long from now on, since it does this."""
         if doing != self.doing:
@@ -222,6 +231,8 @@ class Life:
         if waited > SILENT and not self.silent:
             self.silent = True
             self._owner.changed()
+        if self.stopped:
+            self._owner.stopped()
         if waited > self._patience:
             self._give_up(f"said nothing for {self._patience:g} s")
 

@@ -28,8 +28,8 @@ class Desk(Protocol):
     def position(self, branch: int) -> Position | None:
         """Where a branch stands, if it can be asked; else it is fetched, and questions wait."""
 
-    def shown(self, branch: int) -> int:
-        """The last step of a branch that anybody has heard of."""
+    def known(self, branch: int) -> Position:
+        """The last position of a branch that any client may have heard of."""
 
     def rests(self, branch: int) -> bool:
         """Whether nothing is under way or due where a branch stands, so that what was answered is still right."""
@@ -147,11 +147,10 @@ class Questions:
         self._before.clear()
 
     def ask_kept(self, branch: int, request: dict[str, Any], tell: Tell, why: Refused) -> None:
-        """Answers without the engine: with what was asked before at the last step that anybody has heard of, else with a refusal."""
-        kept = self._kept.get(_key(branch, request))
-        shown = self._desk.shown(branch)
-        is_last = kept is not None and kept.position.step == shown and request.get("step") is None
-        tell(kept.answer if kept and (is_last or _is_past(request, kept.position, Position(shown, 0))) else why)
+        """Answers without the engine: with what is kept of the last position that any client has heard of, else with a refusal."""
+        kept, known = self._kept.get(_key(branch, request)), self._desk.known(branch)
+        is_last = kept is not None and kept.position >= known and request.get("step") is None
+        tell(kept.answer if kept and (is_last or _is_past(request, kept.position, known)) else why)
 
     def give_up(self, why: Refused, branch: int | None = None) -> None:
         """Answers the questions that wait for the engine without it; those of all branches, or of one."""

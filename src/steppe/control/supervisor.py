@@ -16,7 +16,7 @@ from typing import Any
 from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
 from steppe.control.journal import Journal
-from steppe.control.life import GOES_ON, STARTING, Clock, Life, Link, Place, Spawner
+from steppe.control.life import GOES_ON, STARTING, STOPPED, Clock, Life, Link, Place, Spawner
 from steppe.control.orders import FORKS, NAMINGS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
 from steppe.control.reader import Reader
@@ -216,6 +216,14 @@ class Supervisor:
     def _waiting_for_room(self) -> Refused:
         return Refused("engine-recovering", f"{self.full} {GOES_ON}")
 
+    def stopped(self) -> None:
+        """The engine does not answer for now: nobody waits for it."""
+        self.questions.give_up(self._stopped())
+
+    @staticmethod
+    def _stopped() -> Refused:
+        return Refused("engine-recovering", f"The engine has said nothing for {STOPPED:g} s, and this step is not kept. Ask again.")
+
     def _stands(self, branch: int, position: Position) -> None:
         course = self.dispatch.courses.get(branch)
         if course and course.position and position >= course.position and self.dispatch.stands(branch, position):
@@ -285,9 +293,9 @@ class Supervisor:
         found = self._named(scenario)
         return found.id if found else None
 
-    def shown(self, branch: int) -> int:
-        """The last step of a branch that anybody has heard of."""
-        return self.dispatch.branches[branch].shown_step
+    def known(self, branch: int) -> Position:
+        """The last position of a branch that any client may have heard of."""
+        return self.journal.known(branch)
 
     def rests(self, branch: int) -> bool:
         """Whether nothing is under way or due where a branch stands."""
@@ -338,6 +346,8 @@ class Supervisor:
             tell(self.life.refusal())
         elif self.life.full or (branch in self.dispatch.full and self.dispatch.full[branch].gone):
             self.questions.ask_kept(branch, request, tell, self._waiting_for_room())
+        elif self.life.stopped:
+            self.questions.ask_kept(branch, request, tell, self._stopped())
         else:
             self.questions.ask(branch, request, tell)
 

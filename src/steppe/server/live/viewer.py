@@ -65,6 +65,7 @@ class Viewer:
         self._watching: list[_Watching] = []
         self._streams: dict[int, tuple[_Watching, Stream, Seen]] = {}
         self._greeted, self._told = False, 0
+        self._held: Sequence[Stream] | None = None  # what he watches as soon as an engine has said what the run is
         self._news = self._tell_news
         self._cursors = Cursors(self._run, self._say_if_he_reads)
         line.when_free = self._go_on
@@ -99,6 +100,7 @@ class Viewer:
             if hello is not None:
                 self._greeted, texts = True, []
                 self._line.write(hello)
+                self._watch_what_is_held()
         for text in texts or ():
             self._line.write(text)
         self._told = self._feed.count
@@ -160,7 +162,9 @@ class Viewer:
     async def hear(self, said: Said) -> None:
         """Takes a message; one that cannot be met changes nothing, and he is told why."""
         try:
-            if said.watch is not None:
+            if said.watch is not None and self._run.facts is None and self._run.info()["state"] != "failed":
+                self._held = said.watch
+            elif said.watch is not None:
                 self._watch(said.watch)
             elif said.ack is not None:
                 self._acknowledge(said.ack, said.stream or 1)
@@ -172,6 +176,14 @@ class Viewer:
                 raise Wrong("bad-field", "A token is the first message, and only where none came with the request.", position="$.token")
         except Wrong as wrong:
             self.refuse(wrong)
+
+    def _watch_what_is_held(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            try:
+                self._watch(held)
+            except Wrong as wrong:
+                self.refuse(wrong)
 
     def refuse(self, wrong: Wrong) -> None:
         """Tells him what was not right."""
