@@ -4,7 +4,7 @@ import pytest
 
 from steppe.control import Order, Outcome, Refused
 from steppe.control.life import EXIT, HANGING, STARTING, STOPPED
-from steppe.control.wire import Ended
+from steppe.control.wire import Beat, Ended
 from steppe.errors import NoSpaceError
 from tests.control.simulation import DiedError, Play, ToyStage
 
@@ -302,3 +302,28 @@ def test_who_looks_at_a_stopped_engine_is_answered_with_what_is_kept_or_at_once(
     made.supervisor.ask("main", {"name": "other"}, told.append)
     assert made.world.run(lambda: len(told) == 5, 5)
     assert isinstance(told[4], tuple)
+
+
+def test_an_engine_goes_on_that_said_what_a_full_journal_could_not_hold(made):
+    order(made, "step", "a", steps=300)
+    base = made.journal._base
+    base.execute(f"PRAGMA max_page_count = {base.execute('PRAGMA page_count').fetchone()[0]}")  # a full disk
+    with pytest.raises(NoSpaceError):
+        [made.journal.emit(0, 0, f"{k}", "note", "much") for k in range(10_000)]
+    heard = made.supervisor._hear
+
+    def hear(message, body) -> None:
+        if isinstance(message, Beat):
+            made.journal.emit(0, 0, "again", "note", "much" * 2000)  # what has to be written has no room
+        heard(message, body)
+
+    made.supervisor._hear = hear
+    assert made.world.run(lambda: made.supervisor.info()["state"] == "paused", 10)
+    with pytest.raises(Refused, match="The disk is full"):
+        order(made, "step", "b", steps=1)
+    made.world.run(lambda: False, 5)
+    made.supervisor._hear = heard
+    base.execute("PRAGMA max_page_count = 100000")
+    assert made.world.run(lambda: made.journal.branch("main").shown_step == 300, 30)
+    assert made.world.run(lambda: made.supervisor.info()["state"] == "ready", 10)
+    assert (made.supervisor.life.deaths, len(made.engines)) == (0, 1)

@@ -143,7 +143,8 @@ class Life:
         self._joined_at = self._heard_at = 0.0
         self._patience = HANGING
         self._deaths_at: dict[Place, int] = {}  # since the last progress; by command, or in words where there is none
-        self._place, self._progress_then = Place(0, ""), -PROGRESS
+        self._progress_then = -PROGRESS
+        self._place, self._excused, self._healthy = Place(0, ""), False, False  # of the engine whose connection ended last
         self._left = 0  # the last engine whose connection has ended
         self._last: Ended | None = None  # message of the engine under way
         self._moments: list[float] = []  # of the deaths of the last minute
@@ -291,15 +292,10 @@ class Life:
             self._died()
 
     def _leaves(self) -> None:
-        """The engine under way is heard no more: counts its death where it was, and forgets what it was told."""
-        progress, self._left = self._owner.progress(), self.epoch
+        """The engine under way is heard no more: notes where it was, and forgets what it was told."""
+        self._left = self.epoch
         lived = self._clock.now() - self._joined_at if self.hello else 0.0
-        on_its_way, self._place = self._owner.was_on_its_way(), self._owner.blame()
-        if progress >= self._progress_then + PROGRESS or lived > HEALTHY:
-            self._deaths_at = {_key(self._place): 1}
-        elif not on_its_way:
-            self._deaths_at[_key(self._place)] = self._deaths_at.get(_key(self._place), 0) + 1
-        self._progress_then = progress
+        self._place, self._excused, self._healthy = self._owner.blame(), self._owner.was_on_its_way(), lived > HEALTHY
         for name in ("watch", "starting"):
             self._cancel(name)
         self.hello, self.doing, self._patience = None, "", HANGING
@@ -310,7 +306,12 @@ class Life:
     def _died(self) -> None:
         """The engine under way is dead: starts the next one, unless that would die, too."""
         self._cancel("exit")
-        now, here = self._clock.now(), self._deaths_at.get(_key(self._place), 0)
+        now, progress, key = self._clock.now(), self._owner.progress(), _key(self._place)
+        if progress >= self._progress_then + PROGRESS or self._healthy:
+            self._deaths_at = {key: 1}
+        elif not self._excused:
+            self._deaths_at[key] = self._deaths_at.get(key, 0) + 1
+        self._progress_then, here = progress, self._deaths_at.get(key, 0)
         self._moments = [*(moment for moment in self._moments if moment > now - 60), now]
         self.deaths += 1
         self._buried = self.epoch
