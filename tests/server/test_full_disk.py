@@ -67,3 +67,22 @@ def test_a_run_goes_on_by_itself_when_a_full_disk_has_room_again(scenario: Path,
         assert client.get(RUN).json()["deaths"] == 0
         assert ready(client) == 200
         assert values(client, "").tobytes() == np.asarray(apart["water"]).tobytes()
+
+
+def test_a_scenario_whose_results_have_no_room_waits_for_it_and_can_be_looked_at(scenario: Path, disk: Path) -> None:
+    with served(scenario, "--set", 'output.every="1 day"') as client:
+        ordered(client, "/step", "a", {"steps": 300})
+        expected = values(client, "")
+        ordered(client, "/scenarios/main/rewind", "b", {"step": 100})
+        ordered(client, "/step", "c", {"steps": 1})
+        filled = fill(disk, 80_000)
+        assert client.post(f"{RUN}/step", json={"steps": 199}, headers={"Idempotency-Key": "d", "Prefer": "wait=0"}).status_code == 202
+        problem = state_of(client, "paused")["problem"]
+        assert f'"{disk / "branches" / "2"}' in problem["text"]
+        assert client.get(f"{RUN}/data/water").status_code in (200, 503)
+        filled.unlink()
+        while client.get(RUN).json()["state"] == "paused":
+            time.sleep(0.1)
+        ordered(client, "/step", "d", {"steps": 199})
+        assert values(client, "").tobytes() == expected.tobytes()
+        assert client.get(RUN).json()["deaths"] == 0

@@ -97,6 +97,7 @@ describe("where things stand", () => {
   test("each state has its words and its weight", () => {
     expect(at({})).toEqual({ weight: "none", text: "Paused at 9 Feb 2003", stale: false });
     expect(at({ info: info({ state: "recovering" }) })).toMatchObject({ weight: "warn", stale: true });
+    expect(at({ info: info({ state: "paused" }) })).toEqual({ weight: "warn", text: "The disk is full, waiting for room", stale: true });
     expect(at({ info: info({ state: "compiling" }) }).text).toBe("Starting: compiling the model");
     expect(at({ info: info({ state: "compiling", deaths: 1 }) }).text).toBe("Engine died, coming back: compiling the model");
     expect(standingOf(state({ info: info({ state: "loading" }), since: 1000 }), 13_400).text).toBe("Starting: reading inputs, 12 s");

@@ -55,6 +55,8 @@ export function standingOf(state: State, now: number): Standing {
       return { weight: "bad", text: "Engine gave up", stale: true };
     case "recovering":
       return { weight: "warn", text: `Engine died${problem.text ? `: ${problem.text}` : ""}, coming back`, stale: true };
+    case "paused":
+      return { weight: "warn", text: "The disk is full, waiting for room", stale: true };
     case "starting":
     case "loading":
     case "compiling": {
