@@ -654,15 +654,16 @@ class Play:
                 assert each.at_step == each.ended_step, f"command {each.seq} was pinned at {each.at_step} and ended at {each.ended_step}"
 
     def _answer(self, scenario: str) -> Any:
-        """What somebody is told of a scenario, who starts the engine of a run that has failed and asks again."""
+        """The answer to a client that starts an engine that has failed, waits for one that hangs, and asks again."""
         assert self.supervisor
-        for _ in range(5):
+        for _ in range(20):
             answers: list[Any] = []
             self.supervisor.ask(scenario, {}, answers.append)
             assert self.world.run(lambda answers=answers: bool(answers), 400), f"{scenario} does not answer"
             if isinstance(answers[0], tuple):
                 return answers[0]
-            assert answers[0].code == "engine-failed", repr(answers[0])
+            assert answers[0].code in ("engine-failed", "engine-recovering"), repr(answers[0])
+            self.world.run(lambda: False, 5 if answers[0].code == "engine-recovering" else 0)
             self.watch()
         raise AssertionError(repr((answers[0], self.supervisor.info())))
 

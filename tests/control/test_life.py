@@ -3,7 +3,7 @@
 import pytest
 
 from steppe.control import Order, Outcome, Refused
-from steppe.control.life import EXIT, HANGING, STARTING, STOPPED
+from steppe.control.life import CUTS, EXIT, HANGING, STARTING, STOPPED
 from steppe.control.wire import Beat, Ended
 from steppe.errors import NoSpaceError
 from tests.control.simulation import DiedError, Play, ToyStage
@@ -327,3 +327,16 @@ def test_an_engine_goes_on_that_said_what_a_full_journal_could_not_hold(made):
     assert made.world.run(lambda: made.journal.branch("main").shown_step == 300, 30)
     assert made.world.run(lambda: made.supervisor.info()["state"] == "ready", 10)
     assert (made.supervisor.life.deaths, len(made.engines)) == (0, 1)
+
+
+def test_an_engine_whose_link_is_cut_calls_again_and_one_that_cannot_keep_a_link_is_ended(made):
+    order(made, "step", "a", steps=300)
+    engine = made.engines[-1]
+    for count in range(CUTS + 1):
+        assert made.world.run(lambda: state(made) == "up", 10)
+        assert (engine.alive, len(made.engines)) == (True, 1), count
+        engine.link.cut()
+        assert made.world.run(lambda: state(made) != "up", 1)
+    assert made.world.run(lambda: not engine.alive, 0.5)
+    assert made.world.run(lambda: made.journal.branch("main").shown_step == 300, 30)
+    assert len(made.engines) == 2

@@ -29,6 +29,7 @@ EXIT = 2.0  # [s] that an engine has to exit after the end of its connection
 PAUSES = (0.0, 1.0)  # [s] before it is started again after the first and second death at one place
 PROGRESS = 10  # steps after which a death is the first again
 HEALTHY = 10.0  # [s] of life that do the same
+CUTS = 5  # connections that may end in a minute, before an engine that calls again and again is killed
 A_MINUTE = 20  # deaths that are too many, wherever they are
 MISTAKE = "exit code 2"  # of an engine that was given something wrong: another one would find the same
 NO_ROOM = "no room for its log"  # of an engine that was not started: its lines are why
@@ -147,6 +148,7 @@ class Life:
         self._place, self._excused, self._healthy = Place(0, ""), False, False  # of the engine whose connection ended last
         self._left = 0  # the last engine whose connection has ended
         self._last: Ended | None = None  # message of the engine under way
+        self._cuts: list[float] = []  # moments of the last minute at which a connection ended
         self._moments: list[float] = []  # of the deaths of the last minute
         self._timers: dict[str, Timer] = {}
         self._log: list[str] = []  # the last lines of the engine that ended last
@@ -257,10 +259,12 @@ class Life:
         if link is self.link and not self._closed:
             self.link = None
             self._leaves()
-            if self._process:
+            now = self._clock.now()
+            self._cuts = [*(moment for moment in self._cuts if moment > now - 60), now]
+            if self._process and (len(self._cuts) <= CUTS or self.full):
                 self.after("exit", EXIT, self._ends_it)
             else:
-                self._died()
+                self._ends_it()
 
     def _ends_it(self) -> None:
         self.kill()
