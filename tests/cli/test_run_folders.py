@@ -14,6 +14,7 @@ import steppe
 from steppe.engine import Plan
 from steppe.engine.ensemble import Scenario, run_ensemble
 from steppe.errors import Exit
+from tests.client.served import Served
 
 
 @pytest.fixture
@@ -220,3 +221,27 @@ def test_on_a_terminal_it_asks(run, answer, stays):
     assert said.startswith('Remove "runs/first" (bucket 1.0; ')
     assert said.endswith("? [y/N] Nothing is removed.\n" if stays else "? [y/N] runs/first is removed.\n")
     assert run.is_dir() == stays
+
+
+def test_a_served_run_is_in_use_while_it_is_served_and_goes_as_a_whole(call, here):
+    served = Served(here / "run.toml")
+    try:
+        with served.connect() as line:
+            line.step(30)
+            more = line.branch("more")
+            more.set("capacity", 90.0)
+            more.step(20)
+        found = listed(call)["out"]
+        assert found["state"] == "in use"
+        code, _, wrong = call("remove", "out", "--yes", "--branches")
+        assert code == Exit.MISTAKE
+        assert '"out" is in use by process ' in wrong
+    finally:
+        served.stop()
+    found = listed(call)["out"]
+    assert found["state"] == "unfinished"
+    assert found["branches"]
+    for name in found["branches"]:
+        assert "is a scenario of the served run" in call("remove", f"out/branches/{name}", "--yes")[2]
+    assert call("remove", "out", "--yes", "--branches") == (Exit.DONE, "out is removed.\n", "")
+    assert not (here / "out").exists()

@@ -1,0 +1,54 @@
+"""`steppe ensemble` and what shows its folder: one line each, from the table to the picture."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from steppe.errors import Exit
+
+TABLE = "name,capacity\nsmall,80\nlarge,200\n"
+
+
+@pytest.fixture
+def computed(call, here) -> Path:
+    (here / "table.csv").write_text(TABLE)
+    code, said, wrong = call("ensemble", "run.toml", "table.csv", "--output", "ens")
+    assert code == Exit.DONE, wrong
+    assert said.startswith(f"{here / 'ens'}: 2 scenarios. `steppe plot` draws them together")
+    return here / "ens"
+
+
+def test_the_folder_of_an_ensemble_is_shown_drawn_and_exported_as_one(call, computed):
+    found = json.loads(call("info", "ens", "--json")[1])
+    assert found["ensemble"] == {
+        "state": "complete",
+        "scenarios": 2,
+        "finished": 2,
+        "table": {"capacity": "80 to 200 mm, Most water that the soil holds"},
+    }
+    assert call("plot", "ens", "--variables", "water") == (Exit.DONE, "ens/picture.png\n", "")
+    assert (computed / "picture.png").stat().st_size > 10_000
+    code, said, wrong = call("export", "ens", "--netcdf", "ens.nc")
+    assert (code, wrong) == (Exit.DONE, "")
+    assert said.startswith("ens.nc: ")
+
+
+def test_a_table_of_an_ensemble_is_written_from_python_as_the_error_says(call, computed):
+    code, said, wrong = call("export", "ens", "--csv", "ens.csv")
+    assert (code, said) == (Exit.MISTAKE, "")
+    assert '"ens" is an ensemble of 2 scenarios.' in wrong
+    assert not Path("ens.csv").exists()
+    assert call("export", "ens/branches/2", "--csv", "small.csv")[0] == Exit.DONE
+
+
+def test_scenarios_that_are_not_begun_are_named_wherever_the_ensemble_is_shown(call, computed):
+    shutil.rmtree(computed / "branches" / "3")
+    assert json.loads(call("info", "ens", "--json")[1])["ensemble"]["unfinished"] == {"large": "nothing yet"}
+    code, _, wrong = call("export", "ens", "--netcdf", "ens.nc")
+    assert code == Exit.MISTAKE
+    assert '"ens": large of its scenarios have no results yet. Start the same `steppe ensemble` again.' in wrong
+    assert call("plot", "ens")[0] == Exit.DONE
+    assert call("ensemble", "run.toml", "table.csv", "--output", "ens", "--quiet")[:2] == (Exit.DONE, "")
+    assert json.loads(call("info", "ens", "--json")[1])["ensemble"]["state"] == "complete"
