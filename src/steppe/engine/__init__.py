@@ -7,7 +7,8 @@ again  a step that is over, computed again for its diagnostics; trail  from whic
 examples  a run that needs no file         replay  a steered run again, from its journal alone
 outputs, recorder, intervals  what is kept         parameters, initial, events  what it starts from
 check  what it will cost, what is wrong            report, picture  what happened
-schema  the run file as editors know it
+schema  the run file as editors know it            doctor  whether Steppe runs here
+ensemble  many scenarios of a run
 
 Parts are imported when they are used: a picture needs none of what computes.
 """
