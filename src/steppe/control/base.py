@@ -45,11 +45,11 @@ class Base(sqlite3.Connection):
         Raises
         ------
         DamagedError
-            SQLite finds a fault in its pages, or a text is not UTF-8, or no JSON where it should be.
+            Pages are wrong, an index differs from its table, or a text is not UTF-8, or no JSON where it should be.
         sqlite3.Error
             A table or a column is missing, or the file cannot be read.
         """
-        (found,) = self.execute("PRAGMA quick_check(1)").fetchone()
+        (found,) = self.execute("PRAGMA integrity_check(1)").fetchone()
         if found != "ok":
             self.damaged(str(found).rstrip("."))
         for table, columns in tables.items():

@@ -55,7 +55,7 @@ ADDED = (
     "code TEXT NOT NULL, detail TEXT NOT NULL, facts TEXT NOT NULL, UNIQUE(who, key)) STRICT",
 )  # what journals of before do not have
 TABLES = {
-    "run": "schema, id",
+    "run": "schema, id, CAST(facts AS BLOB)",
     "branch": BRANCH,
     "command": f"{COMMAND}, request, digest",
     "former": f"{COMMAND}, request",
