@@ -1,5 +1,6 @@
 """Tokens that are made while a server is at work."""
 
+import asyncio
 import json
 import os
 import stat
@@ -163,3 +164,21 @@ def test_the_command_prints_a_token_once_and_lists_and_revokes_it(toy: Toy, caps
     assert text not in listed
     assert run_command(["token", "revoke", str(toy.folder), "anna"]) == 0
     assert TokenFile(toy.folder).read() == []
+
+
+def test_many_wrong_tokens_at_once_look_at_the_disk_together(tmp_path: Path) -> None:
+    class Counted(TokenFile):
+        looks = 0
+
+        def is_new(self) -> bool:
+            self.looks += 1
+            return super().is_new()
+
+    file, access = Counted(tmp_path), Access([])
+    access.take_from({"run": file})
+
+    async def flood() -> None:
+        await asyncio.gather(*(access.look(f"wrong {number}") for number in range(500)))
+
+    asyncio.run(flood())
+    assert 1 <= file.looks - 1 <= 5

@@ -84,13 +84,22 @@ class Access:
         """Reads the files of tokens again, in a thread, where that is due or one of some tokens is not known: it may be new."""
         if self._is_known(texts) and (self._looking.locked() or self._now() < self._looked + LOOK):
             return
+        came = self._now()
         async with self._looking:
-            if self._is_known(texts) and self._now() < self._looked + LOOK:
-                return
-            self._looked = self._now()
-            found = await asyncio.to_thread(self._read)
-            if found is not None:
-                self._know(found)
+            if self._looked <= came:  # those who waited share one look
+                await self._look()
+
+    async def take_also(self, files: Mapping[str, TokenFile]) -> None:
+        """Does what `take_from` does, on an event loop."""
+        async with self._looking:
+            self._files |= files
+            await self._look()
+
+    async def _look(self) -> None:
+        self._looked = self._now()
+        found = await asyncio.to_thread(self._read)
+        if found is not None:
+            self._know(found)
 
     def _is_known(self, texts: Iterable[str | bytes]) -> bool:
         return all(self._fitting(digest_of(text)) for text in texts)

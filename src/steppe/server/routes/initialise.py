@@ -76,7 +76,7 @@ async def begin_run(asked: Asked) -> Reply:
             if house.draining.is_set():
                 raise Wrong("draining", "The server is ending and takes no more runs.")
             house.runs[request.name] = await opener.begin(folder, request.launcher)
-            await asyncio.to_thread(house.access.take_from, {request.name: TokenFile(folder)})
+            await house.access.take_also({request.name: TokenFile(folder)})
         except (SteppeError, OSError, Wrong, asyncio.CancelledError):
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             raise
