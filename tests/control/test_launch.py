@@ -19,3 +19,12 @@ def test_a_launcher_that_has_gone_since_is_told_as_a_mistake_of_the_engine(tmp_p
     status, log = asyncio.run(started())
     assert status == MISTAKE
     assert log == f'"{tmp_path}/gone" cannot be started: No such file or directory. Start the server anew.'
+
+
+def test_an_engine_that_is_ended_before_its_process_is_there_never_runs(tmp_path: Path) -> None:
+    async def started() -> str:
+        ended = asyncio.get_running_loop().create_future()
+        Launcher(tmp_path, "sh -c 'sleep 100'").start(1, lambda *said: ended.set_result(said[0])).kill()
+        return await asyncio.wait_for(ended, 60)
+
+    assert asyncio.run(started()) == "signal 9 (SIGKILL)"

@@ -29,7 +29,7 @@ class Draft:
     """A file that arrives, beside those that are whole."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / UNUSED / f".{secrets.token_hex(8)}"
+        self._path = folder / UNUSED / f".{secrets.token_hex(8)}.tmp"
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file, self._digest, self.size = open(self._path, "xb"), sha256(), 0  # noqa: SIM115
 
