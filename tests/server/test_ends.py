@@ -68,8 +68,13 @@ def test_a_flipped_byte_in_a_shard_is_named_at_once_and_not_tried_again(scenario
         refused = client.post(f"{RUN}/step", json={"steps": 1}, headers={"Idempotency-Key": "b"})
         assert (refused.status_code, refused.json()["detail"]) == (503, problem["text"])
         assert ready(client) == 503
-    (_, (status, log)) = engines(folder)
-    assert (status, problem["text"] in log) == ("exit code 1", True)
+        (_, (status, log)) = engines(folder)
+        assert (status, problem["text"] in log) == ("exit code 1", True)
+        flip(shard, shard.stat().st_size // 2)  # the file is put back
+        started = client.post(f"{RUN}/start", json={}, headers={"Idempotency-Key": "c"})
+        assert started.status_code == 202, started.text
+        state_of(client, "ready")
+        assert ordered(client, "/step", "d", {"steps": 1})["target"] == 41
 
 
 def test_a_missing_upload_is_named_at_once(scenario: Path) -> None:
