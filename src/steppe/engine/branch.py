@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +44,16 @@ class Behind(NamedTuple):
         """From `plain`."""
         name, position, actions = plain
         return cls(name, Position(*position), {Position(step, seq): (kind, done) for step, seq, kind, done in actions})
+
+
+class Resting(NamedTuple):
+    """A branch that is closed and stands where it stood. name: of its checkpoint there. The rest as in `Branch`."""
+
+    number: int
+    path: tuple[Leg, ...]
+    position: Position
+    since: Position
+    name: str
 
 
 @dataclass
@@ -86,6 +97,11 @@ class Branch:
     def records(self) -> dict[str, int]:
         """How many records there are of each output."""
         return self.crew.part(self.part).outputs.writer.records
+
+    @cached_property
+    def bytes(self) -> int:
+        """What it takes in memory, on all ranks together, about; as many on each."""
+        return self.crew.world.size * (sum(self.plan.model.memory()) + self.crew.part(self.part).outputs.memory)
 
     def order(self, what: str, /, **arguments: Any) -> Any:
         """Has every rank do something for this branch."""

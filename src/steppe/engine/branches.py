@@ -12,15 +12,16 @@ that fill no shard are read from there, so nothing that happened after the fork 
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from steppe.control import Leg, Position
+from steppe.control import Leg, Position, Saved
 from steppe.control.orders import folder_of
 from steppe.control.wire import BEGINNING, Fired
 from steppe.engine.again import stand_behind
-from steppe.engine.branch import Actions, Behind, Branch, saved
+from steppe.engine.branch import Behind, Branch, Resting, saved
 from steppe.engine.crew import Crew
 from steppe.engine.differences import open_folder
 from steppe.engine.keeper import Keeper
@@ -55,7 +56,8 @@ class Branches:
         self.ring = Ring()
         self._copying = deque((0.0,), maxlen=2)  # [s] that the last copies for the ring took
         self._entries = 0  # made so far
-        self._folders = {FIRST: open_folder(plan, path)}
+        self._first = open_folder(plan, path)  # held as long as there is an engine; that of another branch as long as the branch is open
+        self._settled = {FIRST}  # those whose folder is of the life that the entries are of
 
     @property
     def copying(self) -> float:
@@ -123,9 +125,9 @@ class Branches:
             if folder.is_dir():
                 try:
                     steps = range(max(known.step, 0), limit.step + 1)
-                    found = Checkpoint.newest(folder, self._plan.identity, self._warn, partial(_is_within, known, limit), steps)
+                    found = Checkpoint.newest(folder, self._plan.identity, self.warn, partial(_is_within, known, limit), steps)
                 except DamagedError as error:
-                    self._warn(f"{error} An earlier state is taken.")
+                    self.warn(f"{error} An earlier state is taken.")
                     continue
                 if found:
                     return leg.branch, found
@@ -142,8 +144,7 @@ class Branches:
         branch.rules = Rules.of(checkpoint.manifest.get("rules", {}))
         branch.unheeded = [Fired(*each) for each in checkpoint.manifest.get("unheeded", ())]
         if of == number:
-            branch.keeper = Keeper(self._opened(number), branch.plan, self._crew, branch.part)
-            self._or_close(branch, lambda: branch.settled.go_on_from(checkpoint))
+            self._or_close(branch, lambda: self._keep_in(branch, self._folder(number)).go_on_from(checkpoint))
             branch.saved = saved(checkpoint.path, position_of(checkpoint))
             branch.kept = checkpoint.path.name, position_of(checkpoint)
             branch.behind = Behind.of(checkpoint.manifest["behind"]) if "behind" in checkpoint.manifest else None
@@ -155,14 +156,17 @@ class Branches:
     def _from_entry(self, number: int, path: Sequence[Leg], entry: Entry) -> Branch:
         branch = self._begun(number, path, entry.position, since=entry.since)
         branch.rules = entry.rules
-        output = ""
-        if entry.branch == number and number in self._folders:
-            output = str(self._folders[number].output)
-            branch.keeper = Keeper(self._folders[number], branch.plan, self._crew, branch.part)
-            branch.keeper.go_on(entry.position.step, entry.records)
-        else:
-            branch.origin, branch.first = entry.branch, entry.records
-        self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output=output))
+
+        def recall() -> None:
+            output = ""
+            if entry.branch == number and number in self._settled:
+                self._keep_in(branch, self._folder(number)).go_on(entry.position.step, entry.records)
+                output = str(branch.settled.folder.output)
+            else:
+                branch.origin, branch.first = entry.branch, entry.records
+            branch.order("recall", entry=entry.number, output=output)
+
+        self._or_close(branch, recall)
         branch.kept = ("", BEGINNING) if entry.position == BEGINNING else None
         return branch
 
@@ -176,8 +180,7 @@ class Branches:
     def _from_the_beginning(self, number: int, path: Sequence[Leg]) -> Branch:
         branch = self._begun(number, path, Position(0, 0))
         if number == FIRST:
-            branch.keeper = Keeper(self._folders[FIRST], branch.plan, self._crew, branch.part)
-            self._or_close(branch, branch.keeper.create)
+            self._or_close(branch, self._keep_in(branch, self._first).create)
         else:
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=""))
             branch.first = branch.records
@@ -209,6 +212,7 @@ class Branches:
             work()
         except BaseException:
             branch.order("close")
+            self._let_go(branch)
             raise
 
     # ---- the past ------------------------------------------------------------------------------------------------------------------
@@ -221,6 +225,11 @@ class Branches:
         size = branch.order("remember", entry=self._entries)
         self._copying.append(time.perf_counter() - begin)
         self._forget(self.ring.add(Entry(self._entries, number, branch.position, branch.records, size, branch.since, branch.rules)))
+
+    def forget_copies_but(self, branches: Collection[int]) -> None:
+        """Gives up the entries of all branches but some."""
+        for branch in {entry.branch for entry in self.ring.entries}.difference(branches):
+            self._forget(self.ring.forget(branch))
 
     def _forget(self, entries: Sequence[int]) -> None:
         if entries:
@@ -241,7 +250,12 @@ class Branches:
         if origin:
             self.settle(origin)
             origin.flush()
-        source = self._opened(branch.origin or FIRST)
+        held = origin.settled.folder if origin else self._first if branch.origin in (0, FIRST) else None
+        with nullcontext(held) if held else self._folder(branch.origin) as source:
+            self._settle_from(source, branch)
+
+    def _settle_from(self, source: RunFolder, branch: Branch) -> None:
+        """The same, from the folder of the branch whose results it shares."""
         part, fork = self._crew.part(branch.part), branch.path[-2]
         if not source.output.exists():
             create_store(source.output, part.outputs.groups, self._plan.provenance | {"steppe_run": source.id})
@@ -249,22 +263,24 @@ class Branches:
         progress = Progress("running", fork.step, f"{self._plan.clock.date(fork.step):%Y-%m-%d}", readable)
         path = self._folder_of(branch.number)
         parent = self._folder_of(fork.branch), self._id_of(branch.path[:-1])
-        if branch.number in self._folders:  # of a life of it that cannot be gone back to
-            self._folders.pop(branch.number).close()
+        if branch.number in self._settled:  # a life of it that cannot be gone back to
             self._forget(self.ring.forget(branch.number))
         source.fork(path, *parent, progress, rows)
         assert reach("fork.middle")
-        folder = self._opened(branch.number)
-        branch.order("settle", output=str(folder.output), source=str(source.output), records=dict(branch.first))
-        branch.keeper = Keeper(folder, branch.plan, self._crew, branch.part)
-        branch.keeper.progress = progress
+        folder = self._folder(branch.number)
+        try:
+            branch.order("settle", output=str(folder.output), source=str(source.output), records=dict(branch.first))
+        except BaseException:
+            folder.close()
+            raise
+        self._keep_in(branch, folder).progress = progress
         branch.unsynced = True
 
     def _id_of(self, path: Sequence[Leg]) -> str:
         """The run id of the branch at the end of a path: that of its folder, were it settled."""
         *before, leg = path
         if not before:
-            return self._folders[FIRST].id
+            return self._first.id
         parent = {
             "run": os.path.relpath(self._folder_of(before[-1].branch), self._folder_of(leg.branch)),
             "id": self._id_of(before),
@@ -273,12 +289,39 @@ class Branches:
         return run_id({**self._plan.identity, "parent": parent, "name": str(leg.branch)})
 
     # ---- out of memory --------------------------------------------------------------------------------------------------------------
-    def drop(self, number: int, unheeded: Sequence[Fired], done: Callable[[Position], Actions]) -> None:
-        """Forgets a branch that nobody needs for now, after saving it if it is settled; another one is computed again when it is needed."""
+    def drop(self, number: int, keep: Callable[[Branch], object]) -> None:
+        """Forgets a branch that nobody needs for now; `keep` saves one that is settled, another one is computed again when it is needed."""
         self._settle_those_from(number)
         if self.live[number].keeper:
-            self.live[number].save(unheeded, done)
+            keep(self.live[number])
         self.lose(number)
+
+    def rest(self, branch: Branch, keep: Callable[[Branch], Saved]) -> Resting:
+        """Closes a branch, which `keep` saves first; `reopen` brings it back.
+
+        Raises
+        ------
+        NoSpaceError, Failure
+            It cannot be saved; it stays open.
+        """
+        self.settle(branch)
+        name = keep(branch).name
+        self._close(branch.number)
+        return Resting(branch.number, branch.path, branch.position, branch.since, name)
+
+    def reopen(self, rest: Resting) -> None:
+        """Brings a branch back as it was closed.
+
+        Raises
+        ------
+        DamagedError
+            Its checkpoint is not what was written.
+        """
+        checkpoint = Checkpoint.open(self._folder_of(rest.number) / "checkpoints" / rest.name, self._plan.identity)
+        checkpoint.verify()
+        branch = self._from_checkpoint(rest.number, rest.path, rest.number, checkpoint)
+        branch.since, branch.unheeded = rest.since, ()  # which were told before it was closed
+        self.live[rest.number] = branch
 
     def lose(self, number: int) -> None:
         """Forgets a branch whose state is of no use; what is remembered of it stays as long as its results can be had."""
@@ -289,19 +332,25 @@ class Branches:
                 branch.flush()
         except Failure as failure:  # it is what ends it, or comes on top; what is durable stays
             if not isinstance(failure, NoSpaceError):  # of which the server tells
-                self._warn(str(failure))
+                self.warn(str(failure))
             self._forget(self.ring.forget(number))
         if branch.keeper is None:
             self._forget(self.ring.forget(number))
-        del self.live[number]
-        branch.close()
+        self._close(number)
 
     def close(self) -> None:
         """Forgets all; what is not saved is lost."""
         for number in list(self.live):
-            self.live.pop(number).close()
-        for folder in self._folders.values():
-            folder.close()
+            self._close(number)
+        self._first.close()
+
+    def _close(self, number: int) -> None:
+        """Takes a branch out of memory, and gives its folder up."""
+        branch = self.live.pop(number)
+        try:
+            branch.close()
+        finally:
+            self._let_go(branch)
 
     def _settle_those_from(self, number: int) -> None:
         """Those that share results with a branch get theirs while they can be had."""
@@ -313,12 +362,25 @@ class Branches:
     def _folder_of(self, number: int) -> Path:
         return folder_of(self._path, number)
 
-    def _opened(self, number: int) -> RunFolder:
-        if number not in self._folders:
-            self._folders[number] = open_folder(self._plan, self._folder_of(number))
-        return self._folders[number]
+    def _folder(self, number: int) -> RunFolder:
+        """The folder of a branch, held for writing; `_let_go` gives it up."""
+        return self._first if number == FIRST else open_folder(self._plan, self._folder_of(number))
 
-    def _warn(self, text: str) -> None:
+    def _keep_in(self, branch: Branch, folder: RunFolder) -> Keeper:
+        """The keeper of a branch, in its folder."""
+        self._settled.add(branch.number)
+        branch.keeper = Keeper(folder, branch.plan, self._crew, branch.part)
+        return branch.keeper
+
+    def _let_go(self, branch: Branch) -> None:
+        """Gives up the folder of a branch that is closed, and what is known of folders to which no entry belongs any more."""
+        if branch.keeper and branch.keeper.folder is not self._first:
+            branch.keeper.folder.close()
+        branch.keeper = None
+        self._settled &= {FIRST, *self.live, *(entry.branch for entry in self.ring.entries)}
+
+    def warn(self, text: str) -> None:
+        """Says what went wrong and ended nothing."""
         self._say("warning", text)
 
 

@@ -29,6 +29,8 @@ from steppe.view import choose_colours, levels, png
 Array = NDArray[Any]
 Answer = tuple[dict[str, Any], memoryview]
 
+MOST = 256  # things that are shown of a branch that stands still, and answers that are kept of them
+MADE = 64 << 20  # bytes of these answers
 HOT = 2.0  # [s] after its last request something is shown
 
 
@@ -72,13 +74,17 @@ class Looks:
         asked = self._asked(words)
         if asked.request.step not in (None, on.position.step):
             return self._recorded(on, asked, int(asked.request.step or 0))
+        if on.number not in self.shown:  # it was closed for a while
+            self.show(on)
         self._heat(on.number, asked)
         shown, moved = self.shown[on.number], 0
         if asked.key not in shown.values:
             before = self.moved[asked.request.name]
             values = self._gathered(on, asked)
             moved = self.moved[asked.request.name] - before
-            self.shown[on.number] = shown = Shown(on.position, {**shown.values, asked.key: values}, shown.made)
+            others = shown.values if len(shown.values) < MOST else {}
+            self.shown[on.number] = shown = Shown(on.position, {**others, asked.key: values}, shown.made)
+            self._hot[on.number] = dict([*self._hot[on.number].items()][-MOST:])
         head, body = self._answer(shown, asked)
         return {**head, "moved": moved}, body
 
@@ -155,6 +161,8 @@ class Looks:
     # ---- inside ---------------------------------------------------------------------------------------------------------------------
     def _heat(self, branch: int, asked: _Asked) -> None:
         self._hot.setdefault(branch, {})[asked.key] = asked, time.monotonic()
+        if branch not in self.shown:  # it was hidden meanwhile
+            self._hot.pop(branch, None)
 
     def _asked(self, words: Mapping[str, Any]) -> _Asked:
         request = Request.of(words)
@@ -183,9 +191,12 @@ class Looks:
 
     def _answer(self, shown: Shown, asked: _Asked) -> Answer:
         key = asked.key, asked.request.digest, *asked.request.look
-        if key not in shown.made:
-            shown.made[key] = self._made(shown, asked)
-        head, body = shown.made[key]
+        found = shown.made.get(key)
+        if found is None:
+            if len(shown.made) >= MOST or sum(made.nbytes for _, made in [*shown.made.values()]) > MADE:
+                shown.made.clear()
+            found = shown.made[key] = self._made(shown, asked)
+        head, body = found
         return {**head, "moved": 0}, body
 
     def _made(self, shown: Shown, asked: _Asked) -> Answer:

@@ -172,9 +172,10 @@ class Outputs:
         return list(self.writer.records.values()) == rows
 
     def close(self) -> None:
-        """Ends writing; what was not committed is lost."""
+        """Ends recording and writing; what was not committed is lost."""
         if self._writer:
             self._writer.close()
+        self.recorder.close()
 
     def _axis(self, borders: NDArray[np.int64]) -> Axis:
         days = self._plan.clock.days_since_epoch(borders).astype(np.int64)

@@ -226,6 +226,7 @@ class Part:
             part.outputs.writer.check()
 
         def together() -> None:
+            self._beside = ()  # some of them may be closed next
             for part in (self, *beside):
                 part.outputs.exchange()
 

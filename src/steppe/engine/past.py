@@ -4,14 +4,14 @@ entry ── steps, actions ──> the step that somebody asks for: looked at, 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from steppe.control import OPEN_END, Position
 from steppe.engine.again import NOBODY, Do, Happen, go_again, redo, up_to
-from steppe.engine.branch import Actions, Behind, Branch
+from steppe.engine.branch import Actions, Behind, Branch, Resting
 from steppe.engine.branches import Branches
 from steppe.errors import Failure
 
@@ -36,10 +36,16 @@ class Past:
 
     def forget(self, branch: int, after: Position) -> None:
         """What was done to a branch after a position may come to be something else."""
-        for position in [position for position in self._actions[branch] if position > after]:
+        for position in [position for position in self._actions.get(branch, ()) if position > after]:
             del self._actions[branch][position]
 
-    def first(self, on: Branch, most: float) -> int:
+    def keep_only(self, branches: Container[int]) -> None:
+        """Gives up what was done to branches but to some, and to those of which there are copies: no other can be come to again from it."""
+        copied = {entry.branch for entry in self._branches.ring.entries}
+        for branch in [branch for branch in self._actions if branch not in branches and branch not in copied]:
+            del self._actions[branch]
+
+    def first(self, on: Branch | Resting, most: float) -> int:
         """The first step from which on each step of a branch can be shown again by computing `most` steps at most."""
         limits = {leg.branch: Position(leg.step, leg.seq) for leg in on.path} | {on.number: on.position}
         known = (each for each in self._branches.ring.entries if each.branch in limits and each.position <= limits[each.branch])
@@ -122,4 +128,5 @@ class Past:
 
     def _between(self, position: Position, limits: Mapping[int, Position]) -> Actions:
         """The actions of some branches behind a position, up to one for each."""
-        return {at: done for number, last in limits.items() for at, done in self._actions[number].items() if position < at <= last}
+        done_to = ((last, self._actions.get(number, {})) for number, last in limits.items())
+        return {at: done for last, actions in done_to for at, done in actions.items() if position < at <= last}

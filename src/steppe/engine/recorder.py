@@ -71,6 +71,10 @@ class Recorder:
         for reduction in self._reductions:
             reduction.deliver.clear()
 
+    def close(self) -> None:
+        """Gives its memory up, and those that it hands records to: they hold it, and the collector would find both only much later."""
+        self._reductions, self._open, self.on_piece = [], [], lambda steps: None
+
     @property
     def most_steps(self) -> int:
         """Steps that may be recorded at once: not more slots than `PIECE`, however short the intervals are."""

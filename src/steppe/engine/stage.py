@@ -25,6 +25,7 @@ from steppe.engine.facts import facts_of
 from steppe.engine.frames import Frames
 from steppe.engine.happening import Happening
 from steppe.engine.looks import Answer, Looks
+from steppe.engine.opened import Opened
 from steppe.engine.past import Past
 from steppe.engine.plan import Plan
 from steppe.engine.uploads import read_change
@@ -98,6 +99,7 @@ class Stage:
         except BaseException:
             self.crew.order(self._root, "close")
             raise
+        self.opened = Opened(self._branches, self._keep)
         self._past = Past(self._branches, self._do, self._happening.make)
         self._lost: dict[int, _Lost] = {}
         for note in self.crew.part(self._root).notes:
@@ -130,7 +132,7 @@ class Stage:
         before, end = self._branches.live.get(branch), Position(path[-1][1], path[-1][2])
         with self.watch.at(f"loading branch {branch}"):
             patience = int(PATIENCE / self._pace) if self._pace else 0
-            on = self._branches.load(branch, [Leg(*leg) for leg in path], patience, Position(*begin))
+            on = self.opened.load(branch, [Leg(*leg) for leg in path], patience, Position(*begin))
             if on is not before:
                 self._past.forget(branch, end)
                 self._happening.again(on)
@@ -141,17 +143,17 @@ class Stage:
 
     def position(self, branch: int) -> Position:
         """Where a branch stands."""
-        return self._branch(branch).position
+        return self.opened.find(branch).position
 
     def has(self, branch: int) -> bool:
-        """Whether a branch is in memory; one that has met a bad cell is not any more."""
-        return branch in self._branches.live
+        """Whether a branch is loaded; one that has met a bad cell is not any more."""
+        return branch in self.opened
 
     def dirty(self, branch: int) -> bool:
         """Whether a branch has gone on since its last checkpoint, or since it left its parent."""
-        on = self._branch(branch)
+        on = self.opened.find(branch)
         begin = Position(*on.path[-2][1:]) if len(on.path) > 1 else Position(0, 0)
-        return on.saved is None and on.position > begin
+        return isinstance(on, Branch) and on.saved is None and on.position > begin
 
     def drop(self, branch: int, keep: bool = True) -> None:
         """Forgets a branch that nobody needs for now; `load` brings it back, without `keep` from its last durable state.
@@ -163,14 +165,10 @@ class Stage:
         """
         self._past.leave()
         self._lost.pop(branch, None)
-        if branch not in self._branches.live:
-            return
-        if not keep:
+        if branch in self.opened:
             self._looks.hide(branch)
-            self._branches.lose(branch)
-        else:
-            self._looks.hide(branch)
-            self._branches.drop(branch, self._happening.unheeded(branch), partial(self._past.since, self._branch(branch)))
+            self.opened.drop(branch, keep)
+            self._past.keep_only(self.opened.ways)
 
     def has_room(self) -> bool:
         """Whether the disk has room for two checkpoints, and at least for `ROOM` bytes."""
@@ -185,12 +183,16 @@ class Stage:
 
     def kept(self, branch: int) -> int:
         """The first step from which on a branch can be shown again within about a second."""
-        return self._past.first(self._branch(branch), AGAIN / self._pace if self._pace else 0.0)
+        return self._past.first(self.opened.find(branch), AGAIN / self._pace if self._pace else 0.0)
 
     def _branch(self, number: int) -> Branch:
-        if number not in self._branches.live:
-            raise Failure(f"Branch {number} is not loaded. This is a defect of Steppe.")
-        return self._branches.live[number]
+        return self.opened.use(number)[0]
+
+    def _keep(self, on: Branch) -> Saved:
+        """Saves a branch that is closed next, of which nothing is shown any more."""
+        found = on.save(self._happening.unheeded(on.number), partial(self._past.since, on))
+        self._looks.hide(on.number)
+        return found
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
     def advance(self, branches: Sequence[int], until: int, looked: float) -> None:
@@ -206,7 +208,7 @@ class Stage:
             The forcing is damaged, or results cannot be written: so it is with all of them.
         """
         self._past.leave()
-        group = [self._branch(number) for number in branches]
+        group = self.opened.use(*branches)
         with self.watch.at(f"step {group[0].position.step + 1}", len(group)):
             self._advance(group, until, looked)
 
@@ -420,7 +422,7 @@ class Stage:
 
         Diagnostics of a single branch that are not at hand are computed again, as for `get`.
         """
-        shown = [self._branch(number) for number in branches]
+        shown = self.opened.use(*branches)
         with self.watch.at("a frame"):
             try:
                 return self._frames.make(shown, words, bits, span)

@@ -205,8 +205,8 @@ class CellModel:
         names = tuple(name for name in self._declaration.fields("Diagnostics") if name in diagnostics)
         key = (self._options, per_cell, names)
         if key not in self._kernels:
-            step = self._declaration.cell_step(self._options)
-            self._kernels[key] = Loading(lambda: CellKernel(step, self._real, per_cell, names))
+            step, real = self._declaration.cell_step(self._options), self._real  # not `self`: kernels outlive it
+            self._kernels[key] = Loading(lambda: CellKernel(step, real, per_cell, names))
         return self._kernels[key]
 
     # --- steps ----------------------------------------------------------------------------------------------------------------------

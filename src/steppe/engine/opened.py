@@ -1,0 +1,122 @@
+"""Which branches of a run are open: those that were used last, within a budget of files and bytes. The others rest on the disk.
+
+open ── not used for longest, and the budget is exceeded ──> saved and closed: at rest ── needed ──> open, at the same position
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from steppe.control import Leg, Position, Saved
+from steppe.engine.branch import Branch, Resting
+from steppe.engine.branches import Branches
+from steppe.errors import DamagedError, Failure
+
+FILES = 64  # branches that are open: each has a lock, and a thread that writes
+GONE = 20  # branches that were dropped, of which copies are remembered
+SHARE = 0.5  # of the memory of this machine that they may take
+AGAIN = 10.0  # [s] after a branch could not be saved until another one is tried: the disk may have room then
+
+
+class Budget(NamedTuple):
+    """How many branches may be open, and how many bytes they may take. What is used at once is open beyond that, too."""
+
+    files: int = FILES
+    bytes: int = int(SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+class Opened:
+    """The owner of the open branches of a run.
+
+    Parameters
+    ----------
+    branches
+        How they come into memory and out of it.
+    keep
+        Saves a branch that is closed next.
+    """
+
+    def __init__(self, branches: Branches, keep: Callable[[Branch], Saved]) -> None:
+        self.budget = Budget()
+        self._branches, self._keep = branches, keep
+        self._resting: dict[int, Resting] = {}
+        self._gone: list[int] = []  # those that were dropped last
+        self._not_before = 0.0
+
+    def __contains__(self, number: int) -> bool:
+        """Whether a branch is open or rests; one that has met a bad cell is neither."""
+        return number in self._branches.live or number in self._resting
+
+    @property
+    def ways(self) -> set[int]:
+        """The branches that lie on the path of one that is open or rests."""
+        return {leg.branch for some in (self._branches.live, self._resting) for each in some.values() for leg in each.path}
+
+    def find(self, number: int) -> Branch | Resting:
+        """A branch as it is; it need not be open for what is asked of it.
+
+        Raises
+        ------
+        Failure
+            It was not loaded.
+        """
+        found = self._branches.live.get(number) or self._resting.get(number)
+        if found is None:
+            raise Failure(f"Branch {number} is not loaded. This is a defect of Steppe.")
+        return found
+
+    def load(self, number: int, path: Sequence[Leg], patience: int, begin: Position) -> Branch:
+        """See `Branches.load`: one that rests stands where it stood."""
+        rest = self._resting.pop(number, None)
+        if rest and rest.position <= Position(path[-1].step, path[-1].seq):
+            with suppress(DamagedError):  # an earlier state is looked for, and this one is named
+                self._branches.reopen(rest)
+        self._branches.load(number, path, patience, begin)
+        return self.use(number)[0]
+
+    def use(self, *numbers: int) -> list[Branch]:
+        """Some branches, open; others are closed where the budget asks for that.
+
+        Raises
+        ------
+        Failure
+            One was not loaded, or what was saved of it is damaged.
+        """
+        live = self._branches.live
+        for number in numbers:
+            found = self.find(number)
+            if isinstance(found, Resting):
+                self._branches.reopen(found)
+                del self._resting[number]
+            live[number] = live.pop(number)  # the last is the one that was used last
+        self._make_room(len(numbers))
+        return [live[number] for number in numbers]
+
+    def drop(self, number: int, keep: bool) -> None:
+        """Forgets a branch, and copies of those that were dropped long ago. keep: one that is open and settled is saved before."""
+        if self._resting.pop(number, None) is None:
+            if keep:
+                self._branches.drop(number, self._keep)
+            else:
+                self._branches.lose(number)
+        self._gone = [*[each for each in self._gone if each != number][1 - GONE :], number]
+        self._branches.forget_copies_but(self.ways.union(self._gone))
+
+    def _make_room(self, used: int) -> None:
+        """Closes those that were not used for longest; not the last ones, which are used now."""
+        live = self._branches.live
+        if time.monotonic() < self._not_before:
+            return
+        files, size = len(live), sum(each.bytes for each in live.values())
+        for each in [*live.values()][: len(live) - used]:
+            if files <= self.budget.files and size <= self.budget.bytes:
+                return
+            files, size = files - 1, size - each.bytes
+            try:
+                self._resting[each.number] = self._branches.rest(each, self._keep)
+            except Failure as failure:  # it stays open, and nothing is lost
+                self._not_before = time.monotonic() + AGAIN
+                self._branches.warn(f"Branch {each.number} could not be closed: {failure}")
+                return
