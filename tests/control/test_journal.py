@@ -317,6 +317,21 @@ def test_checkpoints_and_engines_are_noted():
     assert (base.begin_engine(1.0), base.begin_engine(2.0), base.epoch) == (1, 2, 2)
 
 
+def test_of_some_branches_only_checkpoints_that_may_still_be_there_are_listed():
+    base = journal()
+    for step in range(1, 30):
+        for branch in (1, 2, 3):
+            base.saved(branch, Saved(f"{step:010}", Position(step, 0), 77))
+    pinned = base.accept(order("checkpoint", "a", pin=True), 100, 0.0).seq
+    base.end(pinned, "done", 5, {"checkpoint": f"{5:010}", "bytes": 77})
+    assert len(base.checkpoints()) == 3 * 29
+    found = base.checkpoints([1, 3])
+    assert [(each["branch"], each["step"], each["pinned"]) for each in found] == [
+        (1, 5, True),
+        *((branch, step, False) for step in (27, 28, 29) for branch in (1, 3)),
+    ]
+
+
 def test_a_journal_outlives_who_wrote_it(tmp_path):
     path = tmp_path / "journal.sqlite"
     base = Journal(path)

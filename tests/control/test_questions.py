@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from steppe.control.orders import Refused
 from steppe.control.questions import FRESH, Answer, Questions
 from steppe.control.wire import Buffer, FrameReader, Get, Message, Position, asked, frame
 
@@ -109,3 +110,41 @@ def test_a_question_carries_as_many_cells_as_a_grid_has_and_a_key_stays_short():
     assert max(len(key) for _, key in [each.key for each in desk.questions._before.values()]) < 200
     desk.questions.ask(1, {**MAP, "cells": bytes(4)}, desk.told.append)
     assert len(desk.sent) == 2, "other cells are another question"
+
+
+def test_a_question_about_a_branch_that_was_closed_meanwhile_is_asked_again():
+    desk = Desk()
+    desk.ask()
+    desk.questions.refused(desk.sent[-1].id, Refused("engine-recovering", "Branch 1 is not loaded."))
+    assert desk.told == []
+    desk.questions.ask_on()
+    assert len(desk.sent) == 2
+    assert desk.told == [desk.answer(5)]
+
+
+def test_answers_of_where_a_branch_stood_before_are_given_up_and_those_about_steps_that_are_over_stay():
+    desk = Desk(steps=False)
+    for step in range(6, 40):
+        desk.at = Position(step, 0)
+        desk.questions.ask(1, {"name": f"variable {step}"}, desk.told.append)
+        desk.answer(step)
+        desk.questions.ask(1, {"name": "water", "step": step - 1}, desk.told.append)
+        desk.questions.came(desk.sent[-1].id, Position(step - 1, 0), ({}, bytes(8)))
+    assert desk.questions._kept_bytes == 8 * (1 + 34)
+    asked = len(desk.sent)
+    desk.questions.ask(1, {"name": "variable 39"}, desk.told.append)
+    desk.questions.ask(1, {"name": "water", "step": 5}, desk.told.append)
+    assert len(desk.sent) == asked
+    desk.questions.forget(1)
+    assert (desk.questions._kept_bytes, desk.questions.answered) == (0, set())
+
+
+def test_an_answer_that_is_given_up_while_the_engine_says_that_it_holds_is_still_given():
+    desk = Desk()
+    desk.ask()
+    first = desk.answer(5)
+    desk.time += 2 * FRESH
+    desk.ask()
+    desk.questions.forget(1)
+    desk.questions.same(desk.sent[-1].id)
+    assert desk.told == [first, first]

@@ -287,7 +287,7 @@ class Toy:
         branch = self.journal.branch(scenario).id
         return [(each, self.journal.told(branch, f"{each.kind}:{each.seq}")) for each in self.journal.rules(branch)]
 
-    def checkpoints(self) -> list[dict[str, Any]]:
+    def checkpoints(self, newest: bool = False) -> list[dict[str, Any]]:
         return self.journal.checkpoints()
 
     def launch(self) -> None:

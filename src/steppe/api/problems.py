@@ -37,6 +37,9 @@ KINDS: dict[str, Kind] = {
     "unknown-launcher": Kind(422, "There is no launcher of this name", "Take one that the problem names, or none."),
     "bad-run": Kind(422, "The run cannot be computed", "The detail says what is wrong with the run file or its data."),
     "too-many-runs": Kind(409, "The server has as many runs as it may", "End one."),
+    "too-many-scenarios": Kind(
+        409, "The run has as many scenarios as it may", "Remove one: DELETE /api/v1/runs/{run}/scenarios/{scenario}; its past stays."
+    ),
     "unknown-variable": Kind(404, "There is no variable of this name", "GET /api/v1/runs/{run}/variables lists them."),
     "unknown-scenario": Kind(404, "There is no scenario of this name", "GET /api/v1/runs/{run}/scenarios lists them."),
     "unknown-operation": Kind(404, "There is no operation of this number", "The reply to an order holds the number of its operation."),

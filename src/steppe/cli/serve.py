@@ -24,6 +24,7 @@ def serve(
     plain_engine_link: bool = False,
     read_only: bool = False,
     many: bool = False,
+    scenarios: int | None = None,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     host: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -75,6 +76,8 @@ def serve(
         People may look, and order nothing.
     many
         One token may open as many sockets as the server takes, 1,200, instead of 8: for a link that a whole lecture has.
+    scenarios
+        A run may have so many scenarios at once, 100 without it; the next is refused until one is removed.
     tls_cert
         File of a certificate, for HTTPS.
     tls_key
@@ -110,6 +113,8 @@ def serve(
 
     if (tls_cert is None) != (tls_key is None):
         raise Mistake("--tls-cert and --tls-key belong together; give both.")
+    if scenarios is not None and scenarios < 1:
+        raise Mistake(f"--scenarios {scenarios} must be 1 or more: main is one.")
     if open and uds:
         raise Mistake("--open needs an address that a browser can call; leave --uds away.")
     if plain_engine_link and not engine_bind:
@@ -158,6 +163,7 @@ def serve(
         plain_engine_link=plain_engine_link,
         read_only=read_only,
         many=many,
+        scenarios=scenarios,
         hosts=host or [],
         prefix=root_path,
         proxies=proxy or [],

@@ -107,6 +107,12 @@ class Channels:
                 channel.asked = Show(channel.number, there, dict(channel.view.words), channel.view.bits, channel.span, interval)
                 self._desk.send(channel.asked)
 
+    @property
+    def branches(self) -> set[int]:
+        """Those that somebody watches."""
+        names = {scenario for view in self._channels for scenario in view.scenarios}
+        return {branch for name in names if (branch := self._desk.named(name)) is not None}
+
     def hide(self, branch: int) -> None:
         """Shows a branch no more until it stands again where clients have seen it."""
         for channel in self._numbers.values():

@@ -119,6 +119,10 @@ class Dispatch:
         if self.courses.pop(branch, None):
             self._send(Drop(branch))
 
+    def is_left(self, branch: int) -> bool:
+        """Whether nobody can go on with a branch."""
+        return self.branches[branch].closed_step < OPEN_END
+
     def has_work(self, branch: Branch) -> bool:
         """Whether an engine has something to do for a branch."""
         if branch.target > branch.shown_step or branch.shown_step < branch.fork_step:
@@ -243,7 +247,8 @@ class Dispatch:
             self._learn(made)
             self._arriving.add(made.id)
             self.load(made.id)
-        if known.closed_step < OPEN_END:
+        if self.is_left(known.id):
+            self._arriving.discard(known.id)
             self.drop(known.id)
         if command.arguments.get("speed"):
             self._paced.add(known.id)

@@ -202,6 +202,8 @@ class Journal(Receipts):
 
     def _close(self, branch: Branch, seq: int) -> None:
         end, limit = self.known(branch.id)
+        if branch.parent is not None:
+            self._before.pop(branch.id, None)  # found again when somebody looks at it
         self._base.execute(
             "UPDATE branch SET target = ?, shown_step = ?, closed_step = ?, closed_place = ? WHERE id = ?",
             (end, end, end, limit, branch.id),

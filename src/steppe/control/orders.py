@@ -16,7 +16,7 @@ NAMINGS = ("rename", "leave")  # of a scenario; over as soon as they are in the 
 RULES = ("event", "trigger")  # what is to happen by itself from then on, until it is removed
 OF_STATE = (  # codes of refusals that another state of the run could change; each is kept under the key of its order
     *("already-finished", "engine-busy-conflict", "name-taken", "out-of-range", "scenario-closed"),
-    *("step-passed", "unknown-operation", "unknown-scenario", "version-stale"),
+    *("step-passed", "too-many-scenarios", "unknown-operation", "unknown-scenario", "version-stale"),
 )
 CHANGES = ("set", *RULES, "remove")  # of a state
 ACTIONS = (*CHANGES, "checkpoint", "pause")  # what an engine is told of; the rest is the server's own or becomes a target
@@ -65,7 +65,7 @@ class ReplayDiffersError(Exception):
     """An action gave another state than when it was applied first."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Branch:
     """A branch: what it is called, where it left its parent, how far it shall go and was seen, and where a rewind left it for good."""
 
@@ -81,7 +81,7 @@ class Branch:
     closed_place: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Command:
     """A row of the journal."""
 

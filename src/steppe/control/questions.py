@@ -14,6 +14,7 @@ from steppe.control.orders import Refused
 from steppe.control.wire import Buffer, Get, Message, Position, asking
 
 KEPT_BYTES = 256 << 20  # of answers that are kept
+NOT_LOADED = "engine-recovering"  # what an engine says of a branch that it has closed
 AT_ONCE = 64  # questions that an engine may have before it
 FRESH = 0.02  # [s] that an answer is given again while the run goes on: as long as an engine steps before it shows where it is
 
@@ -39,25 +40,26 @@ class Desk(Protocol):
 
 
 @dataclass
-class _Question:
-    branch: int
-    request: dict[str, Any]
-    key: Key
-    tell: list[Tell] = field(default_factory=list)
-    asked_at: Position | None = None  # where the branch stood when the engine was asked: the answer is not of before
-
-    def answer(self, answer: Answer | Refused) -> None:
-        for tell in self.tell:
-            tell(answer)
-
-
-@dataclass
 class _Kept:
     """An answer, where the branch stood, and when the engine said that it is right."""
 
     position: Position
     answer: Answer
     at: float
+
+
+@dataclass
+class _Question:
+    branch: int
+    request: dict[str, Any]
+    key: Key
+    tell: list[Tell] = field(default_factory=list)
+    asked_at: Position | None = None  # where the branch stood when the engine was asked: the answer is not of before
+    kept: _Kept | None = None  # what was known then
+
+    def answer(self, answer: Answer | Refused) -> None:
+        for tell in self.tell:
+            tell(answer)
 
 
 class Questions:
@@ -75,6 +77,8 @@ class Questions:
         self._waiting: OrderedDict[Key, _Question] = OrderedDict()
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._kept_bytes = 0
+        self._present: dict[int, set[Key]] = {}  # of these by branch, all of one position
+        self._past: dict[int, set[Key]] = {}  # about steps that are over
 
     def ask(self, branch: int, request: dict[str, Any], tell: Tell) -> None:
         """Has `tell` called with the answer: at once, or when the engine has given it."""
@@ -106,7 +110,7 @@ class Questions:
             question.asked_at = position
             self._asked += 1
             self._before[self._asked] = question
-            kept = self._kept.get(key)
+            question.kept = kept = self._kept.get(key)
             self._desk.send(*asking(Get(self._asked, question.branch, question.request, kept.position if kept else None)))
 
     def came(self, id: int, position: Position, answer: Answer) -> int | None:
@@ -116,34 +120,28 @@ class Questions:
             return None
         self.gathers += 1
         self.moved_bytes += _size(answer)
-        former = self._kept.pop(question.key, None)
-        self._kept_bytes += _size(answer) - (_size(former.answer) if former else 0)
-        self._kept[question.key] = _Kept(position, answer, self._now())
-        while self._kept_bytes > KEPT_BYTES:
-            _, oldest = self._kept.popitem(last=False)
-            self._kept_bytes -= _size(oldest.answer)
+        self._keep(question, _Kept(position, answer, self._now()))
         question.answer(answer)
         return question.branch
 
     def same(self, id: int) -> None:
         """The engine says that what is kept is right."""
-        if question := self._before.pop(id, None):
-            kept = self._kept[question.key]
-            kept.at = self._now()
-            question.answer(kept.answer)
+        if (question := self._before.pop(id, None)) and question.kept:
+            question.kept.at = self._now()
+            question.answer(question.kept.answer)
 
     def refused(self, id: int, why: Refused) -> None:
-        """The engine says that it cannot be answered."""
+        """The engine says that it cannot be answered; one that closed the branch meanwhile is asked again when it is open."""
         if question := self._before.pop(id, None):
-            question.answer(why)
+            if why.code == NOT_LOADED:
+                self._wait(question)
+            else:
+                question.answer(why)
 
     def again(self) -> None:
         """Another engine is asked what the one before has not answered."""
         for question in self._before.values():
-            if waiting := self._waiting.get(question.key):
-                waiting.tell += question.tell
-            else:
-                self._waiting[question.key] = question
+            self._wait(question)
         self._before.clear()
 
     def ask_kept(self, branch: int, request: dict[str, Any], tell: Tell, why: Refused) -> None:
@@ -160,6 +158,48 @@ class Questions:
         for question in questions:
             for tell in question.tell:
                 self.ask_kept(question.branch, question.request, tell, why)
+
+    def _wait(self, question: _Question) -> None:
+        if waiting := self._waiting.get(question.key):
+            waiting.tell += question.tell
+        else:
+            self._waiting[question.key] = question
+
+    @property
+    def branches(self) -> set[int]:
+        """Those that somebody asks about now."""
+        return {each.branch for some in (self._before, self._waiting) for each in some.values()}
+
+    @property
+    def answered(self) -> set[int]:
+        """The branches about which answers are kept."""
+        return {*self._present, *self._past}
+
+    def forget(self, branch: int) -> None:
+        """Gives up all answers about a branch."""
+        self._give_up([*self._present.get(branch, ()), *self._past.get(branch, ())])
+
+    def _keep(self, question: _Question, kept: _Kept) -> None:
+        """Keeps an answer; those of where its branch stood before cannot be right again, but for those about a step that is over."""
+        key, over = question.key, question.request.get("step") is not None
+        self._give_up([key] if key in self._kept else [])
+        there = self._present.get(question.branch, set())
+        if not over and any(self._kept[each].position != kept.position for each in [*there][:1]):
+            self._give_up([*there])
+        (self._past if over else self._present).setdefault(question.branch, set()).add(key)
+        self._kept[key] = kept
+        self._kept_bytes += _size(kept.answer)
+        while self._kept_bytes > KEPT_BYTES:
+            self._give_up([next(iter(self._kept))])
+
+    def _give_up(self, keys: list[Key]) -> None:
+        for key in keys:
+            self._kept_bytes -= _size(self._kept.pop(key).answer)
+            for some in (self._present, self._past):
+                if key in some.get(key[0], ()):
+                    some[key[0]].remove(key)
+                    if not some[key[0]]:
+                        del some[key[0]]
 
     def end(self, why: Refused) -> None:
         """Nobody will answer."""

@@ -7,7 +7,7 @@ import os
 import secrets
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -66,6 +66,7 @@ TABLES = {
     "refusal": "number, who, key, request, code, detail AS reason, facts",
 }  # columns that are read
 
+NEWEST = 3  # checkpoints of a branch that stay without a pin, and the one behind them
 UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)  # the file may be whole
 
 
@@ -414,16 +415,22 @@ class Records:
         """The number of the command that was accepted last; 0 before the first."""
         return int(self._one("SELECT coalesce(max(seq), 0) FROM command")[0])
 
-    def checkpoints(self) -> list[dict[str, Any]]:
-        """Those that were made, newest last."""
+    def checkpoints(self, branches: Sequence[int] | None = None) -> list[dict[str, Any]]:
+        """Those that were made, newest last. branches: of these alone those that may still be there, the newest few and pinned ones."""
         text = f"SELECT {COMMAND} FROM command INDEXED BY command_by_kind WHERE kind = 'checkpoint' AND outcome = 'done'"
         done = self._base.execute(text).fetchall()
         pinned = {(each.branch, each.detail.get("checkpoint")) for each in map(command_of, done) if each.arguments.get("pin")}
         pinned.update((each.on, each.name) for each in (self.beginning,) if each)
-        rows = self._base.execute("SELECT branch, name, step, place, bytes FROM checkpoint ORDER BY rowid")
+        which = "" if branches is None else "WHERE branch IN (SELECT value FROM json_each(?))"
+        age = "row_number() OVER (PARTITION BY branch ORDER BY rowid DESC)"
+        rows = self._base.execute(
+            f"SELECT branch, name, step, place, bytes, {age} FROM checkpoint {which} ORDER BY rowid",
+            () if branches is None else (json.dumps(branches),),
+        )
         return [
             {"branch": branch, "name": name, "step": step, "seq": place, "bytes": size, "pinned": (branch, name) in pinned}
-            for branch, name, step, place, size in rows
+            for branch, name, step, place, size, age in rows
+            if branches is None or age <= NEWEST or (branch, name) in pinned
         ]
 
     @property

@@ -16,6 +16,7 @@ from typing import Any
 from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
 from steppe.control.journal import Journal
+from steppe.control.leaving import Leaving
 from steppe.control.life import GOES_ON, STARTING, STOPPED, Clock, Life, Link, Place, Spawner
 from steppe.control.orders import FORKS, NAMINGS, Accepted, Branch, Command, Order, Refused, ReplayDiffersError
 from steppe.control.questions import Answer, Questions, Tell
@@ -50,6 +51,7 @@ from steppe.failpoint import reach
 Rule = tuple[Command, list[dict[str, Any]]]  # what was ordered, and what it has done
 STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip", *NAMINGS)  # with a run that failed
 ROOM = 2.0  # [s] between two looks whether the disk has room again
+TOLD = 1000  # branches of which it is remembered what was told
 WAITED_FOR = ("starting", "loading", "compiling", "recovering")
 
 
@@ -66,11 +68,21 @@ class Supervisor:
         Handed in, so that a test can be them.
     starting
         Seconds until an engine must have called; None: a launcher may have it wait in a queue.
+    scenarios
+        How many there may be at once; those that were left do not count. Default: any number.
     """
 
     def __init__(
-        self, name: str, folder: Path, journal: Journal, clock: Clock, spawner: Spawner, starting: float | None = STARTING
+        self,
+        name: str,
+        folder: Path,
+        journal: Journal,
+        clock: Clock,
+        spawner: Spawner,
+        starting: float | None = STARTING,
+        scenarios: int = OPEN_END,
     ) -> None:
+        self._most = scenarios
         self.name, self.folder, self.journal, self._clock = name, folder, journal, clock
         self.facts = journal.facts
         self.reader = Reader(folder / "journal.sqlite")
@@ -80,6 +92,7 @@ class Supervisor:
         self.questions = Questions(self, clock.now)
         self.channels = Channels(self)
         self.dispatch = Dispatch(journal, self.send, self._settle)
+        self.leaving = Leaving(clock, self.dispatch, self.questions, self.channels)
         self._settling: dict[int, list[Callable[[], None]]] = {}
         self._listening: list[Callable[[], None]] = []
         self._over = False
@@ -97,6 +110,7 @@ class Supervisor:
 
     def close(self, keep: bool = True) -> None:
         """Ends the supervision. keep: the engine makes its state durable and ends; else it goes on and waits for another server."""
+        self.leaving.close()
         self.life.close(keep)
 
     def dismiss(self) -> None:
@@ -255,6 +269,7 @@ class Supervisor:
         self.dispatch.accepted(accepted.seq)
         if order.kind in (*FORKS, *NAMINGS, "skip"):
             self._settle_ended()  # what is left ends
+            self.leaving.begin()
         if self.life.state == "failed":
             self.life.launch()
         self.channels.ask()  # a name may stand on another branch now
@@ -272,6 +287,13 @@ class Supervisor:
             return Refused("engine-recovering", "The engine is being started for the first time; ask again in a second.")
         if order.kind == "skip" and self.life.state != "failed":
             return Refused("engine-busy-conflict", "The engine lives: cancel the command instead.")
+        if order.kind == "branch" and (there := len(self.dispatch.open)) >= self._most:
+            new = order.arguments["name"]
+            text = (
+                f'"{new}" would be scenario {there + 1} of "{self.name}", which may have {self._most}. '
+                f"Remove one (DELETE /api/v1/runs/{self.name}/scenarios/NAME), or start the server with --scenarios {there + 1}."
+            )
+            return Refused("too-many-scenarios", text, value=new, allowed=self._most)
         return None
 
     # ---- for those that work for it -----------------------------------------------------------------------------------------------------
@@ -283,6 +305,7 @@ class Supervisor:
     def position(self, branch: int) -> Position | None:
         """Where a branch stands, if it can be asked; else it is fetched."""
         self.dispatch.load(branch)
+        self.leaving.asked(branch)
         course = self.dispatch.courses.get(branch)
         if course is None or course.position is None or course.position < course.known:
             return None  # on its way back to what people have seen
@@ -419,6 +442,8 @@ class Supervisor:
         kept = self._told.get(branch.id)
         if kept is None or kept[0] != made_of:
             kept = self._told[branch.id] = (made_of, self._scenario_of(branch, position, failed))
+            if len(self._told) > TOLD:
+                del self._told[next(iter(self._told))]
         return kept[1]
 
     def _scenario_of(self, branch: Branch, position: Position | None, failed: Failed | None) -> dict[str, Any]:
@@ -493,9 +518,9 @@ class Supervisor:
         branch = self.journal.branch(scenario).id
         return [(each, self.journal.told(branch, f"{each.kind}:{each.seq}")) for each in self.journal.rules(branch)]
 
-    def checkpoints(self) -> list[dict[str, Any]]:
-        """Durable states that were made."""
-        return self.journal.checkpoints()
+    def checkpoints(self, newest: bool = False) -> list[dict[str, Any]]:
+        """Durable states that were made. newest: of the scenarios that `info` has, those that may still be there."""
+        return self.journal.checkpoints([*self.dispatch.open, *self.dispatch.left] if newest else None)
 
     async def happenings(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
         """What people are told, from a number on, as it comes, until the run ends; number 0: something of `info` has changed."""

@@ -89,7 +89,7 @@ class Access:
             if self._looked <= came:  # those who waited share one look
                 await self._look()
 
-    async def take_also(self, files: Mapping[str, TokenFile]) -> None:
+    async def take_also(self, files: Mapping[str, Kept]) -> None:
         """Does what `take_from` does, on an event loop."""
         async with self._looking:
             self._files |= files

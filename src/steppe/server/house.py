@@ -23,7 +23,7 @@ from steppe.server.supervised import Opener, Supervisor
 if TYPE_CHECKING:
     from steppe.server.live.feed import Feed
 
-FRONTS = 1000  # that are kept
+FRONTS = 1000  # that are kept; likewise of scenarios
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,8 @@ class House:
         if kept is None or kept[0] is not scenario or kept[1] is not facts:
             date = date_of(scenario["step"], facts) if facts else None
             kept = self._told[key] = (scenario, facts, msgspec.Raw(msgspec.json.encode({**scenario, "date": date})))
+            if len(self._told) > FRONTS:
+                del self._told[next(iter(self._told))]
         return kept[2]
 
     def run(self, name: str) -> Supervisor:

@@ -31,6 +31,7 @@ class Limits:
     channels: int = 200  # ways in which a run is watched
     strangers_sockets: int = 16  # that have not said a token yet
     runs: int = 20  # of a server
+    scenarios: int = 100  # of a run at once; those that were left do not count
     requests: float = 50.0  # [1/s] of a token
     requests_burst: float = 100.0
     strangers: float = 10.0  # [1/s] of an address without a token

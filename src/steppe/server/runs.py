@@ -17,6 +17,7 @@ from steppe.control.listen import Listener, LoopClock
 from steppe.control.supervisor import Supervisor
 from steppe.errors import FolderError
 from steppe.files import write_whole
+from steppe.server.limits import Limits
 
 LOCK, STATUS = "server.lock", "status.json"  # in the run folder
 LAUNCHER = "server.launcher"  # likewise: the name of what starts the engine of a run that was begun by a request
@@ -37,10 +38,19 @@ class Runs:
         Where new runs are made; None: there are none.
     launchers
         What may stand before the command of an engine, by name; "" is that of runs that name none.
+    scenarios
+        How many each run may have at once.
     """
 
-    def __init__(self, where: str, durable: bool, folder: Path | None = None, launchers: Mapping[str, str] | None = None) -> None:
-        self.folder = folder
+    def __init__(
+        self,
+        where: str,
+        durable: bool,
+        folder: Path | None = None,
+        launchers: Mapping[str, str] | None = None,
+        scenarios: int = Limits().scenarios,
+    ) -> None:
+        self.folder, self._scenarios = folder, scenarios
         self.launchers: Mapping[str, str] = {"": "", **(launchers or {})}
         self.open: dict[str, Supervisor] = {}
         self._where, self._durable = where, durable
@@ -64,7 +74,8 @@ class Runs:
         with ExitStack() as opening:
             journal = await asyncio.to_thread(_opened, folder, self._where, self._durable, launcher, opening)
             words = self.launchers[launcher]
-            supervisor = Supervisor(folder.name, folder, journal, LoopClock(), Launcher(folder, words), None if words else STARTING)
+            starting, launcher_of = None if words else STARTING, Launcher(folder, words)
+            supervisor = Supervisor(folder.name, folder, journal, LoopClock(), launcher_of, starting, self._scenarios)
             opening.callback(supervisor.reader.close)
             listener = Listener(folder, supervisor, engine_bind, sealed)
             await listener.open()

@@ -76,6 +76,7 @@ def serve_runs(
     plain_engine_link: bool = False,
     read_only: bool = False,
     many: bool = False,
+    scenarios: int | None = None,
     hosts: Sequence[str] = (),
     prefix: str = "",
     proxies: Sequence[str] = (),
@@ -112,6 +113,8 @@ def serve_runs(
         Whether people may look, and order nothing.
     many
         Whether one token may have all the sockets that there may be.
+    scenarios
+        How many a run may have at once; default: as `Limits` has it.
     hosts
         Names of the server beside localhost.
     prefix
@@ -142,12 +145,13 @@ def serve_runs(
     """
     at = str(where.get("uds") or "{host}:{port}".format(**where))
     with held(runs, at) if runs else nullcontext(), ExitStack() as rest:
-        served = Runs(at, durable, runs, {"": launcher, **(launchers or {})})
+        most = scenarios or Limits().scenarios
+        served = Runs(at, durable, runs, {"": launcher, **(launchers or {})}, most)
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 near = "uds" in where or where["host"] in (*LOCAL, "::1")
                 limits, names = Limits.near() if near else Limits(), (*LOCAL, *hosts)
-                limits = replace(limits, sockets_of_token=limits.sockets) if many else limits
+                limits = replace(limits, scenarios=most, sockets_of_token=limits.sockets if many else limits.sockets_of_token)
                 server = application({}, tokens.access(), limits, names, prefix, proxies, read_only, served, data, cors)
                 name, link = " and ".join(each.name for each in (folder, runs) if each), (engine_bind, not plain_engine_link)
                 behind = "" if "uds" in where else prefix

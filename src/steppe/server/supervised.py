@@ -81,8 +81,8 @@ class Supervisor(Protocol):
         """The events and triggers of a scenario, and what each did: step, kind, text; raises Refused."""
         ...
 
-    def checkpoints(self) -> list[dict[str, Any]]:
-        """All durable checkpoints."""
+    def checkpoints(self, newest: bool = False) -> list[dict[str, Any]]:
+        """All durable checkpoints. newest: of the scenarios that `info` has, those that may still be there."""
         ...
 
     def launch(self) -> None:

@@ -94,8 +94,8 @@ class Feed:
                 "info": info_of(self._house, self.run),
                 "forcing": _forcing(facts),
                 "grid": {**grid, "crs": grid.get("crs", {"grid_mapping_name": "latitude_longitude"}), "rows": "north to south"},
-                "kept": _kept(self._house.run(self.run).scenarios()),
-                "checkpoints": self._house.run(self.run).checkpoints(),
+                "kept": _kept(self._house.run(self.run).info()["scenarios"]),
+                "checkpoints": self._house.run(self.run).checkpoints(newest=True),
                 "event": self._event,
             }
         )
@@ -115,8 +115,8 @@ class Feed:
         run = self._house.run(self.run)
         self._last, self._known = _newest(run.scenarios()), run.facts is not None
         self._info, self._progress = self._stripped(info_of(self._house, self.run))
-        self._checkpoints = run.checkpoints()
-        self._kept = _kept(run.scenarios())
+        self._checkpoints = run.checkpoints(newest=True)
+        self._kept = _kept(run.info()["scenarios"])
 
     async def _follow(self) -> None:
         happenings: AsyncIterator[tuple[int, dict[str, Any]]] = self._house.run(self.run).happenings(0)
@@ -165,10 +165,10 @@ class Feed:
         if progress != self._progress:
             self._progress = progress
             self._tell({"type": "progress", "scenarios": progress})
-        if (found := run.checkpoints()) != self._checkpoints:
+        if (found := run.checkpoints(newest=True)) != self._checkpoints:
             self._checkpoints = found
             self._tell({"type": "checkpoints", "checkpoints": found})
-        kept = _kept(run.scenarios())
+        kept = _kept(run.info()["scenarios"])
         if news := {name: span for name, span in kept.items() if self._kept.get(name, [None])[0] != span[0]}:
             self._tell({"type": "kept", "kept": news})
         self._kept = kept
@@ -182,11 +182,10 @@ class Feed:
 
     def _look_at_orders(self) -> None:
         run = self._house.run(self.run)
-        if _newest(run.scenarios()) > self._last:
-            for command in run.journal.commands(self._last):
-                self._last = command.seq
-                self._open.append(command.seq)
-                self._tell({"type": "ordered", **(run.operation(command.seq) or {}), "who": command.who})
+        for command in run.journal.commands(self._last):
+            self._last = command.seq
+            self._open.append(command.seq)
+            self._tell({"type": "ordered", **(run.operation(command.seq) or {}), "who": command.who})
         for seq in self._open[:OPEN]:
             found = run.operation(seq)
             if found is None or found["state"] in OVER:

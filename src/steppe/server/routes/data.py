@@ -46,7 +46,7 @@ class Plan(NamedTuple):
     headers: Headers
 
 
-@lru_cache(4096)
+@lru_cache(512)
 def plan(query: bytes, name: str, what: str, grid: type[Grid], accept: bytes) -> Plan:
     """How a query is answered; it depends on its text, the kind of grid and the header Accept alone, so that it is read once.
 

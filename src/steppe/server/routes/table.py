@@ -64,7 +64,7 @@ class Table:
                 methods = self._fixed.setdefault(route.path, {})
             methods[route.method] = route
 
-        self.find = lru_cache(4096)(self._find)  # the addresses that are asked are few
+        self.find = lru_cache(512)(self._find)  # the addresses that are asked are few
 
     def _find(self, method: str, path: str) -> tuple[Route, Mapping[str, str]]:
         """The route of a request and what stands for the names in its path.
