@@ -61,6 +61,17 @@ def make_scenario(folder: Path, shape: tuple[int, int] = (14, 11), size: float =
     return folder / "run.toml"
 
 
+def make_years(folder: Path, years: int) -> Path:
+    """The same of some hundreds of cells, from January 1990 on for so many years, on one thread; gives the run file."""
+    run_file = make_scenario(folder, (22, 20))
+    generate(folder / "years.zarr", read_grid(file=folder / "mask.zarr"), "1990-01-01", f"{1990 + years}-12-31")
+    text = (
+        run_file.read_text().replace("start = 1990-01-10", "start = 1990-01-01").replace("end = 1991-03-05", f"end = {1989 + years}-12-31")
+    )
+    run_file.write_text(text.replace("weather.zarr", "years.zarr").replace("threads = 2", "threads = 1"))
+    return run_file
+
+
 def copied(run_file: Path, folder: Path) -> Path:
     """The run file of a copy of the scenario."""
     shutil.copytree(run_file.parent, folder, dirs_exist_ok=True)

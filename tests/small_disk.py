@@ -1,5 +1,6 @@
 """A disk of a few pages, to fill it: a file system in memory. Where that needs rights that the tests lack, they are skipped and say so."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -19,3 +20,13 @@ def mount_small_disk(folder: Path, size: str) -> Callable[[], None]:
 def resize(folder: Path, size: str) -> None:
     """Another size for a disk of `mount_small_disk`."""
     subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    """Leaves no room on a disk of `mount_small_disk`, though a writer may be at work; `resize` makes room again."""
+    while True:
+        disk = os.statvfs(folder)
+        used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
+        command = ["mount", "-o", f"remount,size={max(used, disk.f_frsize)}", str(folder)]
+        if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+            return  # else the writer has taken more meanwhile

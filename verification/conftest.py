@@ -45,8 +45,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`scripts/verify --long` runs everything."""
-    parser.addoption("--long", action="store_true", help="all cases of which otherwise a tenth is run, chosen by the commit")
+    """`scripts/verify --long` runs everything; `scripts/chaos` has a seed and a time."""
+    parser.addoption(
+        "--long", action="store_true", help="all cases of which otherwise a tenth is run, chosen by the commit; chaos for an hour"
+    )
+    parser.addoption("--seed", type=int, help="of verification/chaos; without it another one with each commit")
+    parser.addoption("--seconds", type=float, help="for which each test of verification/chaos plays")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -54,12 +58,24 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "many: one case of very many alike")
 
 
+def commit(config: pytest.Config) -> int:
+    """The commit that is checked out, as a number; 0 without git."""
+    asked = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=config.rootpath, check=False)
+    return int(asked.stdout or "0", 16)
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """Of what is random in a test."""
+    given = request.config.getoption("--seed")
+    return commit(request.config) % 10**6 if given is None else given
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Takes a tenth of the cases marked `many`."""
     if config.getoption("--long"):
         return
-    asked = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=config.rootpath, check=False)
-    turn = int(asked.stdout or "0", 16) % OF
+    turn = commit(config) % OF
     many = [item for item in items if item.get_closest_marker("many")]
     left = {id(item) for number, item in enumerate(many) if number % OF != turn}
     config.hook.pytest_deselected(items=[item for item in items if id(item) in left])

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ CHANGES = [  # variable, operation, from, to; the last two are refused, by the e
     ("water", "add", -500.0, -400.0),
     ("runoff", "set", 0.0, 1.0),
 ]
+KINDS = {"step": 34, "set": 44, "pause": 6, "checkpoint": 6, "branch": 2, "rewind": 2, "trigger": 2, "event": 2}  # with their weights
 EXPRESSIONS = ("max(runoff) > 20", "mean(water / capacity) < 0.3", "sum(rain) > 0 and min(water) < 10")
 PATIENCE = 60.0  # [s] for anything that has to happen, once nobody is killed any more
 
@@ -50,7 +51,7 @@ class Served:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        self.address = f"http://127.0.0.1:{port}/api/v1/runs/out"
+        self.port, self.address = port, f"http://127.0.0.1:{port}/api/v1/runs/out"
         command = [sys.executable, "-m", "steppe", "serve", str(run_file), "--bind", f"127.0.0.1:{port}", "--token-file", str(tokens)]
         self._command, self._environment = [*command, *options], {**os.environ, **(environment or {})}
         self._ending, self.starts = False, 0
@@ -76,11 +77,11 @@ class Served:
         self.process.kill()
         self.process.wait()
 
-    def close(self) -> None:
-        """Ends the server as Ctrl-C does, and waits for it."""
+    def close(self, by: signal.Signals = signal.SIGINT) -> None:
+        """Ends the server by a signal, as Ctrl-C does, and waits for it."""
         self._ending = True
         self._keeper.join()
-        self.process.send_signal(signal.SIGINT)
+        self.process.send_signal(by)
         try:
             self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -107,8 +108,8 @@ class Served:
 class Watcher:
     """Somebody who watches a variable of a scenario all the time, and connects again whenever the line is lost."""
 
-    def __init__(self, served: Served, variable: str, scenario: str = "main") -> None:
-        self._address = served.address.replace("http", "ws", 1) + "/live"
+    def __init__(self, served: Served, variable: str, scenario: str = "main", address: str = "") -> None:
+        self._address = (address or served.address).replace("http", "ws", 1) + "/live"
         self._stream = {"stream": 1, "variable": variable, "scenario": scenario, "bits": 16, "rate": 60}
         self.newest: Frame | None = None
         self.count, self._over = 0, False
@@ -116,20 +117,26 @@ class Watcher:
         self._thread.start()
 
     def _watch(self) -> None:
-        headers = {"Authorization": f"Bearer {TOKENS['view']}"}
         while not self._over:
-            with (
-                suppress(OSError, WebSocketException, EOFError, TimeoutError),
-                connect(self._address, additional_headers=headers, subprotocols=[PROTOCOL], compression=None) as line,
-            ):
-                while json.loads(line.recv(timeout=PATIENCE))["type"] != "hello":
-                    pass
-                line.send(json.dumps({"watch": [self._stream]}))
-                while not self._over:
-                    came = line.recv(timeout=PATIENCE)
-                    if isinstance(came, bytes) and came[:4] == b"STPF":
-                        self.newest, self.count = read_frame(came), self.count + 1
+            with suppress(OSError, WebSocketException, EOFError, TimeoutError):
+                self._visit(PATIENCE)
             time.sleep(0.05)
+
+    def _visit(self, longest: float) -> None:
+        """Watches until the line is lost, or nothing comes for `longest` seconds."""
+        headers = {"Authorization": f"Bearer {TOKENS['view']}"}
+        with connect(self._address, additional_headers=headers, subprotocols=[PROTOCOL], compression=None) as line:
+            while json.loads(line.recv(timeout=longest))["type"] != "hello":
+                pass
+            line.send(json.dumps({"watch": [self._stream]}))
+            while not self._goes:
+                came = line.recv(timeout=longest)
+                if isinstance(came, bytes) and came[:4] == b"STPF":
+                    self.newest, self.count = read_frame(came), self.count + 1
+
+    @property
+    def _goes(self) -> bool:
+        return self._over
 
     def sees(self, step: int, values: NDArray[Any]) -> None:
         """Waits until the newest frame is of a step, and looks whether it shows these values (cells,)."""
@@ -149,10 +156,10 @@ class Watcher:
 
 
 class Client:
-    """Somebody with a token, on a connection of his own."""
+    """Somebody with a token, on a connection of his own. address: of the run behind a proxy."""
 
-    def __init__(self, served: Served, role: str) -> None:
-        self._served, self.retries = served, 0
+    def __init__(self, served: Served, role: str, address: str = "") -> None:
+        self._served, self._address, self.retries = served, address or served.address, 0
         headers = {"Authorization": f"Bearer {TOKENS[role]}"}
         self._http = httpx.Client(headers=headers, timeout=20, trust_env=False)
         served.clients.append(self._http)
@@ -163,7 +170,7 @@ class Client:
         while True:
             try:
                 headers = {"Idempotency-Key": key} if key else {}
-                answer = self._http.request(method, self._served.address + path, json=content, headers=headers)
+                answer = self._http.request(method, self._address + path, json=content, headers=headers)
                 if answer.status_code not in (409, 429, 503) or not insist or answer.json()["code"] not in AGAIN:
                     return answer
                 wait = 0.2 if answer.status_code == 429 else 0.05
@@ -198,8 +205,11 @@ class Client:
 class Steering:
     """A client that sends commands of all kinds, one after the other. accepted: key -> number; refused: keys."""
 
-    def __init__(self, served: Served, number: int, seed: int, commands: int, steps: int) -> None:
-        self.client = Client(served, ("steer", "admin")[number % 2])
+    refusals: tuple[int, ...] = (404, 409, 412, 416, 422)
+    kinds: Mapping[str, int] = KINDS
+
+    def __init__(self, served: Served, number: int, seed: int, commands: int, steps: int, address: str = "") -> None:
+        self.client = Client(served, ("steer", "admin")[number % 2], address)
         self.accepted: dict[str, int] = {}
         self.refused: dict[str, str] = {}
         self._chance, self._number, self._commands, self._steps = random.Random(seed * 1000 + number), number, commands, steps
@@ -209,7 +219,7 @@ class Steering:
     def run(self) -> None:
         """Sends them all; the body of a thread."""
         try:
-            for number in range(self._commands):
+            for number in self._numbers():
                 key = f"{self._number}-{number}"
                 path, content = self._command(self._look(), key)
                 self._send(path, content, key)
@@ -218,14 +228,17 @@ class Steering:
         except BaseException as error:
             self.error = error
 
+    def _numbers(self) -> Iterable[int]:
+        return range(self._commands)
+
     def _send(self, path: str, content: Any, key: str) -> None:
-        answer = self.client.ask("POST", path, content, key)
+        answer = self.client.ask("POST" if content is not None else "DELETE", path, content, key)
         if answer.status_code in (200, 201, 202):
             seq = answer.json()["id"]
             assert key not in self.refused, f"{key} was refused ({self.refused[key]}), then accepted"
             assert self.accepted.setdefault(key, seq) == seq, f"{key} was accepted as {self.accepted[key]} and {seq}"
         else:
-            assert answer.status_code in (404, 409, 412, 416, 422), answer.text
+            assert answer.status_code in self.refusals, answer.text
             assert key not in self.accepted, f"{key} was accepted, then refused: {answer.text}"
             self.refused[key] = answer.json()["code"]
 
@@ -240,9 +253,12 @@ class Steering:
     def _command(self, scenarios: list[dict[str, Any]], key: str) -> tuple[str, Any]:
         chance = self._chance
         on = scenarios[0] if chance.random() < 0.6 else chance.choice(scenarios)
-        name, step = on["name"], on["step"]
-        kinds = ("step", "set", "pause", "checkpoint", "branch", "rewind", "trigger", "event")
-        kind = chance.choices(kinds, (34, 44, 6, 6, 2, 2, 2, 2))[0]
+        kind = chance.choices([*self.kinds], [*self.kinds.values()])[0]
+        return self._ordered(kind, on, key)
+
+    def _ordered(self, kind: str, on: Mapping[str, Any], key: str) -> tuple[str, Any]:
+        """The path and content of an order of a kind for a scenario; content None: it is a DELETE."""
+        chance, name, step = self._chance, on["name"], on["step"]
         if kind == "step":
             return "/step", {"scenario": name, "steps": chance.randint(1, 30)}
         if kind == "set":

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scenario import copied, make_scenario
+from tests.scenario import copied, make_years
 
 from steppe.control import Journal
-from steppe.grid import read_grid
-from steppe.io.ingest import generate
 from verification.kill.checker import check_journal, check_states, gathered, rest, store, waiting
 from verification.kill.served import Client, Served, Steering
 
@@ -29,14 +27,7 @@ STEPS = 365 * YEARS + 2  # two leap days
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run file of some hundreds of cells and eight years, whose kernel is compiled."""
-    folder = tmp_path_factory.mktemp("steered")
-    run_file = make_scenario(folder, (22, 20))
-    generate(folder / "years.zarr", read_grid(file=folder / "mask.zarr"), "1990-01-01", "1998-12-31")
-    text = (
-        run_file.read_text().replace("start = 1990-01-10", "start = 1990-01-01").replace("end = 1991-03-05", f"end = {1989 + YEARS}-12-31")
-    )
-    run_file.write_text(text.replace("weather.zarr", "years.zarr").replace("threads = 2", "threads = 1"))
-    return run_file
+    return make_years(tmp_path_factory.mktemp("steered"), YEARS)
 
 
 @pytest.fixture
@@ -98,6 +89,7 @@ def play(served: Served, client: Client, aside: Path, seed: int, clients: int, c
     begin = time.perf_counter()
     people = steer(served, seed, clients, commands, engines, servers)
     accepted, refused = gathered(people)
+    rest(client, served.folder)  # no steps are taken while a pause waits for an engine
     accepted["last"] = client.order("/step", {"steps": 1}, "last")  # a branch that stands where it began has nothing on the disk
     rest(client, served.folder)
     steered = time.perf_counter() - begin

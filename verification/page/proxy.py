@@ -10,7 +10,7 @@ from typing import Self
 class Proxy:
     """Serves at a port of this machine. strips: whether it takes the prefix off and says so, or leaves it."""
 
-    def __init__(self, upstream: int, prefix: str, strips: bool) -> None:
+    def __init__(self, upstream: int, prefix: str = "", strips: bool = False) -> None:
         self._upstream, self._prefix, self._strips = upstream, prefix, strips
         self._door = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port: int = self._door.getsockname()[1]
@@ -47,10 +47,14 @@ class Proxy:
                 rest = b"X-Forwarded-Prefix: " + self._prefix.encode() + b"\r\n" + rest
             if b"upgrade: websocket" not in rest.lower():
                 rest = b"Connection: close\r\n" + re.sub(rb"(?im)^connection:.*\r\n", b"", rest, count=1)
-            with socket.create_connection(("127.0.0.1", self._upstream)) as server:
-                server.sendall(b" ".join((method, path, version)) + b"\r\n" + rest)
-                Thread(target=_pass_on, args=(line, server), daemon=True).start()
-                _pass_on(server, line)
+            self._forward(line, b" ".join((method, path, version)) + b"\r\n" + rest)
+
+    def _forward(self, line: socket.socket, request: bytes) -> None:
+        """Passes on a request, whose body may not have come whole, and its answer."""
+        with socket.create_connection(("127.0.0.1", self._upstream)) as server:
+            server.sendall(request)
+            Thread(target=_pass_on, args=(line, server), daemon=True).start()
+            _pass_on(server, line)
 
 
 def _pass_on(one: socket.socket, other: socket.socket) -> None:
