@@ -365,6 +365,25 @@ def small_disk(tmp_path):
     end()
 
 
+def test_the_orders_of_one_request_are_stored_together_or_not_at_all():
+    base = journal()
+    accept(base, "step", "steps", steps=STEPS)
+    base.seen(1, STEPS)
+    change = order("set", "dry/1", "dry", variable="water", value=1.0)
+    with pytest.raises(Refused) as refused:  # no step follows that the change could be for
+        base.accept(order("branch", "dry", name="dry", step=STEPS), STEPS, 0, change)
+    assert refused.value.code == "already-finished"
+    assert [each.name for each in base.branches()] == ["main"]
+    assert base.last == 1
+    with pytest.raises(Refused, match="is already at its last step"):  # a duplicate gets the same refusal
+        base.accept(order("branch", "dry", name="dry", step=STEPS), STEPS, 0, change)
+    branch = order("branch", "wet", name="dry", step=STEPS - 1)
+    change = msgspec.structs.replace(change, key="wet/1")
+    assert base.accept(branch, STEPS, 0, change).seq == 2
+    assert base.accept(branch, STEPS, 0, change).again
+    assert [(each.kind, each.branch) for each in base.commands(1)] == [("branch", 1), ("set", 2)]
+
+
 def test_a_full_disk_refuses_orders_and_nothing_is_remembered_of_them(small_disk):
     """At a commit, too: sqlite ends the transaction then, or leaves it open."""
     base = Journal(small_disk / "journal.sqlite")

@@ -173,6 +173,14 @@ def test_a_scenario_branches_off_and_the_main_one_is_rewound(client: Client, toy
     assert problem(client.post("/step", {"scenario": "main@1", "steps": 1}))["code"] == "scenario-closed"
 
 
+def test_a_scenario_whose_changes_are_refused_is_not_made(client: Client, toy: Toy) -> None:
+    client.post("/step", {"end": True})
+    change = {"variable": "rate", "value": 2.0}
+    assert problem(client.post("/scenarios", {"name": "dry", "set": [change]}))["code"] == "already-finished"
+    assert [each["name"] for each in client.get("/scenarios").json()["scenarios"]] == ["main"]
+    assert [each.kind for each in toy.journal.commands()] == ["step"]
+
+
 def test_the_end_of_a_run(client: Client, toy: Toy) -> None:
     assert client.ask("DELETE", "/runs/toy?keep=data", role="steer").status_code == 403
     assert client.ask("DELETE", "/runs/toy?keep=data").json() == {"run": "toy", "state": "archived"}

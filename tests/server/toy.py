@@ -120,10 +120,10 @@ class Toy:
         return {name: ramp + np.float32(100 * number) for number, name in enumerate(VARIABLES)}
 
     # ---- orders
-    def accept(self, order: Order) -> Accepted:
+    def accept(self, order: Order, *more: Order) -> Accepted:
         if self.failure:
             raise self.failure
-        accepted = self.journal.accept(order, self.steps, time.time())
+        accepted = self.journal.accept(order, self.steps, time.time(), *more)
         if not accepted.again and not self.slow:
             self.work()
         return accepted

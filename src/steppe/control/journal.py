@@ -37,8 +37,10 @@ class Journal(Receipts):
         changes = "shown_step = :step, target = max(target, :step)"
         self._base.execute(f"UPDATE branch SET {changes} WHERE id = :branch AND shown_step < :step", {"step": step, "branch": branch})
 
-    def accept(self, order: Order, steps: int, now: float) -> Accepted:
+    def accept(self, order: Order, steps: int, now: float, *more: Order) -> Accepted:
         """Stores a command, or finds the one of the same key. steps: of the whole run; now: seconds since 1970.
+
+        more: orders of the same request, which are stored behind it; all are stored or none. Returns the receipt of the first.
 
         Raises
         ------
@@ -47,7 +49,8 @@ class Journal(Receipts):
         """
         try:
             with self._all_or_nothing():
-                return self.receipt(order) or self._accept(order, steps, now)
+                accepted, *_ = [self.receipt(each) or self._accept(each, steps, now) for each in (order, *more)]
+                return accepted
         except Refused as refused:
             self.refuse(order, refused)
             raise

@@ -253,8 +253,8 @@ class Supervisor:
         self.changed()
 
     # ---- what is ordered ----------------------------------------------------------------------------------------------------------------
-    def accept(self, order: Order) -> Accepted:
-        """Stores a command and hands it on; it survives whatever dies next.
+    def accept(self, order: Order, *more: Order) -> Accepted:
+        """Stores a command and hands it on; it survives whatever dies next. more: orders of the same request; all are stored or none.
 
         Raises
         ------
@@ -263,10 +263,12 @@ class Supervisor:
         """
         if refusal := self._refusal(order):
             return self.journal.known_or_refused(order, refusal)
-        accepted = self.journal.accept(order, self.facts["steps"] if self.facts else 0, self._clock.wall())
-        if accepted.again:
+        before = self.journal.last
+        accepted = self.journal.accept(order, self.facts["steps"] if self.facts else 0, self._clock.wall(), *more)
+        if self.journal.last == before:
             return accepted
-        self.dispatch.accepted(accepted.seq)
+        for seq in range(before + 1, self.journal.last + 1):
+            self.dispatch.accepted(seq)
         if order.kind in (*FORKS, *NAMINGS, "skip"):
             self._settle_ended()  # what is left ends
             self.leaving.begin()

@@ -49,8 +49,8 @@ class Supervisor(Protocol):
         """The run as it is now, from memory."""
         ...
 
-    def accept(self, order: Order) -> Accepted:
-        """Stores an order in the journal; raises Refused."""
+    def accept(self, order: Order, *more: Order) -> Accepted:
+        """Stores the orders of a request in the journal, all or none, and returns the receipt of the first; raises Refused."""
         ...
 
     async def get(self, scenario: str, request: dict[str, Any]) -> Answer:

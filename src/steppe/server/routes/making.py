@@ -12,7 +12,7 @@ from steppe.server.changes import arguments_of
 from steppe.server.moments import step_behind
 from steppe.server.problems import Wrong
 from steppe.server.routes.state import info_of
-from steppe.server.routes.steering import accept, order, request_of, settle
+from steppe.server.routes.steering import made, order, request_of
 
 
 async def upload(asked: Asked) -> Reply:
@@ -46,12 +46,11 @@ async def add_scenario(asked: Asked) -> Reply:
     if origin.step is not None and origin.date is not None:
         raise Wrong("bad-field", "Give step or date, not both.", allowed=["step", "date"], position="$.from")
     step = origin.step if origin.date is None else step_behind(origin.date, asked.house.known(run).facts, "$.from.date")
-    changes = [await arguments_of(asked.house, run, change) for change in request.set]
-    reply = await order(asked, "branch", origin.scenario, {"name": request.name, "step": step}, request)
-    for number, (change, arguments) in enumerate(zip(request.set, changes, strict=True), 1):
-        accept(asked, "set", request.name, arguments, change, "after", f"/{number}")
-    for arguments in changes:  # only now: no other order comes between
-        await settle(asked, arguments)
+    changes = [
+        made(asked, "set", request.name, await arguments_of(asked.house, run, change), change, part=f"/{number}")
+        for number, change in enumerate(request.set, 1)
+    ]
+    reply = await order(asked, "branch", origin.scenario, {"name": request.name, "step": step}, request, more=changes)
     location = (b"location", f"/api/v1/runs/{run}/scenarios/{request.name}".encode())
     return reply._replace(status=201, headers=(*(each for each in reply.headers if each[0] != b"location"), location))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -148,17 +148,28 @@ async def skip(asked: Asked) -> Reply:
 
 # ---- what all orders have in common -----------------------------------------------------------------------------------------------------
 async def order(
-    asked: Asked, kind: str, scenario: str, arguments: Mapping[str, Any], request: Struct, when: str | int = "after", part: str = ""
+    asked: Asked,
+    kind: str,
+    scenario: str,
+    arguments: Mapping[str, Any],
+    request: Struct,
+    when: str | int = "after",
+    more: Sequence[Order] = (),
 ) -> Reply:
     """Puts an order into the journal and says so: 202, or 200 when it is over by the time that `Prefer: wait=` gives it.
+
+    more: orders of the same request, which are stored with it.
 
     Raises
     ------
     Refused
         By the journal; nothing is stored.
     """
-    accepted = accept(asked, kind, scenario, arguments, request, when, part)
-    await settle(asked, arguments)
+    if asked.house.draining.is_set():
+        raise Wrong("draining", "The server is ending and takes no more orders.")
+    accepted = asked.run.accept(made(asked, kind, scenario, arguments, request, when), *more)
+    for each in (arguments, *(order.arguments for order in more)):
+        await settle(asked, each)
     run = asked.run
     found = await run.settled(accepted.seq, wait_of(asked)) or {}
     said = {name: found[name] for name in Operation.__struct_fields__ if name in found}
@@ -175,26 +186,22 @@ async def order(
     return Reply(200 if found.get("state") in OVER else 202, content, headers=headers)
 
 
-def accept(
+def made(
     asked: Asked, kind: str, scenario: str, arguments: Mapping[str, Any], request: Struct, when: str | int = "after", part: str = ""
-) -> Any:
-    """Puts an order into the journal. part: tells the orders of one request apart."""
-    if asked.house.draining.is_set():
-        raise Wrong("draining", "The server is ending and takes no more orders.")
+) -> Order:
+    """An order as the journal takes it. part: tells the orders of one request apart."""
     assert asked.principal is not None
-    return asked.run.accept(
-        Order(
-            kind=kind,
-            scenario=scenario,
-            arguments=dict(arguments),
-            when=when,
-            key=asked.key + part,
-            who=asked.principal.name,
-            role=asked.principal.role,
-            request=f"{kind} {scenario} ".encode() + canonical(request),
-            if_match=None if part else asked.if_match,
-            if_step=None if part else asked.if_step,
-        )
+    return Order(
+        kind=kind,
+        scenario=scenario,
+        arguments=dict(arguments),
+        when=when,
+        key=asked.key + part,
+        who=asked.principal.name,
+        role=asked.principal.role,
+        request=f"{kind} {scenario} ".encode() + canonical(request),
+        if_match=None if part else asked.if_match,
+        if_step=None if part else asked.if_step,
     )
 
 
