@@ -540,7 +540,7 @@ class Play:
             try:
                 accepted = self.supervisor.accept(order)
             except Refused as error:
-                if error.code in ("engine-recovering", "disk-full"):
+                if error.code == "engine-recovering":
                     self.world.later(0.1, ask)
                     return
                 self._check_again(name, error.code)

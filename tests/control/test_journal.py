@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from steppe.control import OPEN_END, Journal, Leg, Order, Outcome, Position, Refused, Saved
 from steppe.control.orders import ReplayDiffersError
 from steppe.errors import DamagedError, Failure, Mistake, NoSpaceError
-from tests.small_disk import mount_small_disk, resize
+from tests.small_disk import fill, mount_small_disk, resize
 
 STEPS = 100
 
@@ -382,6 +382,26 @@ def test_the_orders_of_one_request_are_stored_together_or_not_at_all():
     assert base.accept(branch, STEPS, 0, change).seq == 2
     assert base.accept(branch, STEPS, 0, change).again
     assert [(each.kind, each.branch) for each in base.commands(1)] == [("branch", 1), ("set", 2)]
+
+
+def test_an_order_refused_by_a_full_disk_stays_refused_when_there_is_room(small_disk):
+    base = Journal(small_disk / "journal.sqlite")
+    accept(base, "step", "first", steps=1)
+    base.refuse_without_room("anna", "full", "The disk is full.")
+    base.refuse_without_room("anna", "first", "The disk is full.")  # a duplicate of what was accepted: its receipt holds
+    fill(small_disk)
+    assert base.accept(order("step", "first", steps=1), STEPS, 0).again  # for which no room is needed
+    resize(small_disk, "400k")
+    for _ in range(2):
+        with pytest.raises(Refused, match="The disk is full") as refused:
+            accept(base, "step", "full", steps=1)
+        assert refused.value.code == "disk-full"
+        accept(base, "step", f"{base.last}", steps=1)  # from now on the file has it
+        base = Journal(small_disk / "journal.sqlite")
+    base.refuse_without_room("anna", "late", "The disk is full.")
+    base.close()
+    with pytest.raises(Refused, match="The disk is full"):
+        accept(Journal(small_disk / "journal.sqlite"), "step", "late", steps=1)
 
 
 def test_a_full_disk_refuses_orders_and_nothing_is_remembered_of_them(small_disk):

@@ -128,6 +128,9 @@ class Toy:
             self.work()
         return accepted
 
+    def refuse_without_room(self, who: str, key: str, text: str) -> None:
+        self.journal.refuse_without_room(who, key, text)
+
     def work(self) -> None:
         """Carries out what is waiting."""
         for branch in self.journal.branches():

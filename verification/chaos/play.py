@@ -96,7 +96,8 @@ class Play:
         failed = self._wait(admin, threads)
         for each in viewers:
             each.close()
-        self._table.note("seconds until the last client had its answer", time.monotonic() - until)
+        late = time.monotonic() - until
+        self._table.holds("seconds until the last client had its answer", late, f"< {PATIENCE:g}", late < PATIENCE)
         served.under_fire = False
         for victim in victims:
             self._table.note(f"kill -9 of {victim}", kills.counts[victim])

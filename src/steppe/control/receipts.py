@@ -1,13 +1,31 @@
 """The answer of a journal to an order that comes a second time: the same receipt, or the same refusal."""
 
 import json
+from contextlib import suppress
+from pathlib import Path
 
 from steppe.control.orders import FORKS, OF_STATE, Accepted, Order, Refused
 from steppe.control.records import Records
+from steppe.errors import NoSpaceError
+
+FULL = "disk-full"
+MOST = 10_000  # refusals in memory while the disk is full; beyond them the oldest are forgotten
+REFUSAL = "INSERT OR IGNORE INTO refusal(who, key, request, code, detail, facts) VALUES (?,?,?,?,?,?)"
 
 
 class Receipts(Records):
     """A journal that finds answers by the name of the sender and the key of the order."""
+
+    def __init__(self, path: Path | str, durable: bool = False) -> None:
+        super().__init__(path, durable)
+        self._without_room: dict[tuple[str, str], str] = {}  # by sender and key: the answer to an order for which there was no room
+
+    def close(self) -> None:
+        """Ends the journal; what was accepted is in its file."""
+        if self._without_room:
+            with suppress(NoSpaceError), self._all_or_nothing():
+                self._write_without_room()
+        super().close()
 
     def receipt(self, order: Order) -> Accepted | None:
         """The answer that an order with the same key got before; None for a new key.
@@ -22,8 +40,11 @@ class Receipts(Records):
         mine = "WHERE who = :who AND key = :key"
         known = self._one(f"{what} FROM command {mine} UNION ALL {what} FROM former {mine}", names)
         refused = self._one(f"SELECT request, code, detail, facts FROM refusal {mine}", names) if known is None else None
+        if known is None and (order.who, order.key) in self._without_room:
+            raise Refused(FULL, self._without_room[order.who, order.key])
         if refused:
-            self._check_same(order, refused[0])
+            if refused[1] != FULL:  # of which only the key is kept
+                self._check_same(order, refused[0])
             raise Refused(refused[1], refused[2], **json.loads(refused[3]))
         if known is None:
             return None
@@ -43,18 +64,31 @@ class Receipts(Records):
         raise refused
 
     def refuse(self, order: Order, refused: Refused) -> None:
-        """Keeps a refusal that depends on the state, so that a duplicate of the order gets the same answer in any later state.
+        """Keeps a refusal that depends on the state or the disk, so that a duplicate of the order gets the same answer in any later state.
 
         Raises
         ------
         NoSpaceError
             The disk is full, and the refusal is not kept.
         """
+        if refused.code == FULL:
+            self.refuse_without_room(order.who, order.key, refused.detail)
         if refused.code in OF_STATE:
             self._one(
-                "INSERT OR IGNORE INTO refusal(who, key, request, code, detail, facts) VALUES (?,?,?,?,?,?)",
+                REFUSAL,
                 (order.who, order.key, order.request, refused.code, refused.detail, json.dumps(refused.facts)),
             )
+
+    def refuse_without_room(self, who: str, key: str, text: str) -> None:
+        """Keeps that an order was refused because the disk is full: in memory, and in the file as soon as the next order has room."""
+        if self._one("SELECT 1 FROM command WHERE who = ? AND key = ?", (who, key)) is None:
+            self._without_room[who, key] = text
+            if len(self._without_room) > MOST:
+                del self._without_room[next(iter(self._without_room))]
+
+    def _write_without_room(self) -> None:
+        for (who, key), text in self._without_room.items():
+            self._base.execute(REFUSAL, (who, key, b"", FULL, text, "{}"))
 
     def _version_after(self, seq: int, kind: str, branch: int) -> str:
         """The version of a scenario behind a command; a rewind has moved it to a branch of its own."""

@@ -156,7 +156,11 @@ class Server:
         except (NoSpaceError, OSError) as error:
             if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 return self._defect(asked)
-            return _problem(asked, "disk-full", "The disk is full. Nothing of this request was stored.")
+            text = "The disk is full. Nothing of this request was stored. Make room."
+            if asked.route is not None and asked.route.steering and asked.principal is not None:
+                text += " Then send the order with a new key."
+                asked.run.refuse_without_room(asked.principal.name, asked.key, text)
+            return _problem(asked, "disk-full", text)
         except DamagedError as error:
             return _problem(asked, "engine-failed", str(error))
         except Gone:

@@ -53,6 +53,10 @@ class Supervisor(Protocol):
         """Stores the orders of a request in the journal, all or none, and returns the receipt of the first; raises Refused."""
         ...
 
+    def refuse_without_room(self, who: str, key: str, text: str) -> None:
+        """Keeps that an order was refused because the disk is full: a duplicate of it gets the same answer later."""
+        ...
+
     async def get(self, scenario: str, request: dict[str, Any]) -> Answer:
         """An array or image and what it is; raises Refused. Equal requests are answered from what is kept."""
         ...

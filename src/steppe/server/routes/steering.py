@@ -168,7 +168,7 @@ async def order(
     if asked.house.draining.is_set():
         raise Wrong("draining", "The server is ending and takes no more orders.")
     accepted = asked.run.accept(made(asked, kind, scenario, arguments, request, when), *more)
-    for each in (arguments, *(order.arguments for order in more)):
+    for each in (arguments, *(one.arguments for one in more)):
         await settle(asked, each)
     run = asked.run
     found = await run.settled(accepted.seq, wait_of(asked)) or {}
