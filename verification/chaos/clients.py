@@ -59,7 +59,7 @@ class Ordering(Steering):
         self.sent.setdefault(key, Sent(path, content, begin, time.monotonic()))
         if self._chance.random() < READ:
             scenario = content.get("scenario", "main") if content else "main"
-            self.client.ask("GET", f"/data/{self._chance.choice(['water', 'runoff'])}?scenario={scenario}&packed=1", insist=False)
+            self.client.look(f"/data/{self._chance.choice(['water', 'runoff'])}?scenario={scenario}&packed=1")
 
     def _command(self, scenarios: list[dict[str, Any]], key: str) -> tuple[str, Any]:
         self._others = [each["name"] for each in scenarios if each["name"] != "main"]
@@ -96,8 +96,9 @@ class Visitor(Watcher):
     def _watch(self) -> None:
         while not self._over:
             with suppress(OSError, WebSocketException, EOFError, TimeoutError):
-                scenarios = [each["name"] for each in self._client.info()["scenarios"]]
-                self._stream |= {"scenario": self._chance.choice(scenarios), "variable": self._chance.choice(["water", "runoff"])}
+                others = [each["name"] for each in self._client.info()["scenarios"]]  # those that were left, too
+                scenario = "main" if self._chance.random() < 0.5 else self._chance.choice(others)
+                self._stream |= {"scenario": scenario, "variable": self._chance.choice(["water", "runoff"])}
                 self._leaves = time.monotonic() + self._chance.uniform(0.2, 15.0)
                 self._visit(2.0)
             time.sleep(self._chance.uniform(0.0, 4.0))

@@ -182,6 +182,11 @@ class Client:
             assert time.monotonic() < end, f"{method} {path} has no answer\n{self._served.log()[-4000:]}"
             time.sleep(wait)
 
+    def look(self, path: str) -> None:
+        """Tries once to read something, and goes on when no answer comes."""
+        with suppress(httpx.TransportError):
+            self._http.get(self._address + path, timeout=5)
+
     def info(self) -> dict[str, Any]:
         """How the run stands."""
         found: dict[str, Any] = self.ask("GET").json()
