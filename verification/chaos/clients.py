@@ -22,7 +22,7 @@ REGIONS = (
 )
 VALUES = {"water": ("set", 0.0, 200.0), "capacity": ("set", 60.0, 200.0)}  # of what a new scenario begins with
 READ = 0.25  # of the orders are followed by a look at a map
-WHOLE = 0.2  # of the readings of the log begin at its beginning
+WHOLE = 0.05  # of the readings of the log begin at its beginning
 
 
 @dataclass(frozen=True)

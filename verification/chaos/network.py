@@ -30,7 +30,7 @@ class BadNetwork(Proxy):
         if b"upgrade: websocket" in request.lower():
             if self._drawn() < CUT:
                 self._count("live sockets cut")
-                threading.Timer(self._drawn() * VISIT, _reset, args=(line,)).start()
+                threading.Thread(target=_later, args=(self._drawn() * VISIT, line), daemon=True).start()
             super()._forward(line, request)
             return
         request += _missing(line, request)
@@ -79,6 +79,11 @@ def _missing(line: socket.socket, request: bytes) -> bytes:
     while length and len(body) + len(rest) < int(length[1]) and (piece := line.recv(1 << 20)):
         rest += piece
     return rest
+
+
+def _later(seconds: float, line: socket.socket) -> None:
+    time.sleep(seconds)
+    _reset(line)
 
 
 def _reset(line: socket.socket) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from steppe.comm import find_library, find_mpiexec
-from steppe.control import Journal
+from steppe.control import Journal, Position
 from steppe.engine.replay import scenarios_of
 from verification.chaos.clients import Observer, Ordering, Visitor
 from verification.chaos.history import foreign, gaps, kept, lost, strayed, unordered
@@ -22,6 +22,7 @@ CLIENTS, VIEWERS, OBSERVERS = 8, 12, 3
 HOUR = 3600.0
 GROWTH = {True: (1.05, 0), False: (1.3, 64)}  # whether an hour is played -> memory times so much, so many more descriptors
 # less than an hour: kernels and libraries are still being loaded, and branches opened, of which an engine may keep 64 open
+LEFT, RECENT = 3, 60  # scenarios that were left of which states are compared, of so many branches that were made last
 LEAVING = 15.0  # [s] for all processes to end behind their server
 
 Measured = Callable[[str, str, float, str], None]
@@ -54,7 +55,7 @@ class Table:
 
 
 class Play:
-    """What is played. run_file: of the run; aside: a folder for twins; small: a disk below the run folder that fills up, or None."""
+    """What is played, for some seconds. run_file: of the run; aside: a folder for batch twins and replays."""
 
     def __init__(self, run_file: Path, aside: Path, seed: int, seconds: float, table: Table) -> None:
         self._run_file, self._folder, self._aside = run_file, run_file.parent / "out", aside
@@ -71,8 +72,8 @@ class Play:
             with BadNetwork(served.port, self._seed) as network:
                 self._play(served, admin, network, victims, disk)
             self._check_history()
-            self._check_states(served, admin)
-            self._check_growth(served, still=not victims)
+            self._check_states(admin)
+            self._check_growth(still=not victims)
             self._check_end(served)
         finally:
             served.abandon()
@@ -97,6 +98,8 @@ class Play:
         failed = self._wait(admin, threads)
         for each in viewers:
             each.close()
+        for each in viewers:
+            each.join()
         late = time.monotonic() - until
         self._table.holds("seconds until the last client had its answer", late, f"< {PATIENCE:g}", late < PATIENCE)
         served.under_fire = False
@@ -151,11 +154,13 @@ class Play:
         except AssertionError as error:
             table.none("outcomes that no order explains", [str(error)])
 
-    def _check_states(self, served: Served, admin: Client) -> None:
+    def _check_states(self, admin: Client) -> None:
         journal = Journal.snapshot(self._folder / "journal.sqlite")
         scenarios = scenarios_of(journal)
+        left = [each for each in journal.branches()[-RECENT:] if each not in scenarios]
+        left.sort(key=lambda each: len(journal.placed(each.id, Position(-1, -1))))
         differ, most, begin = [], 0, time.monotonic()
-        for branch in scenarios:
+        for branch in (*scenarios, *left[-LEFT:]):
             try:
                 shown = state_of(admin, branch)
                 values, changes = twin_of(self._folder, journal, branch, self._aside / f"twin-{branch.id}")
@@ -164,6 +169,7 @@ class Play:
             except AssertionError as error:
                 differ.append(f"{branch.name} has no state: {error}")
         self._table.note("scenarios at the end", len(scenarios))
+        self._table.note("beside them, of those that were left, the ones with most changes", len(left[-LEFT:]))
         self._table.note("seconds of their batch twins", time.monotonic() - begin)
         self._table.note("changes of the scenario that has most", most)
         self._table.none("states that are not bit-equal to their batch twin", differ)
@@ -174,20 +180,20 @@ class Play:
             differ = [str(error)]
         self._table.none("states that are not bit-equal to `steppe replay`", differ)
 
-    def _check_growth(self, served: Served, still: bool) -> None:
+    def _check_growth(self, still: bool) -> None:
         """Of memory and descriptors, between the second sixth of the time and the last one: of an hour what the last 50 minutes add."""
         times, more = GROWTH[self._seconds >= HOUR]
         for kind in ("server", "engine", "rank"):
-            first, last = self._sampling.medians(kind, "memory", self._seconds)
+            first, last = (value / 1e6 for value in self._sampling.medians(kind, "memory", self._seconds))
             if first:
-                self._table.note(f"memory of a {kind} after a sixth of the time, MB", first / 1e6)
-                self._table.holds(f"memory of a {kind} at the end, MB", last / 1e6, f"<= {times:g} times that", last <= times * first)
+                self._table.note(f"{kind}: MB in memory, in the second sixth of the time", first)
+                self._table.holds(f"{kind}: MB in memory, in the last sixth", last, f"<= {times:g} times that", last <= times * first)
                 first, last = self._sampling.medians(kind, "files", self._seconds)
-                self._table.note(f"descriptors of a {kind} after a sixth of the time", first)
-                self._table.holds(f"descriptors of a {kind} at the end", last, f"<= {more} more", last <= first + more)
+                self._table.note(f"{kind}: descriptors, in the second sixth of the time", first)
+                self._table.holds(f"{kind}: descriptors, in the last sixth", last, f"<= {more} more", last <= first + more)
         if still:
             now = self._settled_sockets()
-            self._table.holds("sockets of the server when all have gone", now, f"<= {self._sockets}", now <= self._sockets)
+            self._table.holds("server: sockets when all clients have gone", now, f"<= {self._sockets}", now <= self._sockets)
 
     def _settled_sockets(self) -> int:
         """The sockets of the server, once connections that clients have left are closed."""

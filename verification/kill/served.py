@@ -154,6 +154,10 @@ class Watcher:
         """Goes away."""
         self._over = True
 
+    def join(self) -> None:
+        """Waits until it has gone."""
+        self._thread.join()
+
 
 class Client:
     """Somebody with a token, on a connection of his own. address: of the run behind a proxy."""
