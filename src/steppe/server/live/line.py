@@ -121,6 +121,9 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self._rest()
         self.free = False
         super().connection_lost(exc)
+        # the collector would find what holds itself only much later, and viewers come and go
+        self.when_free, self.write = lambda: None, lambda message: None
+        cast(dict[str, Any], getattr(self, "scope", {}).get("extensions", {})).pop(EXTENSION, None)
 
     def pause_writing(self) -> None:
         """The client does not read."""

@@ -65,11 +65,10 @@ class Viewer:
         self._watching: list[_Watching] = []
         self._streams: dict[int, tuple[_Watching, Stream, Seen]] = {}
         self._greeted, self._told = False, 0
-        self._held: Sequence[Stream] | None = None  # what he watches as soon as an engine has said what the run is
-        self._news = self._tell_news
+        self._held: Sequence[Stream] | None = None  # what the client watches as soon as an engine has said what the run is
         self._cursors = Cursors(self._run, self._say_if_he_reads)
         line.when_free = self._go_on
-        feed.listen(self._news)
+        feed.listen(self._tell_news)
         self._told = feed.count
         self._tell_news()
         if not self._greeted:
@@ -78,8 +77,9 @@ class Viewer:
     def close(self) -> None:
         """He has gone."""
         self._line.when_free = lambda: None
-        self._feed.leave(self._news)
+        self._feed.leave(self._tell_news)
         self._unwatch()
+        del self._cursors  # which holds this
 
     # ---- what he is sent ----------------------------------------------------------------------------------------------------------------
     def _go_on(self) -> None:
@@ -230,6 +230,7 @@ class Viewer:
     def _unwatch(self) -> None:
         for each in self._watching:
             self._run.channels.close(each.channel, each.tell)
+            each.tell = lambda: None  # it holds itself otherwise
             if each.timer is not None:
                 each.timer.cancel()
         self._watching, self._streams = [], {}
