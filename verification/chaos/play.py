@@ -13,7 +13,7 @@ from steppe.engine.replay import scenarios_of
 from verification.chaos.clients import Observer, Ordering, Visitor
 from verification.chaos.history import foreign, gaps, kept, lost, strayed, unordered
 from verification.chaos.network import BadNetwork
-from verification.chaos.trouble import MARK, Disk, Kills, Sampling, kill_all, processes, sample, vanished
+from verification.chaos.trouble import MARK, Disk, Kills, Sampling, kill_all, vanished
 from verification.chaos.twin import twin_of
 from verification.kill.checker import check_journal, check_states, gathered, rest, state_of, waiting
 from verification.kill.served import PATIENCE, Client, Served
@@ -62,10 +62,10 @@ class Play:
         self._seed, self._seconds, self._table = seed, seconds, table
         self._mark = str(run_file.parent)
 
-    def run(self, ranks: int = 1, victims: tuple[str, ...] = (), disk: Disk | None = None) -> None:
+    def run(self, ranks: int, victims: tuple[str, ...], disk: Disk | None = None) -> None:
         """Plays and checks. ranks: of the engine; victims: the kinds of processes that are killed; disk: what fills up and is freed."""
-        launcher = ["--launcher", " ".join([*find_mpiexec(find_library()), "-n", str(ranks)])] if ranks > 1 else []
-        served = Served(self._run_file, "--many", *launcher, environment={MARK: self._mark})
+        launcher = " ".join([*find_mpiexec(find_library()), "-n", str(ranks)])
+        served = Served(self._run_file, "--many", "--launcher", launcher, environment={MARK: self._mark})
         try:
             admin = Client(served, "admin")
             admin.until(lambda info: info["steps"] is not None, "the first engine")
@@ -73,7 +73,7 @@ class Play:
                 self._play(served, admin, network, victims, disk)
             self._check_history()
             self._check_states(admin)
-            self._check_growth(still=not victims)
+            self._check_growth()
             self._check_end(served)
         finally:
             served.abandon()
@@ -82,7 +82,6 @@ class Play:
 
     def _play(self, served: Served, admin: Client, network: BadNetwork, victims: tuple[str, ...], disk: Disk | None) -> None:
         address = served.address.replace(f":{served.port}/", f":{network.port}/")
-        self._sockets = _sockets(self._mark)
         self._sampling, kills = Sampling(self._mark), Kills(self._mark, self._seed, victims)
         until = time.monotonic() + self._seconds
         steps = admin.info()["steps"]
@@ -90,7 +89,7 @@ class Play:
         self._observers = [Observer(Client(served, "view", address), f"{self._seed} observer {number}") for number in range(OBSERVERS)]
         viewers = [Visitor(served, address, f"{self._seed} viewer {number}") for number in range(VIEWERS)]
         threads = [threading.Thread(target=each.run, daemon=True) for each in self._clients]
-        plays = [self._sampling, *self._observers, *([kills] if victims else []), *([disk] if disk else [])]
+        plays = [self._sampling, *self._observers, kills, *([disk] if disk else [])]
         threads += [threading.Thread(target=each.play, args=(until,), daemon=True) for each in plays]
         served.under_fire = True
         for each in threads:
@@ -180,7 +179,7 @@ class Play:
             differ = [str(error)]
         self._table.none("states that are not bit-equal to `steppe replay`", differ)
 
-    def _check_growth(self, still: bool) -> None:
+    def _check_growth(self) -> None:
         """Of memory and descriptors, between the second sixth of the time and the last one: of an hour what the last 50 minutes add."""
         times, more = GROWTH[self._seconds >= HOUR]
         for kind in ("server", "engine", "rank"):
@@ -191,16 +190,6 @@ class Play:
                 first, last = self._sampling.medians(kind, "files", self._seconds)
                 self._table.note(f"{kind}: descriptors, in the second sixth of the time", first)
                 self._table.holds(f"{kind}: descriptors, in the last sixth", last, f"<= {more} more", last <= first + more)
-        if still:
-            now = self._settled_sockets()
-            self._table.holds("server: sockets when all clients have gone", now, f"<= {self._sockets}", now <= self._sockets)
-
-    def _settled_sockets(self) -> int:
-        """The sockets of the server, once connections that clients have left are closed."""
-        end = time.monotonic() + PATIENCE
-        while (now := _sockets(self._mark)) > self._sockets and time.monotonic() < end:
-            time.sleep(0.5)
-        return now
 
     def _check_end(self, served: Served) -> None:
         door = json.loads((self._folder / "door.json").read_text())["address"]
@@ -210,7 +199,3 @@ class Play:
         self._table.none("sockets left after SIGTERM", [door] if Path(door).exists() else [])
         segments = [str(each) for each in self._sampling.segments if each.exists()]
         self._table.none(f"segments of /dev/shm left, of {len(self._sampling.segments)} that were used", segments)
-
-
-def _sockets(mark: str) -> int:
-    return sum(sample(each, 0.0).sockets for each in processes(mark) if each.kind == "server")

@@ -11,7 +11,7 @@ from verification.chaos.trouble import Disk
 
 YEARS = 8
 SIZE = "1g"  # of the small disk
-CHAOS, SOAK = 105.0, 45.0  # [s]; with the checks five to six minutes
+CHAOS = 150.0  # [s] of each test: five minutes in all; the checks take one more
 VICTIMS = ("server", "engine", "rank", "launcher", "all")
 
 
@@ -46,7 +46,3 @@ def test_orders_happen_once_though_the_disk_fills_up_too(play, tmp_path: Path) -
         play("chaos, small disk, 2 ranks", CHAOS).run(2, VICTIMS, Disk(folder, SIZE))
     finally:
         undo()
-
-
-def test_memory_and_descriptors_stay_flat_in_a_soak_without_kills(play) -> None:
-    play("soak, 1 process", SOAK).run()

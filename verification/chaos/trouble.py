@@ -105,7 +105,6 @@ class Sample(NamedTuple):
     kind: str
     memory: int
     files: int
-    sockets: int
 
 
 @dataclass
@@ -139,8 +138,7 @@ def sample(process: Process, at: float) -> Sample:
     """What a process holds now."""
     memory = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
     open_ = [os.readlink(link) for link in Path(f"/proc/{process.pid}/fd").iterdir()]
-    sockets = sum(each.startswith("socket:") for each in open_)
-    return Sample(at, process.kind, memory, len(open_) - sockets, sockets)
+    return Sample(at, process.kind, memory, sum(not each.startswith("socket:") for each in open_))
 
 
 def segments(pid: int) -> Iterator[Path]:
