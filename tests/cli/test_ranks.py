@@ -91,10 +91,11 @@ def test_a_rank_that_is_killed_is_told_of_by_the_supervisor(mpi: str) -> None:
 
 
 @contextmanager
-def long_job(mpi: str = "installed", what: str = "long") -> Iterator[subprocess.Popen[str]]:
+def long_job(mpi: str = "installed", what: str = "long", **environment: str) -> Iterator[subprocess.Popen[str]]:
     mpiexec_of(mpi)
     command = [python_of(mpi), "-m", "tests.cli.ranked", "start", "3", what]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT, env={**os.environ, **environment})
     try:
         yield process
     finally:
