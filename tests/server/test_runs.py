@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -64,7 +65,7 @@ def test_a_request_names_only_what_lies_in_the_folders_of_the_server(tmp_path: P
 
 
 def test_a_run_that_is_asked_for_twice_is_begun_once(scenario: Path, tmp_path: Path) -> None:
-    pasture = RUN.replace('"mask.zarr"', f'"{scenario.parent}/mask.zarr"').replace('"weather.zarr"', f'"{scenario.parent}/weather.zarr"')
+    pasture = pasture_of(scenario)
     with serving(scenario, tmp_path) as client:
         assert client.post("/runs", json={"name": "a", "toml": pasture}).json()["code"] == "key-missing"
         assert begun(client, name="a", toml=pasture.replace("grid", "gird"), key="k").json()["code"] == "bad-run"
@@ -192,6 +193,23 @@ def serving(scenario: Path, tmp_path: Path) -> Iterator[httpx.Client]:
             process.kill()
 
 
+def test_a_damaged_journal_keeps_no_other_run_from_being_served(scenario: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with serving(scenario, tmp_path) as client:
+        assert begun(client, name="a", toml=pasture_of(scenario)).status_code == 201
+    for name in ("b", "broken"):
+        shutil.copytree(tmp_path / "runs/a", tmp_path / "runs" / name)
+    journal = tmp_path / "runs/broken/journal.sqlite"
+    journal.write_bytes(b"no journal" + journal.read_bytes()[10:])
+    with serving(scenario, tmp_path) as client:
+        assert [each["run"] for each in client.get("/runs").json()["runs"]] == ["a", "b"]
+    assert f'The run broken is not served: "{journal}" is no journal of a run, or is damaged' in capfd.readouterr().err
+
+
+def pasture_of(scenario: Path) -> str:
+    """A run file whose data lie beside that of the scenario."""
+    return RUN.replace('"mask.zarr"', f'"{scenario.parent}/mask.zarr"').replace('"weather.zarr"', f'"{scenario.parent}/weather.zarr"')
+
+
 def begun(client: httpx.Client, **content: Any) -> httpx.Response:
     answer = client.post("/runs", json=content, headers={"Idempotency-Key": content.pop("key", uuid.uuid4().hex)})
     documented("POST", str(answer.request.url), answer)
@@ -212,7 +230,7 @@ def stepped(client: httpx.Client, run: str, steps: int) -> dict[str, Any]:
 def test_people_begin_runs_and_end_them(scenario: Path, tmp_path: Path) -> None:
     code, folder = scenario.read_text(), tmp_path / "runs"
     assert "bucket.py" in code
-    pasture = RUN.replace('"mask.zarr"', f'"{scenario.parent}/mask.zarr"').replace('"weather.zarr"', f'"{scenario.parent}/weather.zarr"')
+    pasture = pasture_of(scenario)
     with serving(scenario, tmp_path) as client:
         assert begun(client, name="a", toml=code).json()["code"] == "path-foreign"
         for name, launcher in (("a", ""), ("b", "nice")):
@@ -248,7 +266,7 @@ def test_people_begin_runs_and_end_them(scenario: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_still_starts_is_ended_at_once(scenario: Path, tmp_path: Path) -> None:
-    pasture = RUN.replace('"mask.zarr"', f'"{scenario.parent}/mask.zarr"').replace('"weather.zarr"', f'"{scenario.parent}/weather.zarr"')
+    pasture = pasture_of(scenario)
     folder = tmp_path / "runs" / "a"
 
     def engines() -> list[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import json
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,10 +16,11 @@ from steppe.control.launch import RUN_FILE, Launcher
 from steppe.control.life import MISTAKE, STARTING
 from steppe.control.listen import Listener, LoopClock
 from steppe.control.supervisor import Supervisor
-from steppe.errors import FolderError
+from steppe.errors import DamagedError, FolderError
 from steppe.files import write_whole
 from steppe.server.limits import Limits
 
+LOG = logging.getLogger("steppe.server")
 LOCK, STATUS = "server.lock", "status.json"  # in the run folder
 LAUNCHER = "server.launcher"  # likewise: the name of what starts the engine of a run that was begun by a request
 ENDED = "server.ended"  # likewise, of a run that was ended
@@ -87,12 +89,15 @@ class Runs:
         return supervisor
 
     async def begin_all(self) -> None:
-        """Opens those that were made before and not ended."""
+        """Opens those that were made before and not ended. One whose journal is damaged is named in the log; the others are served."""
         for path in sorted(self.folder.glob(f"*/{RUN_FILE}") if self.folder else ()):
             if path.parent.name not in self.open and not (path.parent / ENDED).exists():
                 launcher = path.with_name(LAUNCHER)
                 name = launcher.read_text() if launcher.exists() else ""
-                await self.begin(path.parent, name if name in self.launchers else "")
+                try:
+                    await self.begin(path.parent, name if name in self.launchers else "")
+                except DamagedError as error:
+                    LOG.error("The run %s is not served: %s", path.parent.name, error)
 
     def listens(self, address: str) -> None:
         """People can call the server now."""
