@@ -190,7 +190,7 @@ def test_an_operation_is_told_until_it_is_over(toy: Toy, access: Access) -> None
             assert b'"state":"queued"' in _until(line, b"}\n\n")
             toy.slow = False
             body = b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-            pause = b"POST /api/v1/runs/toy/pause HTTP/1.1\r\nIdempotency-Key: c\r\n" + TOKEN + body
+            pause = b"POST /api/v1/runs/toy/pause HTTP/1.1\r\nConnection: close\r\nIdempotency-Key: c\r\n" + TOKEN + body
             assert status(talk(port, pause)) in (200, 202)
             found = _until(line, b"\r\n0\r\n\r\n")
             assert (found.count(b"event: operation"), found.count(b'"state":"cancelled"')) == (1, 1), "a pause ends what was to be computed"
