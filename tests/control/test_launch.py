@@ -18,7 +18,7 @@ def test_a_launcher_that_has_gone_since_is_told_as_a_mistake_of_the_engine(tmp_p
 
     status, log = asyncio.run(started())
     assert status == MISTAKE
-    assert log == f'"{tmp_path}/gone" cannot be started: No such file or directory. Start the server anew.'
+    assert log == f'"{tmp_path}/gone" cannot be started: No such file or directory. Start the server again.'
 
 
 def test_an_engine_that_is_ended_before_its_process_is_there_never_runs(tmp_path: Path) -> None:

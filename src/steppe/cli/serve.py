@@ -39,7 +39,7 @@ def serve(
 ) -> Exit:
     """Serve a run: start, step, look, change, branch and rewind it by HTTP, from a notebook or a page.
 
-    Prints addresses of the page to a terminal. Nothing is computed before somebody asks. Ctrl-C keeps the state and ends; the same command
+    Prints addresses of the page to a terminal. Nothing is computed before a client asks. Ctrl-C keeps the state and ends; the same command
     goes on.
 
     Examples:

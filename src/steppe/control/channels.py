@@ -109,7 +109,7 @@ class Channels:
 
     @property
     def branches(self) -> set[int]:
-        """Those that somebody watches."""
+        """Branches that a viewer watches."""
         names = {scenario for view in self._channels for scenario in view.scenarios}
         return {branch for name in names if (branch := self._desk.named(name)) is not None}
 

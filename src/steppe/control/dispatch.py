@@ -120,7 +120,7 @@ class Dispatch:
             self._send(Drop(branch))
 
     def is_left(self, branch: int) -> bool:
-        """Whether nobody can go on with a branch."""
+        """True if no client can continue a branch."""
         return self.branches[branch].closed_step < OPEN_END
 
     def has_work(self, branch: Branch) -> bool:

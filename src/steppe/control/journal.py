@@ -210,7 +210,7 @@ class Journal(Receipts):
     def _close(self, branch: Branch, seq: int) -> None:
         end, limit = self.known(branch.id)
         if branch.parent is not None:
-            self._before.pop(branch.id, None)  # found again when somebody looks at it
+            self._before.pop(branch.id, None)  # found again at the next look
         self._base.execute(
             "UPDATE branch SET target = ?, shown_step = ?, closed_step = ?, closed_place = ? WHERE id = ?",
             (end, end, end, limit, branch.id),

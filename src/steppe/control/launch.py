@@ -95,7 +95,7 @@ class Launcher:
             ended(NO_ROOM, error.fault)
             return
         except OSError as error:  # the program was there when the server began
-            ended(MISTAKE, f'"{command[0]}" cannot be started: {error.strerror}. Start the server anew.')
+            ended(MISTAKE, f'"{command[0]}" cannot be started: {error.strerror}. Start the server again.')
             return
         started.begun(process)
         watched, over = os.pidfd_open(process.pid), asyncio.Event()

@@ -1,4 +1,4 @@
-"""What is given up of branches that were left: the engine closes them, and answers about them are forgotten, once nobody asks any more."""
+"""Closes branches that were left and forgets answers about them, once no question and no viewer needs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Leaving:
     dispatch
         Which branches were left, and which of them the engine has open.
     questions, channels
-        What is asked and watched.
+        Questions that wait, and viewers.
     """
 
     def __init__(self, clock: Clock, dispatch: Dispatch, questions: Questions, channels: Channels) -> None:

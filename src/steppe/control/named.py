@@ -1,4 +1,4 @@
-"""Which arrays and lists of cells the orders of a journal name, for any thread or process: the file is opened and read anew."""
+"""Which arrays and lists of cells the orders of a journal name, for any thread or process: each call opens and reads the file."""
 
 import json
 import sqlite3

@@ -167,7 +167,7 @@ class Questions:
 
     @property
     def branches(self) -> set[int]:
-        """Those that somebody asks about now."""
+        """Branches about which a question waits."""
         return {each.branch for some in (self._before, self._waiting) for each in some.values()}
 
     @property

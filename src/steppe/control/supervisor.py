@@ -231,7 +231,7 @@ class Supervisor:
         return Refused("engine-recovering", f"{self.full} {GOES_ON}")
 
     def stopped(self) -> None:
-        """The engine does not answer for now: nobody waits for it."""
+        """The engine does not answer for now: questions do not wait for it."""
         self.questions.give_up(self._stopped())
 
     @staticmethod

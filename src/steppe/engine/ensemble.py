@@ -159,7 +159,7 @@ def _advance(stage: Stage, plan: Plan, numbers: Sequence[int], tell: Callable[[P
 
 
 def _column(variable: Variable) -> dict[str, Any]:
-    """What is said of a column of the table. What can be recorded too has another name there: its value changes with time."""
+    """Attributes of a column of the table. A column that is also a recorded variable gets another name: its record changes with time."""
     about = variable.attributes()
     if variable.role is Role.PARAMETER:
         return {"coordinate": variable.name, **about}

@@ -280,7 +280,7 @@ def _of_lines(records: Records, names: list[str], places: list[Place]) -> str:
 
 
 def _of_ensemble(ensemble: Ensemble) -> str:
-    """What is said of the scenarios at the foot of the picture."""
+    """The line about the scenarios at the foot of the picture."""
     unfinished = ensemble.unfinished()
     words = f"{len(ensemble.members):,} scenarios: each a line, their median, and the band between 10 and 90 % of them."
     return words + (f" Unfinished: {listed(unfinished)}. Maps are of the days that all with results have." if unfinished else "")

@@ -98,7 +98,7 @@ def serve_runs(
     tell
         Is told the address when the server listens, and where the tokens are.
     to_terminal
-        Whether a terminal shows what is told, and may show tokens that the server made.
+        True if a terminal shows the output, which may then have tokens that the server made.
     launcher
         Words before the command of the engine.
     durable
