@@ -33,7 +33,6 @@ from steppe.control.wire import (
 )
 from steppe.failpoint import reach
 
-NEAR = 10  # steps that an engine may have made without a word: a command that is further away cannot be what it died of
 LEFT = 20  # branches that rewinds have left, of which people are told with how things stand
 
 
@@ -276,7 +275,7 @@ class Dispatch:
         for branch in loaded:
             due = [*self._journal.placed(branch.id, Position(branch.shown_step, 0)), *self._journal.waiting("step", branch.id)]
             for each in due:
-                if each.outcome is None and (each.at_step or 0) <= branch.shown_step + NEAR:
+                if each.outcome is None and (each.at_step or 0) <= branch.target:  # an engine may go that far between two words
                     place = f"step {each.at_step}" if each.at_step is not None else f"a step after {branch.shown_step}"
                     return Place(each.seq, f"at command {each.seq} ({each.kind} by {each.who}), {place}.")
         return Place(0, "without a finished step between.")
