@@ -13,7 +13,7 @@ import xarray
 import steppe
 from steppe.control import OPEN_END, Leg
 from steppe.control.actor import Actor
-from steppe.control.wire import Action, Applied, Boundary, Failed, Load, Pin, Target
+from steppe.control.wire import Action, Applied, Boundary, Drop, Failed, Load, Pin, Target
 from steppe.engine import Stage
 from steppe.engine.part import Part
 from steppe.errors import BadCellError, NotComputedError
@@ -558,6 +558,8 @@ def test_a_branch_that_met_a_bad_cell_goes_on_with_all_that_was_done_before(
             actor.turn()
         assert (204, 2) <= failed[0].position <= (230, 0)
         assert len([each for each in said if isinstance(each, Applied)]) == 2
+        actor.hear(Load(2, forked(2, (1, 0, 0))))
+        actor.hear(Drop(2))  # gives up the past of branches that nothing leads to; not that of the lost one
         spoilt.clear()
         actor.hear(Action(3, 1, 0, None, 0, "set", setting("capacity", 200.0)))  # a person has read why, and tries this
         step = next(each.step for each in said if isinstance(each, Boundary))
