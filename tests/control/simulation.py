@@ -25,7 +25,7 @@ from steppe.control.compaction import compact
 from steppe.control.journal import Journal
 from steppe.control.orders import CHANGES, FIRST_BRANCH, FIRST_NAME, OF_STATE, Accepted, Branch, Order, Refused, numbered
 from steppe.control.supervisor import Supervisor
-from steppe.control.wire import BEGINNING, OPEN_END, Beat, Buffer, Fired, FrameReader, Hello, Leave, Message, frame
+from steppe.control.wire import BEGINNING, OPEN_END, Beat, Buffer, Ended, Fired, FrameReader, Hello, Leave, Message, frame
 from steppe.errors import NoSpaceError
 
 STEPS = 400
@@ -296,6 +296,9 @@ class Engine:
             try:
                 self.actor.hear(message)
             except DiedError:
+                self.kill()
+            except NoSpaceError as error:  # as the engine ends
+                self._tell(Ended(error.code, error.fault, False), b"")
                 self.kill()
 
     def _turn(self) -> None:

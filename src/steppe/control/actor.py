@@ -168,7 +168,7 @@ class Actor:
             if not self._stage.has_room():
                 self._tell(full)
                 return
-            self._forget(branch)  # what could not be written is lost: it begins at its last durable state
+            raise NoSpaceError(full.text)  # there is room again: the next engine begins at durable states, as after a death
         before = self._stage.position(branch) if branch in self._courses else None
         try:
             position = self._stage.load(branch, path, begin)
