@@ -317,19 +317,18 @@ class Life:
             self._deaths_at[key] = self._deaths_at.get(key, 0) + 1
         self._progress_then, here = progress, self._deaths_at.get(key, 0)
         self._moments = [*(moment for moment in self._moments if moment > now - 60), now]
-        self._buried = self.epoch
+        self._buried, full = self.epoch, self._last is not None and self._last.code == FULL
+        self.deaths += not full  # one that waits for room on the disk has ended by itself
         why = self._last.text if self._last else ""
         if self._status == MISTAKE or (self._last and self._last.final):
             text = why or next(reversed(self._log), "The run cannot be opened.").removeprefix("steppe: ")
-            self.deaths += 1
             self.fail("engine-failed", text, exit_status=self._status, cause=self._last.code if self._last else "mistake")
             return
-        if self._last and self._last.code == FULL:  # it ended by itself, which is no death
+        if self._last and full:
             self.full, self._deaths_at, self._moments = self._last.text, {}, []
             self._owner.told("warning", f"{self.full} {GOES_ON}")
             self.after("launch", ROOM, self._launch)
             return
-        self.deaths += 1
         if here > len(PAUSES) or len(self._moments) > A_MINUTE:
             times = here if here > len(PAUSES) else len(self._moments)
             text = f"The engine died {times} times {self._place.text}" + (f" Its last error: {why}" if why else "")
