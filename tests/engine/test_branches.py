@@ -13,7 +13,7 @@ import xarray
 import steppe
 from steppe.control import OPEN_END, Leg
 from steppe.control.actor import Actor
-from steppe.control.wire import Action, Applied, Boundary, Drop, Failed, Load, Pin, Target
+from steppe.control.wire import Action, Applied, Boundary, Failed, Load, Pin, Target
 from steppe.engine import Stage
 from steppe.engine.part import Part
 from steppe.errors import BadCellError, NotComputedError
@@ -529,11 +529,12 @@ def test_a_past_that_takes_too_long_is_not_computed_again(scenario, monkeypatch)
     on_stage(scenario, work)
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize(("ranks", "path"), [(1, OWN), (3, OWN), (1, [Leg(1, 203, 0)])])
 def test_a_branch_that_met_a_bad_cell_goes_on_with_all_that_was_done_before(
-    wide_scenario, made_wide_scenario, tmp_path, monkeypatch, ranks
+    wide_scenario, made_wide_scenario, tmp_path, monkeypatch, ranks, path
 ):
-    """Also with what was done since the copy from which it is brought back, which nobody will say again."""
+    """Also with what was done since the copy from which it is brought back, which nobody will say again, and since it was loaded to an
+    earlier position."""
     cell, do_step, spoilt, stopped_at = 600, Part.step, [1], list[int]()
 
     def spoil(part: Part, start: int, stop: int, looks: bool, beside: Any) -> Any:
@@ -547,7 +548,7 @@ def test_a_branch_that_met_a_bad_cell_goes_on_with_all_that_was_done_before(
 
     def order(stage: Stage, said: list[Any]) -> Actor:
         actor = Actor(stage, lambda message, body: said.append(message), time.monotonic)
-        for message in (Load(1, OWN), *orders, Target(1, 420)):
+        for message in (Load(1, path), *orders, Target(1, 420)):
             actor.hear(message)
         return actor
 
@@ -558,8 +559,6 @@ def test_a_branch_that_met_a_bad_cell_goes_on_with_all_that_was_done_before(
             actor.turn()
         assert (204, 2) <= failed[0].position <= (230, 0)
         assert len([each for each in said if isinstance(each, Applied)]) == 2
-        actor.hear(Load(2, forked(2, (1, 0, 0))))
-        actor.hear(Drop(2))  # gives up the past of branches that nothing leads to; not that of the lost one
         spoilt.clear()
         actor.hear(Action(3, 1, 0, None, 0, "set", setting("capacity", 200.0)))  # a person has read why, and tries this
         step = next(each.step for each in said if isinstance(each, Boundary))

@@ -353,7 +353,9 @@ class Actor:
         lost = [branch for branch in branches if not self._stage.has(branch)]
         for branch in lost or branches:
             course = self._courses[branch]
-            position = self._stage.load(branch, course.path, course.begin) if branch in lost else self._stage.position(branch)
+            if branch in lost:  # all that has happened since it was loaded stays
+                self._stage.load(branch, [*course.path[:-1], Leg(branch, OPEN_END, OPEN_END)], course.begin)
+            position = self._stage.position(branch)
             failed = Failed(branch, position, error.code, str(error))
             course.failed = failed
             self._tell(failed)

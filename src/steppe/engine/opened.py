@@ -5,9 +5,9 @@ open ── not used for longest, and the budget is exceeded ──> saved and c
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from steppe.control import Leg, Position, Saved
 from steppe.engine.branch import Branch, Resting
@@ -27,14 +27,6 @@ class Budget(NamedTuple):
     bytes: int = int(SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
-class Way(Protocol):
-    """What has a path: a branch that is open, rests, or was lost in a step."""
-
-    @property
-    def path(self) -> Sequence[Leg]:
-        """From the first branch on."""
-
-
 class Opened:
     """The owner of the open branches of a run.
 
@@ -44,13 +36,11 @@ class Opened:
         How they come into memory and out of it.
     keep
         Saves a branch that is closed next.
-    lost
-        Branches that were lost in a step, until they are loaded again: from copies of the past, and what was done since.
     """
 
-    def __init__(self, branches: Branches, keep: Callable[[Branch], Saved], lost: Mapping[int, Way]) -> None:
+    def __init__(self, branches: Branches, keep: Callable[[Branch], Saved]) -> None:
         self.budget = Budget()
-        self._branches, self._keep, self._lost = branches, keep, lost
+        self._branches, self._keep = branches, keep
         self._resting: dict[int, Resting] = {}
         self._gone: list[int] = []  # those that were dropped last
         self._not_before = 0.0
@@ -61,9 +51,8 @@ class Opened:
 
     @property
     def ways(self) -> set[int]:
-        """The branches that lie on the path of one that is open, rests, or was lost."""
-        every: list[Way] = [*self._branches.live.values(), *self._resting.values(), *self._lost.values()]
-        return {leg.branch for each in every for leg in each.path}
+        """The branches that lie on the path of one that is open or rests."""
+        return {leg.branch for some in (self._branches.live, self._resting) for each in some.values() for leg in each.path}
 
     def find(self, number: int) -> Branch | Resting:
         """A branch as it is; it need not be open for what is asked of it.

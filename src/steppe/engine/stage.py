@@ -51,11 +51,10 @@ LONG = 0.2  # [s] a step that takes longer has all states shown
 
 
 class _Lost(NamedTuple):
-    """Where a branch stood before the step in which it was lost, from where on it is known how it came there, and its path."""
+    """Where a branch stood before the step in which it was lost, and from where on it is known how it came there."""
 
     position: Position
     since: Position
-    path: Sequence[Leg]
 
 
 def silence(kind: str, text: str) -> None:
@@ -100,9 +99,9 @@ class Stage:
         except BaseException:
             self.crew.order(self._root, "close")
             raise
-        self._lost: dict[int, _Lost] = {}
-        self.opened = Opened(self._branches, self._keep, self._lost)
+        self.opened = Opened(self._branches, self._keep)
         self._past = Past(self._branches, self._do, self._happening.make)
+        self._lost: dict[int, _Lost] = {}
         for note in self.crew.part(self._root).notes:
             say("note", note)
 
@@ -262,7 +261,7 @@ class Stage:
         return found
 
     def _lose(self, branch: Branch, position: Position) -> None:
-        self._lost[branch.number] = _Lost(position, branch.since, branch.path)
+        self._lost[branch.number] = _Lost(position, branch.since)
         self._looks.hide(branch.number)
         self._branches.lose(branch.number)
 
