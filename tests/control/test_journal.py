@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steppe.control import OPEN_END, Journal, Leg, Order, Outcome, Position, Refused, Saved
+from steppe.control import OPEN_END, Journal, Leg, Order, Outcome, Position, Refused, Saved, refusals
 from steppe.control.orders import ReplayDiffersError
+from steppe.control.refusals import Refusals
 from steppe.errors import DamagedError, Failure, Mistake, NoSpaceError
 from tests.small_disk import fill, mount_small_disk, resize
 
@@ -385,23 +386,33 @@ def test_the_orders_of_one_request_are_stored_together_or_not_at_all():
 
 
 def test_an_order_refused_by_a_full_disk_stays_refused_when_there_is_room(small_disk):
+    """Also by the next process: no file grows when the refusal is kept."""
     base = Journal(small_disk / "journal.sqlite")
     accept(base, "step", "first", steps=1)
-    base.refuse_without_room("anna", "full", "The disk is full.")
-    base.refuse_without_room("anna", "first", "The disk is full.")  # a duplicate of what was accepted: its receipt holds
     fill(small_disk)
+    base.refuse_without_room("anna", "full")
+    base.refuse_without_room("anna", "first")  # a duplicate of what was accepted: its receipt holds
+    for number in range(refusals.MOST // 2):
+        base.refuse_without_room("anna", f"more {number}")
+    base = Journal(small_disk / "journal.sqlite")  # the other one was killed, so to say
     assert base.accept(order("step", "first", steps=1), STEPS, 0).again  # for which no room is needed
     resize(small_disk, "400k")
-    for _ in range(2):
-        with pytest.raises(Refused, match="The disk is full") as refused:
-            accept(base, "step", "full", steps=1)
+    for key in ("full", "more 0", f"more {refusals.MOST // 2 - 1}"):
+        with pytest.raises(Refused, match="The disk was full") as refused:
+            accept(base, "step", key, steps=1)
         assert refused.value.code == "disk-full"
-        accept(base, "step", f"{base.last}", steps=1)  # from now on the file has it
-        base = Journal(small_disk / "journal.sqlite")
-    base.refuse_without_room("anna", "late", "The disk is full.")
-    base.close()
-    with pytest.raises(Refused, match="The disk is full"):
-        accept(Journal(small_disk / "journal.sqlite"), "step", "late", steps=1)
+    accept(base, "step", "more", steps=1)
+
+
+def test_of_the_orders_that_a_full_disk_refused_the_newest_are_kept(tmp_path):
+    kept = Refusals(tmp_path / "refused")
+    kept.reserve()
+    size = (tmp_path / "refused").stat().st_size
+    for number in range(refusals.MOST + 10):
+        kept.add("anna", f"{number}")
+    for each in (kept, Refusals(tmp_path / "refused")):
+        assert [number for number in range(refusals.MOST + 10) if ("anna", f"{number}") not in each] == [*range(10)]
+    assert (tmp_path / "refused").stat().st_size == size
 
 
 def test_a_full_disk_refuses_orders_and_nothing_is_remembered_of_them(small_disk):

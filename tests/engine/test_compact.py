@@ -231,7 +231,7 @@ def test_killed_on_the_way_it_leaves_the_old_journal_and_can_be_done_again(steer
     after = Journal.snapshot(folder / "journal.sqlite")
     assert (after.beginning, list(after.commands())) == (None, list(before.commands()))
     assert subprocess.run(command, check=False).returncode == 0
-    assert sorted(path.name for path in folder.glob("*.sqlite*")) == ["journal-1.sqlite", "journal.sqlite"]
+    assert sorted(path.name for path in folder.glob("*.sqlite*")) == ["journal-1.sqlite", "journal.sqlite", "journal.sqlite-refused"]
     assert list(Journal.snapshot(folder / "journal-1.sqlite").commands()) == list(before.commands())
 
 

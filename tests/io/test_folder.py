@@ -99,12 +99,12 @@ def test_fresh_removes_old_journals_and_no_other_data_base(tmp_path: Path) -> No
     (tmp_path / "journal-3.sqlite").write_text("no data base")
     (tmp_path / "journal-4.sqlite").symlink_to("my-journal.sqlite")
     (tmp_path / "journal-5.sqlite").mkdir()
-    for name in ("journal.sqlite-wal", "journal.sqlite-shm"):  # of a server that was killed
+    for name in (left_over := ("journal.sqlite-wal", "journal.sqlite-shm", "journal.sqlite-refused")):  # of a server that was killed
         (tmp_path / name).write_bytes(b"")
     there = {path.name for path in tmp_path.iterdir()}
     with RunFolder(tmp_path, IDENTITY, fresh=True):
         left = {path.name for path in tmp_path.iterdir()}
-    assert there - left == {*old, "journal.sqlite-wal", "journal.sqlite-shm"}
+    assert there - left == {*old, *left_over}
 
 
 def test_fresh_removes_no_journal_from_a_folder_that_is_not_ours(tmp_path: Path) -> None:

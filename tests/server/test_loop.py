@@ -23,7 +23,7 @@ from tests.server.test_live_serve import engine_of, port_of
 from tests.server.test_serve import RUN, served
 from tests.server.viewers import viewer
 
-JOURNAL = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "journal.sqlite-journal")
+JOURNAL = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "journal.sqlite-journal", "journal.sqlite-refused")
 BINARY = {"Content-Type": "application/octet-stream"}
 CHANGE = {"variable": "water", "value": 5.0, "region": {"cells": [3, 7]}}
 

@@ -128,8 +128,8 @@ class Toy:
             self.work()
         return accepted
 
-    def refuse_without_room(self, who: str, key: str, text: str) -> None:
-        self.journal.refuse_without_room(who, key, text)
+    def refuse_without_room(self, who: str, key: str) -> None:
+        self.journal.refuse_without_room(who, key)
 
     def work(self) -> None:
         """Carries out what is waiting."""

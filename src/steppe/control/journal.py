@@ -50,10 +50,7 @@ class Journal(Receipts):
         try:
             with self._all_or_nothing():
                 accepted, *_ = [self.receipt(each) or self._accept(each, steps, now) for each in (order, *more)]
-                if not accepted.again:
-                    self._write_without_room()
-            if not accepted.again:
-                self._without_room.clear()
+            self._refusals.reserve()
             return accepted
         except Refused as refused:
             self.refuse(order, refused)

@@ -1,15 +1,14 @@
 """The answer of a journal to an order that comes a second time: the same receipt, or the same refusal."""
 
 import json
-from contextlib import suppress
 from pathlib import Path
 
 from steppe.control.orders import FORKS, OF_STATE, Accepted, Order, Refused
 from steppe.control.records import Records
-from steppe.errors import NoSpaceError
+from steppe.control.refusals import Refusals
 
 FULL = "disk-full"
-MOST = 10_000  # refusals in memory while the disk is full; beyond them the oldest are forgotten
+WITHOUT_ROOM = "The disk was full when this order came first, and nothing of it was stored. Send it with a new key."
 REFUSAL = "INSERT OR IGNORE INTO refusal(who, key, request, code, detail, facts) VALUES (?,?,?,?,?,?)"
 
 
@@ -18,13 +17,11 @@ class Receipts(Records):
 
     def __init__(self, path: Path | str, durable: bool = False) -> None:
         super().__init__(path, durable)
-        self._without_room: dict[tuple[str, str], str] = {}  # by sender and key: the answer to an order for which there was no room
+        self._refusals = Refusals(None if path == ":memory:" else Path(f"{path}-refused"))
 
     def close(self) -> None:
         """Ends the journal; what was accepted is in its file."""
-        if self._without_room:
-            with suppress(NoSpaceError), self._all_or_nothing():
-                self._write_without_room()
+        self._refusals.close()
         super().close()
 
     def receipt(self, order: Order) -> Accepted | None:
@@ -40,11 +37,10 @@ class Receipts(Records):
         mine = "WHERE who = :who AND key = :key"
         known = self._one(f"{what} FROM command {mine} UNION ALL {what} FROM former {mine}", names)
         refused = self._one(f"SELECT request, code, detail, facts FROM refusal {mine}", names) if known is None else None
-        if known is None and (order.who, order.key) in self._without_room:
-            raise Refused(FULL, self._without_room[order.who, order.key])
+        if known is None and (order.who, order.key) in self._refusals:
+            raise Refused(FULL, WITHOUT_ROOM)
         if refused:
-            if refused[1] != FULL:  # of which only the key is kept
-                self._check_same(order, refused[0])
+            self._check_same(order, refused[0])
             raise Refused(refused[1], refused[2], **json.loads(refused[3]))
         if known is None:
             return None
@@ -72,23 +68,17 @@ class Receipts(Records):
             The disk is full, and the refusal is not kept.
         """
         if refused.code == FULL:
-            self.refuse_without_room(order.who, order.key, refused.detail)
+            self.refuse_without_room(order.who, order.key)
         if refused.code in OF_STATE:
             self._one(
                 REFUSAL,
                 (order.who, order.key, order.request, refused.code, refused.detail, json.dumps(refused.facts)),
             )
 
-    def refuse_without_room(self, who: str, key: str, text: str) -> None:
-        """Keeps that an order was refused because the disk is full: in memory, and in the file as soon as the next order has room."""
+    def refuse_without_room(self, who: str, key: str) -> None:
+        """Keeps that an order was refused because the disk is full. A duplicate of one that was accepted gets its receipt."""
         if self._one("SELECT 1 FROM command WHERE who = ? AND key = ?", (who, key)) is None:
-            self._without_room[who, key] = text
-            if len(self._without_room) > MOST:
-                del self._without_room[next(iter(self._without_room))]
-
-    def _write_without_room(self) -> None:
-        for (who, key), text in self._without_room.items():
-            self._base.execute(REFUSAL, (who, key, b"", FULL, text, "{}"))
+            self._refusals.add(who, key)
 
     def _version_after(self, seq: int, kind: str, branch: int) -> str:
         """The version of a scenario behind a command; a rewind has moved it to a branch of its own."""

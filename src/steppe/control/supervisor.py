@@ -278,9 +278,9 @@ class Supervisor:
         self.changed()
         return accepted
 
-    def refuse_without_room(self, who: str, key: str, text: str) -> None:
+    def refuse_without_room(self, who: str, key: str) -> None:
         """Keeps that an order was refused because the disk is full: a duplicate of it gets the same answer later."""
-        self.journal.refuse_without_room(who, key, text)
+        self.journal.refuse_without_room(who, key)
 
     def _refusal(self, order: Order) -> Refused | None:
         """Why nothing of the kind is taken now."""

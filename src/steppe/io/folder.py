@@ -49,7 +49,7 @@ OWN = (
     "branches",
     "journal.sqlite",
 )
-JOURNALS = re.compile(r"journal-[1-9][0-9]*\.sqlite|journal\.sqlite-(wal|shm)")  # former ones, and what a server that was killed left
+JOURNALS = re.compile(r"journal-[1-9][0-9]*\.sqlite|journal\.sqlite-(wal|shm|refused)")  # former ones, what a server left
 TABLES = ("run", "branch", "command", "emission")  # that tell a journal from another data base
 LOCK = "lock"
 SERVED = (

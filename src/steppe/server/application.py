@@ -159,7 +159,7 @@ class Server:
             text = "The disk is full. Nothing of this request was stored. Make room."
             if asked.route is not None and asked.route.steering and asked.principal is not None:
                 text += " Then send the order with a new key."
-                asked.run.refuse_without_room(asked.principal.name, asked.key, text)
+                asked.run.refuse_without_room(asked.principal.name, asked.key)
             return _problem(asked, "disk-full", text)
         except DamagedError as error:
             return _problem(asked, "engine-failed", str(error))

@@ -53,7 +53,7 @@ class Supervisor(Protocol):
         """Stores the orders of a request in the journal, all or none, and returns the receipt of the first; raises Refused."""
         ...
 
-    def refuse_without_room(self, who: str, key: str, text: str) -> None:
+    def refuse_without_room(self, who: str, key: str) -> None:
         """Keeps that an order was refused because the disk is full: a duplicate of it gets the same answer later."""
         ...
 
