@@ -15,8 +15,9 @@ from steppe.control import OPEN_END, Leg
 from steppe.control.actor import Actor
 from steppe.control.wire import Action, Applied, Boundary, Failed, Load, Pin, Target
 from steppe.engine import Stage
+from steppe.engine.branches import Branches
 from steppe.engine.part import Part
-from steppe.errors import BadCellError, NotComputedError
+from steppe.errors import BadCellError, NoSpaceError, NotComputedError
 from steppe.io import Progress, Records
 from tests.engine.stages import OWN, on_stage, seen, sent, setting, to
 from tests.engine.test_simulation import digest
@@ -525,6 +526,29 @@ def test_a_past_that_takes_too_long_is_not_computed_again(scenario, monkeypatch)
         to(stage, 200)
         with pytest.raises(NotComputedError, match="too long"):
             stage.get(1, {"name": "water", "step": 100})
+
+    on_stage(scenario, work)
+
+
+def test_a_branch_whose_parent_was_lost_on_a_full_disk_waits_for_room_too(scenario, monkeypatch):
+    """Results that were never written are not said to be damaged."""
+    settle = Branches._settle_from
+
+    def full(*_: Any) -> None:
+        raise NoSpaceError("The disk is full.")
+
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        to(stage, 205)
+        stage.load(2, forked(2, (1, 205, 0)))
+        stage.load(3, forked(3, (1, 205, 0), (2, 205, 0)))
+        monkeypatch.setattr(Branches, "_settle_from", full)
+        stage.drop(1, keep=False)
+        monkeypatch.setattr(Branches, "_settle_from", settle)
+        for branch in (2, 3):
+            with pytest.raises(NoSpaceError):
+                stage.save(branch)
+            assert stage.get(branch, {"name": "water"})
 
     on_stage(scenario, work)
 

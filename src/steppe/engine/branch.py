@@ -18,7 +18,7 @@ from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.engine.rules import Rules
-from steppe.errors import BadCellError
+from steppe.errors import BadCellError, Failure
 from steppe.failpoint import reach
 from steppe.io import Records, Spent
 
@@ -78,6 +78,7 @@ class Branch:
     origin: int = 0
     first: Mapping[str, int] = field(default_factory=dict)
     saved: Saved | None = None
+    stranded: Failure | None = None  # why the results that it shares were lost before it had a folder: it can be looked at, not saved
     unsynced: bool = False  # its folder is not durable yet
     rules: Rules = field(default_factory=Rules)
     unheeded: Sequence[Fired] = ()  # in the checkpoint that it was made from

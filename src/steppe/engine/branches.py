@@ -246,6 +246,8 @@ class Branches:
         """
         if branch.keeper:
             return
+        if branch.stranded:
+            raise branch.stranded
         origin = self.live.get(branch.origin)
         if origin:
             self.settle(origin)
@@ -334,6 +336,8 @@ class Branches:
             if not isinstance(failure, NoSpaceError):  # of which the server tells
                 self.warn(str(failure))
             self._forget(self.ring.forget(number))
+            for other in self._sharing(number):
+                other.stranded = failure
         if branch.keeper is None:
             self._forget(self.ring.forget(number))
         self._close(number)
@@ -354,9 +358,12 @@ class Branches:
 
     def _settle_those_from(self, number: int) -> None:
         """Those that share results with a branch get theirs while they can be had."""
-        for other in list(self.live.values()):
-            if other.keeper is None and other.origin == number and any(other.first.values()):
-                self.settle(other)
+        for other in self._sharing(number):
+            self.settle(other)
+
+    def _sharing(self, number: int) -> list[Branch]:
+        """The branches without a folder whose results begin with those of another one."""
+        return [each for each in self.live.values() if each.keeper is None and each.origin == number and any(each.first.values())]
 
     # ---- folders --------------------------------------------------------------------------------------------------------------------
     def _folder_of(self, number: int) -> Path:
