@@ -39,9 +39,7 @@ def test_orders_happen_once_though_every_process_is_killed(play) -> None:
     play("chaos, 3 ranks", CHAOS).run(3, VICTIMS)
 
 
-def test_orders_happen_once_though_the_disk_fills_up_too(play, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if not (request.config.getoption("--seconds") or request.config.getoption("--long")):
-        pytest.skip("a server that is killed while its disk is full forgets what it refused: scripts/chaos -k disk --seconds 150")
+def test_orders_happen_once_though_the_disk_fills_up_too(play, tmp_path: Path) -> None:
     folder = tmp_path / "run" / "out"
     undo = mount_small_disk(folder, SIZE)
     try:
