@@ -245,7 +245,7 @@ def test_a_full_disk_stops_a_run_that_refuses_orders_and_goes_on_by_itself(made)
     assert [what["kind"] for what in told] == ["warning"]
     made.disk.full = False
     assert made.world.run(lambda: made.journal.branch("main").shown_step == 300, 30)
-    with pytest.raises(Refused, match="The disk is full"):  # a duplicate that comes late
+    with pytest.raises(Refused, match="The disk was full"):  # a duplicate that comes late
         order(made, "step", "full step", steps=1)
     order(made, "step", "step with room", steps=1)
     assert made.world.run(lambda: made.journal.branch("main").shown_step == 301, 30)

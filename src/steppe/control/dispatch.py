@@ -276,8 +276,9 @@ class Dispatch:
             due = [*self._journal.placed(branch.id, Position(branch.shown_step, 0)), *self._journal.waiting("step", branch.id)]
             for each in due:
                 if each.outcome is None and (each.at_step or 0) <= branch.target:  # an engine may go that far between two words
-                    place = f"step {each.at_step}" if each.at_step is not None else f"a step after {branch.shown_step}"
-                    return Place(each.seq, f"at command {each.seq} ({each.kind} by {each.who}), {place}.")
+                    at = (each.target or 0) if each.at_step is None else each.at_step
+                    where = "at" if at <= branch.shown_step else f"after step {branch.shown_step}, up to"
+                    return Place(each.seq, f"{where} command {each.seq} ({each.kind} by {each.who}), step {at}.")
         return Place(0, "without a finished step between.")
 
     def withdrawn(self, seq: int, gone: bool) -> None:
