@@ -29,6 +29,7 @@ SUITES = {
     "server": "benchmarks.server",
     "live": "benchmarks.live",
     "image": "benchmarks.image",
+    "film": "benchmarks.film",
     "batch": "benchmarks.batch",
     "calibrate": "benchmarks.calibrate",
     "kernels": "benchmarks.kernels",

@@ -35,7 +35,7 @@ def test_where_all_is_there_it_says_so_and_where(call, tmp_path, monkeypatch):
     assert (code, wrong) == (Exit.DONE, "")
     assert said.splitlines()[-1] == "Steppe runs here."
     assert line(said, "python").endswith(sys.executable)
-    for name in ("packages", "compiler", "cache", "MPI", "cores", "memory", "working folder", "geotiff", "notebook", "remote"):
+    for name in ("packages", "compiler", "cache", "MPI", "cores", "memory", "working folder", "film", "geotiff", "notebook", "remote"):
         assert line(said, name)[0] == "+"
     assert str(tmp_path / "cache" / "kernels") in line(said, "cache")
     assert "mpiexec" in line(said, "MPI")

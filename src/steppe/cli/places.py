@@ -1,4 +1,4 @@
-"""Places, boxes and ranges as they are typed on the command line."""
+"""Places, boxes, ranges and sizes as they are typed on the command line."""
 
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,9 @@ from steppe.errors import Mistake
 
 if TYPE_CHECKING:
     from steppe.grid import RegionLike
+    from steppe.view import Size
+
+LEAST, MOST = (320, 180), (7680, 4320)  # [pixel] of a film
 
 
 def place_of(text: str) -> tuple[float, float]:
@@ -50,3 +53,22 @@ def scale_of(text: str | None) -> tuple[float, float] | None:
     if len(numbers) != 2 or not numbers[0] < numbers[1]:
         raise Mistake(f'--scale "{text}" is no range. Give the value at the lower end before that at the upper end, as 0,20.')
     return numbers[0], numbers[1]
+
+
+def size_of(text: str | None) -> "Size":
+    """The size of a text WIDTHxHEIGHT, in pixels.
+
+    Raises
+    ------
+    Mistake
+        The text is no such size.
+    """
+    from steppe.view import Size
+
+    if text is None:
+        return Size()
+    numbers = [int(part) for part in text.lower().split("x") if part.isdecimal()]
+    whole = len(numbers) == 2 and text.lower() == f"{numbers[0]}x{numbers[1]}" and not any(number % 2 for number in numbers)
+    if not whole or not all(low <= number <= high for low, number, high in zip(LEAST, numbers, MOST, strict=True)):
+        raise Mistake(f'--size "{text}" is no size of a film. Give even numbers of pixels from 320x180 to 7680x4320, as 1280x720.')
+    return Size(numbers[0], numbers[1])

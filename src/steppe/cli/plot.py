@@ -5,6 +5,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from steppe.cli.making import Bar
+from steppe.errors import Mistake
+
 
 def plot(
     path: Path,
@@ -17,11 +20,20 @@ def plot(
     region: Annotated[str | None, Parameter(metavar="NAME|BOX", allow_leading_hyphen=True)] = None,
     scale: Annotated[str | None, Parameter(metavar="LOW,HIGH", allow_leading_hyphen=True)] = None,
     maps: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    movie: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    start: Annotated[str | None, Parameter(name="--from", metavar="DATE")] = None,
+    end: Annotated[str | None, Parameter(name="--to", metavar="DATE")] = None,
+    fps: Annotated[int | None, Parameter(metavar="NUMBER")] = None,
+    size: Annotated[str | None, Parameter(metavar="WIDTHxHEIGHT")] = None,
+    quiet: bool = False,
 ) -> None:
-    """Draw the maps and the regional series of a run as one PNG.
+    """Draw the maps and the regional series of a run as one PNG, or the records of a variable as a film.
 
     Without --date the maps are means over what has been computed so far. An ensemble is drawn as the median of its maps, and as lines of
     all scenarios with their median and the band between 10 and 90 %.
+
+    With --movie each record of one variable is a frame, and the colours are the same in all of them. A film needs the extra `film`:
+    `pip install ".[film]"` in the clone of Steppe.
 
     Examples:
 
@@ -32,6 +44,8 @@ def plot(
             --at -27.16,151.26
         steppe plot runs/queensland --variables growth --region 144,-28,154,-22 \\
             --scale 0,20
+        steppe plot runs/queensland --movie film.mp4 --variable green_leaf \\
+            --from 1991-01-01 --to 1995-12-31
 
     Parameters
     ----------
@@ -40,7 +54,8 @@ def plot(
     output
         The file to write; default: picture.png in the run folder, or a file beside the store.
     variables
-        A variable to draw, instead of all that the run holds. May be given several times.
+        A variable to draw, instead of all that the run holds. May be given several times. A film shows one: the first of the run file
+        when left out.
     date
         Maps of the interval that this day lies in, as 1993-06-15.
     at
@@ -51,10 +66,63 @@ def plot(
         Values at the ends of the colours, to compare pictures.
     maps
         Name of an `[[output.maps]]` of the run, instead of the maps of `[output]`.
+    movie
+        The film to write, an MP4 file (H.264).
+    start
+        First day of the film, as 1990-01-01; the record that holds it is shown.
+    end
+        Last day of the film, inclusive.
+    fps
+        Frames a second of the film, 10 when left out.
+    size
+        Width and height of the film in pixels, 1280x720 when left out.
+    quiet
+        No progress of a film, and no line of what was written.
     """
     from steppe.cli.places import place_of, region_of, scale_of
     from steppe.engine import draw
 
+    if movie is not None:
+        _film(path, movie, {"--output": output, "--date": date, "--at": at}, variables, start, end, fps, size, region, scale, maps, quiet)
+        return
+    of_films = {"--from": start, "--to": end, "--fps": fps, "--size": size}
+    if given := [name for name, value in of_films.items() if value is not None]:
+        raise Mistake(f"{given[0]} is of a film. Give it with --movie, or leave it out.")
     places = [place_of(text) for text in at or []]
     beside = path.with_suffix(".png") if (path / "zarr.json").is_file() else path / "picture.png"
-    print(draw(path, output or beside, variables, date, places, region_of(region) or "all", scale_of(scale), maps or ""))
+    drawn = draw(path, output or beside, variables, date, places, region_of(region) or "all", scale_of(scale), maps or "")
+    if not quiet:
+        print(drawn)
+
+
+def _film(
+    path: Path,
+    movie: Path,
+    of_pictures: dict[str, object],
+    variables: list[str] | None,
+    start: str | None,
+    end: str | None,
+    fps: int | None,
+    size: str | None,
+    region: str | None,
+    scale: str | None,
+    maps: str | None,
+    quiet: bool,
+) -> None:
+    from steppe.cli.places import region_of, scale_of, size_of
+    from steppe.engine import draw_film
+
+    if given := [name for name, value in of_pictures.items() if value]:
+        raise Mistake(f"{given[0]} is of a picture. Leave it out with --movie: --from and --to are the period of a film.")
+    if len(variables or []) > 1:
+        raise Mistake(f"A film shows one variable, and {len(variables or [])} are given. Give --variable once.")
+    if fps is not None and not 1 <= fps <= 60:
+        raise Mistake(f"--fps {fps} is out of range. Give 1 to 60 frames a second.")
+    if movie.suffix.lower() != ".mp4":
+        raise Mistake(f'--movie "{movie}" is no name of an MP4 file. Give a name that ends in .mp4.')
+    frame, part, ends = size_of(size), region_of(region) or "all", scale_of(scale)
+    with Bar("film", quiet) as tell:
+        made = draw_film(path, movie, variables[0] if variables else None, start, end, fps or 10, frame, part, ends, maps or "", tell)
+    if not quiet:
+        units = "" if made.units == "1" else f" {made.units}"
+        print(f"{made.path}: {made.frames:,} frames, {made.seconds:,.1f} s, colours from {made.low:,.6g} to {made.high:,.6g}{units}")

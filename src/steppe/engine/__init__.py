@@ -6,7 +6,7 @@ stage, branches, looks  the same steered from outside: many branches, positions,
 again  a step that is over, computed again for its diagnostics; trail  from which state a `Simulation` does so
 examples  a run that needs no file         replay  a steered run again, from its journal alone
 outputs, recorder, intervals  what is kept         parameters, initial, events  what it starts from
-check  what it will cost, what is wrong            report, picture  what happened
+check  what it will cost, what is wrong            report, picture, film  what happened
 schema  the run file as editors know it            doctor  whether Steppe runs here
 ensemble  many scenarios of a run
 
@@ -26,6 +26,7 @@ _HOME = {
     "Stage": "stage",
     "Summary": "report",
     "draw": "picture",
+    "draw_film": "film",
     "estimate": "check",
     "example": "examples",
     "in_cell_days": "check",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from steppe.engine.crew import Crew as Crew
     from steppe.engine.crew import obey as obey
     from steppe.engine.examples import example as example
+    from steppe.engine.film import draw_film as draw_film
     from steppe.engine.info import overview as overview
     from steppe.engine.options import options_text as options_text
     from steppe.engine.picture import draw as draw

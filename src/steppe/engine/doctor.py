@@ -19,7 +19,7 @@ from pathlib import Path
 from steppe.errors import Mistake, not_installed
 
 CLONE = Path(__file__).parents[3]  # where this is an editable installation
-EXTRAS = {"geotiff": "GeoTIFF", "notebook": "A run in a notebook", "remote": "`run.dataset()`"}
+EXTRAS = {"film": "A film", "geotiff": "GeoTIFF", "notebook": "A run in a notebook", "remote": "`run.dataset()`"}
 FUNCTION = "define i32 @nothing() {\n ret i32 0\n}"  # in LLVM's own language
 
 

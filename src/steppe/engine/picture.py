@@ -17,7 +17,7 @@ from steppe.io.axis import day_name, day_number
 from steppe.io.ensemble import listed
 from steppe.io.export import aside
 from steppe.io.results import names_of
-from steppe.view import Map, Series, Spread, choose_colours, draw_run, quantiles
+from steppe.view import Colours, Map, Series, Spread, choose_colours, draw_run, quantiles
 
 Array = NDArray[Any]
 
@@ -73,14 +73,9 @@ def draw(
     FolderError, DamagedError, NoSpaceError, Failure
         There is no run, a file of it is damaged, or the picture cannot be written.
     """
-    ensemble = Ensemble.read(path)
-    begun = [member for member in ensemble.members if member.folder.is_dir()] if ensemble else []
-    folders, scenarios = [member.folder for member in begun] or [path], [member.name for member in begun]
+    ensemble, folders, scenarios = scenarios_of(path)
     every = [Records.open(folder, maps) for folder in folders]
-    records, held = every[0], _in_order(list(every[0].axes), path, maps)
-    for name in variables or []:
-        if name not in held:
-            raise RunFileError(f'The run "{path}" has no map of "{name}".{nearest(name, held)}')
+    records, held = every[0], held_in(every[0], path, maps, variables)
     common = {name: min((one.axes[name] for one in every), key=lambda axis: axis.rows) for name in variables or held}
     names = [name for name, axis in common.items() if axis.rows]
     grid = records.grid if at or region != "all" else None
@@ -100,6 +95,28 @@ def draw(
     with aside(output) as beside:
         draw_run(beside, str(about.get("title", path.name)), [one._replace(marks=marks) for one in drawn], lines, notes)
     return output
+
+
+def scenarios_of(path: Path) -> tuple[Ensemble | None, list[Path], list[str]]:
+    """The ensemble at a path, and the folders and names of its scenarios that were begun; of a run its folder, without a name."""
+    ensemble = Ensemble.read(path)
+    begun = [member for member in ensemble.members if member.folder.is_dir()] if ensemble else []
+    return ensemble, [member.folder for member in begun] or [path], [member.name for member in begun]
+
+
+def held_in(records: Records, path: Path, maps: str, wanted: list[str] | None) -> list[str]:
+    """The variables of which there are maps, in the order of the run file.
+
+    Raises
+    ------
+    RunFileError
+        One that is wanted is not among them.
+    """
+    held = _in_order(list(records.axes), path, maps)
+    for name in wanted or []:
+        if name not in held:
+            raise RunFileError(f'The run "{path}" has no map of "{name}".{nearest(name, held)}')
+    return held
 
 
 def notes_of(about: Mapping[str, Any]) -> list[str]:
@@ -154,23 +171,49 @@ def _map(every: Sequence[Records], name: str, rows: slice, cells: NDArray[np.int
     records, attributes = every[0], every[0].attributes[name]
     means = [_mean(one, name, rows, cells) for one in every]
     values = means[0] if len(means) == 1 else quantiles(np.stack(means))[1]
-    title, units = str(attributes.get("long_name", name)), str(attributes.get("units", "1"))
-    title += f", median of {len(every):,} scenarios" if len(every) > 1 else ""
-    colours = choose_colours(values, name, units, str(attributes.get("standard_name", "")), title)
-    if scale:
-        colours = colours.between(*scale)
-    if not records.raster:
-        lat, lon = (records.small(f"cell_{which}") if cells is None else records.small(f"cell_{which}")[cells] for which in ("lat", "lon"))
-        return Map(title, values, units, lat, lon, colours)
-    y, x = (records.small(axis) for axis in records.raster)
-    order = records.small("cell")
-    row, column = np.divmod(order if cells is None else order[cells], len(x))
-    whole = np.full((len(y), len(x)), np.nan)
-    whole[row, column] = values
-    if cells is not None:
-        rows, columns = (slice(int(index.min()), int(index.max()) + 1) for index in (row, column))
-        whole, y, x = whole[rows, columns], y[rows], x[columns]
-    return Map(title, whole, units, y, x, colours, projected=records.raster != ("lat", "lon"))
+    title = title_of(attributes, name, len(every))
+    colours = choose_colours(values, name, str(attributes.get("units", "1")), str(attributes.get("standard_name", "")), title)
+    return Ground.of(records, cells).map(title, values, str(attributes.get("units", "1")), colours.between(*scale) if scale else colours)
+
+
+def title_of(attributes: Mapping[str, Any], name: str, scenarios: int) -> str:
+    """What a map of a variable shows."""
+    return str(attributes.get("long_name", name)) + (f", median of {scenarios:,} scenarios" if scenarios > 1 else "")
+
+
+class Ground(NamedTuple):
+    """Where values of cells lie on a map. place: rows and columns of the cells in a raster, None for points. lat, lon: as in a Map."""
+
+    lat: Array
+    lon: Array
+    place: tuple[Array, Array] | None
+    projected: bool
+
+    @classmethod
+    def of(cls, records: Records, cells: NDArray[np.int64] | None) -> "Ground":
+        """The part of the map on which some cells lie, or all of them."""
+        if not records.raster:
+            lat, lon = (records.small(f"cell_{which}") for which in ("lat", "lon"))
+            return cls(lat if cells is None else lat[cells], lon if cells is None else lon[cells], None, False)
+        y, x = (records.small(axis) for axis in records.raster)
+        order = records.small("cell")
+        row, column = np.divmod(order if cells is None else order[cells], len(x))
+        if cells is not None:
+            y, x = (axis[index.min() : index.max() + 1] for axis, index in ((y, row), (x, column)))
+            row, column = row - row.min(), column - column.min()
+        return cls(y, x, (row, column), records.raster != ("lat", "lon"))
+
+    def spread(self, values: Array) -> Array:
+        """Values (cells,) as a map has them."""
+        if self.place is None:
+            return values
+        whole = np.full((len(self.lat), len(self.lon)), np.nan)
+        whole[self.place] = values
+        return whole
+
+    def map(self, title: str, values: Array, units: str, colours: Colours) -> Map:
+        """A map of values (cells,)."""
+        return Map(title, self.spread(values), units, self.lat, self.lon, colours, self.projected)
 
 
 def _mean(records: Records, name: str, rows: slice, cells: NDArray[np.int64] | None) -> Array:

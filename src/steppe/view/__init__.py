@@ -1,6 +1,7 @@
 """Pictures of arrays: arrays go in, image files come out. It does not know where the arrays come from."""
 
 from steppe.view.colour import Colours, choose_colours
+from steppe.view.film import Encoder, Scene, Size
 from steppe.view.image import levels, png
 from steppe.view.plot import Map, Series, Spread, draw_run, quantiles
 from steppe.view.span import Span, extremes, following, levels_of, scale_of
@@ -8,8 +9,11 @@ from steppe.view.timeline import draw_timeline
 
 __all__ = [
     "Colours",
+    "Encoder",
     "Map",
+    "Scene",
     "Series",
+    "Size",
     "Span",
     "Spread",
     "choose_colours",

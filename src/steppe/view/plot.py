@@ -37,7 +37,8 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 class Map(NamedTuple):
     """One map. values (lat, lon), NaN where there is no land, or (points,); lat, lon: centres [degrees], rows from north or south.
 
-    projected: lat and lon are the y and x of a projection [m]. marks: (x, y) of places to point out.
+    projected: lat and lon are the y and x of a projection [m]. marks: (x, y) of places to point out. ends: least and greatest value that
+    the bar of colours is to tell of, those of `values` when left out.
     """
 
     title: str
@@ -48,6 +49,7 @@ class Map(NamedTuple):
     colours: Colours
     projected: bool = False
     marks: Sequence[tuple[float, float]] = ()
+    ends: tuple[float, float] | None = None
 
 
 class Series(NamedTuple):
@@ -97,7 +99,7 @@ def draw_run(path: Path, title: str, maps: Sequence[Map], series: Sequence[Serie
     for number, drawn in enumerate(maps):
         row, column = divmod(number, columns)
         corner = (MARGIN + column * (width - 2 * MARGIN) / columns, total - head - row * cell[1])
-        _draw_map(figure, drawn, corner, cell, columns)
+        draw_map(figure, drawn, corner, cell, columns)
     for number, lines in enumerate(panels.values()):
         _draw_series(figure, lines, total - head - rows * cell[1] - number * PANEL)
     figure.savefig(path, format="png")
@@ -112,8 +114,13 @@ def _axes(figure: "Figure", left: float, bottom: float, width: float, height: fl
 def _cell(maps: Sequence[Map], width: float) -> tuple[float, float]:
     """Width of the frame of a map and height of all that belongs to it, in inches: the tallest of the maps."""
     frame = width - LEFT - RIGHT
-    tallest = max(np.ptp(m.lat) / max(np.ptp(m.lon) * _squeeze(m), 1e-6) for m in maps)
+    tallest = max(tallness(m) for m in maps)
     return frame, float(min(max(frame * tallest, 1.2), 6.5)) + ABOVE + BELOW
+
+
+def tallness(drawn: Map) -> float:
+    """Height of a map beside its width, as it is drawn."""
+    return float(np.ptp(drawn.lat) / max(np.ptp(drawn.lon) * _squeeze(drawn), 1e-6))
 
 
 def _squeeze(drawn: Map) -> float:
@@ -123,7 +130,11 @@ def _squeeze(drawn: Map) -> float:
     return max(float(np.cos(np.deg2rad((np.min(drawn.lat) + np.max(drawn.lat)) / 2.0))), 0.1)
 
 
-def _draw_map(figure: "Figure", drawn: Map, corner: tuple[float, float], cell: tuple[float, float], columns: int) -> None:
+def draw_map(figure: "Figure", drawn: Map, corner: tuple[float, float], cell: tuple[float, float], columns: int) -> Any:
+    """Draws a map with its upper left corner at a place in inches; returns what `set_array` gives other values.
+
+    cell: width of its frame, height of all that belongs to it.
+    """
     from cmcrameri import cm  # with matplotlib as slow to import, and only maps need it
 
     c = drawn.colours
@@ -152,7 +163,8 @@ def _draw_map(figure: "Figure", drawn: Map, corner: tuple[float, float], cell: t
     axes.locator_params(nbins=4, steps=[1, 2, 5, 10])
     _quiet(axes, grid=False)
     finite = drawn.values[np.isfinite(drawn.values)]
-    below, above = bool((finite < c.low).any()), bool((finite > c.high).any())
+    least, greatest = drawn.ends or (finite.min(initial=c.low), finite.max(initial=c.high))
+    below, above = bool(least < c.low), bool(greatest > c.high)
     extend = ("both" if above else "min") if below else ("max" if above else "neither")
     beside = figure.add_axes(
         (box.x1 + 0.09 / figure.get_figwidth(), box.y0 + 0.06 * box.height, 0.13 / figure.get_figwidth(), 0.88 * box.height)
@@ -160,6 +172,7 @@ def _draw_map(figure: "Figure", drawn: Map, corner: tuple[float, float], cell: t
     bar = figure.colorbar(image, cax=beside, extend=extend, ticks=c.ticks())
     bar.outline.set_visible(False)
     beside.tick_params(labelsize=8.5, colors=INK, length=2.5, color=LINE)
+    return image
 
 
 def _trimmed(colours: "Colormap", name: str) -> "Colormap":

@@ -1,0 +1,174 @@
+"""A run as a film: a frame for each record of a variable, in colours that hold for all of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.clock import parse_date
+from steppe.engine.picture import BLOCK, Ground, held_in, notes_of, scenarios_of, title_of
+from steppe.errors import RunFileError
+from steppe.grid import RegionLike
+from steppe.io import Axis, Records
+from steppe.io.axis import day_name, day_number
+from steppe.io.export import aside
+from steppe.view import Encoder, Map, Scene, Size, choose_colours, quantiles
+
+Array = NDArray[Any]
+Tell = Callable[[float, str], None]
+
+SAMPLE = 2_000_000  # values of a film by which its colours are chosen
+
+
+class Reel(NamedTuple):
+    """What a film shows. drawn: its map, with the greatest value of each cell in all frames."""
+
+    every: Sequence[Records]
+    name: str
+    rows: range
+    cells: NDArray[np.int64] | None
+    ground: Ground
+    drawn: Map
+    notes: Sequence[str]
+
+    @property
+    def axis(self) -> Axis:
+        """Of the shortest of the scenarios."""
+        return min((one.axes[self.name] for one in self.every), key=lambda axis: axis.rows)
+
+    def frames(self) -> Iterator[tuple[Array, str]]:
+        """Values, as the map has them, and date of each frame."""
+        axis = self.axis
+        for row, values in _values(self.every, self.name, self.rows, self.cells):
+            first, last = (day_name(int(day), axis.calendar) for day in (axis.starts[row], axis.stops[row] - 1))
+            yield self.ground.spread(values), first if first == last else f"{first} to {last}"
+
+
+class Film(NamedTuple):
+    """A film that was made. seconds: that it lasts. low, high, units: of its colours."""
+
+    path: Path
+    frames: int
+    seconds: float
+    low: float
+    high: float
+    units: str
+
+
+def draw_film(
+    path: Path,
+    output: Path,
+    variable: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    rate: int = 10,
+    size: Size = Size(),  # noqa: B008  # never changed
+    region: RegionLike = "all",
+    scale: tuple[float, float] | None = None,
+    maps: str = "",
+    tell: Tell = lambda part, date: None,
+) -> Film:
+    """Makes an MP4 file (H.264) of the records of a run; of an ensemble each frame is the median of its scenarios.
+
+    Parameters
+    ----------
+    path
+        A run folder, the folder of an ensemble, or a store.
+    variable
+        What is shown; the first of the run file when left out.
+    start, end
+        First and last day; records that hold them are shown, too. All when left out.
+    rate
+        Frames a second.
+    region, scale, maps
+        As in `draw`.
+    tell
+        Called with the share that is done and the date of the frame.
+
+    Raises
+    ------
+    RunFileError
+        The run has no such variable, no such day, or no results yet.
+    GridError
+        There is no such region.
+    Mistake
+        PyAV is not installed.
+    FolderError, DamagedError, NoSpaceError, Failure
+        There is no run, a file of it is damaged, or the film cannot be written.
+    """
+    reel = reel_of(path, variable, start, end, region, scale, maps)
+    with aside(output) as beside, Encoder(beside, size, rate) as encoder:
+        scene = Scene(str(reel.every[0].about.get("title", path.name)), reel.drawn, reel.notes, size)
+        for number, (values, date) in enumerate(reel.frames(), 1):
+            encoder.add(scene.frame(values, date))
+            tell(number / len(reel.rows), date)
+    colours = reel.drawn.colours
+    return Film(output, len(reel.rows), len(reel.rows) / rate, colours.low, colours.high, reel.drawn.units)
+
+
+def reel_of(
+    path: Path,
+    variable: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    region: RegionLike = "all",
+    scale: tuple[float, float] | None = None,
+    maps: str = "",
+) -> Reel:
+    """What a film will show; reads all its records once, for the range of its colours. Arguments and errors as those of `draw_film`."""
+    ensemble, folders, _ = scenarios_of(path)
+    every = [Records.open(folder, maps) for folder in folders]
+    held = held_in(every[0], path, maps, [variable] if variable else None)
+    if not held:
+        raise RunFileError(f'The run "{path}" has no maps, so there is nothing to show. Record some: `[output] variables`.')
+    name = variable or held[0]
+    axis = min((one.axes[name] for one in every), key=lambda axis: axis.rows)
+    if not axis.rows:
+        raise RunFileError(f'The run "{path}" has no results yet.')
+    rows = range(_row("--from", start, axis, path, 0), _row("--to", end, axis, path, axis.rows - 1) + 1)
+    if not rows:
+        raise RunFileError(f"The period from {start} to {end} holds no record. Give the first day with --from, the last with --to.")
+    cells = None if region == "all" else every[0].grid.select(region)
+    about, attributes = every[0].about, every[0].attributes[name]
+    title, units = title_of(attributes, name, len(every)), str(attributes.get("units", "1"))
+    greatest, ends, sample = _looked_through(every, name, rows, cells)
+    colours = choose_colours(sample, name, units, str(attributes.get("standard_name", "")), title)
+    colours = colours.between(*scale) if scale else colours
+    ground = Ground.of(every[0], cells)
+    said = f"Colours from {colours.low:,.6g} to {colours.high:,.6g} in all frames."
+    notes = [f"{about.get('source', '')}. {said}", *(["Each frame is the median of the scenarios."] if ensemble else []), *notes_of(about)]
+    return Reel(every, name, rows, cells, ground, ground.map(title, greatest, units, colours)._replace(ends=ends), notes)
+
+
+def _row(option: str, date: str | None, axis: Axis, path: Path, otherwise: int) -> int:
+    """The record that holds a day."""
+    if date is None:
+        return otherwise
+    day = day_number(parse_date(date, axis.calendar))
+    if not axis.first <= day < axis.stop:
+        raise RunFileError(f'{option} {date} is not in the run "{path}", which holds {axis.period()}.')
+    return int(axis.row_of_day[day - axis.first])
+
+
+def _values(every: Sequence[Records], name: str, rows: range, cells: NDArray[np.int64] | None) -> Iterator[tuple[int, Array]]:
+    """Number and values (cells,) of each record; of several scenarios their median."""
+    for first in range(rows.start, rows.stop, BLOCK):
+        part = range(first, min(first + BLOCK, rows.stop))
+        blocks = [one.read(name, slice(part.start, part.stop), cells) for one in every]
+        yield from zip(part, blocks[0] if len(blocks) == 1 else quantiles(np.stack(blocks))[1], strict=True)
+
+
+def _looked_through(
+    every: Sequence[Records], name: str, rows: range, cells: NDArray[np.int64] | None
+) -> tuple[Array, tuple[float, float], Array]:
+    """The greatest value of each cell, the least and greatest of all, and a sample of all: every cell of few, else every n-th one."""
+    sample: list[Array] = []
+    greatest, least = np.full(1, np.nan), np.inf
+    for _, values in _values(every, name, rows, cells):
+        stride = -(-values.size * len(rows) // SAMPLE)
+        greatest = np.fmax(greatest, values)
+        least = min(least, float(np.min(values, where=np.isfinite(values), initial=np.inf)))
+        sample.append(values[len(sample) % stride :: stride].copy())
+    return greatest, (least, float(np.max(greatest, where=np.isfinite(greatest), initial=-np.inf))), np.concatenate(sample)
