@@ -1,4 +1,4 @@
-"""What axe-core finds in every state of the page, light and dark, wide and narrow."""
+"""What axe-core finds in every state of the page: light, dark and in forced colours; wide, narrow and at a zoom of 200 %."""
 
 import os
 import signal
@@ -19,10 +19,18 @@ def violations(page: Page) -> list[str]:
     return [f"{each['id']}: {node['target']} {node['failureSummary'][:200]}" for each in result["violations"] for node in each["nodes"]]
 
 
-@pytest.mark.parametrize(("theme", "wide"), [("light", True), ("dark", False)])
-def test_axe_finds_nothing_in_every_state_light_and_dark(browser: Browser, run: House, theme: Any, wide: bool) -> None:
-    size: Any = {"width": 1440, "height": 900} if wide else {"width": 390, "height": 844}
-    context = browser.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce")
+WINDOWS: dict[str, dict[str, Any]] = {
+    "light": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"},
+    "dark and narrow": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
+    "forced colours": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "dark", "forced_colors": "active"},
+    "at 200 %": {"viewport": {"width": 720, "height": 450}, "device_scale_factor": 2, "color_scheme": "light"},
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_axe_finds_nothing_in_every_state_and_window(browser: Browser, run: House, window: str) -> None:
+    context = browser.new_context(**WINDOWS[window], reduced_motion="reduce")
+    wide = WINDOWS[window]["viewport"]["width"] > 1100
     opened, seen = Opened(context.new_page(), run), {}
     page = opened.page
 

@@ -1,8 +1,10 @@
 import { expect, it } from "vitest";
 import { FIRST, type Shown, type State } from "../src/state/store";
+import type { Variable } from "../src/state/told";
 import { titlesOf } from "../src/ui/titles";
 
 const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
+const green = { name: "green", units: "kg ha-1", long_name: "Green leaf" } as Variable;
 const frame = (scenario: string, step: number, live = true): Shown => ({
   ...{ stream: 1, scenario, variable: "green", units: "kg ha-1", number: 1, step, time: step - 1, scale: 1, offset: 0, missing: 0, live },
   replaying: false,
@@ -10,17 +12,17 @@ const frame = (scenario: string, step: number, live = true): Shown => ({
 const state = (parts: Partial<State>): State => ({
   ...FIRST,
   connection: { ...FIRST.connection, link: "live" },
-  run: { name: "q", title: "", model: "pasture", steps: 400, clock, forcing: null, variables: [], parameters: {}, outputs: [] },
+  run: { name: "q", title: "", model: "pasture", steps: 400, clock, forcing: null, variables: [green], parameters: {}, outputs: [] },
   look: { ...FIRST.look, variable: "green", scenarios: ["main", "dry"] },
   ...parts,
 });
 const texts = (parts: Partial<State>) => titlesOf(state(parts), [0, 1, 2]).map(({ title, text }) => `${title}: ${text}`);
 
-it("a title says scenario, unit and date, and that a difference needs equal dates", () => {
+it("a title says scenario, variable, unit and date, and that a difference needs equal dates", () => {
   expect(texts({ shown: [frame("main", 51), frame("dry", 51)] })).toEqual([
-    "main: kg ha⁻¹, 20 Feb 2003",
-    "dry: kg ha⁻¹, 20 Feb 2003",
-    "dry − main: kg ha⁻¹, 20 Feb 2003",
+    "main: Green leaf, kg ha⁻¹, 20 Feb 2003",
+    "dry: Green leaf, kg ha⁻¹, 20 Feb 2003",
+    "dry − main: Green leaf, kg ha⁻¹, 20 Feb 2003",
   ]);
   expect(texts({ shown: [frame("main", 51), frame("dry", 50)] })[2]).toBe("dry − main: no difference: the dates differ");
 });

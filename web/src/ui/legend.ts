@@ -69,14 +69,14 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
   }
   function paint(on: HTMLCanvasElement, coloured: Coloured, palette: PaletteName, signed: boolean, units: string): void {
     const ratio = window.devicePixelRatio || 1;
-    const width = on.clientWidth;
+    const { clientWidth: width, clientHeight: height } = on;
     if (width === 0) return;
     on.width = Math.round(width * ratio);
-    on.height = Math.round(HEIGHT * ratio);
+    on.height = Math.round(height * ratio);
     const pen = on.getContext("2d");
     if (!pen) return;
     pen.scale(ratio, ratio);
-    drawLegend(pen, { ...coloured, palette, signed }, 8, 0, width - 16, theme.colours);
+    drawLegend(pen, { ...coloured, palette, signed }, 8, height - HEIGHT, width - 16, theme.colours);
     const [least, most] = coloured.range.map((value) => rounded(value, 6));
     on.setAttribute("aria-label", `Colours run from ${least} to ${most} ${units}`);
   }

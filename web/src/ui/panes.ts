@@ -1,9 +1,17 @@
-/** Keys that lead to a pane: setting, branching, renaming, comparing, the log. */
+/** Keys that lead to a pane: setting, branching, renaming, comparing, the log; and where the legend stands. */
 import type { Pane, Store } from "../state/store";
 import type { Actions } from "./actions";
 import { byId } from "./dom";
 
 export function mount(store: Store, actions: Actions): void {
+  const narrow = matchMedia("(max-width: 1099px)"); // as in style.css: there the legend is a strip at the foot of the map
+  const place = () => {
+    const legends = [byId("legend"), byId("legend-difference")];
+    if (narrow.matches) byId("map").after(...legends);
+    else byId("pane-look").prepend(...legends);
+  };
+  narrow.addEventListener("change", place);
+  place();
   const show = (pane: Pane) => store.change({ pane });
   const tree = () => byId("pane-scenarios").querySelector<HTMLElement>("[role=treeitem][tabindex='0']");
   actions.on("set", () => {

@@ -93,6 +93,11 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
       }, HOLD);
     }
   });
+  // where the page scrolls, one finger scrolls it and two move the map; the browser takes a gesture unless it is stopped at once
+  const scrolls = () => getComputedStyle(element).touchAction === "pan-y";
+  element.addEventListener("touchmove", (event) => (event.touches.length > 1 || holding) && event.cancelable && event.preventDefault(), {
+    passive: false,
+  });
   element.addEventListener("pointermove", (event) => {
     const before = fingers.get(event.pointerId);
     const at = under(event);
@@ -117,6 +122,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     }
     if (tool) return;
     if (holding) return point(at?.cell ?? null);
+    if (event.pointerType === "touch" && scrolls()) return;
     if (travelled >= STILL * map.ratio) store.change({ view: moved(view, grid, dx, dy) });
   });
   function pinch(event: PointerEvent, before: PointerEvent): void {

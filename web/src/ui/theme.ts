@@ -20,7 +20,7 @@ export class Theme {
       const { jpThemeLight } = document.body.dataset; // JupyterLab's
       this.apply(jpThemeLight === undefined ? dark.matches : jpThemeLight === "false");
     };
-    dark.addEventListener("change", apply);
+    for (const query of [dark, matchMedia("(forced-colors: active)")]) query.addEventListener("change", apply);
     if (!root.isConnected) {
       const placed = new ResizeObserver(() => {
         if (!root.isConnected) return;

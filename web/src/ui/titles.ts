@@ -1,4 +1,4 @@
-/** The words over each map: the scenario, the unit, the date, and what is not as usual. */
+/** The words over each map: the scenario, the variable, the unit, the date, and what is not as usual. */
 import { stepText } from "../decode/calendar";
 import { prettyUnit } from "../decode/units";
 import type { Mode } from "../draw/field";
@@ -16,7 +16,8 @@ export function titlesOf({ run, shown, look, preview, not_at_hand, connection }:
   const dated = (index: number) => {
     const frame = shown[index];
     if (!frame || !run) return run && connection.link === "live" ? "no value yet: it comes with the next step" : "";
-    const words = [prettyUnit(frame.units), stepText(run.clock, frame.step)];
+    const name = run.variables.find((each) => each.name === frame.variable)?.long_name || frame.variable;
+    const words = [name, prettyUnit(frame.units), stepText(run.clock, frame.step)];
     if (look.smooth) words.push("smoothed");
     if (preview !== null && !frame.live) words.push("past");
     if (preview !== null && preview === not_at_hand) words.push(`${stepText(run.clock, preview)} is not at hand`);
@@ -51,6 +52,7 @@ export function showTitles(place: Element, titles: readonly Title[], panels: rea
     if (!panel) return [];
     const box = h("div", { class: "title" }, h("b", {}, title), h("small", {}, text));
     box.style.setProperty("--x", `${panel.x / ratio}px`);
+    box.style.setProperty("--w", `${panel.width / ratio}px`);
     box.style.setProperty("--y", `${panel.y / ratio}px`);
     if (index === 0) return [box];
     const split = h("div", { class: panel.x > 0 ? "split" : "split flat" });
