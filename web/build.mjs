@@ -23,6 +23,18 @@ const { metafile } = await build({
   loader: { ".json": "file", ".svg": "copy" }, // the coastline is fetched after the first map
   metafile: true,
 });
+const start = await build({
+  absWorkingDir: here,
+  entryPoints: ["src/start.ts"], // has no part in common with the page's script, for which it would have to wait
+  outdir: out,
+  entryNames: "assets/[name]-[hash]",
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: "es2022",
+  legalComments: "none",
+  metafile: true,
+});
 const [style] = Object.keys(metafile.outputs).filter((path) => path.endsWith(".css"));
 await build({
   absWorkingDir: here,
@@ -36,7 +48,7 @@ await build({
   define: { STYLE: JSON.stringify(await readFile(join(here, style), "utf8")) },
 });
 let page = await readFile(join(here, "index.html"), "utf8");
-for (const [path, { entryPoint }] of Object.entries(metafile.outputs)) {
+for (const [path, { entryPoint }] of Object.entries({ ...metafile.outputs, ...start.metafile.outputs })) {
   if (entryPoint) page = page.replaceAll(basename(entryPoint), `assets/${basename(path)}`);
 }
 await writeFile(join(out, "index.html"), page);

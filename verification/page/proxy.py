@@ -1,9 +1,11 @@
-"""A small proxy in front of a server: passes on a part of its own addresses, whole or without that part."""
+"""What stands between a browser and a server: a proxy that passes on a part of its own addresses, or a slow line."""
 
 import re
 import socket
+import time
 from contextlib import suppress
-from threading import Thread
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import Self
 
 
@@ -62,3 +64,56 @@ def _pass_on(one: socket.socket, other: socket.socket) -> None:
         while piece := one.recv(65536):
             other.sendall(piece)
         other.shutdown(socket.SHUT_WR)
+
+
+class SlowLine:
+    """A line between a browser and a server. delay: each way [s]. rate: to the browser, of all connections together [byte/s]."""
+
+    def __init__(self, upstream: int, delay: float, rate: float) -> None:
+        self._upstream, self._delay, self._rate = upstream, delay, rate
+        self._door = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port: int = self._door.getsockname()[1]
+        self._free, self._turn = 0.0, Lock()  # when the line has passed on all that it was given
+
+    def __enter__(self) -> Self:
+        Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._door.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                Thread(target=self._connect, args=(self._door.accept()[0],), daemon=True).start()
+
+    def _connect(self, browser: socket.socket) -> None:
+        time.sleep(2 * self._delay)  # the handshake of TCP
+        with browser, socket.create_connection(("127.0.0.1", self._upstream)) as server:
+            up = Thread(target=self._carry, args=(browser, server, False), daemon=True)
+            up.start()
+            self._carry(server, browser, True)
+            up.join()
+
+    def _carry(self, one: socket.socket, other: socket.socket, narrow: bool) -> None:
+        under_way: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
+        Thread(target=self._deliver, args=(under_way, other), daemon=True).start()
+        with suppress(OSError):
+            while piece := one.recv(4096):
+                if narrow:
+                    with self._turn:
+                        self._free = max(self._free, time.monotonic()) + len(piece) / self._rate
+                        passed = self._free
+                    time.sleep(max(0.0, passed - time.monotonic()))
+                under_way.put((time.monotonic() + self._delay, piece))
+        under_way.put((time.monotonic() + self._delay, b""))
+
+    @staticmethod
+    def _deliver(under_way: "SimpleQueue[tuple[float, bytes]]", other: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                due, piece = under_way.get()
+                time.sleep(max(0.0, due - time.monotonic()))
+                if not piece:
+                    return other.shutdown(socket.SHUT_WR)
+                other.sendall(piece)

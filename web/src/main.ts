@@ -9,6 +9,7 @@ import { picture } from "./draw/picture";
 import { Api } from "./fetch/api";
 import { Live } from "./fetch/live";
 import { isFailure } from "./fetch/problem";
+import { chosenRun, takeStarted } from "./fetch/started";
 import { SignIn } from "./fetch/token";
 import { Following } from "./session/following";
 import { Past } from "./session/past";
@@ -73,10 +74,11 @@ Object.assign(globalThis, { steppe: { store, map, screen } }); // for the consol
 /** Signs in, finds the run and begins to watch it. */
 async function begin(): Promise<void> {
   try {
-    await signIn.fromAddress(api);
-    const [{ name, role }, runs] = await Promise.all([api.whoami(), api.runs()]);
+    const started = await takeStarted();
+    await signIn.fromAddress(api, started !== null);
+    const [{ name, role }, runs] = started ? [started.viewer, started.runs] : await Promise.all([api.whoami(), api.runs()]);
     store.change({ runs, viewer: { name, role, may_steer: role !== "view" } });
-    const run = runs.find((each) => each.run === linked.run) ?? runs[0];
+    const run = chosenRun(runs, linked.run);
     if (!run) return;
     api = api.of(run.run);
     store.change({ info: run });
@@ -84,7 +86,7 @@ async function begin(): Promise<void> {
       store,
       screen,
       api,
-      (hearers) => new Live(api.liveAddress(), hearers),
+      (hearers) => new Live(api.liveAddress(), hearers, started),
       () => signIn.again(api),
       () => map.element.clientWidth * map.ratio,
     );

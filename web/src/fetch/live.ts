@@ -48,6 +48,8 @@ export class Live implements Wire {
   constructor(
     private readonly address: string,
     private readonly hearers: Hearers,
+    /** A socket that was opened before this, and what came through it. */
+    private started: { socket: WebSocket | null; heard: readonly MessageEvent[] } | null = null,
   ) {
     addEventListener("online", this.hurry);
     document.addEventListener("visibilitychange", this.seen);
@@ -92,7 +94,10 @@ export class Live implements Wire {
 
   private connect(): void {
     this.hearers.link("connecting", null);
-    const socket = new WebSocket(this.address, "steppe.live.1");
+    const { started } = this;
+    this.started = null;
+    const usable = started?.socket && started.socket.readyState <= WebSocket.OPEN ? started.socket : null;
+    const socket = usable ?? new WebSocket(this.address, "steppe.live.1");
     this.socket = socket;
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
@@ -125,6 +130,12 @@ export class Live implements Wire {
       this.timer = setTimeout(() => this.connect(), this.wait);
       this.wait = Math.min(LONGEST_WAIT, this.wait * 2);
     };
+    if (!usable) return;
+    queueMicrotask(() => {
+      // once what is told is listened to
+      if (socket.readyState === WebSocket.OPEN) socket.onopen?.(new Event("open"));
+      for (const message of started?.heard ?? []) socket.onmessage?.(message);
+    });
   }
 
   private take(data: string | ArrayBuffer): void {

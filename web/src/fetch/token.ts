@@ -14,12 +14,13 @@ export function tokenIn(fragment: string): { token: string | null; rest: string 
 export class SignIn {
   private token: string | null = null;
 
-  /** Takes the token out of the address, whatever comes of it, and signs in. Raises Refused when it is not known. */
-  async fromAddress(api: Api): Promise<void> {
+  /** Takes the token out of the address, whatever comes of it, and signs in unless that is `done`. Raises Refused when it is not known. */
+  async fromAddress(api: Api, done = false): Promise<void> {
     const { token, rest } = tokenIn(location.hash);
     if (token === null) return;
     history.replaceState(null, "", rest ? `#${rest}` : location.pathname + location.search);
-    await this.with(api, token);
+    if (done) this.token = token;
+    else await this.with(api, token);
   }
 
   /** Raises Refused when the token is not known. */
