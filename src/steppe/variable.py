@@ -4,7 +4,7 @@ A modeller writes `Annotated[float, Var(units, long_name, ...)]` in a NamedTuple
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
 from numbers import Real
@@ -30,7 +30,8 @@ class Var:
     units: UDUNITS text. long_name: one line for people. standard_name: the CF name where one exists with this unit.
     low, high: values outside are bad input. initial: state at a cold start, default of a parameter, value of a forcing that is
     not given (a forcing without one must be in the store). source: paper, table or file of the value. settable_by: for a quantity
-    that is computed, the variables to set instead. mean_of: CF cell_methods of the value of one step.
+    that is computed, the variables to set instead. cell_methods: CF cell_methods of the value of one step. classes: number -> name of a
+    quantity that names a kind. logarithmic: small and large values matter alike, as of rain; maps have a logarithmic scale.
     """
 
     units: str
@@ -42,13 +43,16 @@ class Var:
     source: str = ""
     settable_by: tuple[str, ...] = ()
     cell_methods: str = ""
+    classes: Mapping[int, str] = field(default_factory=dict, hash=False)
+    logarithmic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
     """One quantity of a model. dims: names of spaces, e.g. ("cell",) or ("y", "x"); () for a scalar of the run.
 
-    parity -1: changes sign across a pole or a mirror (a velocity component). The rest as in `Var`.
+    parity -1: changes sign across a pole or a mirror (a velocity component). The rest as in `Var`. What decides only how a map looks
+    is no part of the text of a variable, from which the digest of a model is made: a run goes on after such a change.
     """
 
     name: str
@@ -65,6 +69,8 @@ class Variable:
     cell_methods: str = ""
     parity: int = 1
     settable_by: tuple[str, ...] = ()
+    classes: Mapping[int, str] = field(default_factory=dict, hash=False, repr=False)
+    logarithmic: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         for key in ("units", "long_name", "standard_name", "source", "cell_methods"):
@@ -120,6 +126,8 @@ def declared(group: type, role: Role, dtype: str = "float32", dims: tuple[str, .
             var.source,
             var.cell_methods,
             settable_by=var.settable_by,
+            classes=var.classes,
+            logarithmic=var.logarithmic,
         )
     return found
 

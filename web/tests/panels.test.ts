@@ -50,6 +50,7 @@ const run = {
   variables: [variable],
   parameters: { stock: 0.1 },
   outputs: ["stock"],
+  given: ["stock"],
 };
 const state = (more: Partial<State> = {}): State => ({
   ...FIRST,

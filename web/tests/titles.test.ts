@@ -12,7 +12,7 @@ const frame = (scenario: string, step: number, live = true): Shown => ({
 const state = (parts: Partial<State>): State => ({
   ...FIRST,
   connection: { ...FIRST.connection, link: "live" },
-  run: { name: "q", title: "", model: "pasture", steps: 400, clock, forcing: null, variables: [green], parameters: {}, outputs: [] },
+  run: { name: "q", title: "", model: "pasture", steps: 400, clock, forcing: null, variables: [green], parameters: {}, outputs: [], given: [] },
   look: { ...FIRST.look, variable: "green", scenarios: ["main", "dry"] },
   ...parts,
 });

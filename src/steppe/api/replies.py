@@ -124,6 +124,11 @@ class VariableInfo(Struct, kw_only=True):
     initial: float | None = None
     source: str = ""
     cell_methods: str = ""
+    map: Annotated[
+        Literal["field", "classes", ""], Meta(description="What its map shows; empty: it is one number of the whole grid and has none.")
+    ] = "field"
+    classes: Annotated[dict[str, str], Meta(description="Number -> name of each class.")] = {}
+    logarithmic: Annotated[bool, Meta(description="Whether maps of it have a logarithmic scale of colours.")] = False
     rounded: Annotated[str, Meta(description='"float32": past steps that only a record holds are rounded to it.')] = ""
 
 

@@ -9,12 +9,14 @@ from steppe.engine.plan import Plan
 from steppe.grid import as_plain
 from steppe.variable import Role, Variable
 
+WIDE = ("rainfall", "precipitation", "snowfall", "runoff", "river")  # in CF names of what spans powers of ten
+
 
 def facts_of(plan: Plan) -> dict[str, Any]:
     """Model, identity, declarations of variables, grid, clock, parameters as the run begins, options.
 
     Of a variable `low` and `high` are None where there is no limit; `settable` says whether it can be set, `rounded` to what
-    its records are rounded.
+    its records are rounded, `map` what its map shows: a "field" of numbers, "classes", or "" for one number of the whole grid.
     """
     clock, model = plan.clock, plan.model
     single = {name for each in plan.maps if each.precision == "float32" for name in each.variables}
@@ -25,7 +27,9 @@ def facts_of(plan: Plan) -> dict[str, Any]:
         "title": plan.provenance["title"],
         "weather": plan.provenance["weather"],
         "identity": plan.identity,
-        "variables": [_of_variable(variable, variable.name in single) for variable in model.variables.values()],
+        "variables": [
+            _of_variable(variable, variable.name in single, variable.name in model.variables) for variable in plan.variables.values()
+        ],
         "grid": as_plain(plan.grid),
         "clock": {
             "start": clock.start.isoformat(),
@@ -38,11 +42,12 @@ def facts_of(plan: Plan) -> dict[str, Any]:
         "options": dict(plan.chosen.options),
         "dtype": plan.dtype,
         "on_bad_cell": plan.run.engine.on_bad_cell,
+        "given": list(plan.run.parameters),
         "outputs": list(dict.fromkeys(name for each in (*plan.maps, *plan.run.output.series) for name in each.variables)),
     }
 
 
-def _of_variable(variable: Variable, single: bool) -> dict[str, Any]:
+def _of_variable(variable: Variable, single: bool, own: bool) -> dict[str, Any]:
     given = variable.role in (Role.STATE, Role.PARAMETER) or (variable.role is Role.FORCING and variable.initial is not None)
     internal = variable.name in ("bad_code", "bad_step")
     return {
@@ -58,7 +63,10 @@ def _of_variable(variable: Variable, single: bool) -> dict[str, Any]:
         "initial": variable.initial,
         "source": variable.source,
         "cell_methods": variable.cell_methods,
-        "settable": given and not variable.settable_by and not internal,
+        "settable": given and own and not variable.settable_by and not internal,
         "settable_by": list(variable.settable_by),
+        "map": ("classes" if variable.classes else "field") if variable.dims else "",
+        "classes": {str(number): name for number, name in variable.classes.items()},
+        "logarithmic": variable.logarithmic or any(word in variable.standard_name for word in WIDE),
         "rounded": "float32" if single and variable.dtype == "float64" else "",
     }

@@ -41,8 +41,8 @@ class Frames:
             There is no such variable, or it is not known at this step.
         """
         name = words["name"]
-        if name not in self._plan.model.variables:
-            raise UnknownNameError(f'There is no variable "{name}".{nearest(name, self._plan.model.variables)}')
+        if name not in self._plan.variables:
+            raise UnknownNameError(f'There is no variable "{name}".{nearest(name, self._plan.variables)}')
         first, *others = branches
         made: Made = first.order("frames", words=dict(words), bits=bits, span=span, beside=[each.part for each in others])
         flags = KEY | (RANGE if span is None or list(made.span[:2]) != list(span[:2]) else 0)

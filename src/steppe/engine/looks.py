@@ -10,6 +10,7 @@ rank whole variables are kept, from which anything is cut; of many what was aske
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,8 +167,10 @@ class Looks:
 
     def _asked(self, words: Mapping[str, Any]) -> _Asked:
         request = Request.of(words)
-        if request.name not in self._plan.model.variables:
-            raise UnknownNameError(f'There is no variable "{request.name}".{nearest(request.name, self._plan.model.variables)}')
+        if request.name in self._plan.inputs:
+            request = replace(request, step=None)  # it is the same at every step
+        if request.name not in self._plan.variables:
+            raise UnknownNameError(f'There is no variable "{request.name}".{nearest(request.name, self._plan.variables)}')
         cells = cells_of(request.cells, self._plan.grid.n_cells) if request.cells else None
         cut = cut_of(request, self._plan.grid, cells)
         whole = self._ranks == 1 or (cut.cells is None and not cut.reduce)
@@ -205,7 +208,7 @@ class Looks:
             chosen = cut.chosen(found)
             found = cut.reduced(chosen, slice(None), Serial()) if cut.reduce else cut.placed(chosen)
         found = np.ascontiguousarray(found)
-        variable = self._plan.model.variables[request.name]
+        variable = self._plan.variables[request.name]
         head: dict[str, Any] = {
             "variable": request.name,
             "units": variable.units,

@@ -16,11 +16,16 @@ ReadStatic = Callable[[str, str], NDArray[np.float64]]
 
 
 class Chosen(NamedTuple):
-    """What a run file chooses: parameters (number or (cells,) float64), words for the options that it names, and why each was taken."""
+    """What a run file chooses: parameters (number or (cells,) float64), words for the options that it names, and why each was taken.
+
+    land_type: which [[land_type]] each cell is, None without; classes: the name of each.
+    """
 
     values: Values
     options: dict[str, str]
     reasons: dict[str, str]
+    land_type: float | NDArray[np.float64] | None = None
+    classes: Mapping[int, str] = {}
 
 
 def choose(
@@ -56,10 +61,10 @@ def choose(
             values[key] = _value(value, where, read_static)
         else:
             raise RunFileError(f"{where} is not known.{nearest(key, [*declared, *sets, *options, 'land_type'])}")
+    of_cell = None
     if "land_type" in table:
-        values.update(
-            _by_land_type(_value(table["land_type"], '[parameters] "land_type"', read_static), land_types, values, declared, sets)
-        )
+        of_cell = _value(table["land_type"], '[parameters] "land_type"', read_static)
+        values.update(_by_land_type(of_cell, land_types, values, declared, sets))
     elif land_types:
         raise RunFileError('There are [[land_type]] tables, but [parameters] has no "land_type" that says which cell is which.')
     missing = [name for name in declared if name not in values]
@@ -67,7 +72,8 @@ def choose(
         raise RunFileError(f"[parameters] must give {', '.join(missing)}: the model has no default.")
     for name, value in values.items():
         check_limits(declared[name], value)
-    return Chosen({name: values[name] for name in declared}, words, dict.fromkeys(words, "set in the run file"))
+    classes = {int(each["id"]): _class_name(each, sets) for each in land_types}
+    return Chosen({name: values[name] for name in declared}, words, dict.fromkeys(words, "set in the run file"), of_cell, classes)
 
 
 def check_limits(variable: Variable, value: float | NDArray[np.float64]) -> None:
@@ -132,6 +138,11 @@ def _by_land_type(
     return found
 
 
+def _class_name(table: Mapping[str, Any], sets: Mapping[str, Any]) -> str:
+    """What a land type is called: by its name, else by the sets that it takes."""
+    return str(table.get("name") or ", ".join(str(table[kind]) for kind in sets if kind in table) or f"type {table['id']}")
+
+
 def _has_id(table: Mapping[str, Any]) -> bool:
     if not isinstance(table.get("id"), int):
         raise RunFileError('Every [[land_type]] table needs a whole number "id".')
@@ -144,7 +155,7 @@ def _one_type(
     values: dict[str, float] = {}
     for key, value in _sets_first(table, sets):
         where = f'[[land_type]] {table["id"]} "{key}"'
-        if key == "id":
+        if key in ("id", "name"):
             continue
         if key in sets:
             values.update(_named(sets[key], key, value, where))

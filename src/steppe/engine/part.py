@@ -387,6 +387,9 @@ class Part:
     # ---- its cells ------------------------------------------------------------------------------------------------------------------
     def exported(self, name: str) -> Array:
         """A variable at the last step, in the order of this rank's packed cells."""
+        if name in self.plan.inputs:
+            variable, values = self.plan.inputs[name]
+            return np.broadcast_to(values, self.plan.grid.n_cells)[self.deal.mine].astype(variable.dtype)
         return self._holding.packed(self.model.export(name))
 
     def index_of(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

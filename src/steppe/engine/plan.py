@@ -31,6 +31,8 @@ from steppe.kernels.sums import total
 from steppe.models import CellModel, Model, Reach, authored, check_served, find_model
 from steppe.variable import Role, Variable
 
+LAND_TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "Land type", source="the run file")
+
 
 def usable_cores() -> int:
     """The cores that this process may use."""
@@ -175,6 +177,18 @@ class Plan:
             steps=range(self.steps),
             decode_ahead=self.threads < self.cores,
         )
+
+    @cached_property
+    def inputs(self) -> dict[str, tuple[Variable, Any]]:
+        """Name -> declaration and values of what the run file gives for cells and the model does not know by that name."""
+        if self.chosen.land_type is None or "land_type" in self.model.variables:
+            return {}
+        return {"land_type": (replace(LAND_TYPE, classes=self.chosen.classes), self.chosen.land_type)}
+
+    @cached_property
+    def variables(self) -> dict[str, Variable]:
+        """All that can be looked at, by name: the variables of the model, then the inputs."""
+        return {**self.model.variables, **{name: variable for name, (variable, _) in self.inputs.items()}}
 
     @property
     def maps(self) -> list[OutputSection | MapsSection]:

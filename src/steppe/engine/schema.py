@@ -86,7 +86,12 @@ def _narrow(found: Schema, sections: Schema, model: Any, sets: Mapping[str, Mapp
     either = {v.name: _or_store(v) for v in of(Role.PARAMETER)}
     land_type = {"description": "Which [[land_type]] each cell is.", "anyOf": [{"type": "integer"}, OF_A_STORE]}
     put(found["properties"], "parameters", {**named, **options, **either, "land_type": land_type})
-    one_type = {"id": {"type": "integer", "description": "The number in the parameter land_type."}, **named, **numbers}
+    one_type = {
+        "id": {"type": "integer", "description": "The number in the parameter land_type."},
+        "name": {"type": "string", "description": "What it is called on maps."},
+        **named,
+        **numbers,
+    }
     found["properties"]["land_type"]["items"] = {
         "type": "object",
         "properties": one_type,

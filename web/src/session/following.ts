@@ -8,6 +8,7 @@ import { areaOf } from "../state/grid";
 import { scenarioNow } from "../state/scenario";
 import type { Line, RegionMean, State, Store } from "../state/store";
 import type { Place } from "../state/told";
+import { hasMap } from "./streams";
 
 const STEPS = 1500; // of the past that are asked for, the newest first
 const [FIRST_PIECE, LARGEST_PIECE] = [60, 480]; // steps of a request
@@ -54,6 +55,7 @@ export class Following {
   private begin(): void {
     const { pins, look, run, series } = this.store.now;
     if (!run || !look.variable) return;
+    if (!hasMap(this.store.now)) return this.store.change({ series: [] }); // one number of the whole grid has no series
     const fresh = this.of !== `${run.name} ${look.variable}`;
     this.of = `${run.name} ${look.variable}`;
     const wanted = (look.maps > 1 ? look.scenarios : look.scenarios.slice(0, 1)).flatMap((scenario) => [

@@ -5,6 +5,7 @@ import type { Api } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
 import { scenarioNow } from "../state/scenario";
 import type { Shown, Store } from "../state/store";
+import { hasMap } from "./streams";
 
 export class Past {
   private busy = false;
@@ -36,7 +37,7 @@ export class Past {
   private async show(step: number): Promise<void> {
     const { look, grid, run } = this.store.now;
     const names = look.maps > 1 ? look.scenarios : look.scenarios.slice(0, 1);
-    if (!grid || !run || names.some((name) => step > (scenarioNow(this.store.now, name)?.step ?? 0))) return; // still to come
+    if (!grid || !run || !hasMap(this.store.now) || names.some((name) => step > (scenarioNow(this.store.now, name)?.step ?? 0))) return; // still to come
     try {
       const asked = await Promise.allSettled(names.map((scenario) => this.api.data(look.variable, { scenario, time: `step:${step}` })));
       if (this.store.now.preview === null) return;

@@ -10,7 +10,7 @@ import { paced } from "../state/pace";
 import type { Connection, Shown, Store } from "../state/store";
 import type { Hello, Info, Message } from "../state/told";
 import { fetchPlaces, fetchRules } from "./asked";
-import { first, fits, streamsOf } from "./streams";
+import { firstMap, fits, hasMap, streamsOf } from "./streams";
 
 const KEPT_HAPPENINGS = 100;
 const POINTINGS = 7; // [1/s] that the pointer is told of, for each of two streams; the server hears 20 messages a second
@@ -119,6 +119,7 @@ export class Session {
         store.change({ steers: { who: message.who, kind: message.kind, id: message.id, at: Date.now() / 1000 } });
         return;
       case "command":
+        if (/set|rewind|restart/.test(message.kind)) void this.number();
         if (/event|trigger|set|remove|branch|rewind|restart|skip|cancel/.test(message.kind)) void fetchRules(this.store, this.api);
         return;
       case "checkpoints":
@@ -151,14 +152,25 @@ export class Session {
     const step = hello.info.scenarios.find((each) => each.name === scenarios[0])?.step ?? 0;
     const variable = hello.variables.some((each) => each.name === look.variable)
       ? look.variable
-      : first(hello.variables, hello.outputs ?? [], step);
+      : firstMap(hello.variables, hello.outputs ?? [], step);
     const same = store.now.grid?.digest === hello.grid.digest ? store.now.grid : null;
     const grid = same ?? gridOf(hello.grid);
     const { type: _, info, grid: __, variables, parameters, clock, forcing, title, model, steps } = hello;
     store.change({
       connection: { link: "live", retry_at: null, skipped: 0, rate: 0, reason: "" },
       viewer: { name: hello.name, role: hello.role, may_steer: hello.role !== "view" && !hello.read_only },
-      run: { name: hello.run, title, model, steps, clock, forcing, variables, parameters, outputs: hello.outputs ?? [] },
+      run: {
+        name: hello.run,
+        title,
+        model,
+        steps,
+        clock,
+        forcing,
+        variables,
+        parameters,
+        outputs: hello.outputs ?? [],
+        given: hello.given ?? [],
+      },
       ...{ steers: hello.steers, info, reached: {}, since: sinceOf(info), grid },
       ...{ kept: hello.kept ?? {}, checkpoints: hello.checkpoints ?? [] },
       look: { ...look, variable, scenarios, maps: scenarios.length > 1 ? look.maps : 1 },
@@ -189,7 +201,8 @@ export class Session {
     const { look, run, frame_rate, grid } = this.store.now;
     if (!run || !look.variable || look.scenarios.length === 0) return;
     const names = look.maps > 1 ? look.scenarios.slice(0, 2) : look.scenarios.slice(0, 1);
-    this.wanted = streamsOf(names, look.variable, frame_rate, grid, this.width());
+    this.wanted = hasMap(this.store.now) ? streamsOf(names, look.variable, frame_rate, grid, this.width()) : [];
+    void this.number();
     this.answered = false;
     this.latest.clear();
     this.live.watch(this.wanted);
@@ -198,6 +211,22 @@ export class Session {
     clearTimeout(this.clearing);
     if (this.store.now.shown.some((frame, index) => frame.variable !== look.variable || frame.scenario !== names[index])) {
       this.clearing = setTimeout(() => this.clear(), PATIENCE);
+    }
+  }
+
+  /** Asks for the value of a variable that is one number of the whole grid. */
+  private async number(): Promise<void> {
+    const { look, run } = this.store.now;
+    if (!run || !look.variable || hasMap(this.store.now)) return this.store.change({ numbers: {} });
+    try {
+      const asked = look.scenarios.map(async (scenario) => [
+        scenario,
+        (await this.api.data(look.variable, { scenario, packed: true })).values[0],
+      ]);
+      const numbers = Object.fromEntries(await Promise.all(asked));
+      if (this.store.now.look.variable === look.variable) this.store.change({ numbers });
+    } catch (error) {
+      if (!isFailure(error)) throw error; // it is asked for again with the next order or connection
     }
   }
 

@@ -44,6 +44,8 @@ export interface Run {
   parameters: Record<string, number | string>;
   /** What is recorded, by variable. */
   outputs: string[];
+  /** Names in [parameters] of the run file. */
+  given: string[];
 }
 /** What is known of a frame that is shown, but for its cells. live: the newest, not one of a past date. */
 export interface Shown {
@@ -149,6 +151,8 @@ export interface State {
   log: LogRow[];
   watching: Watching[];
   shown: Shown[];
+  /** By scenario, where the variable is one number of the whole grid. */
+  numbers: Record<string, number>;
   look: Look;
   view: View | null;
   cursor: Cursor;
@@ -189,6 +193,7 @@ export const FIRST: State = {
   log: [],
   watching: [],
   shown: [],
+  numbers: {},
   look: { variable: "", scenarios: ["main"], maps: 1, palette: "batlow", range: null, smooth: false, theme: "auto" },
   view: null,
   cursor: { cell: null, readings: {} },

@@ -61,6 +61,12 @@ export interface Variable {
   initial: number | null;
   source: string;
   dims: string[];
+  /** What its map shows; empty: it is one number of the whole grid and has none. */
+  map: "field" | "classes" | "";
+  /** Number -> name of each class. */
+  classes: Record<string, string>;
+  /** Whether maps of it have a logarithmic scale of colours. */
+  logarithmic: boolean;
 }
 export interface Clock {
   /** ISO date and time of step 0; empty for models without dates. */
@@ -126,6 +132,8 @@ export interface Hello {
   variables: Variable[];
   parameters: Record<string, number | string>;
   outputs: string[] | null;
+  /** Names in [parameters] of the run file. */
+  given: string[] | null;
   kept: Kept;
   checkpoints: Checkpoint[];
   event: number;

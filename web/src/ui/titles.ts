@@ -1,6 +1,6 @@
 /** The words over each map: the scenario, the variable, the unit, the date, and what is not as usual. */
 import { stepText } from "../decode/calendar";
-import { prettyUnit } from "../decode/units";
+import { prettyUnit, rounded } from "../decode/units";
 import type { Mode } from "../draw/field";
 import type { State } from "../state/store";
 import type { Panel } from "../state/view";
@@ -11,12 +11,18 @@ export interface Title {
   text: string;
 }
 
-export function titlesOf({ run, shown, look, preview, not_at_hand, connection }: State, modes: readonly Mode[]): Title[] {
+export function titlesOf({ run, shown, numbers, look, preview, not_at_hand, connection }: State, modes: readonly Mode[]): Title[] {
   const [first, second] = look.scenarios;
+  const variable = run?.variables.find((each) => each.name === look.variable);
+  const name = variable?.long_name || look.variable;
   const dated = (index: number) => {
     const frame = shown[index];
+    if (variable && !variable.map) {
+      const number = numbers[look.scenarios[index] ?? ""];
+      const value = number === undefined ? "" : ` ${rounded(number, 9)} ${prettyUnit(variable.units)}`;
+      return `${name}:${value}, one number of the whole grid: it has no map and no series`;
+    }
     if (!frame || !run) return run && connection.link === "live" ? "no value yet: it comes with the next step" : "";
-    const name = run.variables.find((each) => each.name === frame.variable)?.long_name || frame.variable;
     const words = [name, prettyUnit(frame.units), stepText(run.clock, frame.step)];
     if (look.smooth) words.push("smoothed");
     if (preview !== null && !frame.live) words.push("past");
@@ -32,9 +38,11 @@ export function titlesOf({ run, shown, look, preview, not_at_hand, connection }:
 }
 
 /** What the words depend on. */
-export function titled({ look, run, preview, not_at_hand, connection, shown }: State): unknown[] {
+export function titled({ look, run, preview, not_at_hand, connection, shown, numbers }: State): unknown[] {
   return [
     run,
+    numbers,
+    look.variable,
     look.scenarios,
     look.maps,
     look.smooth,

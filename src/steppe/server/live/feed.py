@@ -86,7 +86,7 @@ class Feed:
                 "type": "hello",
                 "protocol": PROTOCOL,
                 "run": self.run,
-                **{key: facts.get(key) for key in ("model", "title", "steps", "clock", "variables", "parameters", "outputs")},
+                **{key: facts.get(key) for key in ("model", "title", "steps", "clock", "variables", "parameters", "given", "outputs")},
                 "name": name,
                 "role": role,
                 "read_only": self._house.read_only,

@@ -1,0 +1,131 @@
+"""The page on every file in `examples/`: it opens on a map, whose values are the server's, and nothing goes wrong in it."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from steppe.api import decode
+from steppe.grid import Raster
+from steppe.io.ingest import generate
+from steppe.io.ingest.land import ingest_land
+from steppe.models import FieldModel, find_model
+from tests.page.house import House, Opened, wait_for
+from tests.scenario import EXAMPLES, make_scenario, write_mask
+
+FILES = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".toml"))
+FIELD = """\
+model = "{model}"
+[time]
+start = 1990-01-01
+end = 1990-12-31
+[grid]
+file = "mask.zarr"
+[output]
+path = "out"
+variables = {variables}
+every = "1 month"
+reduce = "last"
+"""
+
+
+def run_file_of(name: str, folder: Path) -> Path:
+    """A small run of an example: the run file itself with fewer cells and days, or a run file for the model."""
+    if name.endswith(".toml"):
+        return small(EXAMPLES / name, folder)
+    shutil.copy(EXAMPLES / name, folder)
+    model = getattr(find_model(str(EXAMPLES / name)), "MODEL", None)
+    if model is None or not issubclass(model, FieldModel):
+        run_file = make_scenario(folder)
+        run_file.write_text(run_file.read_text().replace("bucket.py", name))
+        return run_file
+    write_mask(folder / "mask.zarr", np.ones((12, 16), bool))
+    fields = [name for name, variable in model.variables.items() if variable.dims]
+    (folder / "run.toml").write_text(FIELD.format(model=name, variables=str(fields).replace("'", '"')))
+    return folder / "run.toml"
+
+
+def small(run_file: Path, folder: Path) -> Path:
+    """The run file on 12 x 10 cells and half a year, with generated weather and land of two types."""
+    grid = Raster(-20.0, -0.25, 143.0, 0.25, np.ones((12, 10), bool))
+    generate(folder / "weather.zarr", grid, "1990-01-01", "1990-06-30")
+    ingest_land(None, folder / "land.zarr", grid)
+    text = run_file.read_text().replace('"../runs/', '"').replace("1999-12-31", "1990-06-30")
+    text = text.replace('[grid]\nregion = "queensland"\n', "").replace('path = "queensland"', 'path = "out"')
+    text = text.replace('region = ["all", "west", "east"]', 'region = "all"')
+    (folder / "run.toml").write_text(text)
+    return folder / "run.toml"
+
+
+@pytest.fixture(scope="module", params=FILES)
+def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A server of an example."""
+    with House(run_file_of(request.param, tmp_path_factory.mktemp(request.param.replace(".", "_")))) as house:
+        yield house
+
+
+@pytest.fixture
+def opened(context: BrowserContext, house: House) -> Iterator[Opened]:
+    """The page of an example; at the end nothing may have gone wrong in it."""
+    page = Opened(context.new_page(), house)
+    yield page
+    assert page.complaints == []
+
+
+def differs(opened: Opened, variable: str) -> float:
+    """By how many steps of the frame the map differs from the server's values at most."""
+    found = opened.page.evaluate(
+        "() => { const f = steppe.screen.frames[0]; return [...f.levels].map(l => l >= f.top - 1 ? null : f.offset + f.scale * l) }"
+    )
+    scale = opened.page.evaluate("() => steppe.screen.frames[0].scale")
+    values = np.asarray(decode(opened.house.get(f"/data/{variable}?format=raw").content)[1], float).ravel()
+    shown = np.array(found, float)
+    assert (np.isnan(shown) == np.isnan(values)).all()
+    assert np.isfinite(values).any()
+    return float(np.nanmax(np.abs(shown - values))) / scale
+
+
+def test_an_example_opens_on_a_map_with_the_servers_values(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    variables = {each["name"]: each for each in house.get("/variables").json()["variables"]}
+    opened.open()
+    name = page.evaluate("() => steppe.store.now.look.variable")
+    assert variables[name]["map"] == "field"
+    expect(page.locator("#titles")).to_contain_text(variables[name]["long_name"])
+    if variables[name]["settable"]:  # else all cells of a field would be alike
+        house.order("/set", {"variable": name, "value": 1.25, "region": {"box": [143.6, -21.9, 144.4, -20.9]}})
+    house.order("/step", {"steps": 3})
+    opened.wait("steppe.screen.frames[0].step === 3")
+    assert differs(opened, name) <= 0.51
+    for cell in (27, 55, 81):
+        page.evaluate("(cell) => steppe.store.change({cursor: {cell, readings: {}}})", cell)
+        opened.wait(f"steppe.store.now.cursor.readings[1]?.cell === {cell}")
+        row, column = divmod(cell, page.evaluate("() => steppe.store.now.grid.columns"))
+        told = page.evaluate("() => steppe.store.now.cursor.readings[1].value")
+        assert told == pytest.approx(house.value(name, row, column), rel=1e-6)
+
+
+def test_each_kind_of_variable_of_an_example_shows_a_map_or_its_number(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 1})
+    opened.open()
+    kinds: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for each in house.get("/variables").json()["variables"]:
+        kinds.setdefault((each["role"], each["map"]), []).append(each)
+    for each in (each for some in kinds.values() for each in some[:3]):
+        page.evaluate("(variable) => steppe.store.look({variable, range: null})", each["name"])
+        if each["map"]:
+            opened.wait(f"steppe.store.now.shown[0]?.variable === '{each['name']}' && steppe.screen.frames.length === 1")
+        else:
+            expect(page.locator("#titles")).to_contain_text(f"{each['long_name']}: ")
+            expect(page.locator("#titles")).to_contain_text("one number of the whole grid: it has no map and no series")
+            number = float(np.asarray(decode(house.get(f"/data/{each['name']}?format=raw").content)[1]).flat[0])
+            wait_for(lambda name=each["name"], number=number: page.evaluate("() => steppe.store.now.numbers.main") == number)
+            page.evaluate("() => steppe.store.change({pins: [{cell: 5, place: [143.6, -20], colour: 1}]})")
+            page.wait_for_timeout(300)
+            assert not [address for address in opened.asked if f"series/{each['name']}" in address]
+            page.evaluate("() => steppe.store.change({pins: []})")
