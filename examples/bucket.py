@@ -24,7 +24,7 @@ class State(NamedTuple):
 class Forcing(NamedTuple):
     """The weather of a day; irrigation need not be given and can be set for a day."""
 
-    rain: Annotated[float, Var("mm d-1", "Rainfall", low=0, high=2000)]
+    rain: Annotated[float, Var("mm d-1", "Rainfall", low=0, high=2000, logarithmic=True)]
     pan: Annotated[float, Var("mm d-1", "Class A pan evaporation", low=0, high=50)]
     irrigation: Annotated[float, Var("mm d-1", "Water given to the soil", low=0, high=500, initial=0)]
 
@@ -39,7 +39,7 @@ class Parameters(NamedTuple):
 class Diagnostics(NamedTuple):
     """What a day did."""
 
-    runoff: Annotated[float, Var("mm d-1", "Runoff")]
+    runoff: Annotated[float, Var("mm d-1", "Runoff", logarithmic=True)]
     actual_evaporation: Annotated[float, Var("mm d-1", "Evaporation")]
     drainage: Annotated[float, Var("mm d-1", "Drainage")]
 

@@ -31,7 +31,8 @@ class Var:
     low, high: values outside are bad input. initial: state at a cold start, default of a parameter, value of a forcing that is
     not given (a forcing without one must be in the store). source: paper, table or file of the value. settable_by: for a quantity
     that is computed, the variables to set instead. cell_methods: CF cell_methods of the value of one step. classes: number -> name of a
-    quantity that names a kind. logarithmic: small and large values matter alike, as of rain; maps have a logarithmic scale.
+    quantity that names a kind. logarithmic: small and large values matter alike, as of rain; maps have a logarithmic scale. heading: of
+    the group of parameters that begins with this one, such as "Soil".
     """
 
     units: str
@@ -45,6 +46,7 @@ class Var:
     cell_methods: str = ""
     classes: Mapping[int, str] = field(default_factory=dict, hash=False)
     logarithmic: bool = False
+    heading: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class Variable:
     settable_by: tuple[str, ...] = ()
     classes: Mapping[int, str] = field(default_factory=dict, hash=False, repr=False)
     logarithmic: bool = field(default=False, repr=False)
+    heading: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         for key in ("units", "long_name", "standard_name", "source", "cell_methods"):
@@ -128,6 +131,7 @@ def declared(group: type, role: Role, dtype: str = "float32", dims: tuple[str, .
             settable_by=var.settable_by,
             classes=var.classes,
             logarithmic=var.logarithmic,
+            heading=var.heading,
         )
     return found
 

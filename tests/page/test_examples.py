@@ -1,12 +1,14 @@
 """The page on every file in `examples/`: it opens on a map, whose values are the server's, and nothing goes wrong in it."""
 
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cmcrameri import cm
 from playwright.sync_api import BrowserContext, expect
 
 from steppe.api import decode
@@ -129,3 +131,47 @@ def test_each_kind_of_variable_of_an_example_shows_a_map_or_its_number(opened: O
             page.wait_for_timeout(300)
             assert not [address for address in opened.asked if f"series/{each['name']}" in address]
             page.evaluate("() => steppe.store.change({pins: []})")
+
+
+@pytest.mark.parametrize("house", ["queensland.toml"], indirect=True)
+def test_land_types_have_colours_and_names_in_legend_and_readout(opened: Opened) -> None:
+    page = opened.page
+    opened.open(fragment="&variable=land_type")
+    opened.wait("steppe.store.now.shown[0]?.variable === 'land_type'")
+    legend = page.locator("#legend canvas.legend")
+    expect(legend).to_have_attribute("aria-label", re.compile("Classes: 1 Deep cracking clays; 2 Shallower red earths"))
+    page.evaluate("() => steppe.store.change({cursor: {cell: 27, readings: {}}})")
+    expect(page.locator("#readout")).to_contain_text("Deep cracking clays (1)")
+    expect(page.get_by_role("switch", name="Logarithm")).to_be_hidden()
+    drawn = page.evaluate("() => steppe.map.coloursOf(0)")
+    assert (drawn["range"], drawn["palette"]) == ([0.5, 2.5], "classes 1,2")
+
+
+@pytest.mark.parametrize("house", ["bucket.py"], indirect=True)
+def test_rain_has_a_logarithmic_scale_that_a_switch_in_the_legend_ends(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    rain, row, column = 0.0, 0, 0
+    while not 1.0 < rain < 40.0:  # a cell with middling rain
+        house.order("/step", {"steps": 1})
+        values = decode(house.get("/data/rain?format=raw").content)[1]
+        row, column = (int(at) for at in np.unravel_index(np.nanargmin(abs(values - 6.0)), values.shape))
+        rain = float(values[row, column])
+    opened.open(fragment="&variable=rain&palette=batlow&range=0,50")
+    switch = page.get_by_role("switch", name="Logarithm")
+    expect(switch).to_have_attribute("aria-checked", "true")
+    expect(page.locator("#legend")).to_contain_text("0 and all below 0.1 have the lowest colour")
+
+    def off_by(share: Callable[[float], float]) -> int:
+        """By how much the colour of the cell differs from that of its share at most."""
+        wanted = [round(255 * part) for part in cm.batlow(share(rain))[:3]]
+        return max(abs(a - b) for a, b in zip(opened.colours(row, column)[0][:3], wanted, strict=True))
+
+    def logarithmic(value: float) -> float:
+        return float(np.log(max(value, 0.1) / 0.1) / np.log(500.0))
+
+    wait_for(lambda: off_by(logarithmic) <= 4)
+    switch.click()
+    expect(switch).to_have_attribute("aria-checked", "false")
+    wait_for(lambda: off_by(lambda value: value / 50.0) <= 4)
+    assert off_by(logarithmic) > 20
+    assert "logarithm=0" in page.evaluate("() => location.hash")

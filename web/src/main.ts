@@ -148,7 +148,7 @@ function followLook(): void {
       const variable = store.now.run?.variables.find((each) => each.name === store.now.look.variable);
       if (!variable || variable.name === before) return;
       before = variable.name;
-      store.look({ palette: suitable(variable) });
+      store.look({ palette: suitable(variable), logarithmic: null });
     },
   );
 }

@@ -129,6 +129,7 @@ class VariableInfo(Struct, kw_only=True):
     ] = "field"
     classes: Annotated[dict[str, str], Meta(description="Number -> name of each class.")] = {}
     logarithmic: Annotated[bool, Meta(description="Whether maps of it have a logarithmic scale of colours.")] = False
+    heading: Annotated[str, Meta(description="Of the group of parameters that begins with this one.")] = ""
     rounded: Annotated[str, Meta(description='"float32": past steps that only a record holds are rounded to it.')] = ""
 
 

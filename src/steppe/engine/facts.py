@@ -68,5 +68,6 @@ def _of_variable(variable: Variable, single: bool, own: bool) -> dict[str, Any]:
         "map": ("classes" if variable.classes else "field") if variable.dims else "",
         "classes": {str(number): name for number, name in variable.classes.items()},
         "logarithmic": variable.logarithmic or any(word in variable.standard_name for word in WIDE),
+        "heading": variable.heading,
         "rounded": "float32" if single and variable.dtype == "float64" else "",
     }

@@ -1,15 +1,16 @@
 /**
  * The shaders of the map: a triangle over the panel; each pixel looks its cell up, subtracts if asked, and takes its colour.
  *
- * MODE (0 a, 1 b, 2 b minus a) and SMOOTH are put in when a program is made: where the processor draws, a branch that is never taken costs.
+ * MODE (0 a, 1 b, 2 b minus a), SMOOTH and LOGARITHMIC are put in when a program is made: where the processor draws, a branch that is never taken costs.
  */
 
 export const CORNERS = `#version 300 es
 void main() { gl_Position = vec4(vec2(gl_VertexID & 1, gl_VertexID >> 1) * 4.0 - 1.0, 0.0, 1.0); }`;
 
-export const colouring = (mode: 0 | 1 | 2, smooth: boolean) => `#version 300 es
+export const colouring = (mode: 0 | 1 | 2, smooth: boolean, logarithmic: boolean) => `#version 300 es
 #define MODE ${mode}
 #define SMOOTH ${smooth ? 1 : 0}
+#define LOGARITHMIC ${logarithmic ? 1 : 0}
 precision highp float; precision highp int; precision highp usampler2D;
 uniform usampler2D a, b;  // levels of the first and the second field
 uniform sampler2D palette;
@@ -71,6 +72,10 @@ void main() {
     x = sum / weight;  // the cell itself has a value, so the weight is above 0
   }
 #endif
+#if LOGARITHMIC
+  float share = clamp(log(max(x, range.x) / range.x) / log(range.y / range.x), 0.0, 1.0);
+#else
   float share = clamp((x - range.x) / (range.y - range.x), 0.0, 1.0);
+#endif
   colour = vec4(texelFetch(palette, ivec2(int(share * 255.0 + 0.5), 0), 0).rgb, 1.0);
 }`;

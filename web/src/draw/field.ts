@@ -1,10 +1,9 @@
 /** Draws quantised fields cell by cell, in one canvas for all maps. A new range, palette or view uploads no field. */
 import type { Frame } from "../decode/frame";
-import type { Range } from "../decode/statistics";
 import type { Grid } from "../state/grid";
 import { type Panel, scale, toPlace, type View } from "../state/view";
 import { CORNERS, colouring } from "./field.frag";
-import { type PaletteName, paletteOf } from "./palette";
+import { type PaletteName, paletteOf, type Scale } from "./palette";
 
 /** What a map shows: the first field, the second, or the second minus the first. */
 export type Mode = 0 | 1 | 2;
@@ -20,9 +19,7 @@ export function placementOf(view: View, grid: Grid, panel: Panel, { rows, column
   const [dx, dy] = [grid.span[0] / columns, grid.span[1] / rows];
   return { start: [(west - grid.west) / dx, (grid.north - north) / dy], stride: [1 / (sx * dx), 1 / (sy * dy)] };
 }
-export interface Style {
-  palette: PaletteName;
-  range: Range;
+export interface Style extends Scale {
   smooth: boolean;
   /** Red, green, blue from 0 to 1. */
   hatch: readonly [number, number, number];
@@ -120,7 +117,7 @@ export class FieldMap {
       gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 256, 1, gl.RGB, gl.UNSIGNED_BYTE, paletteOf(style.palette));
       this.colours = style.palette;
     }
-    const places = this.use(mode, style.smooth);
+    const places = this.use(mode, style.smooth && style.names.length === 0, style.logarithmic);
     if (!places) return;
     const bottom = this.canvas.height - panel.y - panel.height;
     gl.viewport(panel.x, bottom, panel.width, panel.height);
@@ -150,9 +147,10 @@ export class FieldMap {
   }
 
   /** Makes the program for a mode current; null when the context was lost, which will be restored. */
-  private use(mode: Mode, smooth: boolean): Places | null {
+  private use(mode: Mode, smooth: boolean, logarithmic: boolean): Places | null {
     const { gl } = this;
-    const known = this.programs.get(`${mode} ${smooth}`);
+    const key = `${mode} ${smooth} ${logarithmic}`;
+    const known = this.programs.get(key);
     if (known) {
       gl.useProgram(known.program);
       return known.places;
@@ -160,7 +158,7 @@ export class FieldMap {
     const program = gl.createProgram();
     for (const [kind, text] of [
       [gl.VERTEX_SHADER, CORNERS],
-      [gl.FRAGMENT_SHADER, colouring(mode, smooth)],
+      [gl.FRAGMENT_SHADER, colouring(mode, smooth, logarithmic)],
     ] as const) {
       const shader = gl.createShader(kind);
       if (!program || !shader) return null;
@@ -178,7 +176,7 @@ export class FieldMap {
     gl.uniform1i(places.a, 0);
     gl.uniform1i(places.b, 1);
     gl.uniform1i(places.palette, COLOURS);
-    this.programs.set(`${mode} ${smooth}`, { program, places });
+    this.programs.set(key, { program, places });
     return places;
   }
 

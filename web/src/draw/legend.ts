@@ -1,13 +1,10 @@
 /** The legend on a canvas: histogram of the cells, colour bar, ticks; used in the panel and in saved pictures. */
-import type { Range } from "../decode/statistics";
-import { toStep } from "../decode/units";
+import { rounded, toStep } from "../decode/units";
 import type { Colours } from "./lines";
-import { colourAt, type PaletteName } from "./palette";
-import { tickStep, ticks } from "./ticks";
+import { colourAt, type Scale, shareOf } from "./palette";
+import { logarithmicTicks, tickStep, ticks } from "./ticks";
 
-export interface Legend {
-  palette: PaletteName;
-  range: Range;
+export interface Legend extends Scale {
   /** Cells in equal bins of the range. */
   counts: readonly number[];
   /** Whether there are values below and above the range: the bar ends in a triangle there. */
@@ -20,7 +17,9 @@ const [TOP, BAR, END] = [33, 13, 7];
 
 /** Draws at x, y in CSS pixels of a context that is scaled to them. */
 export function drawLegend(pen: CanvasRenderingContext2D, legend: Legend, x: number, y: number, width: number, colours: Colours): void {
-  const { palette, range, counts, beyond, signed } = legend;
+  if (legend.names.length) return drawClasses(pen, legend, x, y, width, colours);
+  const { palette, range, beyond, signed, logarithmic } = legend;
+  const counts = logarithmic ? [] : legend.counts; // its bins are those of an even scale
   const [low, high] = range;
   const tallest = Math.max(1, ...counts);
   const wide = width / counts.length;
@@ -60,16 +59,44 @@ export function drawLegend(pen: CanvasRenderingContext2D, legend: Legend, x: num
   pen.lineWidth = 1;
   const most = Math.max(2, Math.floor(width / 62));
   const step = tickStep(low, high, most);
-  for (const value of ticks(low, high, most)) {
-    const at = ((value - low) / (high - low)) * width;
+  for (const value of logarithmic ? logarithmicTicks(low, high, most) : ticks(low, high, most)) {
+    const at = shareOf(legend, value) * width;
     pen.beginPath();
     pen.moveTo(at, TOP + BAR);
     pen.lineTo(at, TOP + BAR + 5);
     pen.stroke();
-    const text = (signed && value > 0 ? "+" : "") + toStep(value, step);
+    const text = (signed && value > 0 ? "+" : "") + (logarithmic ? rounded(value) : toStep(value, step));
     const half = pen.measureText(text).width / 2;
     pen.textAlign = at < half ? "left" : at > width - half ? "right" : "center";
     pen.fillText(text, pen.textAlign === "left" ? 0 : pen.textAlign === "right" ? width : at, 64);
   }
+  pen.restore();
+}
+
+/** Colour and name of each class, in two columns. */
+function drawClasses(
+  pen: CanvasRenderingContext2D,
+  { palette, names, ...scale }: Legend,
+  x: number,
+  y: number,
+  width: number,
+  colours: Colours,
+): void {
+  const [rows, high, size] = [Math.floor(HEIGHT / 17), 17, 11];
+  const wide = names.length > rows ? width / 2 : width;
+  const seen = names.slice(0, names.length > 2 * rows ? 2 * rows - 1 : 2 * rows);
+  pen.save();
+  pen.translate(x, y);
+  pen.font = "11px Inter, system-ui, sans-serif";
+  const place = (k: number) => [Math.floor(k / rows) * wide, (k % rows) * high] as const;
+  seen.forEach(([number, name], k) => {
+    const [left, top] = place(k);
+    pen.fillStyle = colourAt(palette, shareOf(scale, number));
+    pen.fillRect(left, top + 2, size, size);
+    pen.fillStyle = colours.ink;
+    pen.fillText(`${number} ${name}`, left + size + 6, top + size, wide - size - 12);
+  });
+  if (seen.length < names.length)
+    pen.fillText(`and ${names.length - seen.length} more`, place(seen.length)[0], place(seen.length)[1] + size);
   pen.restore();
 }

@@ -1,7 +1,17 @@
 /** Colour tables by name. */
+import type { Range } from "../decode/statistics";
+import type { Variable } from "../state/told";
 import { TABLES } from "./palettes";
 
-export type PaletteName = keyof typeof TABLES;
+/** The name of a table, or "classes" with the numbers of the classes. */
+export type PaletteName = keyof typeof TABLES | `classes ${string}`;
+/** Which value has which colour. names: number and name of each class; empty for a field of numbers. */
+export interface Scale {
+  palette: PaletteName;
+  range: Range;
+  logarithmic: boolean;
+  names: readonly (readonly [number, string])[];
+}
 
 /** kind: sequential, diverging about the middle, or cyclic; for: what it is made for. */
 export const PALETTES: readonly { name: PaletteName; kind: "sequential" | "diverging" | "cyclic"; for: string }[] = [
@@ -22,15 +32,52 @@ export const CREDIT = "Colours: Scientific colour maps, F. Crameri (2018)";
 
 const read = new Map<PaletteName, Uint8Array>();
 
-export function isPalette(name: string): name is PaletteName {
+const DECADES = 3; // of a logarithmic scale whose values begin at nothing
+
+export function isPalette(name: string): name is keyof typeof TABLES {
   return name in TABLES;
+}
+
+/** The scale of a variable. logarithmic: what the viewer chose, null for what suits it; [low, high]: the range of its values. */
+export function scaleOf(variable: Variable | undefined, name: string, logarithmic: boolean | null, [low, high]: Range): Scale {
+  const names = Object.entries(variable?.classes ?? {}).map(([number, text]) => [Number(number), text] as const);
+  if (names.length) {
+    const numbers = names.map(([number]) => number);
+    const range = [Math.min(...numbers) - 0.5, Math.max(...numbers) + 0.5] as const;
+    return { palette: `classes ${numbers.join(",")}`, range, logarithmic: false, names };
+  }
+  const palette = isPalette(name) ? name : "batlow";
+  const wide = (logarithmic ?? variable?.logarithmic ?? false) && high > 0;
+  const least = low > 0 ? low : 10 ** (Math.ceil(Math.log10(high)) - DECADES);
+  return { palette, range: wide ? [least, high] : [low, high], logarithmic: wide, names };
+}
+
+/** Where a value lies on a scale: 0 at its low end and below, 1 at its high end and above. */
+export function shareOf({ range: [low, high], logarithmic }: Pick<Scale, "range" | "logarithmic">, value: number): number {
+  const share = logarithmic ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : (value - low) / (high - low);
+  return Math.min(Math.max(share, 0), 1);
+}
+
+/** Colours that are told apart, as many as there are classes: ends of a table first, then the middle, then between. */
+function tableOf(numbers: readonly number[]): Uint8Array {
+  const [table, base] = [new Uint8Array(768).fill(128), paletteOf("batlow")];
+  const [least, count] = [Math.min(...numbers), Math.max(...numbers) - Math.min(...numbers) + 1];
+  const halved = (at: number): number => (at < 2 ? at / 2 : ((at % 2) + halved(Math.floor(at / 2))) / 2); // bits in reverse
+  for (let entry = 0; entry < 256; entry++) {
+    const which = numbers.indexOf(least + Math.floor((entry / 256) * count));
+    const at = 3 * Math.round(255 * (which < 2 ? which : halved(which - 1)));
+    if (which >= 0) table.set(base.subarray(at, at + 3), 3 * entry);
+  }
+  return table;
 }
 
 /** Red, green, blue of 256 entries. */
 export function paletteOf(name: PaletteName): Uint8Array {
   let table = read.get(name);
   if (!table) {
-    table = Uint8Array.from(atob(TABLES[name]), (character) => character.charCodeAt(0));
+    table = isPalette(name)
+      ? Uint8Array.from(atob(TABLES[name]), (character) => character.charCodeAt(0))
+      : tableOf(name.replace("classes ", "").split(",").map(Number));
     read.set(name, table);
   }
   return table;

@@ -1,6 +1,5 @@
 /** A picture to be saved: the maps as they are seen, with titles, legends and where it comes from. */
 import type { Frame } from "../decode/frame";
-import type { Range } from "../decode/statistics";
 import type { Grid } from "../state/grid";
 import type { Place } from "../state/told";
 import { panels, type View } from "../state/view";
@@ -8,7 +7,7 @@ import type { Coast } from "./coast";
 import { FieldMap, type Mode, placementOf } from "./field";
 import { drawLegend, HEIGHT, type Legend } from "./legend";
 import { type Colours, drawMarks, drawOutline, drawOver, drawUnder, type Mark } from "./lines";
-import type { PaletteName } from "./palette";
+import type { Scale } from "./palette";
 import { drawPoints } from "./points";
 
 export interface Plate {
@@ -24,7 +23,7 @@ export interface Plate {
   hatch: readonly [number, number, number];
   smooth: boolean;
   frames: readonly Frame[];
-  maps: readonly { mode: Mode; title: string; text: string; palette: PaletteName; range: Range }[];
+  maps: readonly ({ mode: Mode; title: string; text: string } & Scale)[];
   legends: readonly { title: string; unit: string; legend: Legend }[];
   marks: readonly Mark[];
   outline: readonly Place[] | null;

@@ -1,23 +1,15 @@
 /** Draws the values of points as squares. */
 import { type Frame, valueAt } from "../decode/frame";
-import type { Range } from "../decode/statistics";
 import { toPixel } from "../state/view";
 import type { Mode } from "./field";
 import type { Scene } from "./lines";
-import { colourAt, type PaletteName } from "./palette";
+import { colourAt, type Scale, shareOf } from "./palette";
 
 /** frames: the first and the second field; mode: which of them, or the second minus the first. */
-export function drawPoints(
-  pen: CanvasRenderingContext2D,
-  frames: readonly Frame[],
-  mode: Mode,
-  look: { palette: PaletteName; range: Range },
-  scene: Scene,
-): void {
+export function drawPoints(pen: CanvasRenderingContext2D, frames: readonly Frame[], mode: Mode, look: Scale, scene: Scene): void {
   const { view, grid, panel, ratio, colours } = scene;
   const [a, b] = frames;
   const half = Math.min(Math.max((view.zoom * grid.dy) / 3, 3 * ratio), 9 * ratio);
-  const [low, high] = look.range;
   pen.save();
   pen.beginPath();
   pen.rect(panel.x, panel.y, panel.width, panel.height);
@@ -30,7 +22,7 @@ export function drawPoints(
     const value = mode === 0 ? one : mode === 1 ? other : one !== undefined && other !== undefined ? other - one : undefined;
     if (!place || value === undefined) return;
     const [x, y] = toPixel(view, grid, panel, ...place);
-    pen.fillStyle = Number.isNaN(value) ? colours.hatch : colourAt(look.palette, (value - low) / (high - low));
+    pen.fillStyle = Number.isNaN(value) ? colours.hatch : colourAt(look.palette, shareOf(look, value));
     pen.fillRect(x - half, y - half, 2 * half, 2 * half);
     pen.strokeRect(x - half, y - half, 2 * half, 2 * half);
   });

@@ -17,6 +17,15 @@ export function tickStep(low: number, high: number, most: number): number {
   return step;
 }
 
+/** Powers of ten from `low` > 0 to `high`, with 2 and 5 times them where there is room for `most`. */
+export function logarithmicTicks(low: number, high: number, most = 6): number[] {
+  const first = Math.floor(Math.log10(low) + 1e-9);
+  const powers = Array.from({ length: Math.floor(Math.log10(high) + 1e-9) - first + 1 }, (_, k) => Number(`1e${first + k}`));
+  const digits = 3 * powers.length <= most ? [1, 2, 5] : [1];
+  const all = powers.flatMap((power) => digits.map((digit) => Number((digit * power).toPrecision(3))));
+  return all.filter((value) => value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9));
+}
+
 /** Multiples of a step of 1, 2, 5 from `low` to `high`; at most `most` + 1. */
 export function ticks(low: number, high: number, most = 6): number[] {
   if (!(high > low) || !Number.isFinite(high - low)) return [];

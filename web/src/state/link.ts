@@ -27,6 +27,7 @@ export function toFragment({ run, date, look, view, pins, selection }: Linked): 
     ["palette", look.palette],
     ["range", look.range ? numbers(look.range) : null],
     ["smooth", look.smooth ? "1" : "0"],
+    ["logarithm", look.logarithmic === null ? null : look.logarithmic ? "1" : "0"],
     ["view", view ? numbers([view.y, view.x, view.zoom]) : null],
     ["pins", pins.map(([x, y]) => `${placeWord(y, "N", "S")}${placeWord(x, "E", "W")}`).join(",") || null],
     ["region", selection ? ("box" in selection ? `box,${numbers(selection.box)}` : `polygon,${numbers(selection.polygon.flat())}`) : null],
@@ -51,6 +52,7 @@ export function fromFragment(fragment: string): Partial<Omit<Linked, "look">> & 
   const range = list(has("range"));
   if (range?.length === 2 && (range[0] as number) < (range[1] as number)) look.range = [range[0] as number, range[1] as number];
   if (has("smooth")) look.smooth = has("smooth") === "1";
+  if (has("logarithm")) look.logarithmic = has("logarithm") === "1";
   const theme = has("theme");
   if (theme === "auto" || theme === "light" || theme === "dark") look.theme = theme satisfies Theme;
 

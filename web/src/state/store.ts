@@ -75,6 +75,8 @@ export interface Look {
   /** The range typed in or held; null: found from the values. */
   range: [number, number] | null;
   smooth: boolean;
+  /** Whether the scale of colours is logarithmic; null: as suits the variable. */
+  logarithmic: boolean | null;
   theme: Theme;
 }
 /** A cell that is followed. cell: row-major index in the grid; colour: 1 to 6. */
@@ -194,7 +196,7 @@ export const FIRST: State = {
   watching: [],
   shown: [],
   numbers: {},
-  look: { variable: "", scenarios: ["main"], maps: 1, palette: "batlow", range: null, smooth: false, theme: "auto" },
+  look: { variable: "", scenarios: ["main"], maps: 1, palette: "batlow", range: null, smooth: false, logarithmic: null, theme: "auto" },
   view: null,
   cursor: { cell: null, readings: {} },
   pins: [],

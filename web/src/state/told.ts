@@ -67,6 +67,8 @@ export interface Variable {
   classes: Record<string, string>;
   /** Whether maps of it have a logarithmic scale of colours. */
   logarithmic: boolean;
+  /** Of the group of parameters that begins with this one. */
+  heading: string;
 }
 export interface Clock {
   /** ISO date and time of step 0; empty for models without dates. */

@@ -1,7 +1,7 @@
 /** The legends of the variable and of the difference, drawn at most 5 times a second. */
 import { grouped, prettyUnit, rounded, toStep, typedNumber } from "../decode/units";
 import { drawLegend, HEIGHT } from "../draw/legend";
-import { DIFFERENCE, isPalette, type PaletteName } from "../draw/palette";
+import { DIFFERENCE, type Scale, scaleOf } from "../draw/palette";
 import type { Store } from "../state/store";
 import type { Coloured, Colouring } from "./colouring";
 import { fill, h, say } from "./dom";
@@ -12,10 +12,18 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
   const unit = h("small");
   const lock = h("button", { type: "button", class: "lock small", onclick: () => hold(store, colouring) });
   const canvas = h("canvas", { class: "legend", role: "img" });
+  const wide = h("button", {
+    type: "button",
+    class: "lock small",
+    role: "switch",
+    onclick: () => store.look({ logarithmic: !scale?.logarithmic }),
+  });
+  const below = h("p", { class: "note" });
+  let scale: Scale | null = null;
   const missing = h("p", { class: "missing" }, h("i", { class: "hatch", "aria-hidden": "true" }), h("span"));
   const [low, high] = [field("Least"), field("Most")];
   const form = h("form", { class: "range", onsubmit: typed }, low, "to", high, h("button", { class: "small" }, "Set"));
-  fill(element, h("h2", {}, name, unit, lock), canvas, form, missing);
+  fill(element, h("h2", {}, name, unit, wide, lock), canvas, below, form, missing);
 
   const otherUnit = h("small");
   const otherCanvas = h("canvas", { class: "legend", role: "img" });
@@ -51,7 +59,23 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     canvas.hidden = !values;
     missing.hidden = !values?.missing;
     if (values) {
-      paint(canvas, values, isPalette(look.palette) ? look.palette : "batlow", false, units);
+      scale = scaleOf(
+        run?.variables.find((each) => each.name === shown[0]?.variable),
+        look.palette,
+        look.logarithmic,
+        values.range,
+      );
+      paint(
+        canvas,
+        { ...values, ...scale, beyond: [values.range[0] < scale.range[0] || values.beyond[0], values.beyond[1]] },
+        false,
+        units,
+      );
+      lock.hidden = wide.hidden = scale.names.length > 0;
+      say(wide, "Logarithm");
+      wide.setAttribute("aria-checked", String(scale.logarithmic));
+      below.hidden = !scale.logarithmic;
+      say(below, `0 and all below ${rounded(scale.range[0])} have the lowest colour: they are below the scale.`);
       say(missing.lastElementChild as Element, `missing: ${grouped(String(values.missing))} cells`);
       if (!form.contains(document.activeElement)) {
         [low.value, high.value] = values.range.map((value) => rounded(value, 6)) as [string, string];
@@ -61,13 +85,13 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     if (difference && !other.hidden) {
       const [first, second] = look.scenarios;
       say(otherUnit, `${units}, ${second} − ${first}`);
-      paint(otherCanvas, difference, DIFFERENCE, true, units);
+      paint(otherCanvas, { ...difference, ...scaleOf(undefined, DIFFERENCE, false, difference.range) }, true, units);
       const wide = difference.range[1] - difference.range[0];
       resolution.hidden = difference.resolution <= 0.01 * wide;
       say(resolution, `told apart from ${toStep(difference.resolution, difference.resolution / 10)} ${units} on`);
     }
   }
-  function paint(on: HTMLCanvasElement, coloured: Coloured, palette: PaletteName, signed: boolean, units: string): void {
+  function paint(on: HTMLCanvasElement, coloured: Coloured & Scale, signed: boolean, units: string): void {
     const ratio = window.devicePixelRatio || 1;
     const { clientWidth: width, clientHeight: height } = on;
     if (width === 0) return;
@@ -76,9 +100,10 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     const pen = on.getContext("2d");
     if (!pen) return;
     pen.scale(ratio, ratio);
-    drawLegend(pen, { ...coloured, palette, signed }, 8, height - HEIGHT, width - 16, theme.colours);
+    drawLegend(pen, { ...coloured, signed }, 8, height - HEIGHT, width - 16, theme.colours);
     const [least, most] = coloured.range.map((value) => rounded(value, 6));
-    on.setAttribute("aria-label", `Colours run from ${least} to ${most} ${units}`);
+    const words = coloured.names.map(([number, text]) => `${number} ${text}`).join("; ");
+    on.setAttribute("aria-label", words ? `Classes: ${words}` : `Colours run from ${least} to ${most} ${units}`);
   }
 
   store.subscribe((state) => [state.look, state.run, state.pane, state.shown[0]?.units], show);

@@ -4,11 +4,10 @@
  */
 
 import type { Screen } from "../decode/screen";
-import type { Range } from "../decode/statistics";
 import type { Coast } from "../draw/coast";
 import { FieldMap, type Mode, placementOf } from "../draw/field";
 import { drawMarks, drawMask, drawOutline, drawOver, drawUnder, type Mark, type Scene } from "../draw/lines";
-import { DIFFERENCE, isPalette, type PaletteName } from "../draw/palette";
+import { DIFFERENCE, type Scale, scaleOf } from "../draw/palette";
 import { drawPoints } from "../draw/points";
 import { cellAt } from "../state/grid";
 import type { State, Store } from "../state/store";
@@ -62,7 +61,7 @@ export class MapView {
     const all = () => this.refresh("still", "field", "marks");
     store.subscribe((state) => [state.view, state.grid, state.look.maps, state.look.scenarios], all);
     store.subscribe(
-      (state) => [state.look.palette, state.look.smooth],
+      (state) => [state.look.palette, state.look.smooth, state.look.logarithmic],
       () => this.refresh("field"),
     );
     store.subscribe(
@@ -180,12 +179,13 @@ export class MapView {
     });
   }
 
-  /** The palette and range of a map; null while there is nothing to colour. */
-  coloursOf(mode: Mode): { palette: PaletteName; range: Range } | null {
-    const { palette } = this.store.now.look;
+  /** The scale of a map; null while there is nothing to colour. */
+  coloursOf(mode: Mode): Scale | null {
+    const { look, run, shown } = this.store.now;
     const { values, difference } = this.colouring;
-    if (mode === 2) return difference && { palette: DIFFERENCE, range: difference.range };
-    return values && { palette: isPalette(palette) ? palette : "batlow", range: values.range };
+    if (mode === 2) return difference && scaleOf(undefined, DIFFERENCE, false, difference.range);
+    const variable = run?.variables.find((each) => each.name === shown[0]?.variable);
+    return values && scaleOf(variable, look.palette, look.logarithmic, values.range);
   }
 
   private drawStill(): void {

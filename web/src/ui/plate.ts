@@ -1,7 +1,6 @@
 /** What is seen, for a picture that is saved. */
 import type { Screen } from "../decode/screen";
 import { prettyUnit } from "../decode/units";
-import { DIFFERENCE, isPalette } from "../draw/palette";
 import type { Plate } from "../draw/picture";
 import type { Store } from "../state/store";
 import type { Colouring } from "./colouring";
@@ -28,11 +27,12 @@ export function plateOf(
   });
   const variable = run.variables.find((each) => each.name === look.variable);
   const unit = prettyUnit(variable?.units ?? "");
-  const palette = isPalette(look.palette) ? look.palette : "batlow";
-  const legends = [{ title: variable?.long_name || look.variable, unit, legend: { ...values, palette, signed: false } }];
-  if (difference && modes.includes(2)) {
+  const [scale, other] = [map.coloursOf(0), map.coloursOf(2)];
+  if (!scale) return null;
+  const legends = [{ title: variable?.long_name || look.variable, unit, legend: { ...values, ...scale, signed: false } }];
+  if (difference && other && modes.includes(2)) {
     const [first, second] = look.scenarios;
-    const legend = { ...difference, palette: DIFFERENCE, signed: true };
+    const legend = { ...difference, ...other, signed: true };
     legends.push({ title: "Difference", unit: `${unit}, ${second} − ${first}`, legend });
   }
   const marks = pins.map((pin, index) => ({ cell: pin.cell, colour: theme.pin(pin.colour), number: index + 1 }));

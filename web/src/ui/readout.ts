@@ -14,13 +14,18 @@ export function valueText(store: Store, screen: Screen, index: number, cell: num
   const [frame, facts] = [screen.frames[index], shown[index]];
   if (!frame || !facts || !grid) return "";
   const unit = prettyUnit(facts.units);
+  const { classes = {} } = store.now.run?.variables.find((each) => each.name === facts.variable) ?? {};
   if (grid.active && !grid.active[cell]) return "outside the model";
   if (reading && reading.cell === cell && facts.live) {
+    const kind = classes[String(reading.value)];
+    if (kind) return `${kind} (${reading.value})`;
     return reading.value === null ? "missing" : `${grouped(reading.text)} ${unit}`.trim();
   }
   if (frame.rows !== grid.rows || frame.columns !== grid.columns) return "…";
   const value = readAt(frame, cell);
   if (value === undefined) return "outside the model";
+  const kind = classes[String(Math.round(value))];
+  if (kind) return `${kind} (${Math.round(value)})`;
   return Number.isNaN(value)
     ? "missing"
     : `${toStep(value, frame.scale / 2)} ± ${toStep(frame.scale / 2, frame.scale / 20)} ${unit}`.trim();

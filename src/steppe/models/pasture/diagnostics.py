@@ -29,8 +29,8 @@ class Diagnostics(NamedTuple):
     """Computed anew each day; covers and indices are those that the day's fluxes were computed with."""
 
     # Water
-    rainfall: Annotated[float, Var("mm d-1", "Rainfall")]
-    runoff: Annotated[float, Var("mm d-1", "Runoff")]
+    rainfall: Annotated[float, Var("mm d-1", "Rainfall", logarithmic=True)]
+    runoff: Annotated[float, Var("mm d-1", "Runoff", logarithmic=True)]
     infiltration: Annotated[float, Var("mm d-1", "Infiltration")]
     deep_drainage: Annotated[float, Var("mm d-1", "Drainage below the soil")]
     pan_evaporation: Annotated[float, Var("mm d-1", "Class A pan evaporation")]

@@ -12,7 +12,7 @@ from steppe.variable import Var
 class Forcing(NamedTuple):
     """Weather of a day, and fire. What has an initial value need not be in a store."""
 
-    rain: Annotated[float, Var("mm d-1", "Rainfall", low=0, high=2000)]
+    rain: Annotated[float, Var("mm d-1", "Rainfall", low=0, high=2000, logarithmic=True)]
     tmin: Annotated[float, Var("degC", "Minimum air temperature", low=-60, high=50)]
     tmax: Annotated[float, Var("degC", "Maximum air temperature", low=-50, high=65)]
     radiation: Annotated[float, Var("MJ m-2 d-1", "Solar radiation", low=0, high=50)]

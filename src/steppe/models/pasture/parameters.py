@@ -17,8 +17,7 @@ OURS = "judgement of Steppe's authors"
 class Parameters(NamedTuple):
     """One number for all cells, or one for each."""
 
-    # Soil
-    layer_thickness_1: Annotated[float, Var("mm", "Thickness of layer 1", low=1, initial=100, source=REF)]
+    layer_thickness_1: Annotated[float, Var("mm", "Thickness of layer 1", low=1, initial=100, heading="Soil", source=REF)]
     layer_thickness_2: Annotated[float, Var("mm", "Thickness of layer 2", low=1, initial=400, source=REF)]
     layer_thickness_3: Annotated[float, Var("mm", "Thickness of layer 3", low=1, initial=500, source=REF)]
     layer_thickness_4: Annotated[float, Var("mm", "Thickness of layer 4", low=1, initial=500, source=REF)]
@@ -52,8 +51,7 @@ class Parameters(NamedTuple):
     diffusivity: Annotated[float, Var("mm2 d-1", "Diffusivity of water at wilting", low=0, initial=40, source=f"{WATER}: clays")]
     diffusivity_slope: Annotated[float, Var("1", "Growth of the diffusivity with water", low=0, initial=16, source=f"{WATER}: clays")]
 
-    # Plant
-    extraction_1: Annotated[float, Var("1", "Weight of layer 1 in extraction", low=0, high=1, initial=0.5, source=STD)]
+    extraction_1: Annotated[float, Var("1", "Weight of layer 1 in extraction", low=0, high=1, initial=0.5, heading="Plant", source=STD)]
     extraction_2: Annotated[float, Var("1", "Weight of layer 2 in water extraction", low=0, high=1, initial=0.5, source=STD)]
     extraction_3: Annotated[float, Var("1", "Weight of layer 3 in water extraction", low=0, high=1, initial=0.5, source=STD)]
     extraction_4: Annotated[float, Var("1", "Weight of layer 4 in water extraction", low=0, high=1, initial=0, source=STD)]
@@ -103,8 +101,7 @@ class Parameters(NamedTuple):
     basal_area_at_start: Annotated[float, Var("%", "Grass basal area of a fresh run", low=0, high=100, initial=2, source=f"{OURS}; p005")]
     basal_area_efficiency: Annotated[float, Var("kg ha-1 mm-1", "Basal area per water of summer", low=0, initial=6, source=f"{OURS}; p288")]
 
-    # Litter
-    litter_area: Annotated[float, Var("ha kg-1", "Area that litter covers", low=0, initial=4e-4, source=LITTER)]
+    litter_area: Annotated[float, Var("ha kg-1", "Area that litter covers", low=0, initial=4e-4, heading="Litter", source=LITTER)]
     decomposition_rate: Annotated[float, Var("d-1", "Decomposition of litter at best", low=0, high=1, initial=0.1, source=LITTER)]
     decomposition_temperature: Annotated[float, Var("degC", "Mean temperature from which it is best", low=1, initial=20, source=LITTER)]
     decomposition_dryness: Annotated[float, Var("mm", "Soil evaporation demand that ends it", low=0.1, initial=20, source=LITTER)]
@@ -112,8 +109,7 @@ class Parameters(NamedTuple):
     carbon_nitrogen_ratio: Annotated[float, Var("1", "Carbon to nitrogen in litter", low=1, initial=80, source=OURS)]
     decomposing_litter: Annotated[float, Var("kg ha-1", "Litter that touches the soil at most", low=1, initial=2000, source=LITTER)]
 
-    # Trees
-    tree_basal_area: Annotated[float, Var("m2 ha-1", "Tree basal area", low=0, initial=0, source=OURS)]
+    tree_basal_area: Annotated[float, Var("m2 ha-1", "Tree basal area", low=0, initial=0, heading="Trees", source=OURS)]
     tree_demand: Annotated[float, Var("ha m-2", "Part of pan that a unit of tree basal area asks for", low=0, initial=0.025, source=OURS)]
     tree_extraction_1: Annotated[float, Var("1", "Weight of layer 1 for trees", low=0, high=1, initial=0.25, source=OURS)]
     tree_extraction_2: Annotated[float, Var("1", "Weight of layer 2 for trees", low=0, high=1, initial=0.25, source=OURS)]
@@ -121,10 +117,11 @@ class Parameters(NamedTuple):
     tree_extraction_4: Annotated[float, Var("1", "Weight of layer 4 for trees", low=0, high=1, initial=0.25, source=OURS)]
     tree_root_depth: Annotated[float, Var("mm", "Root depth of trees", low=1, initial=1500, source=TREE)]
 
-    # Stock, kangaroos, fire
-    stocking_rate: Annotated[float, Var("ha-1", "Head of cattle per hectare", low=0, initial=0)]
+    stocking_rate: Annotated[float, Var("ha-1", "Head of cattle per hectare", low=0, initial=0, heading="Stock, kangaroos, fire")]
     animal_weight: Annotated[float, Var("kg", "Live weight of a head", low=1, initial=400)]
-    summer_gain: Annotated[float, Var("kg", "Potential weight gain, December to February", initial=70, source=GRAZ)]
+    summer_gain: Annotated[
+        float, Var("kg", "Potential weight gain, December to February", initial=70, heading="Stock, kangaroos, fire", source=GRAZ)
+    ]
     autumn_gain: Annotated[float, Var("kg", "Potential weight gain, March to May", initial=25, source=GRAZ)]
     winter_gain: Annotated[float, Var("kg", "Potential weight gain, June to August", initial=10, source=GRAZ)]
     spring_gain: Annotated[float, Var("kg", "Potential weight gain, September to November", initial=25, source=GRAZ)]
