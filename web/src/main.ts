@@ -23,6 +23,7 @@ import { mount as mountBubble } from "./ui/bubble";
 import { Colouring } from "./ui/colouring";
 import { byId } from "./ui/dom";
 import { mount as mountHeader } from "./ui/header";
+import { mount as mountHere } from "./ui/here";
 import { hold, mount as mountLegend } from "./ui/legend";
 import { MapView } from "./ui/map";
 import { mountPanels } from "./ui/panels";
@@ -59,6 +60,7 @@ mountTimeline(byId("timeline"), store, new Steering(store, () => api, actions), 
 const spoken = (cell: number) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]);
 mountPointer(map, store, actions, spoken);
 mountBubble(map.element, store, spoken);
+mountHere(map, store);
 actions.on("range", () => hold(store, colouring));
 mountSignIn(byId("dialogs"), store, async (token) => {
   await signIn.with(api, token);

@@ -5,7 +5,7 @@ import { FIRST, type State, Store } from "../src/state/store";
 import type { Info, LogRow, Scenario, Variable } from "../src/state/told";
 import { lengthText, Pace, standingOf } from "../src/ui/chip";
 import { mount as mountNotices } from "../src/ui/notice";
-import { changesOf } from "../src/ui/parameters";
+import { changesOf, groupsOf } from "../src/ui/parameters";
 import { differenceOf, treeOf } from "../src/ui/scenarios";
 import { csvCell, linkTo, seriesCsv } from "../src/ui/share";
 import { asCurl, asPython, previewText, requestOf, rowText } from "../src/ui/wording";
@@ -70,8 +70,8 @@ const set = (value: number, more: Record<string, unknown> = {}) => ({
 
 describe("orders in words", () => {
   test("an order is told as people say it", () => {
-    expect(rowText(row("set", set(0.08)), state())).toBe("Stocking rate set to 0.08 ha⁻¹ everywhere");
-    expect(rowText(row("set", set(2, { operation: "scale", region: "west" })), state())).toBe("Stocking rate times 2 in west");
+    expect(rowText(row("set", set(0.08)), state())).toBe("Stocking rate (stock) set to 0.08 ha⁻¹ everywhere");
+    expect(rowText(row("set", set(2, { operation: "scale", region: "west" })), state())).toBe("Stocking rate (stock) times 2 in west");
     expect(rowText(row("step", { until: 51 }), state())).toBe("Play to 20 Feb 2003");
     expect(rowText(row("rewind", { step: 51 }), state())).toBe("Back to 20 Feb 2003");
   });
@@ -91,6 +91,23 @@ describe("orders in words", () => {
     );
     expect(requestOf(row("set", set(0.08, { upload: "00" })), "dry")).toBeNull();
   });
+});
+
+test("the run file's parameters stand first, then those that were changed, then groups of the model", () => {
+  const parameter = (name: string, heading = "", more: Partial<Variable> = {}) =>
+    ({ name, role: "parameter", settable: true, heading, ...more }) as Variable;
+  const variables = [parameter("depth", "Soil"), parameter("sand"), parameter("root", "Plant"), parameter("leaf"), variable];
+  const known = [...variables, parameter("water", "", { role: "state" }), parameter("growth", "", { role: "diagnostic", settable: false })];
+  const log = [row("set", { variable: "leaf" })];
+  const groups = groupsOf({ run: { ...run, variables: known.map((each) => ({ ...each, settable: each.settable ?? true })) }, log });
+  expect([...groups].map(([title, some]) => [title, ...some.map(({ name }) => name)])).toEqual([
+    ["Set by the run file", "stock"],
+    ["Changed", "leaf"],
+    ["Soil", "depth", "sand"],
+    ["Plant", "root"],
+    ["State", "water"],
+    ["Computed", "growth"],
+  ]);
 });
 
 describe("where things stand", () => {

@@ -105,6 +105,13 @@ export class ChangeForm {
     this.value.focus();
   }
 
+  /** The change is to be made in the selection on the map, also after the form was emptied. */
+  inSelection(): void {
+    this.where.querySelector("[value=selection]")?.setAttribute("selected", "");
+    this.where.value = "selection";
+    this.unready();
+  }
+
   /** The form is not seen any more. */
   end(): void {
     for (const end of this.ends) end();

@@ -10,12 +10,22 @@ import { fill, h, s } from "./dom";
 import { ordered } from "./orders";
 import { nameOf, regionText, rowDate } from "./wording";
 
-const GROUPS: readonly { title: string; roles: Variable["role"][] }[] = [
-  { title: "Parameters", roles: ["parameter"] },
-  { title: "State", roles: ["state"] },
-  { title: "Computed", roles: ["derived", "diagnostic", "forcing"] },
-];
-const FEW = 8; // rows of the first group that are seen before somebody asks for all
+const FEW = 8; // rows of a group that are seen before the viewer asks for all
+
+/** What the run file sets, what was changed, then the parameters in the groups of the model, the state, and what is computed. */
+export function groupsOf({ run, log }: Pick<State, "run" | "log">): Map<string, Variable[]> {
+  const changed = new Set(log.filter((row) => row.kind === "set").map((row) => row.arguments.variable));
+  const groups = new Map<string, Variable[]>(["Set by the run file", "Changed"].map((title) => [title, []]));
+  let heading = "Parameters";
+  for (const variable of run?.variables ?? []) {
+    const { name, role, settable } = variable;
+    if (role === "parameter") heading = variable.heading || heading;
+    const usual = role === "parameter" ? heading : role === "state" ? "State" : "Computed";
+    const title = !settable ? "Computed" : run?.given.includes(name) ? "Set by the run file" : changed.has(name) ? "Changed" : usual;
+    groups.set(title, [...(groups.get(title) ?? []), variable]);
+  }
+  return groups;
+}
 
 /** The changes of a variable that hold where a scenario stands, the newest first. */
 export function changesOf(state: State, name: string): LogRow[] {
@@ -77,7 +87,8 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   const list = h("div", { class: "variables" });
   let open: string | null = null;
   let form: ChangeForm | null = null;
-  let all = false;
+  let here = false; // forms begin with the selection on the map
+  const unfolded = new Set<string>();
 
   const toggle = (name: string) => {
     form?.end();
@@ -87,11 +98,12 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     (form as ChangeForm | null)?.focus();
   };
   const details = (variable: Variable): HTMLElement => {
+    const begun = store.now.run?.parameters[variable.name];
     const facts: [string, string][] = [
+      ["This run", typeof begun === "number" ? `began with ${rounded(begun, 6)}` : begun ? `began with a value ${begun}` : ""],
       ["Range", rangeText(variable)],
       ["Default", variable.initial === null ? "" : rounded(variable.initial, 6)],
       ["Source", variable.source],
-      ["Name", variable.name],
     ];
     if (!variable.settable) {
       const names = variable.settable_by.map((name) => nameOf(store.now.run?.variables ?? [], name));
@@ -101,7 +113,10 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
         names.length ? `It is computed. Set ${names.join(", ")} instead.` : "It is computed and cannot be set.",
       );
     }
-    form ??= new ChangeForm(store, api, variable);
+    if (!form) {
+      form = new ChangeForm(store, api, variable);
+      if (here) form.inSelection();
+    }
     return h(
       "div",
       {},
@@ -123,7 +138,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
         onclick: () => toggle(variable.name),
       },
       !variable.settable && lock(),
-      h("span", { class: "name" }, variable.long_name || variable.name),
+      h("span", { class: "name" }, nameOf([variable], variable.name)),
       h("span", { class: "value" }, valueText(now, variable, changes)),
       h("span", { class: "unit" }, prettyUnit(variable.units)),
       changes.length > 0 && h("small", {}, byWhom(now, changes)),
@@ -133,30 +148,22 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   const draw = () => {
     const focused = document.activeElement; // asked for before the form is moved, which takes the focus from it
     const kept = focused instanceof HTMLElement && list.contains(focused) ? focused : null;
-    const variables = store.now.run?.variables ?? [];
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (variable: Variable) =>
       words.every((word) => `${variable.name} ${variable.long_name} ${variable.standard_name}`.toLowerCase().includes(word));
-    const changed = new Set(store.now.log.filter((row) => row.kind === "set").map((row) => row.arguments.variable));
     const parts: HTMLElement[] = [];
-    for (const { title, roles } of GROUPS) {
-      const these = variables.filter((variable) => roles.includes(variable.role) && fits(variable));
-      const first = title === "Parameters" && !words.length && !all;
-      const shown = first
-        ? these.filter((each, index) => index < FEW || changed.has(each.name) || each.name === open)
-        : words.length || title === "State" || all
-          ? these
-          : these.filter((each) => each.name === open);
+    for (const [title, group] of groupsOf(store.now)) {
+      const these = group.filter(fits);
+      const few = these.length <= FEW && title !== "Computed";
+      const shown = few || words.length || unfolded.has(title) ? these : these.filter((each) => each.name === open);
       if (!these.length) continue;
-      if (title === "Computed" && !shown.length) continue;
       parts.push(h("h3", {}, title, " ", h("small", {}, grouped(String(these.length)))), h("ul", {}, ...shown.map(rowOf)));
-      if (shown.length < these.length) {
-        const more = () => {
-          all = true;
-          draw();
-        };
-        parts.push(h("button", { type: "button", class: "small quiet more", onclick: more }, `All ${these.length}`));
-      }
+      const more = () => {
+        unfolded.add(title);
+        draw();
+      };
+      if (shown.length < these.length)
+        parts.push(h("button", { type: "button", class: "small quiet more", onclick: more }, `All ${these.length} of ${title}`));
     }
     if (!parts.length) parts.push(h("p", { class: "none" }, words.length ? "No variable of this name." : "No run yet."));
     const name = kept?.closest<HTMLElement>(".row-head")?.dataset.variable;
@@ -165,6 +172,21 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     else if (name) list.querySelector<HTMLElement>(`[data-variable="${CSS.escape(name)}"]`)?.focus();
   };
   filter.addEventListener("input", draw);
+  filter.addEventListener("keydown", (event) => {
+    const first = list.querySelector<HTMLElement>(".row-head")?.dataset.variable;
+    if (event.key === "Enter" && filter.value.trim() && first && first !== open) toggle(first);
+  });
+  element.addEventListener("here", () => {
+    here = true;
+    form?.inSelection();
+    (form ?? filter).focus();
+  });
+  store.subscribe(
+    (state) => state.selection,
+    () => {
+      here = false;
+    },
+  );
   fill(element, h("h2", { id: "parameters-name" }, "Change ", h("small", {}, ""), filter), list);
   const small = element.querySelector("h2 small");
   const soon = paced(2, draw);

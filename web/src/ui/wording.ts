@@ -12,8 +12,10 @@ export interface Request {
   body: Words;
 }
 
+/** What a variable is called in all lists, forms and messages: its long name and its short one. */
 export function nameOf(variables: readonly Variable[], name: unknown): string {
-  return variables.find((each) => each.name === name)?.long_name || String(name);
+  const long = variables.find((each) => each.name === name)?.long_name;
+  return long && long !== name ? `${long} (${name})` : String(name);
 }
 
 /** "2001-03-05" as it is written here; what is no date stays as it is. */
