@@ -184,7 +184,7 @@ def test_branch_then_difference(opened: Opened) -> None:
     expect(page.locator("[role=treeitem]")).to_have_count(2)
     expect(page.locator("#titles")).to_contain_text("dry − main")
     house.order("/set", {"scenario": "dry", "variable": "water", "value": 40.0, "region": {"box": [143.4, -22.1, 144.1, -21.4]}})
-    expect(page.locator("[role=treeitem]").nth(1)).to_contain_text("Soil water set to 40 mm")
+    expect(page.locator("[role=treeitem]").nth(1)).to_contain_text("Soil water (water) set to 40 mm")
     opened.point(7, 3, map_number=2, maps=3)
     main, dry = house.value("water", 7, 3), house.value("water", 7, 3, "dry")
     assert dry == 40.0

@@ -73,30 +73,18 @@ export function drawLegend(pen: CanvasRenderingContext2D, legend: Legend, x: num
   pen.restore();
 }
 
-/** Colour and name of each class, in two columns. */
-function drawClasses(
-  pen: CanvasRenderingContext2D,
-  { palette, names, ...scale }: Legend,
-  x: number,
-  y: number,
-  width: number,
-  colours: Colours,
-): void {
-  const [rows, high, size] = [Math.floor(HEIGHT / 17), 17, 11];
-  const wide = names.length > rows ? width / 2 : width;
-  const seen = names.slice(0, names.length > 2 * rows ? 2 * rows - 1 : 2 * rows);
-  pen.save();
-  pen.translate(x, y);
+/** Colour and name of each class, in two columns where one does not hold them. */
+function drawClasses(pen: CanvasRenderingContext2D, legend: Legend, x: number, y: number, width: number, colours: Colours): void {
+  const { names, palette } = legend;
+  const wide = names.length > 4 ? width / 2 : width;
   pen.font = "11px Inter, system-ui, sans-serif";
-  const place = (k: number) => [Math.floor(k / rows) * wide, (k % rows) * high] as const;
-  seen.forEach(([number, name], k) => {
-    const [left, top] = place(k);
-    pen.fillStyle = colourAt(palette, shareOf(scale, number));
-    pen.fillRect(left, top + 2, size, size);
+  pen.textAlign = "left";
+  names.slice(0, 8).forEach(([number, name], k) => {
+    const [left, top] = [x + Math.floor(k / 4) * wide, y + (k % 4) * 17];
+    pen.fillStyle = colourAt(palette, shareOf(legend, number));
+    pen.fillRect(left, top + 2, 11, 11);
     pen.fillStyle = colours.ink;
-    pen.fillText(`${number} ${name}`, left + size + 6, top + size, wide - size - 12);
+    const more = k === 7 && names.length > 8 ? `, and ${names.length - 8} more` : "";
+    pen.fillText(`${number} ${name}${more}`, left + 17, top + 11, wide - 24);
   });
-  if (seen.length < names.length)
-    pen.fillText(`and ${names.length - seen.length} more`, place(seen.length)[0], place(seen.length)[1] + size);
-  pen.restore();
 }

@@ -160,16 +160,8 @@ export class Session {
       connection: { link: "live", retry_at: null, skipped: 0, rate: 0, reason: "" },
       viewer: { name: hello.name, role: hello.role, may_steer: hello.role !== "view" && !hello.read_only },
       run: {
-        name: hello.run,
-        title,
-        model,
-        steps,
-        clock,
-        forcing,
-        variables,
-        parameters,
-        outputs: hello.outputs ?? [],
-        given: hello.given ?? [],
+        ...{ name: hello.run, title, model, steps, clock, forcing, variables, parameters },
+        ...{ outputs: hello.outputs ?? [], given: hello.given ?? [] },
       },
       ...{ steers: hello.steers, info, reached: {}, since: sinceOf(info), grid },
       ...{ kept: hello.kept ?? {}, checkpoints: hello.checkpoints ?? [] },
@@ -219,11 +211,8 @@ export class Session {
     const { look, run } = this.store.now;
     if (!run || !look.variable || hasMap(this.store.now)) return this.store.change({ numbers: {} });
     try {
-      const asked = look.scenarios.map(async (scenario) => [
-        scenario,
-        (await this.api.data(look.variable, { scenario, packed: true })).values[0],
-      ]);
-      const numbers = Object.fromEntries(await Promise.all(asked));
+      const told = await Promise.all(look.scenarios.map((scenario) => this.api.data(look.variable, { scenario, packed: true })));
+      const numbers = Object.fromEntries(told.map(({ values }, index) => [look.scenarios[index], values[0]]));
       if (this.store.now.look.variable === look.variable) this.store.change({ numbers });
     } catch (error) {
       if (!isFailure(error)) throw error; // it is asked for again with the next order or connection

@@ -1,33 +1,28 @@
 /** A button beside a region that is drawn: it leads to a change in this region. */
 import type { Store } from "../state/store";
 import { toPixel } from "../state/view";
-import { bar, byId, h } from "./dom";
+import { byId, h } from "./dom";
 import { cornersOf, type MapView } from "./map";
 import { barred } from "./orders";
 
 export function mount(map: MapView, store: Store): void {
-  const lead = () => {
-    if (barred(store)) return;
+  const button = h("button", { type: "button", class: "small here" }, "Change here");
+  button.addEventListener("click", () => {
     store.change({ pane: "steer" });
     byId("parameters").dispatchEvent(new Event("here"));
-  };
-  const button = h("button", { type: "button", class: "small here", hidden: true, onclick: lead }, "Change here");
+  });
   for (const heard of ["pointerdown", "pointerup", "keydown"]) button.addEventListener(heard, (event) => event.stopPropagation()); // it is no place on the map
   map.element.append(button);
   const place = () => {
     const { selection, grid } = store.now;
     const [{ view }, [panel]] = [map, map.panels];
-    button.hidden = !selection || !grid || !view || !panel;
+    button.hidden = !selection || !grid || !view || !panel || barred(store) !== null;
     if (!selection || !grid || !view || !panel) return;
     const pixels = cornersOf(selection).map((corner) => toPixel(view, grid, panel, ...corner));
     const [right, top] = [Math.max(...pixels.map(([x]) => x)), Math.min(...pixels.map(([, y]) => y))];
     button.style.left = `${Math.max(0, Math.min(right, panel.x + panel.width) / map.ratio - 100)}px`;
     button.style.top = `${Math.max(60, top / map.ratio - 34)}px`;
   };
-  store.subscribe((state) => [state.selection, state.view, state.grid, state.look.maps], place);
-  store.subscribe(
-    () => barred(store),
-    (reason) => bar(button, reason),
-  );
+  store.subscribe((state) => [state.selection, state.view, state.grid, state.look.maps, barred(store)], place);
   new ResizeObserver(place).observe(map.element);
 }

@@ -12,18 +12,13 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
   const unit = h("small");
   const lock = h("button", { type: "button", class: "lock small", onclick: () => hold(store, colouring) });
   const canvas = h("canvas", { class: "legend", role: "img" });
-  const wide = h("button", {
-    type: "button",
-    class: "lock small",
-    role: "switch",
-    onclick: () => store.look({ logarithmic: !scale?.logarithmic }),
-  });
-  const below = h("p", { class: "note" });
-  let scale: Scale | null = null;
+  const wide = h("button", { type: "button", class: "small", role: "switch" }, "Logarithm");
+  wide.addEventListener("click", () => store.look({ logarithmic: wide.getAttribute("aria-checked") !== "true" }));
+  const below = h("span");
   const missing = h("p", { class: "missing" }, h("i", { class: "hatch", "aria-hidden": "true" }), h("span"));
   const [low, high] = [field("Least"), field("Most")];
   const form = h("form", { class: "range", onsubmit: typed }, low, "to", high, h("button", { class: "small" }, "Set"));
-  fill(element, h("h2", {}, name, unit, wide, lock), canvas, below, form, missing);
+  fill(element, h("h2", {}, name, unit, lock), canvas, h("p", { class: "note" }, wide, " ", below), form, missing);
 
   const otherUnit = h("small");
   const otherCanvas = h("canvas", { class: "legend", role: "img" });
@@ -57,25 +52,14 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     form.hidden = look.range === null;
     const { values, difference } = colouring;
     canvas.hidden = !values;
+    const scale = values && scaleOf(variable, look.palette, look.logarithmic, values.range);
+    lock.hidden = wide.hidden = !scale || scale.names.length > 0;
+    wide.setAttribute("aria-checked", String(!!scale?.logarithmic));
+    say(below, scale?.logarithmic ? `0 and all below ${rounded(scale.range[0])} have the lowest colour: they are below the scale.` : "");
     missing.hidden = !values?.missing;
-    if (values) {
-      scale = scaleOf(
-        run?.variables.find((each) => each.name === shown[0]?.variable),
-        look.palette,
-        look.logarithmic,
-        values.range,
-      );
-      paint(
-        canvas,
-        { ...values, ...scale, beyond: [values.range[0] < scale.range[0] || values.beyond[0], values.beyond[1]] },
-        false,
-        units,
-      );
-      lock.hidden = wide.hidden = scale.names.length > 0;
-      say(wide, "Logarithm");
-      wide.setAttribute("aria-checked", String(scale.logarithmic));
-      below.hidden = !scale.logarithmic;
-      say(below, `0 and all below ${rounded(scale.range[0])} have the lowest colour: they are below the scale.`);
+    if (values && scale) {
+      const beyond: [boolean, boolean] = [values.range[0] < scale.range[0] || values.beyond[0], values.beyond[1]];
+      paint(canvas, { ...values, ...scale, beyond }, false, units);
       say(missing.lastElementChild as Element, `missing: ${grouped(String(values.missing))} cells`);
       if (!form.contains(document.activeElement)) {
         [low.value, high.value] = values.range.map((value) => rounded(value, 6)) as [string, string];

@@ -10,20 +10,23 @@ import { fill, h, s } from "./dom";
 import { ordered } from "./orders";
 import { nameOf, regionText, rowDate } from "./wording";
 
+const [GIVEN, CHANGED] = ["Set by the run file", "Changed"];
 const FEW = 8; // rows of a group that are seen before the viewer asks for all
 
 /** What the run file sets, what was changed, then the parameters in the groups of the model, the state, and what is computed. */
 export function groupsOf({ run, log }: Pick<State, "run" | "log">): Map<string, Variable[]> {
   const changed = new Set(log.filter((row) => row.kind === "set").map((row) => row.arguments.variable));
-  const groups = new Map<string, Variable[]>(["Set by the run file", "Changed"].map((title) => [title, []]));
   let heading = "Parameters";
-  for (const variable of run?.variables ?? []) {
+  const titled = (run?.variables ?? []).map((variable) => {
     const { name, role, settable } = variable;
     if (role === "parameter") heading = variable.heading || heading;
     const usual = role === "parameter" ? heading : role === "state" ? "State" : "Computed";
-    const title = !settable ? "Computed" : run?.given.includes(name) ? "Set by the run file" : changed.has(name) ? "Changed" : usual;
+    return [run?.given.includes(name) ? GIVEN : changed.has(name) ? CHANGED : settable ? usual : "Computed", variable] as const;
+  });
+  const groups = new Map<string, Variable[]>([GIVEN, CHANGED].map((title) => [title, []]));
+  const last = ({ role }: Variable) => ["parameter", "state"].indexOf(role) >>> 0; // all others
+  for (const [title, variable] of titled.sort(([, one], [, other]) => last(one) - last(other)))
     groups.set(title, [...(groups.get(title) ?? []), variable]);
-  }
   return groups;
 }
 
@@ -110,7 +113,9 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       return h(
         "p",
         { class: "instead" },
-        names.length ? `It is computed. Set ${names.join(", ")} instead.` : "It is computed and cannot be set.",
+        names.length
+          ? `It is computed. Set ${names.join(", ")} instead.`
+          : `It is ${variable.role === "parameter" ? "given by the run file" : "computed"} and cannot be set.`,
       );
     }
     if (!form) {
@@ -163,7 +168,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
         draw();
       };
       if (shown.length < these.length)
-        parts.push(h("button", { type: "button", class: "small quiet more", onclick: more }, `All ${these.length} of ${title}`));
+        parts.push(h("button", { type: "button", class: "small quiet more", onclick: more }, `All ${these.length}`));
     }
     if (!parts.length) parts.push(h("p", { class: "none" }, words.length ? "No variable of this name." : "No run yet."));
     const name = kept?.closest<HTMLElement>(".row-head")?.dataset.variable;

@@ -1,0 +1,77 @@
+"""What an engine says of the variables of a run, and the inputs of a run that can be looked at like them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import bucket
+
+from steppe.engine import Plan, Stage
+from steppe.engine.facts import facts_of
+from steppe.grid import read_grid
+from steppe.io.forcing_writer import About, ForcingWriter, Written
+from steppe.io.ingest.land import TYPE
+from steppe.models import CellModel
+from tests.engine.stages import OWN, on_stage, seen, to
+
+LAND = """
+[[land_type]]
+id = 1
+name = "Clay"
+capacity = 150.0
+
+[[land_type]]
+id = 3
+capacity = 60.0
+"""
+
+
+@pytest.fixture
+def with_land(scenario: Path) -> Path:
+    """The scenario with two land types in stripes."""
+    grid = read_grid(file=scenario.parent / "mask.zarr")
+    with ForcingWriter(scenario.parent / "land.zarr", grid, [Written(TYPE, None, "float32")], About("land", "", "")) as writer:
+        writer.write_static("land_type", np.where(np.arange(grid.n_cells) % 2, 3.0, 1.0))
+    text = scenario.read_text().replace("capacity = 120.0", 'land_type = { store = "land.zarr", variable = "land_type" }')
+    scenario.write_text(text + LAND)
+    return scenario
+
+
+def variables_of(run_file: Path) -> dict[str, dict[str, Any]]:
+    return {each["name"]: each for each in facts_of(Plan.of(run_file, cores=1))["variables"]}
+
+
+def test_facts_say_what_the_map_of_each_variable_shows(with_land: Path) -> None:
+    found = variables_of(with_land)
+    assert (found["water"]["map"], found["leak"]["map"]) == ("field", "field")
+    assert (found["rain"]["logarithmic"], found["water"]["logarithmic"]) == (True, False)
+    land = found["land_type"]
+    assert (land["map"], land["classes"], land["settable"]) == ("classes", {"1": "Clay", "3": "type 3"}, False)
+    assert facts_of(Plan.of(with_land, cores=1))["given"] == ["land_type"]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_land_types_can_be_looked_at_at_any_step(with_land: Path, ranks: int) -> None:
+    def work(stage: Stage) -> Any:
+        stage.load(1, OWN)
+        to(stage, 4)
+        now, past = seen(stage, "land_type"), seen(stage, "land_type", step=2)
+        assert now.tobytes() == past.tobytes()
+        return now.tolist()
+
+    found = on_stage(with_land, work, ranks)
+    assert found == [3.0 if cell % 2 else 1.0 for cell in range(len(found))]
+    assert len(found) == Plan.of(with_land, cores=1).grid.n_cells
+
+
+def test_how_a_variable_looks_on_a_map_is_no_part_of_a_models_digest() -> None:
+    plain, shown = CellModel(bucket), CellModel(bucket)
+    declaration = shown._declaration
+    declaration.variables = {
+        name: replace(variable, classes={1: "wet"}, logarithmic=True, heading="Soil") for name, variable in declaration.variables.items()
+    }
+    assert declaration.digest() == plain.digest
+    declaration.variables = {name: replace(variable, units="furlong") for name, variable in declaration.variables.items()}
+    assert declaration.digest() != plain.digest
