@@ -72,6 +72,7 @@ class Toy:
         self.state = {1: self._initial()}
         self.at = {1: Position(0, 0)}
         self.past: dict[tuple[int, int], dict[str, np.ndarray]] = {}
+        self.forgotten: set[int] = set()  # steps that series do not have
         self._news = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self.channels = Channels(self)
@@ -201,6 +202,8 @@ class Toy:
         self.asked.append(request)
         branch = self.journal.branch(scenario).id
         position = self.at[branch]
+        if along := request.get("along"):
+            return self._along(branch, request, along)
         step = request.get("step", position.step)
         state = self.state[branch] if step == position.step else self.past.get((branch, step))
         if state is None:
@@ -239,6 +242,23 @@ class Toy:
             levels = np.where(np.isfinite(values), np.nan_to_num(values) % 255, 0).astype(np.uint8)
             return head, png(levels, request.get("style") or "batlow")
         return head, values.astype("<f4").tobytes()
+
+    def _along(self, branch: int, request: dict[str, Any], along: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
+        """At most 16 steps at once; steps in `forgotten` are not at hand."""
+        first, last = along["steps"][0], min(along["steps"][1], along["steps"][0] + 15)
+        cells, step = np.frombuffer(request["cells"], "<u4"), self.at[branch].step
+        rows = [
+            (self.state[branch] if each == step else self.past[branch, each])[request["name"]][cells] for each in range(first, last + 1)
+        ]
+        values = np.array(rows, "<f4")
+        gone = [each for each in range(first, last + 1) if each in self.forgotten]
+        values[[each - first for each in gone]] = np.nan
+        if along["region"]:
+            values = np.stack([values.mean(axis=1), values.min(axis=1), values.max(axis=1)], axis=1)
+        missing = [[each, each, "The toy has forgotten it."] for each in gone]
+        units = next(each["units"] for each in (self.facts or {})["variables"] if each["name"] == request["name"])
+        head = {"units": units, "dtype": "<f4", "shape": list(values.shape), "last": last, "missing": missing}
+        return head, values.tobytes()
 
     def scenarios(self) -> list[dict[str, Any]]:
         return [

@@ -283,16 +283,34 @@ class Ended(Struct, kw_only=True):
     state: Literal["archived", "deleted"]
 
 
+class Gap(Struct, kw_only=True):
+    """Steps of a series that have no value, and why."""
+
+    first: int
+    last: int
+    reason: str
+
+
+class Thinned(Struct, kw_only=True):
+    """What was left out of a series: of each of some pieces the least and the greatest value of every line stays, at its true step."""
+
+    steps: Annotated[int, Meta(description="How many there were.")]
+    pieces: int
+
+
 class SeriesInfo(Struct, kw_only=True):
-    """Values of one variable at some places over time."""
+    """Values of one variable at some places, or of a region, over time."""
 
     variable: str
     units: str
     scenario: str
     steps: list[int]
     dates: list[str | None]
-    places: Annotated[list[tuple[float, float]], Meta(description="Longitude and latitude of the cells' centres.")]
-    values: Annotated[list[list[float | None]], Meta(description="One list a place.")]
+    places: Annotated[list[tuple[float, float]], Meta(description="Longitude and latitude of the cells' centres; none of a region.")]
+    values: Annotated[list[list[float | None]], Meta(description="One list a place; of a region its mean by area, min and max.")]
+    gaps: Annotated[list[Gap], Meta(description="Steps without a value, where `points` was given; else they are refused.")] = []
+    thinned: Thinned | None = None
+    cells: Annotated[int | None, Meta(description="How many a region has.")] = None
     rounded: Annotated[str | None, Meta(description='"float32": values come from a record that is rounded to it.')] = None
 
 

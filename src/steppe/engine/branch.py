@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
@@ -26,6 +27,7 @@ Actions = Mapping[Position, tuple[str, Mapping[str, Any]]]
 """Kind and arguments of what was done, by where a branch stood then."""
 
 MOST = 1000  # actions that a checkpoint tells
+BLOCK = 384  # records that are read at once
 
 
 class Behind(NamedTuple):
@@ -138,13 +140,21 @@ class Branch:
 
         rounded: of a record that was rounded to float32.
         """
-        found = self.crew.part(self.part).outputs.record_of(name, step, rounded)
+        found = self.records_from(name, step, step, None, rounded)
+        return None if found is None else found[0]
+
+    def records_from(self, name: str, step: int, last: int, cells: NDArray[Any] | None, rounded: bool = False) -> NDArray[Any] | None:
+        """The same of a step and of those behind it whose records lie side by side, up to `last`, (steps, cells); of all cells, or some."""
+        outputs = self.crew.part(self.part).outputs
+        found = outputs.record_of(name, step, rounded)
         if found is None or self.keeper is None or found[1] >= self.keeper.progress.records.get(found[0], 0):
             return None
         key, record = found
+        most = min(last - step + 1, self.keeper.progress.records[key] - record, BLOCK)
+        stop = next((n for n in range(1, most) if outputs.record_of(name, step + n, rounded) != (key, record + n)), most)
         group = key.rpartition("/")[0].removeprefix("maps/")
-        values: NDArray[Any] = Records.open(self.keeper.folder.path, group).read(name, slice(record, record + 1))[0]
-        return values
+        records = Records.open(self.keeper.folder.path, group)
+        return records.read(name, slice(record, record + stop), None if cells is None else cells.astype(np.int64))
 
     def change(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Sets, scales or adds to a variable; tells what that did.

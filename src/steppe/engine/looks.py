@@ -110,7 +110,7 @@ class Looks:
             What is asked for does not exist.
         """
         shown = self.shown.get(branch)
-        if shown is None:
+        if shown is None or "along" in words:
             return None
         try:
             asked = self._asked(words)

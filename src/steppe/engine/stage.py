@@ -28,6 +28,7 @@ from steppe.engine.looks import Answer, Looks
 from steppe.engine.opened import Opened
 from steppe.engine.past import Past
 from steppe.engine.plan import Plan
+from steppe.engine.series import series_of
 from steppe.engine.uploads import read_change
 from steppe.engine.watch import Watch
 from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, SteppeError
@@ -383,20 +384,26 @@ class Stage:
         """
         on = self._branch(branch)
         with self.watch.at("an answer"):
-            try:
-                return self._looks.get(on, request)
-            except NotComputedError:
-                step = on.position.step if request.get("step") is None else request["step"]
-                if step > on.position.step:
+            if along := request.get("along"):
+                get = self._get if along["again"] else self._looks.get
+                return series_of(on, request, partial(get, on), self.plan.grid.cell_area)
+            return self._get(on, request)
+
+    def _get(self, on: Branch, request: Mapping[str, Any]) -> Answer:
+        try:
+            return self._looks.get(on, request)
+        except NotComputedError:
+            step = on.position.step if request.get("step") is None else request["step"]
+            if step > on.position.step:
+                raise
+            with self._past.at(on, step, self._patience(on, step)) as then:
+                if then is None and step < on.position.step:
+                    return self._looks.rounded(on, request)
+                if then is None:
                     raise
-                with self._past.at(on, step, self._patience(on, step)) as then:
-                    if then is None and step < on.position.step:
-                        return self._looks.rounded(on, request)
-                    if then is None:
-                        raise
-                    if step == on.position.step:
-                        then.position = on.position  # which the step itself does not know of
-                    return self._looks.once(then, request)
+                if step == on.position.step:
+                    then.position = on.position  # which the step itself does not know of
+                return self._looks.once(then, request)
 
     def _patience(self, on: Branch, step: int) -> int:
         """How many steps may be computed again for an answer about a step."""

@@ -19,6 +19,7 @@ class Limits:
     reply: int = 256 * MIB  # [byte]
     text_values: int = 100_000  # in JSON and CSV
     steps_at_once: int = 1_500  # of one request for a range of time, four years of days
+    series_values: int = 10_000_000  # that one series is thinned from
     places: int = 1_000  # of one request for series
     header_seconds: float = 5.0
     body_seconds: float = 10.0  # and one more for each MB

@@ -65,7 +65,7 @@ _MAPS = [
 STYLES = (*_MAPS, *(f"{name}_r" for name in _MAPS))
 PIXELS = 8192  # of a side of an image
 _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?")
-_TIME = re.compile(r"latest|step:[0-9]{1,10}|[0-9]{4}-[0-9]{2}-[0-9]{2}(/[0-9]{4}-[0-9]{2}-[0-9]{2})?")
+_TIME = re.compile(r"latest|step:[0-9]{1,10}(/[0-9]{1,10})?|[0-9]{4}-[0-9]{2}-[0-9]{2}(/[0-9]{4}-[0-9]{2}-[0-9]{2})?")
 
 
 class Parameter(NamedTuple):
@@ -203,7 +203,7 @@ def _scenario(text: str) -> str:
 
 def _time(text: str) -> str:
     if not _TIME.fullmatch(text):
-        raise ValueError("Write latest, 2001-03-05, 2001-03-05/2001-03-31 or step:64.")
+        raise ValueError("Write latest, 2001-03-05, 2001-03-05/2001-03-31, step:64 or step:64/90.")
     return text
 
 
@@ -216,7 +216,7 @@ scenario = Parameter(_scenario, {**_TEXT, "pattern": f"^{SCENARIO}$"}, "The scen
 time = Parameter(
     _time,
     {**_TEXT, "pattern": f"^({_TIME.pattern})$"},
-    "latest: the last finished step; a date, from/to (both included) or step:n of what was computed. A date means its end.",
+    "latest: the last finished step; a date, from/to (both included), step:n or step:n/m of what was computed. A date means its end.",
     "latest",
 )
 box = Parameter(_box, {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{3}}$", "example": "150,-28,153,-25"}, "West,south,east,north.")
@@ -281,7 +281,17 @@ LOG: Grammar = {"after": after, "limit": limit}
 WHERE: Grammar = {"scenario": scenario._replace(default=None)}
 BRANCH: Grammar = {"branch": branch}
 KEEP: Grammar = {"keep": keep}
-SERIES: Grammar = {"scenario": scenario, "time": time, "at": at, "format": series_format}
+SERIES: Grammar = {
+    "scenario": scenario,
+    "time": time,
+    "at": at,
+    "box": box,
+    "polygon": polygon,
+    "cells": cells,
+    "points": Parameter(*whole(10, 10_000), "About so many steps at most: of longer series the least and greatest values stay."),
+    "compute": Parameter(*one_of("0", "1"), "0: nothing is computed again for it; with `points` only.", "1"),
+    "format": series_format,
+}
 
 
 def one_region(asked: Mapping[str, Any], names: Sequence[str] = ("box", "polygon", "cells")) -> str | None:

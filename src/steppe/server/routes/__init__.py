@@ -39,7 +39,22 @@ from steppe.api import (
     Whoami,
 )
 from steppe.server.query import BRANCH, CELLS, DATA, FORMATS, IMAGE, KEEP, LOG, SERIES, WHERE
-from steppe.server.routes import checkpoints, data, initialise, live, making, pages, places, rules, service, state, steering, streams, zarr
+from steppe.server.routes import (
+    checkpoints,
+    data,
+    initialise,
+    live,
+    making,
+    pages,
+    places,
+    rules,
+    series,
+    service,
+    state,
+    steering,
+    streams,
+    zarr,
+)
 from steppe.server.routes.table import JSON, Route, Table
 
 BASE = "/api/v1"
@@ -54,10 +69,9 @@ TABLE = Table(
         Route("GET", _RUN, "view", state.info, "A run as it is now.", (200, 304), Info),
         Route("GET", f"{_RUN}/image/{{variable}}.png", "view", data.image, "A map.", _READ, "image/png", query=IMAGE, by_bytes=True),
         Route(
-            *("GET", f"{_RUN}/series/{{variable}}", "view", data.series, "Values at some places over time."),
+            *("GET", f"{_RUN}/series/{{variable}}", "view", series.series, "Values at some places, or of a region, over time."),
             *((200, 406, 410, 416, 422), (SeriesInfo, FORMATS["csv"], FORMATS["coverage-json"])),
             query=SERIES,
-            needed=("at",),
         ),
         Route(
             *("GET", f"{_RUN}/zarr/{{scenario}}/{{part}}", "view", zarr.zarr_group, "What a scenario holds, for readers of Zarr."),

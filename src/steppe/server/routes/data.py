@@ -1,4 +1,4 @@
-"""Values, images and series: what is looked at. A whole map in its own format goes from the engine to the client untouched."""
+"""Values and images: what is looked at. A whole map in its own format goes from the engine to the client untouched."""
 
 import asyncio
 import zlib
@@ -7,17 +7,16 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from steppe.grid import Grid, Points, Raster
-from steppe.server import coverage, encode, regions
+from steppe.server import encode, regions
 from steppe.server.asked import Asked, Buffer, Headers, Reply
 from steppe.server.house import Known
 from steppe.server.moments import date_of, step_behind
 from steppe.server.negotiation import form_of
 from steppe.server.problems import Wrong
-from steppe.server.query import DATA, FORMATS, IMAGE, SERIES, SERIES_FORMATS, one_region, read_query
+from steppe.server.query import DATA, FORMATS, IMAGE, one_region, read_query
 from steppe.server.routes.state import ASK_AGAIN, has
 
 RAW = FORMATS["raw"].encode()
@@ -99,7 +98,7 @@ async def _answer(asked: Asked, what: str) -> Reply:
     accept = asked.headers.get(b"accept", b"")
     query, request, form, digest, region, more = plan(asked.scope["query_string"], name, what, type(known.grid), accept)
     scenario = house.scenario(run, query["scenario"])
-    steps = _steps(query["time"], known, scenario, house.limits.steps_at_once)
+    steps = steps_of(query["time"], known, scenario, house.limits.steps_at_once)
     now = steps is None or steps[-1] == scenario["step"]  # what happens at this step may still change it; what is past stays
     front = f'"{run}.{scenario["branch"]}.'
     if b"if-none-match" in asked.headers:
@@ -157,7 +156,7 @@ def _placed(known: Known, request: Mapping[str, Any], head: Mapping[str, Any]) -
     return encode.Places(lat=grid.lat[row.min() : row.max() + 1 : stride], lon=grid.lon[column.min() : column.max() + 1 : stride])
 
 
-def _steps(time: str, known: Known, scenario: Mapping[str, Any], most: int) -> list[int] | None:
+def steps_of(time: str, known: Known, scenario: Mapping[str, Any], most: int) -> list[int] | None:
     """The steps that a request means, None for the last finished one.
 
     Raises
@@ -169,7 +168,8 @@ def _steps(time: str, known: Known, scenario: Mapping[str, Any], most: int) -> l
         return None
     facts, shown = known.facts, int(scenario["step"])
     if time.startswith("step:"):
-        first = last = int(time[5:])
+        named = time[5:].split("/")
+        first, last = int(named[0]), int(named[-1])
         if last > facts["steps"]:
             raise Wrong(
                 "date-outside-forcing", f"The run has {facts['steps']} steps.", value=last, allowed=[0, facts["steps"]], position="time"
@@ -211,42 +211,3 @@ async def _stacked(asked: Asked, scenario: str, request: dict[str, Any], steps: 
     head |= {"steps": steps, "dates": [each.get("date") for each in heads]}
     head |= next(({"rounded": each["rounded"]} for each in heads if "rounded" in each), {})
     return Piece(head, b"".join(bodies))
-
-
-async def series(asked: Asked) -> Reply:
-    """GET series/{variable}: values at some places over time."""
-    name, run = asked.parameters["variable"], asked.parameters["run"]
-    query = read_query(asked.scope["query_string"], SERIES)
-    form = query["format"] or form_of(asked.headers.get(b"accept", b""), SERIES_FORMATS)
-    headers = () if query["format"] else ACCEPTED
-    asked.house.variable(run, name)
-    known, limits = asked.house.known(run), asked.house.limits
-    if not query["at"]:
-        raise Wrong("bad-query", "Name a place or more: at=longitude,latitude.", position="at")
-    cells = [regions.located(known.grid, *place) for place in query["at"]]
-    scenario = asked.house.scenario(run, query["scenario"])
-    steps = _steps(query["time"], known, scenario, limits.steps_at_once) or [int(scenario["step"])]
-    if len(steps) * len(cells) > limits.text_values:
-        raise Wrong("not-acceptable", f"{len(steps) * len(cells):,} values are more than {limits.text_values:,} in text. Ask for less.")
-    distinct = sorted(set(cells))
-    piece = await _stacked(asked, query["scenario"], {"name": name, "cells": np.array(distinct, "<u4").tobytes(), "packed": True}, steps)
-    values = np.frombuffer(piece.body, np.dtype(piece.head["dtype"]).newbyteorder("<")).reshape(len(steps), len(distinct))
-    values = values[:, [distinct.index(cell) for cell in cells]]
-    places = [(float(known.grid.cell_lon[cell]), float(known.grid.cell_lat[cell])) for cell in cells]
-    if form == "coverage-json":
-        document = coverage.of_series(values, known.variables[name], steps, places, known.facts)
-        return Reply(200, document, FORMATS[form].encode(), headers)
-    dates = [date_of(step, known.facts) for step in steps]
-    if form == "csv":
-        rows = encode.csv_rows([date or step for date, step in zip(dates, steps, strict=True)], places, values)
-        return Reply(200, rows, FORMATS[form].encode(), headers)
-    found = {
-        "variable": name,
-        "units": piece.head["units"],
-        "scenario": query["scenario"],
-        "steps": steps,
-        "dates": dates,
-        "places": places,
-        "values": values.T.tolist(),
-    } | ({"rounded": piece.head["rounded"]} if "rounded" in piece.head else {})
-    return Reply(200, msgspec.json.encode(found), headers=headers)

@@ -1,0 +1,72 @@
+"""A variable in some cells over many steps: from records many at once, else step by step; what is not at hand is named, with the reason."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.engine.branch import Branch
+from steppe.engine.looks import Answer
+from steppe.engine.uploads import cells_of
+from steppe.errors import NotComputedError
+from steppe.kernels.sums import columns, weighted_means
+
+Array = NDArray[Any]
+TURN = 0.1  # [s] of an answer; the rest is asked for again, so that the branches go on between
+NO_RECORD = 'No record of "{name}" holds these steps'
+
+
+def series_of(on: Branch, words: Mapping[str, Any], get: Callable[[Mapping[str, Any]], Answer], area: Array) -> Answer:
+    """Values (steps, cells) from the first of some steps on, as many as `TURN` allows; of a region (steps, 3): mean by area, min, max.
+
+    words: of a request with cells; its member `along` has `steps`, the first and the last, `again`, whether steps may be computed again,
+    and `region`. get: answers a request for one step. The head has `last`, the last step answered, and `missing`: first, last and reason.
+    """
+    rest = {key: value for key, value in words.items() if key != "along"}
+    along, name = words["along"], str(rest["name"])
+    (at, last), region, again = along["steps"], bool(along["region"]), bool(along["again"])
+    variable, cells = on.plan.model.variables[name], cells_of(rest["cells"], on.plan.grid.n_cells)
+    floating = variable.dtype if np.dtype(variable.dtype).kind == "f" else "float64"
+    weights, begin = area[cells], time.monotonic()
+    found: list[Array] = []
+    missing: list[list[Any]] = []
+    head: dict[str, Any] = {"variable": name, "units": variable.units}
+    while at <= last and (not found or time.monotonic() - begin < TURN):
+        block, why = on.records_from(name, at, last, cells), ""
+        if block is None:
+            try:
+                said, body = get({**rest, "step": at})
+                block = np.frombuffer(body, said["dtype"]).reshape(1, -1)
+                head |= {key: said[key] for key in ("rounded",) if key in said}
+            except NotComputedError:
+                block = None if again else on.records_from(name, at, last, cells, rounded=True)
+                head |= {} if block is None else {"rounded": "float32"}
+        if block is None:
+            block = np.full((1, len(cells)), np.nan, floating)
+            why = NO_RECORD.format(name=name) + (", and computing them again takes too long." if again else "; they may be computed again.")
+            if missing and missing[-1][1] == at - 1:
+                missing[-1][1] = at
+            else:
+                missing.append([at, at, why])
+        block = block if why else block.astype(variable.dtype, copy=False)  # all steps of a series have one type
+        found.append(of_region(block, weights) if region else block)
+        at += len(block)
+    values = np.concatenate(found)
+    head |= {"last": at - 1, "missing": missing, "shape": list(values.shape), "dtype": values.dtype.newbyteorder("<").str, "moved": 0}
+    return head, np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+
+
+def of_region(values: Array, weights: Array) -> NDArray[np.float64]:
+    """Mean by area, least and greatest of the cells of each row that have a value, (rows, 3); NaN where none has. values: (rows, cells)."""
+    known = values.astype(np.float64)
+    found = np.full((len(known), 3), np.nan)
+    whole = np.isfinite(known).all(axis=1)
+    rows: Sequence[tuple[Any, Any]] = [(np.flatnonzero(whole), slice(None))] if whole.any() else []
+    for row, cells in [*rows, *(([row], np.isfinite(known[row])) for row in np.flatnonzero(~whole))]:
+        there = np.ascontiguousarray(known[row][:, cells])
+        if there.shape[1]:
+            found[row, 0] = weighted_means(there, columns(np.arange(there.shape[1])), np.ascontiguousarray(weights[cells]))
+            found[row, 1], found[row, 2] = there.min(axis=1), there.max(axis=1)
+    return found

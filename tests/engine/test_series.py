@@ -1,0 +1,77 @@
+"""Series of many steps: the bits of each step asked for alone, from records, copies and where the branch stands."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steppe.engine import stage as stages
+from steppe.engine.stage import Stage
+from tests.engine.stages import OWN, on_stage, seen, sent, setting, to
+
+
+def series(stage: Stage, name: str, cells: np.ndarray, first: int, last: int, **more: bool) -> tuple[np.ndarray, list[Any]]:
+    """All steps, however many a turn of the engine gives."""
+    found, missing = [], []
+    while first <= last:
+        along = {"steps": [first, last], "again": True, "region": False} | more
+        head, body = stage.get(1, {"name": name, "cells": cells.astype("<u4").tobytes(), "packed": True, "along": along})
+        found.append(np.frombuffer(body, head["dtype"]).reshape(head["shape"]))
+        missing += head["missing"]
+        first = head["last"] + 1
+    return np.concatenate(found), missing
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_a_series_has_the_bits_of_each_step(wide_scenario, ranks):
+    cells = np.array([3, 40, 500, 691])
+
+    def work(stage: Stage) -> None:
+        stage.load(1, OWN)
+        each = []
+        for step in range(1, 31):
+            to(stage, step)
+            each.append(seen(stage, "runoff")[cells])
+            if step == 12:
+                stage.apply(1, 3, "set", setting("water", 50.0, cells=sent(stage, np.arange(0, 600, dtype="<u4"))))
+        found, missing = series(stage, "runoff", cells, 1, 30)
+        assert (found.dtype, missing) == (each[0].dtype, [])
+        assert np.array_equal(found, each)
+        means, _ = series(stage, "runoff", cells, 1, 30, region=True)
+        assert np.array_equal(means[:, 1:], np.stack([np.min(each, axis=1), np.max(each, axis=1)], axis=1))
+        assert means[:, 0] == pytest.approx(np.average(each, axis=1, weights=stage.plan.grid.cell_area[cells]), rel=1e-13)
+
+    on_stage(wide_scenario, work, ranks)
+
+
+def test_records_give_a_long_series_and_what_they_do_not_hold_is_a_gap(scenario, monkeypatch):
+    text = (
+        scenario.read_text()
+        .replace('every = "1 month"', 'every = "1 day"', 1)
+        .replace('variables = ["water", "runoff"]', 'variables = ["water"]', 1)
+    )
+    scenario.write_text(text)
+    cells = np.array([5, 77])
+
+    def first(stage: Stage) -> np.ndarray:
+        stage.load(1, OWN)
+        each = []
+        for step in range(1, 101):
+            to(stage, step)
+            each.append(seen(stage, "water")[cells])
+        stage.save(1)
+        return np.array(each)
+
+    def then(stage: Stage) -> Any:
+        monkeypatch.setattr(stages, "AGAIN", 0.0)
+        stage.load(1, OWN)
+        gone, missing = series(stage, "runoff", cells, 1, 99, again=False)
+        assert np.isnan(gone).all()
+        assert (missing[0][0], missing[-1][1]) == (1, 99)
+        assert missing[0][2].startswith('No record of "runoff" holds these steps')
+        return series(stage, "water", cells, 1, 100, again=False)
+
+    stepped = on_stage(scenario, first)
+    found, missing = on_stage(scenario, then)
+    assert missing == []
+    assert np.array_equal(found, stepped)
