@@ -19,7 +19,7 @@ from steppe.errors import GridError
 from steppe.grid import Grid, as_plain
 from steppe.server import uploads
 from steppe.server.asked import Buffer
-from steppe.view import Span, extremes, following, levels_of, png, scale_of
+from steppe.view import Span, extremes, fit_of, following, levels_of, png, scale_of
 
 VARIABLES = {
     "green": ("state", "kg ha-1", 0.0, 20000.0, []),
@@ -105,6 +105,7 @@ class Toy:
         shown = [self.state[branch][words["name"]] for branch in branches]
         _, least, most = extremes(np.concatenate(shown))
         after = following(None if span is None else Span(*span), least, most)
+        after = after._replace(fit=fit_of([levels_of(values, None, after, bits) for values in shown], after, bits))
         found = []
         for branch, values in zip(branches, shown, strict=True):
             rows, columns = self.grid.active.shape

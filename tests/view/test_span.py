@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from steppe.view import Span, extremes, following, levels_of, scale_of
+from steppe.view import Span, extremes, fit_of, following, levels_of, scale_of
 from steppe.view.span import MARGIN, PATIENCE
 
 NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32)
@@ -100,3 +100,15 @@ def test_whole_numbers_have_a_missing_one():
     found, scale = shown(values, seen(values), 16)
     assert np.isnan(found[1])
     assert abs(found[2] - 9) <= scale / 2
+
+
+def test_the_fit_of_a_span_is_the_middle_of_what_is_shown() -> None:
+    maps = [np.arange(1000.0), np.arange(1000.0) + np.where(np.arange(1000) % 2, 7.0, 0.0)]
+    maps[0][5] = np.nan
+    span = following(None, 0.0, 1006.0)
+    levels = [levels_of(values, np.isfinite(values), span, 16) for values in maps]
+    low, high, apart = fit_of(levels, span, 16)
+    assert (low, high) == (pytest.approx(np.nanpercentile(maps, 2), abs=1.0), pytest.approx(np.nanpercentile(maps, 98), abs=1.0))
+    assert apart == pytest.approx(7.0, abs=0.05)
+    assert len(fit_of(levels[:1], span, 16)) == 2
+    assert fit_of([np.full(4, (1 << 16) - 2, np.uint16)], span, 16) == ()

@@ -283,6 +283,15 @@ class Ended(Struct, kw_only=True):
     state: Literal["archived", "deleted"]
 
 
+class Fit(Struct, kw_only=True):
+    """Round ends of colours about the 2nd and 98th percentile of one map."""
+
+    variable: str
+    step: int
+    low: float
+    high: float
+
+
 class Gap(Struct, kw_only=True):
     """Steps of a series that have no value, and why."""
 

@@ -251,7 +251,8 @@ class AsyncLook:
         query: dict[str, Any] = {"at": [f"{longitude:.12g},{latitude:.12g}" for longitude, latitude in at]}
         query |= words.query({}, time=words.time(date), scenario=scenario or self._scenario)
         found = msgspec.json.decode(await self._ask(f"series/{name}", query), type=SeriesInfo)
-        values = np.array(found.values, float).T
+        kind = variable.dtype if variable.dtype.startswith("float") else float  # a decimal of float32 gives its bits to float32 alone
+        values = np.array(found.values, kind).T
         lon, lat = np.array(found.places).T
         coordinates: dict[str, Any] = {"lon": ("place", lon), "lat": ("place", lat), "step": ("time", found.steps)}
         if all(found.dates):

@@ -5,11 +5,13 @@ viewers ── watch ──> channel ── Show ──> engine ── Shown ─
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from steppe.control.wire import Hide, Message, Position, Show, Shown, Taken
+
+FIT = 6  # the member `fit` of a span
 
 
 class Desk(Protocol):
@@ -65,6 +67,8 @@ class Channels:
         self._channels: dict[View, Channel] = {}
         self._numbers: dict[int, Channel] = {}
         self._last = 0
+        self.fitted: Callable[[View, Sequence[float]], None] = lambda view, fit: None
+        """Is called before viewers are: percentiles of what a channel shows, see `steppe.view.Span.fit`."""
 
     def __len__(self) -> int:
         """How many there are."""
@@ -134,6 +138,8 @@ class Channels:
         channel.frames = tuple(memoryview(body)[i * size : (i + 1) * size] for i in range(len(positions)))
         channel.branches, channel.positions, channel.made, channel.owed = message.branches, positions, {}, True
         channel.count += 1
+        if len(message.span) > FIT and message.span[FIT] and channel.view.span is None:
+            self.fitted(channel.view, message.span[FIT])
         for tell in [*channel.viewers]:
             tell()
 

@@ -1,5 +1,6 @@
 """Frames of the live socket, made of the levels that the ranks give, when somebody watches."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -17,9 +18,11 @@ from steppe.engine.plan import Plan
 from steppe.engine.requests import Request, cut_of
 from steppe.errors import UnknownNameError, nearest
 from steppe.grid import Grid, Window, window_of
-from steppe.view import Span, scale_of
+from steppe.view import Span, fit_of, scale_of
+from steppe.view.span import SHARES
 
 Array = NDArray[Any]
+SAMPLES, SAMPLING = 12, 0.3  # records of the past, and [s], from which a range of colours begins
 
 
 class Frames:
@@ -47,6 +50,10 @@ class Frames:
         made: Made = first.order("frames", words=dict(words), bits=bits, span=span, beside=[each.part for each in others])
         flags = KEY | (RANGE if span is None or list(made.span[:2]) != list(span[:2]) else 0)
         positions = [each.position for each in branches]
+        fit = fit_of(made.levels, made.span, bits)
+        if span is None and words.get("box") is None:
+            fit = _with_records(fit, branches, name)
+        made = made._replace(span=made.span._replace(fit=fit))
         return list(made.span), lambda: self._joined(words, bits, made, positions, flags)
 
     def _joined(self, words: Mapping[str, Any], bits: int, made: Made, positions: Sequence[Position], flags: int) -> memoryview:
@@ -66,6 +73,21 @@ class Frames:
         scale, offset = scale_of(span, bits)
         cell = (east - west) / window.shape[1]
         return west, north, cell, float(scale), float(offset), time_of(self._plan.clock, step), step
+
+
+def _with_records(fit: tuple[float, ...], branches: Sequence[Branch], name: str) -> tuple[float, ...]:
+    """The member `fit` of a span, widened by the same of records of the past, as many as there is time for."""
+    begin = time.monotonic()
+    ends = [fit[:2]] if fit else []
+    for each in branches:
+        for step in np.unique(np.linspace(1, max(each.position.step - 1, 1), SAMPLES).astype(int)):
+            if time.monotonic() - begin > SAMPLING:
+                break
+            record = each.recorded(name, int(step))
+            if record is not None and np.isfinite(record).any():
+                low, high = np.nanpercentile(record[np.isfinite(record)], [100 * share for share in SHARES])
+                ends.append((float(low), float(high)))
+    return (min(low for low, _ in ends), max(high for _, high in ends), *fit[2:]) if ends else fit
 
 
 @lru_cache(64)

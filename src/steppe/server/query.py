@@ -276,6 +276,7 @@ IMAGE: Grammar = {
     "low": low,
     "high": high,
 }
+FIT: Grammar = {"scenario": scenario, "time": time}
 CELLS: Grammar = {"box": box, "polygon": polygon, "cells": cells}
 LOG: Grammar = {"after": after, "limit": limit}
 WHERE: Grammar = {"scenario": scenario._replace(default=None)}

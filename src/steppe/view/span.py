@@ -4,6 +4,7 @@ An automatic span follows what is shown without flicker: round ends, and 2 % bey
 outside, or when less than half of it was used for 50 frames.
 """
 
+from collections.abc import Sequence
 from math import ceil, floor
 from typing import Any, NamedTuple
 
@@ -12,13 +13,17 @@ from numpy.typing import NDArray
 
 from steppe.view.colour import round_step
 
+SHARES = (0.02, 0.98)  # of the cells, below the ends of the colours
 MARGIN = 0.02  # of the width, beyond either end
 HALF, PATIENCE = 0.5, 50  # of the width that must be used, frames for which it may be less
 LARGEST, NARROWEST, FINEST = 1e37, 1e-30, 1e-4  # that float32 holds: values, widths, widths relative to values
 
 
 class Span(NamedTuple):
-    """Round ends. idle: frames in a row that used less than half; least, most: of them. fixed: it follows nothing, and has no margin."""
+    """Round ends. idle: frames in a row that used less than half; least, most: of them. fixed: it follows nothing, and has no margin.
+
+    fit: 2nd and 98th percentile of what is shown; of two maps also the 98th of how far they differ. Empty where nothing has a value.
+    """
 
     low: float
     high: float
@@ -26,6 +31,7 @@ class Span(NamedTuple):
     least: float = 0.0
     most: float = 0.0
     fixed: bool = False
+    fit: tuple[float, ...] = ()
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -74,6 +80,25 @@ def scale_of(span: Span, bits: int) -> tuple[np.float32, np.float32]:
 def _most(bits: int) -> int:
     """The level of the greatest value; the two above it are no values."""
     return (1 << bits) - 3
+
+
+def fit_of(levels: Sequence[NDArray[Any]], span: Span, bits: int) -> tuple[float, ...]:
+    """The member `fit` of a span, right to a level, from the levels of one map or of two."""
+    scale, offset = (float(number) for number in scale_of(span, bits))
+    most = _most(bits)
+    counts = np.sum([np.bincount(each, minlength=most + 3)[: most + 1] for each in levels], axis=0).cumsum()
+    if not counts[-1]:
+        return ()
+    low, high = np.searchsorted(counts, np.array(SHARES) * counts[-1])
+    half = scale / 2 if low < high else 0.0  # no end lies beyond what is shown because of a level
+    found = offset + scale * float(low) + half, offset + scale * float(high) - half
+    if low == high and abs(found[0]) <= scale / 2:
+        found = 0.0, 0.0
+    if len(levels) < 2:
+        return found
+    both = (levels[0] <= most) & (levels[1] <= most)
+    apart = np.bincount(np.abs(levels[0][both].astype(np.int64) - levels[1][both])).cumsum()
+    return (*found, scale * max(float(np.searchsorted(apart, SHARES[1] * apart[-1])) - 0.5, 0.0)) if len(apart) else found
 
 
 def extremes(values: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, float, float]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from steppe.api import PROTOCOL
+from steppe.control.channels import View
 from steppe.server.live.line import TEXT, message_of
+from steppe.server.live.ranges import Ranges
 from steppe.server.moments import date_of
 from steppe.server.routes.state import info_of
 from steppe.server.routes.steering import OVER
@@ -54,6 +56,7 @@ class Feed:
         self._last, self._open = 0, list[int]()  # commands: the last, and those that are not over
         self._checkpoints: list[dict[str, Any]] = []
         self._kept: dict[str, list[int]] = {}
+        self._ranges = house.ranges.get(run) or house.ranges.setdefault(run, Ranges(house.run(run).folder))
 
     def listen(self, tell: Callable[[], None]) -> None:
         """Has `tell` called when there is more."""
@@ -96,6 +99,7 @@ class Feed:
                 "grid": {**grid, "crs": grid.get("crs", {"grid_mapping_name": "latitude_longitude"}), "rows": "north to south"},
                 "kept": _kept(self._house.run(self.run).info()["scenarios"]),
                 "checkpoints": self._house.run(self.run).checkpoints(newest=True),
+                "ranges": self._ranges.known,
                 "event": self._event,
             }
         )
@@ -117,6 +121,12 @@ class Feed:
         self._info, self._progress = self._stripped(info_of(self._house, self.run))
         self._checkpoints = run.checkpoints(newest=True)
         self._kept = _kept(run.info()["scenarios"])
+        run.channels.fitted = self._fitted
+
+    def _fitted(self, view: View, fit: Sequence[float]) -> None:
+        """Tells new ranges of colours, to each viewer before the frame that they are of."""
+        if news := self._ranges.widen(view, fit):
+            self._tell({"type": "ranges", "ranges": news})
 
     async def _follow(self) -> None:
         happenings: AsyncIterator[tuple[int, dict[str, Any]]] = self._house.run(self.run).happenings(0)

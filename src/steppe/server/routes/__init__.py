@@ -9,6 +9,7 @@ from steppe.api import (
     Ended,
     Event,
     EventList,
+    Fit,
     GridInfo,
     Health,
     Info,
@@ -38,7 +39,7 @@ from steppe.api import (
     VariableList,
     Whoami,
 )
-from steppe.server.query import BRANCH, CELLS, DATA, FORMATS, IMAGE, KEEP, LOG, SERIES, WHERE
+from steppe.server.query import BRANCH, CELLS, DATA, FIT, FORMATS, IMAGE, KEEP, LOG, SERIES, WHERE
 from steppe.server.routes import (
     checkpoints,
     data,
@@ -72,6 +73,11 @@ TABLE = Table(
             *("GET", f"{_RUN}/series/{{variable}}", "view", series.series, "Values at some places, or of a region, over time."),
             *((200, 406, 410, 416, 422), (SeriesInfo, FORMATS["csv"], FORMATS["coverage-json"])),
             query=SERIES,
+        ),
+        Route(
+            *("GET", f"{_RUN}/fit/{{variable}}", "view", data.fit, "Ends of colours that fit one map."),
+            *((200, 406, 410, 416, 422), Fit),
+            query=FIT,
         ),
         Route(
             *("GET", f"{_RUN}/zarr/{{scenario}}/{{part}}", "view", zarr.zarr_group, "What a scenario holds, for readers of Zarr."),

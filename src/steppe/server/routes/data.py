@@ -7,16 +7,19 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
+from steppe.api import Fit
 from steppe.grid import Grid, Points, Raster
 from steppe.server import encode, regions
 from steppe.server.asked import Asked, Buffer, Headers, Reply
+from steppe.server.colours import outward
 from steppe.server.house import Known
 from steppe.server.moments import date_of, step_behind
 from steppe.server.negotiation import form_of
 from steppe.server.problems import Wrong
-from steppe.server.query import DATA, FORMATS, IMAGE, one_region, read_query
+from steppe.server.query import DATA, FIT, FORMATS, IMAGE, one_region, read_query
 from steppe.server.routes.state import ASK_AGAIN, has
 
 RAW = FORMATS["raw"].encode()
@@ -211,3 +214,19 @@ async def _stacked(asked: Asked, scenario: str, request: dict[str, Any], steps: 
     head |= {"steps": steps, "dates": [each.get("date") for each in heads]}
     head |= next(({"rounded": each["rounded"]} for each in heads if "rounded" in each), {})
     return Piece(head, b"".join(bodies))
+
+
+async def fit(asked: Asked) -> Reply:
+    """GET fit/{variable}: round ends of colours that fit one map."""
+    name, run = asked.parameters["variable"], asked.parameters["run"]
+    query = read_query(asked.scope["query_string"], FIT)
+    asked.house.variable(run, name)
+    steps = steps_of(query["time"], asked.house.known(run), asked.house.scenario(run, query["scenario"]), 1)
+    request = {"name": name, "packed": True} | ({} if steps is None else {"step": steps[0]})
+    head, body = await asked.run.get(query["scenario"], request)
+    values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<"))
+    known = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+    if not known.size:
+        raise Wrong("not-computed", f'No cell of "{name}" has a value at step {head["step"]}.', position="time")
+    low, high = outward(*np.percentile(known, [2, 98]).tolist())
+    return Reply(200, msgspec.json.encode(Fit(variable=name, step=head["step"], low=low, high=high)))

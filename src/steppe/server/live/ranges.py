@@ -1,0 +1,63 @@
+"""The range of the colours of each variable of a run: one for all who look at it, which only widens, and is kept in the run folder."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from steppe.control.channels import View
+from steppe.files import write_whole
+from steppe.server.colours import outward
+
+FILE = "ranges.json"
+Range = tuple[float, float]
+
+
+class Ranges:
+    """Those of one run. folder: of the run; a file that cannot be read or written costs what was known before this server."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / FILE
+        self.known: dict[str, Range] = {}
+        """By variable; of a difference by variable and both scenarios, with blanks between."""
+        self._writing = False
+        with suppress(OSError, ValueError, TypeError):
+            self.known = {str(name): (float(low), float(high)) for name, (low, high) in json.loads(self._file.read_text()).items()}
+
+    def widen(self, view: View, fit: Sequence[float]) -> dict[str, Range]:
+        """Takes percentiles of what was computed; gives the ranges that are other ones now."""
+        if any(name == "box" for name, _ in view.words):  # a part says nothing of the whole
+            return {}
+        variable = str(dict(view.words)["name"])
+        ends = {variable: (fit[0], fit[1])}
+        if len(fit) > 2:
+            apart = outward(0.0, fit[2])[1]
+            ends[" ".join((variable, *view.scenarios))] = (-apart, apart)
+        news = {name: wider for name, (low, high) in ends.items() if (wider := self._wider(name, low, high)) != self.known.get(name)}
+        if news:
+            self.known |= news
+            self._keep()
+        return news
+
+    def _wider(self, name: str, low: float, high: float) -> Range:
+        before = self.known.get(name)
+        if before is None:
+            return outward(low, high)
+        if before[0] <= low and high <= before[1]:
+            return before
+        wide = outward(min(low, before[0]), max(high, before[1]))
+        return min(wide[0], before[0]), max(wide[1], before[1])
+
+    def _keep(self) -> None:
+        if not self._writing:
+            self._writing = True
+            asyncio.get_running_loop().run_in_executor(None, self._write)
+
+    def _write(self) -> None:
+        """On a thread: the loop touches no disk. What widens meanwhile is written with the next one that does."""
+        self._writing = False
+        with suppress(OSError):  # a full disk keeps nobody from looking
+            write_whole(self._file, json.dumps(self.known).encode())
