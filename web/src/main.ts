@@ -20,6 +20,7 @@ import { paced } from "./state/pace";
 import { FIRST, Store } from "./state/store";
 import { Actions } from "./ui/actions";
 import { mount as mountBubble } from "./ui/bubble";
+import { mount as mountChart } from "./ui/chart";
 import { Colouring } from "./ui/colouring";
 import { byId } from "./ui/dom";
 import { mount as mountHeader } from "./ui/header";
@@ -42,6 +43,7 @@ const [COAST_LATEST, COAST_AGAIN] = [2000, 10_000]; // [ms] after the run is kno
 let fetchingCoast = false;
 const page = new URL(".", document.baseURI);
 const linked = fromFragment(location.hash);
+if (history.state?.shared) delete linked.look.range; // loaded again: the range was the run's, and is
 const store = new Store({ look: { ...FIRST.look, ...linked.look }, view: linked.view ?? null, selection: linked.selection ?? null });
 const actions = new Actions();
 const theme = new Theme(store);
@@ -53,15 +55,16 @@ let api = new Api(page, linked.run ?? "");
 
 mountTabs(byId("tabs"), store);
 mountHeader(store, actions);
-mountLegend(byId("legend"), byId("legend-difference"), store, colouring, theme);
+mountLegend(byId("legend"), byId("legend-difference"), store, colouring, theme, () => api);
 mountReadout(byId("readout"), store, screen);
-mountSeries(byId("series"), store, screen, theme, actions);
+mountSeries(byId("series"), store, theme, actions);
+mountChart(byId("chart"), store, theme);
 mountTimeline(byId("timeline"), store, new Steering(store, () => api, actions), actions);
 const spoken = (cell: number) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]);
 mountPointer(map, store, actions, spoken);
 mountBubble(map.element, store, spoken);
 mountHere(map, store);
-actions.on("range", () => hold(store, colouring));
+actions.on("range", () => hold(store));
 mountSignIn(byId("dialogs"), store, async (token) => {
   await signIn.with(api, token);
   location.reload();
@@ -93,7 +96,7 @@ async function begin(): Promise<void> {
       () => map.element.clientWidth * map.ratio,
     );
     new Past(store, screen, api);
-    new Following(store, screen, api);
+    new Following(store, api);
   } catch (error) {
     if (!isFailure(error)) throw error;
     const refused = error.tag === "refused" && error.problem.status === 401;
@@ -105,9 +108,9 @@ async function begin(): Promise<void> {
 
 /** Keeps the address as a link to what is seen, so that loading the page again shows it again. */
 function rememberLook(): void {
-  const write = paced(2, () => history.replaceState(null, "", linkTo(store.now, page.href)));
+  const write = paced(2, () => history.replaceState({ shared: store.now.look.range === null }, "", linkTo(store.now, page.href)));
   store.subscribe(
-    ({ run, look, view, pins, selection, preview }) => [run, look, view, pins, selection, preview],
+    ({ run, look, view, pins, selection, preview, ranges }) => [run, look, view, pins, selection, preview, ranges],
     (_, { run }) => run && write(),
   );
 }

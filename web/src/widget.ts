@@ -17,6 +17,7 @@ import { Session } from "./session/session";
 import { FIRST, Store } from "./state/store";
 import type { Message } from "./state/told";
 import { Actions } from "./ui/actions";
+import { mount as mountChart } from "./ui/chart";
 import { choice } from "./ui/choice";
 import { Colouring } from "./ui/colouring";
 import { h } from "./ui/dom";
@@ -104,9 +105,10 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     ...[h("section", { class: "map", tabindex: 0, role: "application", "aria-label": "Map" }), part("card"), part("card"), part("card")],
     ...[part("card tall"), h("footer", { class: "timeline", "aria-label": "Time" })],
   ] as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+  const chart = h("section", { class: "chart", "aria-label": "Chart" });
   const choices = h("div", { class: "tabs" });
   const side = h("div", { class: "side" }, choices, h("div", { class: "pane" }, legend, difference, readout, series));
-  const root = h("div", { class: "widget", style: null }, h("div", { class: "parts" }, map, side), timeline);
+  const root = h("div", { class: "widget", style: null }, h("div", { class: "parts" }, map, side), chart, timeline);
   const shadow = el.attachShadow({ mode: "open" });
   const style = new CSSStyleSheet();
   style.replaceSync(STYLE);
@@ -140,9 +142,10 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       if (found) store.look({ palette: suitable(found) });
     },
   );
-  mountLegend(legend, difference, store, colouring, theme);
+  mountLegend(legend, difference, store, colouring, theme, () => api);
   mountReadout(readout, store, screen);
-  mountSeries(series, store, screen, theme, actions);
+  mountSeries(series, store, theme, actions);
+  mountChart(chart, store, theme);
   mountTimeline(timeline, store, new Steering(store, () => api, actions), actions);
   mountPointer(view, store, actions, (cell) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]));
   const session = new Session(
@@ -154,7 +157,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     () => map.clientWidth * view.ratio,
   );
   new Past(store, screen, api);
-  new Following(store, screen, api);
+  new Following(store, api);
   kernel
     .request("http://kernel/coast")
     .then((answer) => answer.json())

@@ -173,10 +173,17 @@ describe("taking away", () => {
     ]);
   });
   test("the series say what they are of", () => {
-    const series = [{ pin: 1, cell: 3, place: null, scenario: "main", steps: [1, 2], values: [5, null] }];
+    const series = [
+      {
+        ...{ pin: 1, cell: 3, place: null, scenario: "main", branch: 1, steps: [1, 2], values: [5, null], end: 2, thinned: true },
+        gaps: [{ first: 2, last: 2, reason: "No record." }],
+      },
+    ];
     const pins = [{ cell: 3, place: [147.35, -21.65] as [number, number], colour: 1 }];
     const lines = seriesCsv(state({ series, pins, look: { ...FIRST.look, variable: "stock" } })).split("\n");
     expect(lines).toContain("# variable stock, unit ha-1");
+    expect(lines).toContain("# no values at steps 2 to 2: No record.");
+    expect(lines.some((line) => line.includes("least and the greatest"))).toBe(true);
     expect(lines).toContain("# main cell 1: longitude 147.35, latitude -21.65");
     expect(lines.slice(-4)).toEqual(["step,date,main cell 1", "1,2003-01-01,5", "2,2003-01-02,", ""]);
   });

@@ -29,7 +29,7 @@ const hello: Hello = {
     ...{ lat0: -20.5, dlat: -1, lon0: 140.5, dlon: 1 },
   },
   variables: [{ name: "green", units: "kg ha-1", role: "state", map: "field", dims: ["cell"] } as Variable],
-  ...{ forcing: null, parameters: {}, outputs: ["green"], given: [], kept: {}, checkpoints: [], event: 0 },
+  ...{ forcing: null, parameters: {}, outputs: ["green"], given: [], kept: {}, ranges: {}, checkpoints: [], event: 0 },
 };
 const watching = { stream: 1, scenario: "main", variable: "green", units: "kg ha-1" } as Watching;
 const map = (step: number): Frame => frameOf([1, 2], [1, 2], null, { stream: 1, time: step - 1, step, number: step });
@@ -57,7 +57,7 @@ function watched() {
     () => 1000,
   );
   new Past(store, screen, api);
-  new Following(store, screen, api);
+  new Following(store, api);
   const hearers = hear.hearers as Hearers;
   hearers.message(hello);
   hearers.message({ type: "watching", streams: [watching] });
@@ -89,7 +89,9 @@ test("a past date is asked for up to the newest map, and none that is still to c
 test("the series of a cell is asked for up to the newest map", async () => {
   const { store, asked } = watched();
   store.change({ pins: [{ cell: 0, place: [140.5, -20.5], colour: 1 }] });
-  await vi.waitFor(() => expect(asked.find((each) => each.startsWith("series/green"))).toContain("2003-02-26"));
+  await vi.waitFor(() =>
+    expect(asked.find((each) => each.startsWith("series/green"))).toContain("time=step%3A1%2F57&points=600&compute=0"),
+  );
 });
 
 test("one step back is back from the newest map", async () => {

@@ -1,65 +1,70 @@
 import { expect, it } from "vitest";
-import { extended, gap, joined, meanOf } from "../src/session/following";
+import { dateTicks } from "../src/decode/calendar";
+import { exactText } from "../src/decode/units";
+import { joined } from "../src/session/following";
 import type { Line } from "../src/state/store";
+import { lineText } from "../src/ui/chart";
 import { aligned } from "../src/ui/lines";
 
 const line = (steps: number[], values: (number | null)[], more: Partial<Line> = {}): Line => ({
-  ...{ pin: 1, cell: 7, place: [140, -20], scenario: "main", steps, values },
+  ...{ pin: 1, cell: 7, place: [140, -20], scenario: "main", branch: 1, steps, values, gaps: [], end: 9, thinned: false },
   ...more,
 });
 
-it("a line goes on with what is shown, and what was behind a rewind is replaced", () => {
-  const grown = extended(line([1, 2, 3], [10, 20, 30]), 4, 40);
+it("what is told of some steps replaces what a line had of them, and nothing else", () => {
+  const grown = joined(line([1, 2, 5, 9], [10, 20, 50, 90]), { steps: [2, 3], values: [21, 30], gaps: [] }, 2, 6);
   expect([grown.steps, grown.values]).toEqual([
-    [1, 2, 3, 4],
-    [10, 20, 30, 40],
+    [1, 2, 3, 9],
+    [10, 21, 30, 90],
   ]);
-  const rewound = extended(grown, 2, 21);
-  expect([rewound.steps, rewound.values]).toEqual([
-    [1, 2],
-    [10, 21],
-  ]);
-});
-
-it("a value that the server told exactly is not replaced by a decoded one", () => {
-  const told = line([1, 2], [10, 20.125]);
-  expect(extended(told, 2, 20.1)).toBe(told);
-});
-
-it("a line takes what is told of its past, and nothing behind its last step", () => {
-  const grown = joined(line([5, 6, 9], [50, 60, 90]), line([3, 4, 5, 7, 8, 10], [30, 40, 51, 70, 80, 100]));
-  expect([grown.steps, grown.values]).toEqual([
-    [3, 4, 5, 6, 7, 8, 9],
-    [30, 40, 51, 60, 70, 80, 90],
-  ]);
-  expect(joined(line([], []), line([1, 2], [1, 2])).steps).toEqual([1, 2]);
-  const region = joined(line([4], [4], { low: [3], high: [5] }), line([3], [3], { low: [2], high: [4] }));
-  expect([region.low, region.high]).toEqual([
+  const region = joined(line([4], [4], { low: [3], high: [5] }), { steps: [3], values: [3], low: [2], high: [4], gaps: [] }, 1, 3);
+  expect([region.steps, region.low, region.high]).toEqual([
+    [3, 4],
     [2, 3],
     [4, 5],
   ]);
 });
 
-it("steps that were not seen are found, from the first to the last of them", () => {
-  expect(gap([line([1, 2, 3], [1, 2, 3]), line([], [])])).toBeNull();
-  expect(gap([line([1, 2, 5, 6, 9], [1, 2, 5, 6, 9])])).toEqual([3, 8]);
-  expect(gap([line([1, 4], [1, 4]), line([2, 3, 7], [2, 3, 7])])).toEqual([1, 6]);
-  expect(gap([line([2000, 2001], [1, 2])])).toEqual([502, 1999]);
-});
-
-it("means of a region are by area, and of what has a value", () => {
-  const values = [1, Number.NaN, 4];
-  expect(meanOf((cell) => values[cell] as number, { weights: [3, 100, 1] })).toEqual({ mean: 1.75, low: 1, high: 4, cells: 2 });
-  expect(meanOf(() => Number.NaN, { weights: [1, 1] }).mean).toBeNull();
-});
-
-it("lines of different dates share one axis", () => {
-  const found = aligned([line([1, 2], [10, 20]), line([2, 3], [5, 6], { low: [4, 5], high: [6, 7] })]);
-  expect(found.steps).toEqual([1, 2, 3]);
-  expect(found.columns).toEqual([
-    [10, 20, null],
-    [null, 5, 6],
-    [null, 4, 5],
-    [null, 6, 7],
+it("a gap is cut where steps are told, and its reason stays beside them", () => {
+  const gap = { first: 2, last: 8, reason: "No record.", open: true };
+  const told = { steps: [4, 5], values: [4, null], gaps: [{ first: 5, last: 5, reason: "Too long.", open: false }] };
+  expect(joined(line([], [], { gaps: [gap] }), told, 4, 5).gaps).toEqual([
+    { ...gap, last: 3 },
+    { first: 5, last: 5, reason: "Too long.", open: false },
+    { ...gap, first: 6 },
   ]);
+});
+
+it("a chart is drawn over what another line has, and not over what has no value", () => {
+  const found = aligned([line([1, 2, 3], [10, null, 30]), line([2, 4], [5, 6], { low: [4, 5], high: [6, 7] })]);
+  expect(found.steps).toEqual([1, 2, 3, 4]);
+  expect(found.columns).toEqual([
+    [10, null, 30, undefined],
+    [undefined, 5, undefined, 6],
+    [undefined, 4, undefined, 5],
+    [undefined, 6, undefined, 7],
+  ]);
+});
+
+it("a line says what it has at a date in the server's digits, or that it has nothing", () => {
+  const one = line([1, 2], [Math.fround(130.82826), null], { gaps: [{ first: 5, last: 7, reason: "No record." }] });
+  expect([1, 2, 3, 6].map((step) => lineText(one, step))).toEqual(["130.82826", "missing", "…", "no value"]);
+  expect(exactText(0.1 + 0.2)).toBe("0.30000000000000004");
+});
+
+it("an axis has the first of years and months, in the calendars of CF", () => {
+  const clock = { start: "1990-01-01T00:00:00", step: 86400, calendar: "standard", units: "" };
+  expect(dateTicks(clock, 1, 3652, 10)).toEqual(
+    Array.from({ length: 10 }, (_, year) => ({ step: 365 * year + 1 + [0, 0, 0, 1, 1, 1, 1, 2, 2, 2][year]!, text: String(1990 + year) })),
+  );
+  expect(dateTicks(clock, 40, 200, 6).map(({ step, text }) => [step, text])).toEqual([
+    [60, "Mar 1990"],
+    [91, "Apr"],
+    [121, "May"],
+    [152, "Jun"],
+    [182, "Jul"],
+  ]);
+  expect(dateTicks({ ...clock, calendar: "360_day" }, 1, 1081, 4).map(({ step }) => step)).toEqual([1, 361, 721, 1081]);
+  expect(dateTicks({ ...clock, calendar: "noleap" }, 700, 1500, 4).map(({ step }) => step)).toEqual([731, 1096, 1461]);
+  expect(dateTicks({ ...clock, start: "", step: null }, 0, 10, 4).map(({ text }) => text)).toEqual(["step 0", "step 5", "step 10"]);
 });

@@ -114,7 +114,31 @@ export function monthsLater(moment: Moment, months: number, calendar: string): M
   return { ...moment, year, month, day: Math.min(moment.day, daysOfMonth(year, month, calendar)) };
 }
 
-/** "Feb 2003" or "2003" for January of years. */
+/** Where an axis of steps has a date: the first of months or years, days of short spans; steps of runs without dates. At most so many, about. */
+export function dateTicks(clock: Clock, low: number, high: number, most: number): { step: number; text: string }[] {
+  const [from, to] = [momentOf(clock, Math.ceil(low)), momentOf(clock, Math.floor(high))];
+  const rounds = [1, 2, 5].flatMap((digit) => [digit, digit * 10, digit * 100, digit * 1000, digit * 10_000, digit * 100_000]);
+  const each = Math.min(...rounds.filter((round) => (high - low) / round <= most));
+  const months = from && to ? (to.year - from.year) * 12 + to.month - from.month : 0;
+  if (!from || !to || months < 2) {
+    const first = Math.ceil(low / each);
+    const steps = Array.from({ length: Math.max(0, Math.floor(high / each) - first + 1) }, (_, k) => (first + k) * each);
+    return steps.map((step) => ({ step, text: stepText(clock, step).replace(/^before /, "") }));
+  }
+  const every = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200].find((count) => months / count <= most) ?? 12_000;
+  const begin = Math.floor((from.year * 12 + from.month - 1) / every) * every;
+  return Array.from({ length: Math.ceil((months + 12) / every) + 2 }, (_, k) => begin + k * every)
+    .filter((month) => month >= 12) // years begin with 1
+    .map((month) => ({ year: Math.floor(month / 12), month: (month % 12) + 1, day: 1, second: 0 }))
+    .map((moment) => ({ moment, step: stepOf(clock, moment) }))
+    .filter(({ step }) => step >= low && step <= high)
+    .map(({ moment, step }, k) => {
+      const name = k === 0 ? monthText(moment) : (MONTHS[moment.month - 1] ?? "");
+      return { step, text: every >= 12 || moment.month === 1 ? String(moment.year) : name };
+    });
+}
+
+/** "Feb 2003". */
 export function monthText({ year, month }: Moment): string {
   return `${MONTHS[month - 1]} ${year}`;
 }

@@ -26,6 +26,8 @@ export interface Frame {
   /** The level outside the mask; one less is missing. */
   top: number;
   levels: Uint8Array | Uint16Array;
+  /** The values themselves, of what came as numbers. */
+  exact?: ArrayLike<number>;
 }
 export interface Drops {
   stream: number;
@@ -89,12 +91,6 @@ export function valueAt(frame: Frame, pixel: number): number | undefined {
   return level === frame.top - 1 ? Number.NaN : frame.offset + frame.scale * level;
 }
 
-/** The same for people: what is no more than half a step from nothing is nothing. */
-export function readAt(frame: Frame, pixel: number): number | undefined {
-  const value = valueAt(frame, pixel);
-  return value !== undefined && Math.abs(value) <= frame.scale / 2 ? 0 : value;
-}
-
 /**
  * A frame of 16 bits of an array that came by HTTP, such as one of a past date.
  *
@@ -127,5 +123,5 @@ export function frameOf(
       missing++;
     } else levels[pixel] = top;
   }
-  return { ...facts, bits: 16, replaying: false, last: false, rows, columns, scale, offset, missing, top, levels };
+  return { ...facts, bits: 16, replaying: false, last: false, rows, columns, scale, offset, missing, top, levels, exact: values };
 }

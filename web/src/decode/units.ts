@@ -57,6 +57,12 @@ export function rounded(value: number, digits = 4): string {
   return grouped(String(Number(value.toPrecision(digits))));
 }
 
+/** The shortest decimal that gives a number of the server back, which may be one of float32. */
+export function exactText(value: number): string {
+  const single = [6, 7, 8].map((digits) => Number(value.toPrecision(digits))).find((each) => Math.fround(each) === value);
+  return String(single ?? value);
+}
+
 /** The number that somebody typed, with spaces between groups, a true minus or a decimal comma; null when it is none. */
 export function typedNumber(text: string): number | null {
   const plain = text

@@ -28,7 +28,10 @@ export interface Series {
   steps: number[];
   dates: (string | null)[];
   places: told.Place[];
+  /** One list a place; of a region its mean by area, least and greatest value. */
   values: (number | null)[][];
+  gaps: { first: number; last: number; reason: string }[];
+  thinned: { steps: number; pieces: number } | null;
 }
 export interface Model {
   model: string;
@@ -53,6 +56,7 @@ export interface TriggerOrder {
   variable?: string;
 }
 
+type SeriesPlace = { at: told.Place } | Pick<DataQuery, "box" | "polygon">;
 type Words = Record<string, string | number | boolean | undefined>;
 
 function query(words: Words): string {
@@ -60,8 +64,8 @@ function query(words: Words): string {
   return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
 }
 
-function wordsOf({ packed, box, polygon, ...rest }: DataQuery): Words {
-  return { ...rest, box: box?.join(","), polygon: polygon?.flat().join(","), packed: packed ? 1 : undefined };
+function wordsOf({ packed, box, polygon, at, ...rest }: DataQuery & { at?: told.Place }): Words {
+  return { ...rest, at: at?.join(","), box: box?.join(","), polygon: polygon?.flat().join(","), packed: packed ? 1 : undefined };
 }
 
 /** All methods raise Refused (the server said no, and why) or Unreachable (no answer came). */
@@ -119,11 +123,12 @@ export class Api {
     const answer = await this.ask(this.path(`cells${query(wordsOf(region))}`));
     return decodeArray(await answer.arrayBuffer());
   };
-  /** Values at places over time. */
-  series = (variable: string, at: readonly told.Place[], wanted: { scenario?: string; time?: string } = {}) => {
-    const places = at.map(([longitude, latitude]) => `at=${longitude},${latitude}`).join("&");
-    return this.get<Series>(this.path(`series/${variable}?${places}&${query(wanted).slice(1)}`));
-  };
+  /** Values at a place or of a region over time. */
+  series = (variable: string, where: SeriesPlace, wanted: { scenario?: string; time?: string; points?: number; compute?: 0 | 1 } = {}) =>
+    this.get<Series>(this.path(`series/${variable}${query({ ...wordsOf(where), ...wanted })}`));
+  /** Round ends of colours that fit one map. */
+  fit = (variable: string, scenario: string, time: string) =>
+    this.get<{ low: number; high: number }>(this.path(`fit/${variable}${query({ scenario, time })}`));
   /** Addresses of files to save, absolute. */
   dataAddress = (variable: string, wanted: DataQuery, format: "csv" | "netcdf" | "npy" | "coverage-json") =>
     this.address(this.path(`data/${variable}${query({ ...wordsOf(wanted), format })}`)).href;

@@ -126,6 +126,8 @@ export class Session {
         return store.change({ checkpoints: message.checkpoints });
       case "kept":
         return store.change({ kept: { ...store.now.kept, ...message.kept } });
+      case "ranges":
+        return store.change({ ranges: { ...store.now.ranges, ...message.ranges } });
       case "watching":
         this.answered = this.wanted.every((stream) => message.streams.some((each) => fits(each, stream)));
         return store.change({ watching: message.streams });
@@ -164,7 +166,7 @@ export class Session {
         ...{ outputs: hello.outputs ?? [], given: hello.given ?? [] },
       },
       ...{ steers: hello.steers, info, reached: {}, since: sinceOf(info), grid },
-      ...{ kept: hello.kept ?? {}, checkpoints: hello.checkpoints ?? [] },
+      ...{ kept: hello.kept ?? {}, ranges: hello.ranges ?? {}, checkpoints: hello.checkpoints ?? [] },
       look: { ...look, variable, scenarios, maps: scenarios.length > 1 ? look.maps : 1 },
     });
     if (!same) {

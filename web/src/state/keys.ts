@@ -54,7 +54,7 @@ export const KEYS: readonly Key[] = [
   { keys: ["2"], action: "two-maps", says: "Two maps", looks: true },
   { keys: ["3"], action: "difference", says: "Two maps and their difference", looks: true },
   { keys: ["e"], action: "smooth", says: "Exact cells or smooth", looks: true },
-  { keys: ["l"], action: "range", says: "Fixed or automatic range of the colours", looks: true },
+  { keys: ["l"], action: "range", says: "Fixed range of the colours, or the run's", looks: true },
   { keys: ["c"], action: "palette", says: "Choose the colours", looks: true },
   { keys: ["+", "="], action: "zoom-in", says: "Nearer", looks: true },
   { keys: ["-"], action: "zoom-out", says: "Farther", looks: true },

@@ -9,6 +9,7 @@ import type {
   Kept,
   LogRow,
   Place,
+  Ranges,
   Role,
   Steers,
   TriggerInfo,
@@ -72,7 +73,7 @@ export interface Look {
   scenarios: string[];
   maps: Maps;
   palette: string;
-  /** The range typed in or held; null: found from the values. */
+  /** The range typed in or held; null: the run's, which is the same for all viewers. */
   range: [number, number] | null;
   smooth: boolean;
   /** Whether the scale of colours is logarithmic; null: as suits the variable. */
@@ -98,25 +99,31 @@ export interface Cursor {
   cell: number | null;
   readings: Record<number, Reading>;
 }
-/** What a figure shows of a region: its mean, least and greatest value for each scenario. */
-export interface RegionMean {
-  scenario: string;
-  step: number;
-  mean: number;
-  low: number;
-  high: number;
-  cells: number;
+/** Steps that have no value, and why, in the server's words. open: nobody has asked yet that they be computed again. */
+export interface Gap {
+  first: number;
+  last: number;
+  reason: string;
+  open?: boolean;
 }
 /** One line of the figure: a pinned cell (pin: its colour) or the region (pin 0, cell -1) in one scenario. values: null where there is none. */
 export interface Line {
   pin: number;
   cell: number;
   place: Place | null;
+  selection?: Selection;
   scenario: string;
+  branch: number;
   steps: number[];
   values: (number | null)[];
   low?: (number | null)[];
   high?: (number | null)[];
+  gaps: Gap[];
+  /** The last step that was asked for, and the version of its scenario then. */
+  end: number;
+  version?: string;
+  /** Whether steps were left out, of each piece all but the least and the greatest value. */
+  thinned: boolean;
 }
 export type Weight = "good" | "warn" | "bad";
 /** A message to the viewer. undo: what a button beside it does. */
@@ -160,8 +167,14 @@ export interface State {
   cursor: Cursor;
   pins: Pin[];
   selection: Selection | null;
-  region_means: RegionMean[];
   series: Line[];
+  /** Whether gaps of lines are filled by computing them again. */
+  filling: boolean;
+  /** The step under the pointer in the chart, and the steps that it is drawn out to. */
+  pointed: number | null;
+  zoomed: [number, number] | null;
+  /** Ranges of colours, one for all viewers: by variable, of a difference by variable and both scenarios, with blanks between. */
+  ranges: Ranges;
   /** A past step that is looked at while the run stands elsewhere; null: the newest. */
   preview: number | null;
   /** A past step that the server could not show; null: none. */
@@ -201,8 +214,11 @@ export const FIRST: State = {
   cursor: { cell: null, readings: {} },
   pins: [],
   selection: null,
-  region_means: [],
   series: [],
+  filling: true,
+  pointed: null,
+  zoomed: null,
+  ranges: {},
   preview: null,
   not_at_hand: null,
   speed: 10,

@@ -117,6 +117,9 @@ export interface Steers {
 /** Scenario -> first and last step that can be shown again within a second; told again when the first changes, the last goes on by itself. */
 export type Kept = Record<string, [number, number]>;
 
+/** Variable, or variable and two scenarios -> ends of its colours. */
+export type Ranges = Record<string, [number, number]>;
+
 export interface Hello {
   type: "hello";
   run: string;
@@ -137,6 +140,7 @@ export interface Hello {
   /** Names in [parameters] of the run file. */
   given: string[] | null;
   kept: Kept;
+  ranges: Ranges;
   checkpoints: Checkpoint[];
   event: number;
 }
@@ -223,6 +227,7 @@ export type Message =
   | ({ type: "command" | "ordered"; who: string; scenario: string } & Ordered)
   | { type: "checkpoints"; checkpoints: Checkpoint[] }
   | { type: "kept"; kept: Kept }
+  | { type: "ranges"; ranges: Ranges }
   | { type: "watching"; streams: Watching[] }
   | { type: "pong"; ping: number }
   | ({ type: "problem" } & Problem);

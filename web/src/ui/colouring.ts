@@ -1,9 +1,8 @@
-/** Which value has which colour: the ranges and histograms of what is on the screen, found at most 5 times a second. */
-import type { Frame } from "../decode/frame";
+/** Which value has which colour: the run's ranges, the same for all viewers, or those that this one holds; histograms at most 5 times a second. */
 import type { Screen } from "../decode/screen";
-import { automaticRange, differences, histogram, levelCounts, percentiles, type Range, symmetricRange } from "../decode/statistics";
+import { differences, histogram, levelCounts, type Range } from "../decode/statistics";
 import { paced } from "../state/pace";
-import type { Store } from "../state/store";
+import type { State, Store } from "../state/store";
 
 export interface Coloured {
   range: Range;
@@ -12,7 +11,11 @@ export interface Coloured {
   missing: number;
 }
 const BINS = 50;
-const SHARES = [0, 0.02, 0.98, 1];
+
+/** The range of the colours of the variable that is shown. */
+export function rangeOf({ look, ranges }: Pick<State, "look" | "ranges">): Range | null {
+  return look.range ?? ranges[look.variable] ?? null;
+}
 
 export class Colouring {
   /** Of the variable; of the difference where there is one. */
@@ -30,7 +33,7 @@ export class Colouring {
       this.values && (this.difference || !screen.paired) && this.of === this.wanted() && screen.frames.length ? later() : this.find(),
     );
     store.subscribe(
-      (state) => [state.look.range, state.look.maps],
+      (state) => [state.look.range, state.look.maps, state.ranges],
       () => this.find(),
     );
   }
@@ -44,42 +47,28 @@ export class Colouring {
   }
 
   private find(): void {
-    const { frames } = this.screen;
-    const [a, b] = frames;
-    if (!a) {
-      this.values = this.difference = null;
-      for (const follower of this.followers) follower();
-      return;
-    }
-    const fresh = this.of !== this.wanted();
+    const [a, b] = this.screen.frames;
+    const { look, ranges } = this.store.now;
     this.of = this.wanted();
-    if (fresh) this.values = this.difference = null;
-    this.values = this.valuesOf(frames);
-    this.difference = a && b && this.screen.paired ? this.differenceOf(a, b) : null;
+    this.values = this.difference = null;
+    if (a) {
+      const range = look.range ?? ranges[this.of] ?? [0, 1];
+      const all = this.screen.frames.map((frame) => ({ frame, counts: levelCounts(frame) }));
+      const found = all.filter(({ counts }) => counts.some((count) => count > 0));
+      const ends = found.flatMap(({ frame: { offset, scale }, counts }) =>
+        [counts.findIndex(Boolean), counts.findLastIndex(Boolean)].map((level) => [offset + scale * level, scale] as const),
+      );
+      const beyond: [boolean, boolean] = [
+        ends.some(([value, step]) => value < range[0] - step),
+        ends.some(([value, step]) => value > range[1] + step),
+      ];
+      this.values = { range, counts: histogram(a, all[0]?.counts ?? new Uint32Array(), range, BINS), beyond, missing: a.missing };
+      if (b && this.screen.paired) {
+        const wide = range[1] - range[0];
+        const both = ranges[[this.of, ...[...look.scenarios].sort()].join(" ")] ?? [-wide, wide];
+        this.difference = { range: both, ...differences(a, b, both, BINS), resolution: a.scale + b.scale };
+      }
+    }
     for (const follower of this.followers) follower();
-  }
-
-  private valuesOf(frames: readonly Frame[]): Coloured {
-    const counted = frames.map((frame) => ({ frame, counts: levelCounts(frame) }));
-    const found = counted.map(({ frame, counts }) => percentiles(frame, counts, SHARES)).filter((each) => each !== null);
-    const least = (which: number) => Math.min(...found.map((each) => each[which] as number));
-    const most = (which: number) => Math.max(...found.map((each) => each[which] as number));
-    const held = this.values?.range ?? null;
-    const range = this.store.now.look.range ?? (found.length ? automaticRange(held, least(1), most(2)) : (held ?? [0, 1]));
-    const [first] = counted;
-    const step = Math.max(...frames.map((frame) => frame.scale));
-    return {
-      range,
-      counts: first ? histogram(first.frame, first.counts, range, BINS) : [],
-      beyond: found.length ? [least(0) < range[0] - step, most(3) > range[1] + step] : [false, false],
-      missing: frames[0]?.missing ?? 0,
-    };
-  }
-
-  private differenceOf(a: Frame, b: Frame): Coloured & { resolution: number } {
-    const { most, missing } = differences(a, b, [0, 0], 1);
-    const range = symmetricRange(this.difference?.range ?? null, most);
-    const { counts } = differences(a, b, range, BINS);
-    return { range, counts, beyond: [most > range[1], most > range[1]], missing, resolution: a.scale + b.scale };
   }
 }

@@ -2,15 +2,18 @@
 import { grouped, prettyUnit, rounded, toStep, typedNumber } from "../decode/units";
 import { drawLegend, HEIGHT } from "../draw/legend";
 import { DIFFERENCE, type Scale, scaleOf } from "../draw/palette";
+import type { Api } from "../fetch/api";
+import { isFailure } from "../fetch/problem";
 import type { Store } from "../state/store";
-import type { Coloured, Colouring } from "./colouring";
+import { type Coloured, type Colouring, rangeOf } from "./colouring";
 import { fill, h, say } from "./dom";
 import type { Theme } from "./theme";
 
-export function mount(element: HTMLElement, other: HTMLElement, store: Store, colouring: Colouring, theme: Theme): void {
+export function mount(element: HTMLElement, other: HTMLElement, store: Store, colouring: Colouring, theme: Theme, api: () => Api): void {
   const name = h("span", { id: "legend-name" });
   const unit = h("small");
-  const lock = h("button", { type: "button", class: "lock small", onclick: () => hold(store, colouring) });
+  const lock = h("button", { type: "button", class: "lock small", onclick: () => hold(store) });
+  const fit = h("button", { type: "button", class: "small", onclick: () => void fitted(store, api()) }, "Fit to this map");
   const canvas = h("canvas", { class: "legend", role: "img" });
   const wide = h("button", { type: "button", class: "small", role: "switch" }, "Logarithm");
   wide.addEventListener("click", () => store.look({ logarithmic: wide.getAttribute("aria-checked") !== "true" }));
@@ -18,7 +21,15 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
   const missing = h("p", { class: "missing" }, h("i", { class: "hatch", "aria-hidden": "true" }), h("span"));
   const [low, high] = [field("Least"), field("Most")];
   const form = h("form", { class: "range", onsubmit: typed }, low, "to", high, h("button", { class: "small" }, "Set"));
-  fill(element, h("h2", {}, name, unit, lock), canvas, h("p", { class: "note" }, wide, " ", below), form, missing);
+  fill(
+    element,
+    h("h2", {}, name, unit),
+    canvas,
+    h("div", { class: "acts" }, lock, fit, wide),
+    h("p", { class: "note" }, below),
+    form,
+    missing,
+  );
 
   const otherUnit = h("small");
   const otherCanvas = h("canvas", { class: "legend", role: "img" });
@@ -47,7 +58,7 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     const units = prettyUnit(shown[0]?.units ?? variable?.units ?? "");
     say(name, variable?.long_name || look.variable);
     say(unit, units);
-    say(lock, look.range ? "Fixed range" : "Automatic range");
+    say(lock, look.range ? "Fixed range" : "Range of the run");
     lock.setAttribute("aria-pressed", String(look.range !== null));
     form.hidden = look.range === null;
     const { values, difference } = colouring;
@@ -96,9 +107,21 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
   new ResizeObserver(show).observe(element);
 }
 
-/** Holds the range as it is, or lets it follow the values again. */
-export function hold(store: Store, colouring: Colouring): void {
-  const { look } = store.now;
-  if (look.range) store.look({ range: null });
-  else if (colouring.values) store.look({ range: [colouring.values.range[0], colouring.values.range[1]] });
+/** Holds the range as it is, or takes the run's again. */
+export function hold(store: Store): void {
+  const range = rangeOf(store.now);
+  store.look({ range: store.now.look.range || !range ? null : [range[0], range[1]] });
+}
+
+/** Holds a range that fits the map that is shown, as the server finds it. */
+async function fitted(store: Store, api: Api): Promise<void> {
+  const [map] = store.now.shown;
+  if (!map) return;
+  try {
+    const { low, high } = await api.fit(map.variable, map.scenario, map.live ? "latest" : `step:${map.step}`);
+    store.look({ range: [low, high] });
+  } catch (error) {
+    if (!isFailure(error)) throw error;
+    store.notify({ weight: "warn", text: "No range fits this map", detail: error.message, lasts: 6000 });
+  }
 }

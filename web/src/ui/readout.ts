@@ -1,14 +1,13 @@
 /** What is the value here: the cell under the pointer, in the server's own numbers. */
 import { stepText } from "../decode/calendar";
-import { readAt } from "../decode/frame";
 import type { Screen } from "../decode/screen";
-import { areaText, grouped, placeText, prettyUnit, toStep } from "../decode/units";
+import { areaText, exactText, grouped, placeText, prettyUnit } from "../decode/units";
 import { areaOf, centreOf, degreesOf, rowOf } from "../state/grid";
 import { paced } from "../state/pace";
 import type { Reading, Store } from "../state/store";
 import { fill, h } from "./dom";
 
-/** The value of a cell in words: the server's exact one, or the decoded one with its step until that has come, and of past dates. */
+/** The value of a cell in words, in the server's digits: "…" until it has come. */
 export function valueText(store: Store, screen: Screen, index: number, cell: number, reading: Reading | undefined): string {
   const { grid, shown } = store.now;
   const [frame, facts] = [screen.frames[index], shown[index]];
@@ -17,18 +16,16 @@ export function valueText(store: Store, screen: Screen, index: number, cell: num
   const { classes = {} } = store.now.run?.variables.find((each) => each.name === facts.variable) ?? {};
   if (grid.active && !grid.active[cell]) return "outside the model";
   if (reading && reading.cell === cell && facts.live) {
-    const kind = classes[String(reading.value)];
-    if (kind) return `${kind} (${reading.value})`;
-    return reading.value === null ? "missing" : `${grouped(reading.text)} ${unit}`.trim();
+    return reading.value === null ? "missing" : worded(reading.value, reading.text);
   }
-  if (frame.rows !== grid.rows || frame.columns !== grid.columns) return "…";
-  const value = readAt(frame, cell);
-  if (value === undefined) return "outside the model";
-  const kind = classes[String(Math.round(value))];
-  if (kind) return `${kind} (${Math.round(value)})`;
-  return Number.isNaN(value)
-    ? "missing"
-    : `${toStep(value, frame.scale / 2)} ± ${toStep(frame.scale / 2, frame.scale / 20)} ${unit}`.trim();
+  const value = frame.exact?.[cell];
+  if (value === undefined || frame.rows !== grid.rows || frame.columns !== grid.columns) return "…";
+  return Number.isFinite(value) ? worded(value, exactText(value)) : "missing";
+
+  function worded(value: number, text: string): string {
+    const kind = classes[String(value)];
+    return kind ? `${kind} (${value})` : `${grouped(text)} ${unit}`.trim();
+  }
 }
 
 export function mount(element: HTMLElement, store: Store, screen: Screen): void {

@@ -6,6 +6,7 @@ import { toFragment } from "../state/link";
 import { scenarioNow } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { Actions } from "./actions";
+import { rangeOf } from "./colouring";
 import { dialog } from "./dialog";
 import { h } from "./dom";
 import { act } from "./orders";
@@ -15,7 +16,9 @@ export type Picture = (how: "screen" | "double" | "print") => Promise<Blob>;
 
 /** The address that shows the same to somebody else, who needs a token of their own. */
 export function linkTo(state: State, page: string): string {
-  const { run, look, view, pins, selection, preview } = state;
+  const { run, view, pins, selection, preview } = state;
+  const range = rangeOf(state);
+  const look = { ...state.look, range: range && ([...range] as [number, number]) };
   const moment = run && preview !== null ? momentOf(run.clock, preview) : null;
   const date = preview === null ? null : moment ? isoDate(moment) : `step:${preview}`;
   return `${page}#${toFragment({ run: run?.name ?? "", date, look, view, pins: pins.map(({ place }) => place), selection })}`;
@@ -69,6 +72,8 @@ export function seriesCsv(state: State): string {
     `# variable ${look.variable}, unit ${variable?.units ?? ""}`,
     `# grid ${grid?.digest ?? ""}, model ${run?.model ?? ""}`,
     ...columns.flatMap(({ name, place }) => (place ? [`# ${name}: longitude ${place[0]}, latitude ${place[1]}`] : [])),
+    ...(series.some((line) => line.thinned) ? ["# of long series the least and the greatest values of equal pieces"] : []),
+    ...series.flatMap((line) => line.gaps.map((gap) => `# no values at steps ${gap.first} to ${gap.last}: ${gap.reason}`)),
   ].map((line) => line.replaceAll(/[\r\n]/g, " "));
   const rows = steps.map((step) => {
     const moment = run && momentOf(run.clock, step);

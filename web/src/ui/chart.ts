@@ -1,0 +1,169 @@
+/** The chart of pinned cells and of the region, as wide as the map: hover for values, click to look at a date, drag to zoom. */
+import uPlot from "uplot";
+import { dateTicks, stepText } from "../decode/calendar";
+import { exactText, grouped, prettyUnit, toStep } from "../decode/units";
+import { paced } from "../state/pace";
+import { scenarioNow } from "../state/scenario";
+import type { Line, Store } from "../state/store";
+import { fill, h, say } from "./dom";
+import { aligned } from "./lines";
+import type { Theme } from "./theme";
+
+const ROUND = Array.from({ length: 16 }, (_, k) => [1, 2, 5].map((each) => each * 10 ** (k - 6))).flat(); // between two lines of the axis
+const DATE = 70; // [CSS pixel] of a date on the axis
+const GAPS = 3; // that are told in words
+
+export function mount(element: HTMLElement, store: Store, theme: Theme): void {
+  const host = h("div", { class: "plot", role: "img" });
+  const told = h("p", { class: "told" });
+  const why = h("p", { class: "why" });
+  const bar = h("progress", { "aria-label": "Steps that are computed again" });
+  const stop = h("button", { type: "button", class: "small", onclick: () => store.change({ filling: !store.now.filling }) });
+  const whole = h("button", { type: "button", class: "small", onclick: () => zoom(null) }, "Whole length");
+  fill(element, told, host, h("div", { class: "row-of-chart" }, why, bar, stop, whole));
+  let plot: uPlot | null = null;
+  let made = "";
+  let most = 0; // steps that were to be computed again
+
+  function zoom(span: [number, number] | null): void {
+    store.change({ zoomed: span });
+    plot?.setData(plot.data, span === null);
+  }
+  function draw(): void {
+    const { series, run, look, zoomed } = store.now;
+    element.hidden = series.length === 0;
+    if (!run || element.hidden) return;
+    const { steps, columns } = aligned(series);
+    const { muted, line, ink } = theme.colours;
+    const shape = JSON.stringify([series.map(({ pin, scenario, low }) => [pin, scenario, !!low]), muted, run.clock, look.variable]);
+    if (shape !== made) {
+      made = shape;
+      plot?.destroy();
+      plot = new uPlot(options(series, { muted, line, ink }), [steps, ...columns] as uPlot.AlignedData, host);
+      if (zoomed) store.change({ zoomed: null });
+    } else plot?.setData([steps, ...columns] as uPlot.AlignedData, zoomed === null);
+    const [first, last] = [stepText(run.clock, steps[0] ?? 0), stepText(run.clock, steps.at(-1) ?? 0)];
+    host.setAttribute("aria-label", `Series of ${series.length} lines, from ${first} to ${last}`);
+  }
+  function options(series: readonly Line[], { muted, line, ink }: { muted: string; line: string; ink: string }): uPlot.Options {
+    const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "11px Inter, system-ui, sans-serif" };
+    const { run, look } = store.now;
+    const ticks = (from: number, to: number) => (run ? dateTicks(run.clock, from, to, Math.max(2, host.clientWidth / DATE)) : []);
+    const alone = (index: number, at: number) => {
+      const column = plot?.data[index] ?? [];
+      return (column[at - 1] ?? null) === null && (column[at + 1] ?? null) === null;
+    };
+    const lines = series.flatMap((each): uPlot.Series[] => {
+      const colour = each.pin ? theme.pin(each.pin) : ink;
+      const thin = { stroke: "transparent", width: 0, points: { show: false } };
+      const filter = (self: uPlot, index: number) => [...(self.data[index] ?? []).keys()].filter((at) => alone(index, at)); // between gaps
+      const dash = each.scenario === look.scenarios[0] ? [] : [5, 4];
+      return [
+        { label: each.scenario, stroke: colour, width: 1.6, dash, points: { show: true, filter, size: 4 } },
+        ...(each.low ? [thin, thin] : []),
+      ];
+    });
+    const bands: uPlot.Band[] = [];
+    let at = 1;
+    for (const each of series) {
+      if (each.low) bands.push({ series: [at + 2, at + 1], fill: `color-mix(in srgb, ${ink} 14%, transparent)` });
+      at += each.low ? 3 : 1;
+    }
+    return {
+      ...{ width: Math.max(host.clientWidth, 50), height: Math.max(host.clientHeight, 90) },
+      ...{ legend: { show: false }, bands, series: [{}, ...lines], scales: { x: { time: false } } },
+      cursor: { points: { size: 6 }, y: false, drag: { x: true, y: false } },
+      axes: [
+        {
+          ...{ ...axis, splits: (_, __, from, to) => ticks(from, to).map(({ step }) => step) },
+          values: (self, splits) => {
+            const { min, max } = self.scales.x ?? {};
+            const texts = new Map(ticks(min ?? 0, max ?? 0).map(({ step, text }) => [step, text]));
+            return splits.map((step) => texts.get(step) ?? "");
+          },
+        },
+        {
+          ...{ ...axis, size: 60, space: 26, incrs: ROUND },
+          values: (_, values) => values.map((value) => toStep(value, Math.abs((values[1] ?? 1) - (values[0] ?? 0)) || 1)),
+        },
+      ],
+      hooks: {
+        setCursor: [
+          (self) => {
+            const { idx, left } = self.cursor;
+            const step = idx === null || idx === undefined || (left ?? -1) < 0 ? null : (self.data[0][idx] ?? null);
+            if (step !== store.now.pointed) store.change({ pointed: step });
+          },
+        ],
+        setSelect: [
+          (self) => {
+            const [from, to] = [self.select.left, self.select.left + self.select.width].map((x) => Math.round(self.posToVal(x, "x")));
+            if (from !== undefined && to !== undefined && to > from) store.change({ zoomed: [from, to] });
+          },
+        ],
+        ready: [(self) => listen(self)],
+      },
+    };
+  }
+  function listen(self: uPlot): void {
+    let begun = 0;
+    self.over.addEventListener("mousedown", ({ clientX }) => {
+      begun = clientX;
+    });
+    self.over.addEventListener("click", ({ clientX }) => {
+      const { look, pointed } = store.now;
+      const stands = scenarioNow(store.now, look.scenarios[0])?.step ?? 0;
+      if (Math.abs(clientX - begun) < 4 && pointed !== null) store.change({ preview: pointed >= stands ? null : pointed });
+    });
+    self.over.addEventListener("dblclick", () => zoom(null));
+  }
+
+  function write(): void {
+    const { series, pointed, preview, shown, run, look, pins, filling, zoomed } = store.now;
+    if (!run || element.hidden) return;
+    const at = pointed ?? preview ?? shown[0]?.step ?? 0;
+    const unit = prettyUnit(run.variables.find((each) => each.name === look.variable)?.units ?? "");
+    const both = new Set(series.map((each) => each.scenario)).size > 1;
+    fill(
+      told,
+      h("b", {}, stepText(run.clock, at)),
+      ...series.map((line) => {
+        const number = pins.findIndex((pin) => pin.colour === line.pin);
+        const mark = h("i", { "aria-hidden": "true" }, line.pin ? String(number + 1) : "∅");
+        if (line.pin) mark.style.color = theme.pin(line.pin);
+        return h("span", {}, mark, ` ${both ? `${line.scenario} ` : ""}${lineText(line, at)} ${unit}`);
+      }),
+    );
+    const gaps = [...new Map(series.flatMap((line) => line.gaps).map((gap) => [`${gap.first} ${gap.last} ${gap.reason}`, gap])).values()];
+    const words = ({ first, last, reason }: { first: number; last: number; reason: string }) =>
+      `${[...new Set([first, last])].map((step) => stepText(run.clock, step)).join(" to ")}: no values. ${reason}`;
+    say(why, [...gaps.slice(0, GAPS).map(words), ...(gaps.length > GAPS ? [`${gaps.length - GAPS} more gaps.`] : [])].join(" "));
+    const left = series.flatMap((line) => line.gaps.filter((gap) => gap.open)).reduce((sum, { first, last }) => sum + last - first + 1, 0);
+    most = left ? Math.max(most, left) : 0;
+    bar.hidden = left === 0 || !filling;
+    stop.hidden = left === 0;
+    say(stop, filling ? "Stop" : "Compute them again");
+    whole.hidden = zoomed === null;
+    Object.assign(bar, { max: most || 1, value: most - left });
+  }
+  const soon = paced(5, () => {
+    draw();
+    write();
+  });
+  store.subscribe((state) => [state.series, state.pins, state.shown, state.look, state.zoomed, state.filling, state.preview], soon);
+  store.subscribe((state) => state.pointed, write);
+  theme.follow(soon);
+  new ResizeObserver(() => plot?.setSize({ width: Math.max(host.clientWidth, 50), height: Math.max(host.clientHeight, 90) })).observe(host);
+}
+
+/** What a line has at a step, in the server's digits: "…" before it has come. */
+export function lineText(line: Line, step: number): string {
+  const index = line.steps.indexOf(step);
+  const text = (values: readonly (number | null)[] | undefined) => {
+    const value = values?.[index];
+    return value === null || value === undefined ? "missing" : grouped(exactText(value));
+  };
+  if (line.gaps.some((gap) => gap.first <= step && step <= gap.last)) return "no value";
+  if (index < 0) return step < 1 ? "" : "…";
+  return line.low ? `${text(line.values)} (${text(line.low)} to ${text(line.high)})` : text(line.values);
+}
