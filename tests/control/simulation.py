@@ -523,7 +523,8 @@ class Play:
             case "rename":
                 arguments = {"name": f"{who} {key}"}
             case "rewind":
-                arguments = {"step": chance.randint(0, shown)}
+                left = [branch.name for branch in self.journal.branches() if branch.name.startswith(f"{scenario}@")]
+                arguments = chance.choice([{"step": chance.randint(0, shown)}, *({"left": name} for name in left[-1:])])
             case "cancel":
                 waiting = self.journal.waiting("set")
                 arguments = {"seq": chance.choice(waiting).seq if waiting else 1}

@@ -206,6 +206,27 @@ def test_a_fork_has_what_happened_before_it_and_a_rewind_leaves_the_rest():
         accept(base, "rewind", "i", step=41)
 
 
+def test_an_undone_rewind_stands_where_the_scenario_was_with_all_that_had_happened():
+    base = journal()
+    accept(base, "step", "a", steps=60)
+    early, late = accept(base, "set", "b", when=10), accept(base, "set", "c", when=60)
+    for seq, at in ((early, 10), (late, 60)):
+        base.pin(seq, at)
+        base.applied(seq, at, Outcome(True, {}, seq))
+    base.seen(1, 60)
+    accept(base, "rewind", "d", step=40)
+    accept(base, "rewind", "e", left="main@1")
+    branches = base.branches()
+    assert [(each.name, each.parent, each.fork_step) for each in branches] == [("main@1", None, 0), ("main@2", 1, 40), ("main", 1, 60)]
+    assert [each.seq for each in base.placed(3, Position(-1, 0))] == [early, late]
+    assert base.path(3)[0] == Leg(1, 60, base.command(late).place)
+    accept(base, "branch", "f", name="dry")
+    for name in ("main", "dry", "nothing"):  # neither of them is what a rewind of main left
+        with pytest.raises(Refused) as refused:
+            accept(base, "rewind", name, left=name)
+        assert refused.value.code == "unknown-scenario"
+
+
 def test_the_way_to_a_state_ends_before_what_nobody_has_heard_of():
     base = journal()
     accept(base, "step", "a", steps=60)

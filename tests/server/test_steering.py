@@ -173,6 +173,24 @@ def test_a_scenario_branches_off_and_the_main_one_is_rewound(client: Client, toy
     assert problem(client.post("/step", {"scenario": "main@1", "steps": 1}))["code"] == "scenario-closed"
 
 
+def test_an_undone_rewind_gives_back_the_state_and_what_was_to_come(client: Client, toy: Toy) -> None:
+    client.post("/step", {"steps": 4})
+    client.post("/set", {"variable": "rate", "value": 2.0, "when": "now"})
+    client.post("/set", {"variable": "rate", "value": 3.0, "when": {"step": 6}})
+    before = client.get("/data/rate?format=npy").content
+    back = client.post("/scenarios/main/rewind", {"step": 2}).json()
+    since = {"headers": {"If-Match": f'"{back["version"]}"'}}
+    undone = client.post("/scenarios/main/rewind", {"left": "main@1"}, **since)
+    assert undone.status_code == 200
+    assert client.get("/scenarios").json()["scenarios"][-1]["step"] == 4
+    assert client.get("/data/rate?format=npy").content == before
+    client.post("/step", {"steps": 3})
+    changes = [(each.arguments["value"], each.at_step, each.outcome) for each in toy.journal.commands() if each.kind == "set"]
+    assert changes == [(2.0, 4, "done"), (3.0, 6, "cancelled"), (3.0, 6, "done")]
+    again = client.post("/scenarios/main/rewind", {"left": "main@1"}, **since)
+    assert problem(again)["code"] == "version-stale"  # who undoes late takes nothing away
+
+
 def test_a_scenario_whose_changes_are_refused_is_not_made(client: Client, toy: Toy) -> None:
     client.post("/step", {"end": True})
     change = {"variable": "rate", "value": 2.0}

@@ -205,10 +205,11 @@ class NewScenario(_Request, kw_only=True):
 
 
 class Rewind(_Request, kw_only=True):
-    """Go back: exactly one of step and date, which names its end."""
+    """Go back: exactly one of step, date, which names its end, and left, which undoes a rewind: what that left, such as main@1."""
 
     step: StepNumber | None = None
     date: Date | None = None
+    left: Annotated[str, Meta(max_length=80)] | None = None
 
 
 class Rename(_Request, kw_only=True):
@@ -244,7 +245,7 @@ EXACTLY_ONE: dict[type[Struct], tuple[str, ...]] = {
     Set: ("value", "upload"),
     Event: ("value", "upload"),
     Change: ("value", "upload"),
-    Rewind: ("step", "date"),
+    Rewind: ("step", "date", "left"),
 }  # members of which one is given, and no more
 
 

@@ -7,7 +7,8 @@ it happens (its pin) before it happens. So the state of every branch is a functi
        now: by the engine, at a boundary               a replay that gives another digest is a defect and stops the run
        after: at once, at the target in force
 
-Branches are a tree and nothing is ever erased. A scenario is a name that stands on one branch; a rewind gives the name to a new branch.
+Branches are a tree and nothing is ever erased. A scenario is a name that stands on one branch; a rewind gives the name to a new branch,
+and so does its undoing: that branch forks from the end of the one that the rewind left.
 """
 
 from __future__ import annotations
@@ -155,20 +156,29 @@ class Journal(Receipts):
 
     def _fork(self, order: Order, parent: Branch, seq: int) -> None:
         """A new branch for a scenario of its own, or (rewind) for the one that it leaves."""
+        origin = self._left_of(parent, order.arguments["left"]) if "left" in order.arguments else parent
         step = 0 if order.kind == "restart" else order.arguments.get("step")
         if step is None:
-            step = parent.shown_step
+            step = origin.shown_step
         (number,) = self._one("SELECT 1 + max((SELECT max(id) FROM branch), coalesce((SELECT max(branches) FROM compacted), 0))")
         name = order.arguments["name"] if order.kind == "branch" else parent.name
         if order.kind == "branch":
             self._check_free(name)
         else:
             self._leave(parent, seq)
-        limit = 0 if order.kind == "restart" else self._last_place(parent.id, step)
+        limit = 0 if order.kind == "restart" else self._last_place(origin.id, step)
         self._base.execute(
             f"INSERT INTO branch({BRANCH}) VALUES (?,?,?,?,?,?,?,?,?,?)",
-            (number, name, parent.id, step, limit, seq, step, step, OPEN_END, OPEN_END),
+            (number, name, origin.id, step, limit, seq, step, step, OPEN_END, OPEN_END),
         )
+
+    def _left_of(self, scenario: Branch, name: str) -> Branch:
+        """What a rewind of a scenario left, by its name; where it stood, the scenario stands again."""
+        found = self.branch(name)
+        if found.closed_step == OPEN_END or not name.startswith(f"{scenario.name}@"):
+            there = [each.name for each in self.branches() if each.name.startswith(f"{scenario.name}@")]
+            raise Refused("unknown-scenario", f'"{name}" is not what a rewind of "{scenario.name}" left.', value=name, allowed=there)
+        return found
 
     def _name(self, order: Order, branch: Branch, seq: int) -> None:
         """Another name for a scenario, or none but that of what was left."""

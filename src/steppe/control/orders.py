@@ -26,7 +26,7 @@ class Order(msgspec.Struct, frozen=True):
     """What somebody asks for.
 
     kind: step {"steps" | "until" | "end", "speed"}, pause {}, set {...}, event {...}, trigger {...}, remove {"rule"}, checkpoint {"pin"},
-    branch {"name", "step"}, rewind {"step"}, restart {}, rename {"name"}, leave {}, cancel {"seq"}, skip {"seq"}.
+    branch {"name", "step"}, rewind {"step" | "left"}, restart {}, rename {"name"}, leave {}, cancel {"seq"}, skip {"seq"}.
 
     when: "after" all that was ordered, "now" at the next boundary, or at a step.
     """

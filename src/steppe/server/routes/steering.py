@@ -14,6 +14,7 @@ from steppe.api import Checkpoint as CheckpointRequest
 from steppe.api import Leave, Operation, Pause, Rename, Restart, Rewind, Set, Skip, Step, canonical
 from steppe.control import Command, Order, Refused
 from steppe.control.named import digests_of
+from steppe.control.orders import FORKS
 from steppe.failpoint import reach
 from steppe.server import uploads
 from steppe.server.asked import Asked, Reply
@@ -101,10 +102,20 @@ async def checkpoint(asked: Asked) -> Reply:
 
 
 async def rewind(asked: Asked) -> Reply:
-    """POST scenarios/{scenario}/rewind."""
-    request = await request_of(asked, Rewind)
-    to = moment(asked, request, "$", step_behind)
-    return await order(asked, "rewind", asked.parameters["scenario"], {"step": to}, request)
+    """POST scenarios/{scenario}/rewind; with `left` it undoes one: what that cancelled on later dates is ordered again."""
+    request, scenario = await request_of(asked, Rewind), asked.parameters["scenario"]
+    if request.left is None:
+        return await order(asked, "rewind", scenario, {"step": moment(asked, request, "$", step_behind)}, request)
+    journal = asked.run.journal
+    dated = [
+        each for each in journal.commands(branch=journal.branch(request.left).id) if each.outcome == "cancelled" and each.due.isdecimal()
+    ]
+    more = [
+        made(asked, each.kind, scenario, each.arguments, request, int(each.due), f"-{each.seq}")
+        for each in dated
+        if each.detail.get("kind") in FORKS
+    ]
+    return await order(asked, "rewind", scenario, {"left": request.left}, request, more=more)
 
 
 async def rename(asked: Asked) -> Reply:
