@@ -183,7 +183,10 @@ def test_branch_then_difference(opened: Opened) -> None:
     opened.press("Enter")
     expect(page.locator("[role=treeitem]")).to_have_count(2)
     expect(page.locator("#titles")).to_contain_text("dry − main")
-    house.order("/set", {"scenario": "dry", "variable": "water", "value": 40.0, "region": {"box": [143.4, -22.1, 144.1, -21.4]}})
+    draft(opened, "40", "water")
+    opened.press("Enter")
+    page.get_by_role("button", name="Set in dry").press("Enter")
+    page.click("#tab-scenarios")
     expect(page.locator("[role=treeitem]").nth(1)).to_contain_text("Soil water (water) set to 40 mm")
     opened.point(7, 3, map_number=2, maps=3)
     main, dry = house.value("water", 7, 3), house.value("water", 7, 3, "dry")
@@ -192,6 +195,40 @@ def test_branch_then_difference(opened: Opened) -> None:
     expect(page.locator("#legend-difference")).to_be_hidden()  # another tab is open
     page.click("#tab-look")
     expect(page.locator("#legend-difference")).to_be_visible()
+
+
+def test_after_branching_the_branch_alone_is_changed_and_both_are_played(opened: Opened) -> None:
+    house, page, since = opened.house, opened.page, last(opened.house)
+    opened.press("r")
+    page.keyboard.type("heavy")
+    opened.press("Enter")
+    expect(page.get_by_label("Orders go to")).to_have_value("heavy")
+    expect(page.locator("#titles .steered")).to_have_count(1)
+    draft(opened, "90")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Set in heavy").press("Enter")
+    expect(page.locator(".notice", has_text="set in heavy")).to_be_visible()
+    play = page.get_by_role("button", name="Play main and heavy")
+    page.click("#map")
+    opened.press("]", "[", "[", "[", "[", " ")
+    wait_for(lambda: min(each["step"] for each in house.info()["scenarios"] if "@" not in each["name"]) > 0)
+    page.get_by_role("button", name="Pause main and heavy").click()
+    expect(play).to_be_visible()
+    assert house.value("capacity", 7, 3, "main") == 120.0
+    assert house.value("capacity", 7, 3, "heavy") == 90.0
+    opened.press("g")
+    rows = [row for row in house.log() if row["seq"] > since]
+    expect(page.locator(".log-row small", has_text="heavy")).to_have_count(sum(row["branch"] != house.main()["branch"] for row in rows))
+    expect(page.locator(".log-row small", has_text=", main, ").first).to_be_visible()
+    # a link keeps it, and the header gives the orders to the other one
+    page.reload()
+    expect(page.get_by_label("Orders go to")).to_have_value("heavy")
+    page.get_by_label("Orders go to").select_option("main")
+    draft(opened, "80")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Set in main").press("Enter")
+    wait_for(lambda: house.value("capacity", 7, 3, "main") == 80.0)
+    assert house.value("capacity", 7, 3, "heavy") == 90.0
 
 
 def test_a_scenario_is_renamed_and_deleted_unless_somebody_undoes_it(opened: Opened) -> None:

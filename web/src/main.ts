@@ -44,7 +44,12 @@ let fetchingCoast = false;
 const page = new URL(".", document.baseURI);
 const linked = fromFragment(location.hash);
 if (history.state?.shared) delete linked.look.range; // loaded again: the range was the run's, and is
-const store = new Store({ look: { ...FIRST.look, ...linked.look }, view: linked.view ?? null, selection: linked.selection ?? null });
+const store = new Store({
+  look: { ...FIRST.look, ...linked.look },
+  steered: linked.steered ?? "",
+  view: linked.view ?? null,
+  selection: linked.selection ?? null,
+});
 const actions = new Actions();
 const theme = new Theme(store);
 const screen = new Screen();
@@ -110,7 +115,7 @@ async function begin(): Promise<void> {
 function rememberLook(): void {
   const write = paced(2, () => history.replaceState({ shared: store.now.look.range === null }, "", linkTo(store.now, page.href)));
   store.subscribe(
-    ({ run, look, view, pins, selection, preview, ranges }) => [run, look, view, pins, selection, preview, ranges],
+    ({ run, look, steered, view, pins, selection, preview, ranges }) => [run, look, steered, view, pins, selection, preview, ranges],
     (_, { run }) => run && write(),
   );
 }

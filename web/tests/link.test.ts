@@ -23,6 +23,7 @@ const linked: fc.Arbitrary<Linked> = fc.record({
     logarithmic: fc.constantFrom(null, true, false),
     theme: fc.constantFrom("auto", "light", "dark") as fc.Arbitrary<"auto" | "light" | "dark">,
   }),
+  steered: name,
   view: fc.option(fc.record({ x: nice(-180, 180), y: nice(-90, 90), zoom: nice(1, 4000) }), { nil: null }),
   pins: fc.array(place, { maxLength: 6 }),
   selection: fc.oneof(
@@ -42,6 +43,7 @@ it("link_round_trips_every_field", () => {
         date: given.date,
         view: given.view,
       });
+      expect(found.steered).toEqual(given.steered);
       expect(found.pins ?? []).toEqual(given.pins);
       expect(found.selection ?? null).toEqual(given.selection);
     }),

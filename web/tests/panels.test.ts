@@ -149,13 +149,14 @@ describe("scenarios", () => {
     const log = [row("step", { steps: 3 }), row("set", set(0.08), { branch: 1 }), row("set", set(0.2))];
     expect(differenceOf(scenario("dry", 2, 1), state({ log }))).toContain("0.2");
   });
-  test("changes hold as far as they lie on the path of the scenario that is shown", () => {
+  test("changes hold as far as they lie on the path of the steered scenario", () => {
     const log = [
       row("set", set(0.2), { branch: 1, at_step: 10, seq: 1 }),
       row("set", set(0.3), { branch: 1, at_step: 30, seq: 2 }), // behind the fork
       row("set", set(0.4), { branch: 2, at_step: 35, seq: 3 }),
     ];
-    const look = (name: string) => changesOf(state({ log, look: { ...FIRST.look, scenarios: [name] } }), "stock").map(({ seq }) => seq);
+    const look = (name: string) =>
+      changesOf(state({ log, steered: name, look: { ...FIRST.look, scenarios: [name] } }), "stock").map(({ seq }) => seq);
     expect(look("dry")).toEqual([3, 1]);
     expect(look("main")).toEqual([2, 1]);
   });

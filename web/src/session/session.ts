@@ -7,6 +7,7 @@ import type { Hearers, Stream, Wire } from "../fetch/live";
 import { isFailure } from "../fetch/problem";
 import { activeOf, gridOf } from "../state/grid";
 import { paced } from "../state/pace";
+import { steeredIn } from "../state/scenario";
 import type { Connection, Shown, Store } from "../state/store";
 import type { Hello, Info, Message } from "../state/told";
 import { fetchPlaces, fetchRules } from "./asked";
@@ -167,6 +168,7 @@ export class Session {
       },
       ...{ steers: hello.steers, info, reached: {}, since: sinceOf(info), grid },
       ...{ kept: hello.kept ?? {}, ranges: hello.ranges ?? {}, checkpoints: hello.checkpoints ?? [] },
+      steered: this.steered(info),
       look: { ...look, variable, scenarios, maps: scenarios.length > 1 ? look.maps : 1 },
     });
     if (!same) {
@@ -186,8 +188,18 @@ export class Session {
     const known = look.scenarios.filter((name) => names.includes(name));
     const gone = known.length < look.scenarios.length;
     const scenarios = info.scenarios.map((each) => ({ ...each, step: Math.max(each.step, steps.get(each.branch) ?? 0) }));
-    this.store.change({ info: { ...info, scenarios }, reached: {}, since: sinceOf(info) });
+    this.store.change({ info: { ...info, scenarios }, reached: {}, since: sinceOf(info), steered: this.steered(info) });
     if (gone) this.store.look({ scenarios: known.length ? known : names.slice(0, 1), maps: known.length > 1 ? look.maps : 1 });
+  }
+
+  /** Where orders go in a tree that has changed. The viewer hears of it when it is another scenario. */
+  private steered({ scenarios }: Pick<Info, "scenarios">): string {
+    const { now } = this.store;
+    const [before, steered] = [now.info?.scenarios.find((each) => each.name === now.steered), steeredIn(now, scenarios)];
+    if (before && scenarios.find((each) => each.name === steered)?.branch !== before.branch && steered !== now.steered) {
+      this.store.notify({ weight: "warn", text: `There is no ${now.steered} any more: orders go to ${steered}`, lasts: 12_000 });
+    }
+    return steered;
   }
 
   // ---- what is watched ----

@@ -9,6 +9,8 @@ export interface Linked {
   /** ISO date or step:n of a past date; null: the newest. */
   date: string | null;
   look: Look;
+  /** The scenario that orders go to. */
+  steered: string;
   view: View | null;
   pins: Place[];
   selection: Selection | null;
@@ -17,10 +19,11 @@ export interface Linked {
 const numbers = (values: readonly number[]) => values.map((value) => String(Number(value.toPrecision(9)))).join(",");
 
 /** The fragment without "#". */
-export function toFragment({ run, date, look, view, pins, selection }: Linked): string {
+export function toFragment({ run, date, look, steered, view, pins, selection }: Linked): string {
   const words: [string, string | null][] = [
     ["run", run],
     ["scenario", look.scenarios.map(encodeURIComponent).join(",")],
+    ["steer", steered && encodeURIComponent(steered)],
     ["variable", look.variable],
     ["date", date],
     ["maps", String(look.maps)],
@@ -61,6 +64,8 @@ export function fromFragment(fragment: string): Partial<Omit<Linked, "look">> & 
   if (run) found.run = run;
   const date = has("date");
   if (date && /^(\d{4}-\d{2}-\d{2}|step:\d+)$/.test(date)) found.date = date;
+  const steered = has("steer");
+  if (steered) found.steered = decodeURIComponent(steered);
   const view = list(has("view"));
   if (view?.length === 3 && (view[2] as number) > 0) found.view = { y: view[0] as number, x: view[1] as number, zoom: view[2] as number };
   const pins = has("pins")

@@ -10,7 +10,29 @@ export function scenarioNow({ info, reached }: Known, name: string | undefined):
   return told && { ...told, step: reached[told.name] ?? told.step };
 }
 
-/** The first scenario that is shown, to which orders go. */
+/** What a rewind or a deletion left behind: nobody goes on with it. */
+export const LEFT = /@[0-9]+$/;
+
+/** The scenario that orders go to; undefined where it is not known yet. */
+export function steeredNow(state: Known & Pick<State, "steered">): Scenario | undefined {
+  return scenarioNow(state, state.steered);
+}
+
+/** Its name in a tree that has changed: one that was renamed keeps the orders, of one that is gone the first that is shown gets them. */
+export function steeredIn({ info, look, steered }: Known & Pick<State, "look" | "steered">, scenarios: readonly Scenario[]): string {
+  const names = scenarios.map((each) => each.name);
+  const before = info?.scenarios.find((each) => each.name === steered);
+  if (names.includes(steered) || (steered && info && !before)) return steered; // one that was made a moment ago is told of soon
+  const renamed = scenarios.find((each) => each.branch === before?.branch && !LEFT.test(each.name));
+  return renamed?.name ?? look.scenarios.find((name) => names.includes(name)) ?? names[0] ?? "";
+}
+
+/** "main and heavy". */
+export function listed(names: readonly string[]): string {
+  return names.join(" and ");
+}
+
+/** The first scenario that is shown. */
 export function shownFirst(state: Known & Pick<State, "look">): Scenario | undefined {
   return scenarioNow(state, state.look.scenarios[0]) ?? scenarioNow(state, state.info?.scenarios[0]?.name);
 }

@@ -163,6 +163,8 @@ export interface State {
   /** By scenario, where the variable is one number of the whole grid. */
   numbers: Record<string, number>;
   look: Look;
+  /** The scenario that orders go to, whichever are on view; "" until it is known. */
+  steered: string;
   view: View | null;
   cursor: Cursor;
   pins: Pin[];
@@ -210,6 +212,7 @@ export const FIRST: State = {
   shown: [],
   numbers: {},
   look: { variable: "", scenarios: ["main"], maps: 1, palette: "batlow", range: null, smooth: false, logarithmic: null, theme: "auto" },
+  steered: "",
   view: null,
   cursor: { cell: null, readings: {} },
   pins: [],

@@ -6,7 +6,7 @@ import { bar, fill, h } from "./dom";
 import { barred, ordered, send } from "./orders";
 import { stepWords } from "./wording";
 
-/** Asks for a name and branches off where the first scenario that is shown stands, or the past that is looked at. back: where the focus goes. */
+/** Asks for a name and branches off where the steered scenario stands, or the past that is looked at. back: where the focus goes. */
 export function askBranch(form: HTMLElement, store: Store, api: () => Api, back: () => void): void {
   const { preview, run } = store.now;
   const from = ordered(store);
@@ -37,6 +37,7 @@ export function askBranch(form: HTMLElement, store: Store, api: () => Api, back:
     const made = await send(store, () => api().branch({ name: wanted, from: { scenario: from.name, step } }, { wait: 2 }), refused);
     if (!made) return;
     fill(form);
+    store.change({ steered: wanted, preview: null });
     store.look({ scenarios: [from.name, wanted], maps: 3 });
     back();
   };

@@ -98,6 +98,13 @@ export class ChangeForm {
         (state) => state.selection,
         (selection) => this.where.querySelector("[value=selection]")?.toggleAttribute("disabled", !selection),
       ),
+      store.subscribe(
+        (state) => state.steered,
+        () => {
+          this.match = ""; // the draft is one for another scenario now
+          this.unready();
+        },
+      ),
     );
   }
 
@@ -130,7 +137,7 @@ export class ChangeForm {
 
   private unready(): void {
     this.ready = null;
-    say(this.button, "Preview");
+    say(this.button, `Preview in ${this.store.now.steered}`);
     say(this.said, "");
   }
 
@@ -202,7 +209,7 @@ export class ChangeForm {
       const told = await this.api().preview(order);
       this.ready = JSON.stringify(order);
       say(this.said, previewText(told));
-      say(this.button, told.outside ? "Set, which will be refused" : "Set");
+      say(this.button, `Set in ${order.scenario}${told.outside ? ", which will be refused" : ""}`);
     } catch (error) {
       if (!isFailure(error)) throw error;
       if (error instanceof Refused) this.refused(error);
@@ -215,7 +222,7 @@ export class ChangeForm {
     if (!order) return;
     if (JSON.stringify(order) !== this.ready) return this.unready(); // the selection is another one
     const sent = this.ready;
-    const [done, detail] = [this.button.textContent === "Set" ? "set" : "ordered", this.said.textContent ?? ""];
+    const detail = this.said.textContent ?? "";
     const { when, ...change } = order;
     const yearly = this.date.value.trim();
     const made: Ordered | null = await send(
@@ -233,7 +240,7 @@ export class ChangeForm {
       this.unready();
       return;
     }
-    const text = `${nameOf(this.store.now.run?.variables ?? [], change.variable)}: ${done}`;
+    const text = `${nameOf(this.store.now.run?.variables ?? [], change.variable)}: set in ${change.scenario}`;
     this.store.notify({ weight: "good", text, detail, lasts: 5000 });
     if (this.ready === sent) this.clear();
     else this.match = made.version; // what was typed meanwhile is another draft

@@ -1,6 +1,7 @@
 /** The header: whose run, who steers, what is shown and how. */
 import { prettyUnit } from "../decode/units";
 import { PALETTES, type PaletteName, paletteOf } from "../draw/palette";
+import { LEFT } from "../state/scenario";
 import type { Maps, Store, Theme } from "../state/store";
 import type { Actions } from "./actions";
 import { choice, type Option } from "./choice";
@@ -11,8 +12,6 @@ const MAPS: readonly [Maps, string, string][] = [
   [2, "2", "Two maps (2)"],
   [3, "B − A", "Two maps and their difference (3)"],
 ];
-
-const LEFT = /@[0-9]+$/; // scenarios that a rewind left behind
 
 export function mount(store: Store, actions: Actions): void {
   const variable = choice(
@@ -41,12 +40,14 @@ export function mount(store: Store, actions: Actions): void {
       onchange: (event) => compare(which, (event.target as HTMLSelectElement).value),
     }),
   );
+  const steered = h("select", { "aria-label": "Orders go to", onchange: () => store.change({ steered: steered.value }) });
+  const steers = h("label", { class: "joined" }, "Steer", steered);
   const smooth = h(
     "button",
     { type: "button", title: "Smooth between cells (E)", role: "switch", onclick: () => actions.do("smooth") },
     "Smooth",
   );
-  fill(byId("choices"), variable.element, maps, ...scenarios, palette.element, smooth);
+  fill(byId("choices"), steers, variable.element, maps, ...scenarios, palette.element, smooth);
 
   const theme = h("button", { type: "button", title: "Light or dark (D)", onclick: () => actions.do("theme") });
   const tools: [string, string, Parameters<Actions["do"]>[0]][] = [
@@ -119,8 +120,17 @@ export function mount(store: Store, actions: Actions): void {
     },
   );
   store.subscribe(
-    (state) => [state.look.scenarios, state.look.maps, state.info?.scenarios.map((each) => each.name).join("\n")],
-    (_, { look, info }) => {
+    (state) => [
+      state.look.scenarios,
+      state.look.maps,
+      state.steered,
+      state.viewer?.may_steer,
+      state.info?.scenarios.map((each) => each.name).join("\n"),
+    ],
+    (_, { look, info, steered: to, viewer }) => {
+      const open = (info?.scenarios ?? []).map((each) => each.name).filter((name) => !LEFT.test(name));
+      fill(steered, ...open.map((name) => h("option", { value: name, selected: name === to }, name)));
+      steers.hidden = open.length < 2 || !viewer?.may_steer;
       const names = (info?.scenarios ?? []).map((each) => each.name).filter((name) => !LEFT.test(name) || look.scenarios.includes(name));
       scenarios.forEach((select, which) => {
         select.hidden = names.length < 2 || (which === 1 && look.maps === 1);

@@ -38,7 +38,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const address = request ? api().orderAddress(request.path) : "";
     const python = request && asPython(request, api().page.href, api().run);
     const here = scenario !== undefined && scenario.branch === scenarioOf(store.now, row.branch)?.branch && !scenario.name.includes("@");
-    const goes = h("button", { type: "button", class: "small", onclick: () => back(row) }, "Go back to before this");
+    const goes = h("button", { type: "button", class: "small", onclick: () => back(row) }, `Go back to before this in ${scenario?.name}`);
     bar(goes, barred(store));
     return h(
       "div",
@@ -71,13 +71,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
           time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false }),
         ),
         h("span", { class: "name" }, rowText(row, now)),
-        h(
-          "small",
-          {},
-          [row.who, scenario && scenario.name !== "main" ? scenario.name : "", rowDate(row, now), outcomeText(row)]
-            .filter(Boolean)
-            .join(", "),
-        ),
+        h("small", {}, [row.who, scenario?.name, rowDate(row, now), outcomeText(row)].filter(Boolean).join(", ")),
       ),
       expanded && actsOf(row),
     );

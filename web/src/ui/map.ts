@@ -13,6 +13,7 @@ import { cellAt } from "../state/grid";
 import type { State, Store } from "../state/store";
 import type { Place } from "../state/told";
 import { type Panel, panels, toPlace, type View, wholeView } from "../state/view";
+import { accent } from "./accent";
 import type { Colouring } from "./colouring";
 import { h } from "./dom";
 import type { Theme } from "./theme";
@@ -69,6 +70,10 @@ export class MapView {
       () => this.refresh("marks"),
     );
     store.subscribe(titled, () => this.title());
+    store.subscribe(
+      (state) => [state.steered, state.info?.scenarios.length],
+      () => this.title(),
+    );
     new ResizeObserver(() => {
       this.size = [Math.round(element.clientWidth * this.ratio), Math.round(element.clientHeight * this.ratio)];
       all();
@@ -222,6 +227,7 @@ export class MapView {
 
   private title(): void {
     showTitles(this.titles, titlesOf(this.store.now, this.modes), this.panels, this.ratio);
+    accent(this.titles, this.store.now, this.modes, this.panels, this.ratio);
   }
 }
 

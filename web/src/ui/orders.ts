@@ -1,12 +1,12 @@
 /** Sending an order: what the server refuses is told beside what caused it, or as a message when nothing is. */
 import { type Failure, isFailure, Refused } from "../fetch/problem";
-import { shownFirst } from "../state/scenario";
+import { steeredNow } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Ordered, Scenario } from "../state/told";
 
-/** The scenario that orders go to: the first that is shown. */
+/** The scenario that orders go to. */
 export function ordered(store: Store): Scenario | undefined {
-  return shownFirst(store.now);
+  return steeredNow(store.now);
 }
 
 /** Why orders are not taken now, in words; null when they are. */

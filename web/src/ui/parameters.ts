@@ -2,7 +2,7 @@
 import { grouped, prettyUnit, rounded } from "../decode/units";
 import type { Api } from "../fetch/api";
 import { paced } from "../state/pace";
-import { shownFirst } from "../state/scenario";
+import { steeredNow } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { LogRow, Variable } from "../state/told";
 import { ChangeForm } from "./change";
@@ -33,7 +33,7 @@ export function groupsOf({ run, log }: Pick<State, "run" | "log">): Map<string, 
 /** The changes of a variable that hold where a scenario stands, the newest first. */
 export function changesOf(state: State, name: string): LogRow[] {
   const legs = new Map<number, number>(); // branch -> the last step of it that is on the path
-  let at = shownFirst(state);
+  let at = steeredNow(state);
   let end = Number.POSITIVE_INFINITY;
   while (at && !legs.has(at.branch)) {
     legs.set(at.branch, end);
@@ -204,12 +204,12 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       draw();
     },
   );
-  store.subscribe((state) => `${state.look.scenarios[0]} ${state.info?.scenarios.length}`, soon);
+  store.subscribe((state) => `${state.steered} ${state.info?.scenarios.length}`, soon);
   store.subscribe((state) => state.log, soon);
   store.subscribe(
     () => ordered(store)?.name ?? "",
     (scenario) => {
-      if (small) small.textContent = scenario && scenario !== "main" ? `in ${scenario}` : "";
+      if (small) small.textContent = scenario && `in ${scenario}`;
     },
   );
 }

@@ -82,7 +82,10 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     fill(events, ...(coming.length ? coming.map(eventOf) : [none("Nothing. A change “From: a date” stands here until it is made.")]));
     fill(triggers, ...(watched.length ? watched.map(triggerOf) : [none("None.")]));
   };
-  store.subscribe((state) => [state.events, state.triggers, state.look.scenarios[0], state.viewer, state.connection.link], draw);
+  store.subscribe(
+    (state) => [state.events, state.triggers, state.steered, state.info?.scenarios.length, state.viewer, state.connection.link],
+    draw,
+  );
 }
 
 function triggerForm(store: Store, api: () => Api): HTMLElement {
@@ -121,6 +124,10 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
   store.subscribe(
     () => barred(store),
     (reason) => bar(button, reason),
+  );
+  store.subscribe(
+    (state) => state.steered,
+    (name) => say(button, `Watch for it in ${name}`),
   );
   const refused = (error: Refused) => {
     const { detail, title, nearest } = error.problem;

@@ -1,6 +1,7 @@
 /** The tree of scenarios: what each differs in and where it stands; two that are ticked are compared. */
 import type { Api } from "../fetch/api";
 import { paced } from "../state/pace";
+import { LEFT } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { Scenario } from "../state/told";
 import { askBranch } from "./branch";
@@ -9,7 +10,6 @@ import { barred, send } from "./orders";
 import { rowText, stepWords } from "./wording";
 
 const UNDO = 10_000; // [ms]
-const LEFT = /@[0-9]+$/;
 
 /** Scenarios in the order of a tree, with how deep each lies. What was left is there when somebody asked for it or something grew from it. */
 export function treeOf(scenarios: readonly Scenario[], left: boolean): { scenario: Scenario; depth: number }[] {
@@ -53,7 +53,6 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     { type: "button", class: "small", onclick: () => askBranch(form, store, api, () => branch.focus()) },
     "Branch…",
   );
-  branch.title = "Branch from where the shown scenario stands (R)";
   const form = h("div", { class: "ask" });
   fill(
     element,
@@ -81,6 +80,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     renaming = null;
     if (name && name !== scenario.name) {
       const made = await send(store, () => api().rename(scenario.name, name, { match: scenario.version, wait: 2 }));
+      if (made && store.now.steered === scenario.name) store.change({ steered: name });
       if (made) store.look({ scenarios: store.now.look.scenarios.map((each) => (each === scenario.name ? name : each)) });
     }
     draw();
@@ -93,7 +93,9 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       return;
     }
     leaving.add(scenario.branch);
-    if (store.now.look.scenarios.includes(scenario.name)) store.look({ scenarios: ["main"], maps: 1 });
+    const { look, steered } = store.now;
+    if (look.scenarios.includes(scenario.name)) store.look({ scenarios: ["main"], maps: 1 });
+    if (steered === scenario.name) store.change({ steered: "main" });
     const clock = setTimeout(() => {
       void send(store, () => api().leave(scenario.name, { wait: 2 })).then(() => {
         leaving.delete(scenario.branch);
@@ -105,7 +107,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       leaving.delete(scenario.branch);
       draw();
     };
-    const detail = "What was computed stays: it can be looked at and branched off.";
+    const detail = `What was computed stays: it can be looked at and branched off. Orders go to ${store.now.steered}.`;
     store.notify({ weight: "warn", text: `${scenario.name} is deleted`, detail, lasts: UNDO, actions: [{ label: "Undo", act: undo }] });
     draw();
   };
@@ -133,6 +135,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   const itemOf = ({ scenario, depth }: { scenario: Scenario; depth: number }): HTMLElement => {
     const { now } = store;
     const at = now.look.scenarios.indexOf(scenario.name);
+    const steers = scenario.name === now.steered;
     const compared = now.look.maps > 1 && at >= 0;
     const difference = differenceOf(scenario, now);
     const ticks = (event: Event) => {
@@ -149,7 +152,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
         role: "treeitem",
         "aria-level": depth + 1,
         "aria-selected": String(at >= 0),
-        "aria-label": `${scenario.name}, ${whereText(scenario, now)}${difference ? `, ${difference}` : ""}${compared ? ", compared" : ""}`,
+        "aria-label": `${scenario.name}, ${whereText(scenario, now)}${difference ? `, ${difference}` : ""}${compared ? ", compared" : ""}${steers ? ", orders go here" : ""}`,
         tabindex: scenario.branch === focused ? 0 : -1,
         "data-branch": scenario.branch,
         class: `scenario depth-${Math.min(depth, 6)}`,
@@ -159,10 +162,20 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
         },
       },
       box,
-      h("div", {}, label, h("small", {}, whereText(scenario, now)), difference ? h("small", { class: "difference" }, difference) : null),
+      h(
+        "div",
+        {},
+        label,
+        steers && h("em", {}, " orders go here"),
+        h("small", {}, whereText(scenario, now)),
+        difference ? h("small", { class: "difference" }, difference) : null,
+      ),
       h(
         "span",
         { class: "acts" },
+        !steers &&
+          !LEFT.test(scenario.name) &&
+          action("Steer", `Orders go to ${scenario.name}`, () => store.change({ steered: scenario.name })),
         scenario.name !== "main" &&
           !LEFT.test(scenario.name) &&
           action("Rename", `Rename ${scenario.name} (F2)`, () => startRenaming(scenario)),
@@ -227,9 +240,12 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   element.addEventListener("branch", () => branch.click());
   const soon = paced(2, draw);
   store.subscribe(({ info, log }) => [info?.scenarios, log], soon);
-  store.subscribe(({ look, run, viewer }) => [look.scenarios, look.maps, run, viewer], draw);
+  store.subscribe(({ look, run, viewer, steered }) => [look.scenarios, look.maps, run, viewer, steered], draw);
   store.subscribe(
-    () => barred(store),
-    (reason) => bar(branch, reason),
+    ({ steered }) => [steered, barred(store)],
+    (_, { steered }) => {
+      branch.dataset.title = `Branch from where ${steered} stands (R)`;
+      bar(branch, barred(store));
+    },
   );
 }

@@ -16,12 +16,12 @@ export type Picture = (how: "screen" | "double" | "print") => Promise<Blob>;
 
 /** The address that shows the same to somebody else, who needs a token of their own. */
 export function linkTo(state: State, page: string): string {
-  const { run, view, pins, selection, preview } = state;
+  const { run, steered, view, pins, selection, preview } = state;
   const range = rangeOf(state);
   const look = { ...state.look, range: range && ([...range] as [number, number]) };
   const moment = run && preview !== null ? momentOf(run.clock, preview) : null;
   const date = preview === null ? null : moment ? isoDate(moment) : `step:${preview}`;
-  return `${page}#${toFragment({ run: run?.name ?? "", date, look, view, pins: pins.map(({ place }) => place), selection })}`;
+  return `${page}#${toFragment({ run: run?.name ?? "", date, look, steered, view, pins: pins.map(({ place }) => place), selection })}`;
 }
 
 const FIRST = 1; // number of the branch whose records lie in the run folder itself

@@ -28,7 +28,9 @@ export function staleNote(
     .filter((each) => !isHarmless(each))
     .map(({ seq, who, kind }) => {
       const row = rows.find((each) => each.seq === seq);
-      return row ? `${who}: ${rowText(row, state)}, ${rowDate(row, state) || scenarioOf(state, row.branch)?.name}` : `${who}: ${kind}`;
+      return row
+        ? `${who}: ${rowText(row, state)}, ${[scenarioOf(state, row.branch)?.name, rowDate(row, state)].filter(Boolean).join(", ")}`
+        : `${who}: ${kind}`;
     });
   return [
     h("b", {}, `While you typed ${typed}`),

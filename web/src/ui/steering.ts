@@ -1,7 +1,7 @@
-/** Playing, stepping and going back: orders to all scenarios that are shown, so that they stay at one time. */
+/** Playing, stepping and going back: orders to the steered scenario, and to those shown beside it, so that they stay at one time. */
 import { between, isoDate, momentOf, monthsLater } from "../decode/calendar";
 import type { Api } from "../fetch/api";
-import { scenarioNow } from "../state/scenario";
+import { listed, scenarioNow } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Scenario } from "../state/told";
 import type { Actions } from "./actions";
@@ -24,11 +24,16 @@ export class Steering {
     actions.on("faster", () => this.faster(1));
   }
 
-  /** The scenarios that are shown. */
+  /** The steered scenario and those that are shown with it. */
   get scenarios(): Scenario[] {
-    const { look } = this.store.now;
-    const names = look.maps === 1 ? look.scenarios.slice(0, 1) : look.scenarios;
+    const { look, steered } = this.store.now;
+    const shown = look.maps === 1 ? look.scenarios.slice(0, 1) : look.scenarios;
+    const names = shown.includes(steered) ? shown : [steered];
     return names.map((name) => scenarioNow(this.store.now, name)).filter((each) => each !== undefined);
+  }
+  /** Their names, as buttons say them. */
+  get whom(): string {
+    return listed(this.scenarios.map((each) => each.name));
   }
   get running(): boolean {
     return this.scenarios.some((each) => each.target > each.step);

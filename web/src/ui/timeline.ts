@@ -82,15 +82,21 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     const step = preview ?? (shown[0]?.live ? shown[0].step : steering.at);
     const running = steering.running;
     say(play, running ? "❚❚" : "▶");
-    play.setAttribute("aria-label", running ? "Pause (Space)" : "Play (Space)");
-    play.dataset.title = play.title = running ? "Pause (Space)" : "Play (Space)";
+    const { whom } = steering;
+    named(play, `${running ? "Pause" : "Play"} ${whom} (Space)`);
+    say(day, clock?.step === 86400 ? "+1 day" : clock?.step === 3600 ? "+1 hour" : "+1 step");
+    for (const [control, key] of [
+      [day, "."],
+      [month, ">"],
+    ] as const)
+      named(control, `${control.textContent}: step ${whom} (${key})`);
+    named(number, `Step ${whom} so far (N)`);
     const reason = barred(store);
     const over = !running && run?.steps !== null && run !== null && steering.at >= (run?.steps ?? 0) ? "the forcing ends here" : null;
     for (const control of [play, day, month]) bar(control, reason ?? over);
-    say(day, clock?.step === 86400 ? "+1 day" : clock?.step === 3600 ? "+1 hour" : "+1 step");
     month.hidden = !clock || clock.step === null;
     const text = clock ? stepText(clock, step) : "";
-    say(now, text);
+    fill(now, text, h("small", {}, whom));
     back.hidden = preview === null;
     const { at } = steering;
     const [first] = kept[look.scenarios[0] ?? ""] ?? [at]; // what is kept goes on to where the scenario stands
@@ -103,6 +109,10 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     line.setAttribute("aria-valuetext", text);
     speed.value = store.now.speed === null ? "" : String(store.now.speed);
     frames.value = String(store.now.frame_rate);
+  }
+  function named(control: HTMLElement, name: string): void {
+    control.setAttribute("aria-label", name);
+    control.dataset.title = control.title = name;
   }
   function place(layer: HTMLElement | undefined, from: number, to: number): void {
     if (!layer) return;
@@ -140,6 +150,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
       state.kept,
       state.look.scenarios,
       state.look.maps,
+      state.steered,
       state.preview,
       state.connection.link,
       state.viewer,
