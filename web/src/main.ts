@@ -1,9 +1,11 @@
 /** Puts the page together. */
 import type { Topology } from "topojson-specification";
 import landAddress from "world-atlas/land-50m.json";
+import placesAddress from "../places.json";
 import { parseMoment, stepOf } from "./decode/calendar";
 import { Screen } from "./decode/screen";
 import { coastOf, ringsOf } from "./draw/coast";
+import { contextOf, type PlacesFile } from "./draw/context";
 import { CREDIT, suitable } from "./draw/palette";
 import { picture } from "./draw/picture";
 import { Api } from "./fetch/api";
@@ -28,6 +30,7 @@ import { mount as mountHere } from "./ui/here";
 import { hold, mount as mountLegend } from "./ui/legend";
 import { MapView } from "./ui/map";
 import { mountPanels } from "./ui/panels";
+import { mount as mountPlace } from "./ui/place";
 import { plateOf } from "./ui/plate";
 import { mount as mountPointer } from "./ui/pointer";
 import { mount as mountReadout, valueText } from "./ui/readout";
@@ -128,7 +131,10 @@ async function draw(how: "screen" | "double" | "print"): Promise<Blob> {
   const models = await api.models().catch(() => []);
   const version = models.find((each) => each.model === run.model)?.version;
   const source = `${run.title || run.name}: run ${run.name}, version ${info?.version}, grid ${grid.digest.slice(0, 16)}, model ${run.model} ${version ?? ""}`;
-  return picture({ ...plate, notes: [source.trim(), `${CREDIT}. Coastline: Natural Earth. Drawn by Steppe.`] });
+  return picture({
+    ...plate,
+    notes: [source.trim(), `${CREDIT}. Coastline and borders: Natural Earth. Towns: GeoNames (CC BY 4.0). Drawn by Steppe.`],
+  });
 }
 
 /** What a link asks for and only the run can answer, and what goes with a variable that is chosen. */
@@ -170,13 +176,16 @@ function drawn(): void {
   void fetchCoast();
 }
 
-/** The coastline, once; where nothing has a value yet, the map shows where that will be. */
+/** The coastline, then borders and towns, once; where nothing has a value yet, the map shows where that will be. */
 async function fetchCoast(): Promise<void> {
-  if (map.coast.length > 0 || fetchingCoast) return;
+  if (map.context.towns.length > 0 || fetchingCoast) return;
   fetchingCoast = true;
   try {
     const answer = await fetch(new URL(landAddress, import.meta.url)); // the build puts it beside the script
     map.putCoast(coastOf(ringsOf((await answer.json()) as Topology)));
+    const places = await fetch(new URL(placesAddress as unknown as string, import.meta.url));
+    map.putContext(contextOf((await places.json()) as PlacesFile));
+    mountPlace(map, store, map.context.towns);
   } catch {
     setTimeout(() => void fetchCoast(), COAST_AGAIN); // the map does without it meanwhile
   } finally {

@@ -51,7 +51,7 @@ export function coastOf(rings: readonly Ring[]): Coast {
   return rings.flatMap(splitAtAntimeridian).map(shoreOf);
 }
 
-function shoreOf(part: Ring): Shore {
+export function shoreOf(part: Ring): Shore {
   const shore: Shore = { land: new Path2D(), line: new Path2D(), west: 360, south: 90, east: -360, north: -90 };
   const isEdge = ([longitude, latitude]: readonly [number, number]) => Math.abs(longitude) > 179.9999 || latitude < -89.9;
   part.forEach((point, index) => {

@@ -28,7 +28,7 @@ type Pen = CanvasRenderingContext2D;
 const FONT = "Inter, system-ui, sans-serif";
 const KILOMETRES_A_DEGREE = 111.195; // of latitude, on a sphere of 6371.0088 km
 
-function clipped(pen: Pen, { x, y, width, height }: Panel, draw: () => void): void {
+export function clipped(pen: Pen, { x, y, width, height }: Panel, draw: () => void): void {
   pen.save();
   pen.beginPath();
   pen.rect(x, y, width, height);
@@ -38,7 +38,7 @@ function clipped(pen: Pen, { x, y, width, height }: Panel, draw: () => void): vo
 }
 
 /** The shores that are seen, in pixels, as one path. */
-function placed(coast: Coast, which: "land" | "line", { view, grid, panel }: Scene): Path2D {
+export function placed(coast: Coast, which: "land" | "line", { view, grid, panel }: Scene): Path2D {
   const [sx, sy] = scale(view, grid);
   const [west, north] = toPlace(view, grid, panel, panel.x, panel.y);
   const [east, south] = toPlace(view, grid, panel, panel.x + panel.width, panel.y + panel.height);
@@ -94,7 +94,7 @@ export function drawOver(pen: Pen, coast: Coast, scene: Scene, margin: number): 
   });
 }
 
-function write(pen: Pen, { ratio, colours }: Scene, text: string, x: number, y: number, align: CanvasTextAlign): void {
+export function write(pen: Pen, { ratio, colours }: Scene, text: string, x: number, y: number, align: CanvasTextAlign): void {
   pen.font = `${11 * ratio}px ${FONT}`;
   pen.textAlign = align;
   pen.strokeStyle = colours.halo;

@@ -4,6 +4,7 @@ import type { Grid } from "../state/grid";
 import type { Place } from "../state/told";
 import { panels, type View } from "../state/view";
 import type { Coast } from "./coast";
+import { type Context, drawContext } from "./context";
 import { FieldMap, type Mode, placementOf } from "./field";
 import { drawLegend, HEIGHT, type Legend } from "./legend";
 import { type Colours, drawMarks, drawOutline, drawOver, drawUnder, type Mark } from "./lines";
@@ -19,6 +20,7 @@ export interface Plate {
   view: View;
   grid: Grid;
   coast: Coast;
+  context: Context;
   colours: Colours;
   hatch: readonly [number, number, number];
   smooth: boolean;
@@ -78,6 +80,7 @@ function drawMaps(pen: CanvasRenderingContext2D, plate: Plate): void {
   for (const [index, scene] of all.entries()) {
     const map = plate.maps[index];
     drawOver(pen, coast, scene, 60);
+    drawContext(pen, plate.context, scene, 60);
     if (map && grid.kind === "points") drawPoints(pen, frames, map.mode, map, scene);
     if (plate.outline) drawOutline(pen, plate.outline, false, scene);
     drawMarks(pen, plate.marks, scene);

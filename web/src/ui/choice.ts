@@ -17,7 +17,13 @@ export interface Choice {
   show(value: string): void;
 }
 
-export function choice(id: string, label: string, options: () => readonly Option[], choose: (value: string) => void): Choice {
+export function choice(
+  id: string,
+  label: string,
+  options: () => readonly Option[],
+  choose: (value: string) => void,
+  most = Number.POSITIVE_INFINITY,
+): Choice {
   const list = h("ul", { id: `${id}-list`, role: "listbox", "aria-label": label, hidden: true });
   const input = h("input", {
     ...{ id, role: "combobox", "aria-label": label, "aria-expanded": "false", "aria-controls": `${id}-list`, "aria-autocomplete": "list" },
@@ -31,9 +37,9 @@ export function choice(id: string, label: string, options: () => readonly Option
   const labelOf = (value: string) => options().find((option) => option.value === value)?.label ?? value;
   function filter(text: string): void {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    found = options().filter((option) =>
-      words.every((word) => `${option.label} ${option.words} ${option.value}`.toLowerCase().includes(word)),
-    );
+    found = options()
+      .filter((option) => words.every((word) => `${option.label} ${option.words} ${option.value}`.toLowerCase().includes(word)))
+      .slice(0, most);
     fill(
       list,
       ...found.map((option, index) => {

@@ -43,7 +43,7 @@ export function mount(place: HTMLElement, store: Store, actions: Actions): void 
         { class: "credit" },
         "Numbers beside the map come from the server, never from a colour. ",
         h("a", { href: "api/v1/openapi.json", target: "_blank", rel: "noreferrer" }, "The contract of the server"),
-        `. Coast: Natural Earth. ${CREDIT}.`,
+        `. Coast and borders: Natural Earth. Towns: GeoNames (CC BY 4.0). ${CREDIT}.`,
       ),
     ];
   });

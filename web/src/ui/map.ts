@@ -5,6 +5,7 @@
 
 import type { Screen } from "../decode/screen";
 import type { Coast } from "../draw/coast";
+import { type Context, contextFor, drawContext, NOWHERE } from "../draw/context";
 import { FieldMap, type Mode, placementOf } from "../draw/field";
 import { drawMarks, drawMask, drawOutline, drawOver, drawUnder, type Mark, type Scene } from "../draw/lines";
 import { DIFFERENCE, type Scale, scaleOf } from "../draw/palette";
@@ -33,6 +34,7 @@ export class MapView {
   /** Graticule, coast and scale, which change with the view alone; they are copied under the marks. */
   private readonly lines = document.createElement("canvas");
   coast: Coast = [];
+  context: Context = NOWHERE;
   private due = new Set<"still" | "field" | "marks">();
   private asked = 0;
   private size: [number, number] = [0, 0];
@@ -114,6 +116,11 @@ export class MapView {
 
   putCoast(coast: Coast): void {
     this.coast = coast;
+    this.refresh("still");
+  }
+
+  putContext(context: Context): void {
+    this.context = context;
     this.refresh("still");
   }
 
@@ -204,6 +211,7 @@ export class MapView {
       drawUnder(under, scene.grid.kind === "projected" ? [] : this.coast, scene);
       if (active && kind !== "points" && this.screen.frames.length === 0) drawMask(under, active, scene);
       drawOver(over, scene.grid.kind === "projected" ? [] : this.coast, scene, TITLE);
+      drawContext(over, contextFor(this.context, scene.grid), scene, TITLE);
     }
   }
 

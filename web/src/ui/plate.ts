@@ -1,6 +1,7 @@
 /** What is seen, for a picture that is saved. */
 import type { Screen } from "../decode/screen";
 import { prettyUnit } from "../decode/units";
+import { contextFor } from "../draw/context";
 import type { Plate } from "../draw/picture";
 import type { Store } from "../state/store";
 import type { Colouring } from "./colouring";
@@ -38,7 +39,17 @@ export function plateOf(
   const marks = pins.map((pin, index) => ({ cell: pin.cell, colour: theme.pin(pin.colour), number: index + 1 }));
   return {
     ...{ size: [element.clientWidth, element.clientHeight], ratio, view: { ...view, zoom: (view.zoom * ratio) / map.ratio }, grid },
-    ...{ coast: map.coast, colours, hatch, smooth: look.smooth, frames: screen.frames, maps, legends, marks },
+    ...{
+      coast: map.coast,
+      context: contextFor(map.context, grid),
+      colours,
+      hatch,
+      smooth: look.smooth,
+      frames: screen.frames,
+      maps,
+      legends,
+      marks,
+    },
     outline: selection && cornersOf(selection),
   };
 }

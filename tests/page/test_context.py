@@ -1,0 +1,47 @@
+"""Where on the earth the map is: borders, names of towns, and the search among them."""
+
+from playwright.sync_api import expect
+
+from tests.page.house import Opened
+
+WATCHED = """
+const stroke = CanvasRenderingContext2D.prototype.fillText;
+window.written = [];
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    window.written.push(text);
+    return stroke.call(this, text, ...place);
+};
+"""
+
+
+def test_towns_are_named_once_the_coast_is_there_and_can_be_searched_for(opened: Opened) -> None:
+    page = opened.page
+    page.add_init_script(WATCHED)
+    page.reload()
+    opened.wait("steppe.map.context.towns.length > 5000")
+    opened.wait("written.includes('Hughenden') && written.includes('Winton')")
+    names = [url.rpartition("/")[2].partition("-")[0] for url in opened.asked]
+    assert names.index("land") < len(names) - 1 - names[::-1].index("places")
+    field = page.get_by_role("combobox", name="Go to a town")
+    field.click()
+    field.fill("longre")
+    expect(page.locator("#place-list li")).to_have_count(1)
+    page.keyboard.press("Enter")
+    view = page.evaluate("steppe.store.now.view")
+    assert (round(view["x"], 2), round(view["y"], 2)) == (144.25, -23.44)
+    assert page.evaluate("document.activeElement.id") == "map"
+    opened.wait("written.includes('Longreach')")
+
+
+def test_borders_of_countries_and_states_are_there(opened: Opened) -> None:
+    opened.wait("steppe.map.context.states.length > 0")
+    found = opened.page.evaluate(
+        """() => steppe.map.context.states.map(({west, east, south, north}) => [west, east, south, north])
+            .filter(([west, east, south, north]) => west > 137.9 && east < 141.1 && south > -29.5 && north < -10)"""
+    )
+    assert any(abs(west - 138.0) < 0.05 for west, *_ in found)  # Queensland's border with the Northern Territory
+
+
+def test_the_help_says_whose_borders_and_towns_they_are(opened: Opened) -> None:
+    opened.press("?")
+    expect(opened.page.locator(".dialog[open]")).to_contain_text("Towns: GeoNames (CC BY 4.0)")
