@@ -78,11 +78,11 @@ class House:
         return self._ask("GET", path)
 
     def order(self, path: str, content: dict[str, Any] | None = None, method: str = "POST") -> dict[str, Any]:
-        """An order of another person, carried out; one with a speed is on its way."""
+        """An order of another person, carried out; one with a speed or on a date is on its way."""
         answer = self._ask(method, path, json=content or {}) if method == "POST" else self._ask(method, path)
         assert answer.status_code < 300, answer.text
         found: dict[str, Any] = answer.json()
-        if "speed" not in (content or {}):
+        if "speed" not in (content or {}) and not isinstance((content or {}).get("when"), dict):
             wait_for(lambda: self._over(found))
         return found
 

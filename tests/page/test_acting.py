@@ -277,30 +277,6 @@ def test_escape_leaves_the_form_of_a_scenario(opened: Opened) -> None:
     expect(form).to_have_count(0)
 
 
-def test_drag_previews_release_rewinds(opened: Opened) -> None:
-    house, page = opened.house, opened.page
-    house.order("/step", {"steps": 40})
-    expect(opened.chip).to_contain_text("18 Feb 1990")
-    branch = house.main()["branch"]
-    line = page.get_by_role("slider", name="Date")
-    expect(page.locator("#timeline")).to_contain_text("18 Feb 1990")  # until then it has another text, and the bar another width
-    box = line.bounding_box()
-    assert box is not None
-    steps = house.info()["steps"]
-    x, y = (lambda step: box["x"] + box["width"] * step / steps), box["y"] + box["height"] / 2
-    page.mouse.move(x(40), y)
-    page.mouse.down()
-    page.mouse.move(x(30), y, steps=4)
-    page.mouse.move(x(20), y, steps=4)
-    opened.wait("steppe.store.now.shown[0] && !steppe.store.now.shown[0].live && steppe.store.now.shown[0].step < 30")
-    assert house.main()["branch"] == branch  # a look is no order
-    assert house.main()["step"] == 40
-    page.mouse.up()
-    wait_for(lambda: house.main()["branch"] != branch)
-    assert abs(house.main()["step"] - 20) <= 2
-    assert any(each["name"] == "main@1" or each["name"].startswith("main@") for each in house.info()["scenarios"])
-
-
 def test_the_log_is_filtered_and_an_order_taken_away_as_a_program(opened: Opened) -> None:
     house, page = opened.house, opened.page
     house.order("/step", {"steps": 2})

@@ -151,6 +151,9 @@ export class Api {
   branch = (order: BranchOrder, options?: OrderOptions) => this.order("POST", "scenarios", order, options);
   rewind = (scenario: string, to: told.Moment, options?: OrderOptions) =>
     this.order("POST", `scenarios/${encodeURIComponent(scenario)}/rewind`, to, options);
+  /** Undoes a rewind. left: the scenario that it left. */
+  undo = (scenario: string, left: string, options?: OrderOptions) =>
+    this.order("POST", `scenarios/${encodeURIComponent(scenario)}/rewind`, { left }, options);
   rename = (scenario: string, name: string, options?: OrderOptions) =>
     this.order("POST", `scenarios/${encodeURIComponent(scenario)}/rename`, { name }, options);
   /** Nobody goes on with a scenario; it can still be looked at, under another name. */

@@ -1,20 +1,38 @@
-/** Frames of past dates, while the bar of time is dragged: the newest wish is fetched, what was wished before it is forgotten. */
+/**
+ * Frames of past dates. While the bar of time is dragged the newest wish is fetched, what was wished before it is forgotten; what is played is
+ * fetched a few frames ahead.
+ */
+import type { RawArray } from "../decode/array";
+import { isoDate, momentOf, monthsLater, parseMoment, stepOf } from "../decode/calendar";
 import { frameOf } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import type { Api } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
-import { scenarioNow } from "../state/scenario";
+import { loopOf, scenarioNow } from "../state/scenario";
 import type { Shown, Store } from "../state/store";
 import { hasMap } from "./streams";
 
+const PAST = { live: false, replaying: false };
+const AHEAD = 5; // frames that are fetched before they are shown
+const LEAST = 0.02; // [s] between two frames, at least
+
 export class Past {
   private busy = false;
+  private readonly fetched = new Map<number, Promise<PromiseSettledResult<RawArray>[]>>(); // by step; of what is shown now
 
   constructor(
     private readonly store: Store,
     private readonly screen: Screen,
     private readonly api: Api,
   ) {
+    store.subscribe(
+      ({ look, info }) => [look.variable, look.scenarios, look.maps > 1, info?.version],
+      () => this.fetched.clear(),
+    );
+    store.subscribe(
+      (state) => state.playing,
+      (playing) => playing && void this.play(),
+    );
     store.subscribe(
       ({ preview, look }) => [preview, look.variable, look.scenarios, look.maps],
       () => void this.follow(),
@@ -34,12 +52,71 @@ export class Past {
     }
   }
 
+  private get names(): string[] {
+    const { look } = this.store.now;
+    return look.maps > 1 ? look.scenarios : look.scenarios.slice(0, 1);
+  }
+
+  /** The maps of a step, one a scenario that is shown. */
+  private fetch(step: number): Promise<PromiseSettledResult<RawArray>[]> {
+    const { variable } = this.store.now.look;
+    const found =
+      this.fetched.get(step) ??
+      Promise.allSettled(this.names.map((scenario) => this.api.data(variable, { scenario, time: `step:${step}` })));
+    this.fetched.delete(step); // the newest is the last one
+    this.fetched.set(step, found);
+    for (const old of [...this.fetched.keys()].slice(0, -2 * AHEAD)) this.fetched.delete(old);
+    return found;
+  }
+
+  /** Plays what was computed between the ends of the loop, again and again. Steps that are not at hand are left out. */
+  private async play(): Promise<void> {
+    const { store } = this;
+    let [due, coarse, rounds] = [performance.now(), false, 0]; // rounds: ends of the loop since a map was shown
+    const stands = () => Math.min(...this.names.map((name) => scenarioNow(store.now, name)?.step ?? 0));
+    const after = (step: number): number => {
+      const [first, last] = loopOf(store.now, stands());
+      const { kept, look } = store.now;
+      if (step < first || step >= last) return first;
+      return Math.min(last, coarse && step + 1 < (kept[look.scenarios[0] ?? ""]?.[0] ?? 0) ? this.endOfMonth(step + 1) : step + 1);
+    };
+    for (let step = after(store.now.preview ?? stands()); store.now.playing; step = after(step)) {
+      for (let each = step, ahead = 0; ahead < AHEAD; each = after(each), ahead++) void this.fetch(each);
+      const [found] = await this.fetch(step);
+      if (!store.now.playing) return;
+      if (found?.status !== "fulfilled") {
+        coarse = true; // a record of a month holds its last step
+        const [, last] = loopOf(store.now, stands());
+        rounds += Number(step >= last);
+        if (store.now.connection.link === "live" && rounds < 2) continue;
+        store.notify({
+          weight: "warn",
+          text: "No date of the loop is at hand",
+          detail: isFailure(found?.reason) ? found.reason.message : "",
+        });
+        return store.change({ playing: false });
+      }
+      await new Promise((go) => setTimeout(go, due - performance.now()));
+      due = Math.max(due, performance.now()) + 1000 * (store.now.speed === null ? LEAST : 1 / store.now.speed);
+      rounds = 0;
+      if (store.now.playing) store.change({ preview: step });
+    }
+  }
+
+  private endOfMonth(step: number): number {
+    const clock = this.store.now.run?.clock;
+    const moment = clock && momentOf(clock, step);
+    if (!clock || !moment) return step;
+    const first = parseMoment(`${isoDate(moment).slice(0, -2)}01`, clock.calendar);
+    return stepOf(clock, monthsLater(first, 1, clock.calendar)) - 1;
+  }
+
   private async show(step: number): Promise<void> {
     const { look, grid, run } = this.store.now;
-    const names = look.maps > 1 ? look.scenarios : look.scenarios.slice(0, 1);
+    const { names } = this;
     if (!grid || !run || !hasMap(this.store.now) || names.some((name) => step > (scenarioNow(this.store.now, name)?.step ?? 0))) return; // still to come
     try {
-      const asked = await Promise.allSettled(names.map((scenario) => this.api.data(look.variable, { scenario, time: `step:${step}` })));
+      const asked = await this.fetch(step);
       if (this.store.now.preview === null) return;
       const [first] = asked;
       if (first?.status !== "fulfilled") throw first?.reason; // without the first map there is nothing to see
@@ -52,25 +129,13 @@ export class Past {
       });
       const shown = frames.map(({ stream, number, time, scale, offset, missing }, index): Shown => {
         const { variable, units } = arrays[index]?.head ?? { variable: look.variable, units: "" };
-        return {
-          stream,
-          scenario: names[index] ?? "",
-          variable,
-          units,
-          number,
-          step,
-          time,
-          scale,
-          offset,
-          missing,
-          live: false,
-          replaying: false,
-        };
+        return { stream, scenario: names[index] ?? "", variable, units, number, step, time, scale, offset, missing, ...PAST };
       });
       this.store.change({ shown });
       this.screen.show(frames);
     } catch (error) {
       if (!isFailure(error)) throw error;
+      this.fetched.delete(step); // it may be at hand later
       if (this.store.now.preview === step) this.store.change({ not_at_hand: step }); // the picture stays, and says its own date
     }
   }

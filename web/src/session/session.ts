@@ -125,6 +125,8 @@ export class Session {
         return;
       case "checkpoints":
         return store.change({ checkpoints: message.checkpoints });
+      case "viewers":
+        return store.change({ viewers: message.viewers });
       case "kept":
         return store.change({ kept: { ...store.now.kept, ...message.kept } });
       case "ranges":
@@ -167,7 +169,7 @@ export class Session {
         ...{ outputs: hello.outputs ?? [], given: hello.given ?? [] },
       },
       ...{ steers: hello.steers, info, reached: {}, since: sinceOf(info), grid },
-      ...{ kept: hello.kept ?? {}, ranges: hello.ranges ?? {}, checkpoints: hello.checkpoints ?? [] },
+      ...{ kept: hello.kept ?? {}, ranges: hello.ranges ?? {}, checkpoints: hello.checkpoints ?? [], viewers: hello.viewers ?? 1 },
       steered: this.steered(info),
       look: { ...look, variable, scenarios, maps: scenarios.length > 1 ? look.maps : 1 },
     });

@@ -41,12 +41,12 @@ export interface Key {
 }
 
 export const KEYS: readonly Key[] = [
-  { keys: [" "], action: "play", says: "Play or pause" },
+  { keys: [" "], action: "play", says: "Play or pause; at a past date what was computed" },
   { keys: ["."], action: "step-day", says: "One step on" },
   { keys: [">"], action: "step-month", says: "One month on" },
   { keys: ["n"], action: "step-number", says: "So many steps on, or until a date" },
-  { keys: [","], action: "back-day", says: "One step back" },
-  { keys: ["<"], action: "back-checkpoint", says: "Back to the checkpoint before" },
+  { keys: [","], action: "back-day", says: "Look one step back" },
+  { keys: ["<"], action: "back-checkpoint", says: "Look at the checkpoint before" },
   { keys: ["["], action: "slower", says: "Run slower" },
   { keys: ["]"], action: "faster", says: "Run faster" },
   { keys: ["v"], action: "variable", says: "Choose the variable", looks: true },

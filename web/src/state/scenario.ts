@@ -27,6 +27,12 @@ export function steeredIn({ info, look, steered }: Known & Pick<State, "look" | 
   return renamed?.name ?? look.scenarios.find((name) => names.includes(name)) ?? names[0] ?? "";
 }
 
+/** First and last step of what is played again. at: where the run stands. */
+export function loopOf({ loop }: Pick<State, "loop">, at: number): [number, number] {
+  const [first, last] = loop ?? [0, at];
+  return [Math.min(first, Math.max(0, at - 1)), Math.min(last, at)];
+}
+
 /** "main and heavy". */
 export function listed(names: readonly string[]): string {
   return names.join(" and ");

@@ -143,6 +143,8 @@ export interface State {
   connection: Connection;
   viewer: Viewer | null;
   steers: Steers | null;
+  /** How many pages and programs look at the run, this one among them. */
+  viewers: number;
   /** All runs of the server; null until it has told. */
   runs: Info[] | null;
   run: Run | null;
@@ -179,6 +181,12 @@ export interface State {
   ranges: Ranges;
   /** A past step that is looked at while the run stands elsewhere; null: the newest. */
   preview: number | null;
+  /** A step still to come that was pointed at on the bar of time; null: none. */
+  aimed: number | null;
+  /** Whether what was computed is played, which orders nothing. */
+  playing: boolean;
+  /** First and last step of what is played again and again; null: all. */
+  loop: [number, number] | null;
   /** A past step that the server could not show; null: none. */
   not_at_hand: number | null;
   /** Steps a second that a run is asked for; null: as fast as can be. */
@@ -196,6 +204,7 @@ export const FIRST: State = {
   connection: { link: "connecting", retry_at: null, skipped: 0, rate: 0, reason: "" },
   viewer: null,
   steers: null,
+  viewers: 1,
   runs: null,
   run: null,
   info: null,
@@ -223,6 +232,9 @@ export const FIRST: State = {
   zoomed: null,
   ranges: {},
   preview: null,
+  aimed: null,
+  playing: false,
+  loop: null,
   not_at_hand: null,
   speed: 10,
   frame_rate: 60,

@@ -142,6 +142,7 @@ export interface Hello {
   kept: Kept;
   ranges: Ranges;
   checkpoints: Checkpoint[];
+  viewers: number;
   event: number;
 }
 export interface Progress {
@@ -228,6 +229,7 @@ export type Message =
   | { type: "checkpoints"; checkpoints: Checkpoint[] }
   | { type: "kept"; kept: Kept }
   | { type: "ranges"; ranges: Ranges }
+  | { type: "viewers"; viewers: number }
   | { type: "watching"; streams: Watching[] }
   | { type: "pong"; ping: number }
   | ({ type: "problem" } & Problem);

@@ -14,17 +14,24 @@ export class Actions {
     this.known.get(action)?.();
   }
 
-  /** Does what keys ask for, while no field has the focus. */
+  /** Does what keys ask for, while no field has the focus. Space plays, unless Tab led to what it would press. */
   listen(store: Store): void {
+    let byKeys = false;
+    addEventListener("focusin", ({ target }) => {
+      byKeys = target instanceof Element && target.matches(":focus-visible"); // with the next key it is visible anyhow
+    });
     addEventListener("keydown", (event) => {
-      if (event.defaultPrevented || takesText(event.target)) return;
       const action = actionOf(event, store.now.letter_keys);
-      if (!action || !this.known.has(action) || store.now.dialog) return;
-      if (action === "play" && event.target instanceof HTMLButtonElement) return; // Space presses the button that has the focus
+      if (event.defaultPrevented || !action || !this.known.has(action) || store.now.dialog) return;
+      if (action === "play" && isPressed(event.target) ? byKeys : takesText(event.target)) return;
       event.preventDefault();
       this.do(action);
     });
   }
+}
+
+function isPressed(target: EventTarget | null): boolean {
+  return target instanceof Element && target.matches("a, button, select, summary, [type=checkbox], [type=radio]");
 }
 
 function takesText(target: EventTarget | null): boolean {

@@ -37,7 +37,7 @@ export function askBranch(form: HTMLElement, store: Store, api: () => Api, back:
     const made = await send(store, () => api().branch({ name: wanted, from: { scenario: from.name, step } }, { wait: 2 }), refused);
     if (!made) return;
     fill(form);
-    store.change({ steered: wanted, preview: null });
+    store.change({ steered: wanted, preview: null, playing: false });
     store.look({ scenarios: [from.name, wanted], maps: 3 });
     back();
   };

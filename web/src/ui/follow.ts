@@ -4,10 +4,12 @@ import { isFailure } from "../fetch/problem";
 import { paced } from "../state/pace";
 import type { Store } from "../state/store";
 import type { LogRow } from "../state/told";
+import { others } from "./others";
 
 const RATE = 2; // [1/s] at most
 
 export function follow(store: Store, api: () => Api): void {
+  const tell = others(store, api);
   let asking = false;
   let again = false;
   const ask = async () => {
@@ -23,7 +25,10 @@ export function follow(store: Store, api: () => Api): void {
       const after = open ? open.seq - 1 : (known.at(-1)?.seq ?? 0);
       const rows = await api().log(after);
       const log = [...known.filter((row) => row.seq <= after), ...rows.map(plain)];
-      if (store.now.run?.name === name) store.change({ log });
+      if (store.now.run?.name === name) {
+        store.change({ log });
+        void tell(log);
+      }
       again ||= log.some((row) => row.state === "queued" && row.kind !== "step" && row.at_step === null); // over within a moment
     } catch (error) {
       if (!isFailure(error)) throw error; // the connection tells of it

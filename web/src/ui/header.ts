@@ -2,7 +2,7 @@
 import { prettyUnit } from "../decode/units";
 import { PALETTES, type PaletteName, paletteOf } from "../draw/palette";
 import { LEFT } from "../state/scenario";
-import type { Maps, Store, Theme } from "../state/store";
+import type { Look, Maps, Store, Theme } from "../state/store";
 import type { Actions } from "./actions";
 import { choice, type Option } from "./choice";
 import { bar, byId, fill, h, say } from "./dom";
@@ -18,9 +18,13 @@ export function mount(store: Store, actions: Actions): void {
     "variable",
     "Variable (V)",
     () => variableOptions(store),
-    (name) => store.look({ variable: name, range: null }),
+    (name) => chosen({ variable: name, range: null }),
   );
-  const palette = choice("palette", "Colours (C)", palettes, (name) => store.look({ palette: name }));
+  const palette = choice("palette", "Colours (C)", palettes, (name) => chosen({ palette: name }));
+  function chosen(parts: Partial<Look>): void {
+    store.look(parts);
+    byId("map").focus({ preventScroll: true }); // whose keys come next
+  }
   const maps = h("span", { role: "radiogroup", "aria-label": "Maps", class: "joined" });
   const buttons = MAPS.map(([count, text, title]) =>
     h("button", { type: "button", role: "radio", title, "aria-label": title, onclick: () => show(count) }, text),
@@ -41,7 +45,7 @@ export function mount(store: Store, actions: Actions): void {
     }),
   );
   const steered = h("select", { "aria-label": "Orders go to", onchange: () => store.change({ steered: steered.value }) });
-  const steers = h("label", { class: "joined" }, "Steer", steered);
+  const steers = h("label", { class: "orders" }, "Steer", steered);
   const smooth = h(
     "button",
     { type: "button", title: "Smooth between cells (E)", role: "switch", onclick: () => actions.do("smooth") },
@@ -141,10 +145,11 @@ export function mount(store: Store, actions: Actions): void {
     },
   );
   store.subscribe(
-    (state) => [state.steers, state.viewer],
-    (_, { steers, viewer }) => {
-      const who = steers && steers.who !== viewer?.name ? `${steers.who} steers` : "";
-      say(byId("steers"), viewer && !viewer.may_steer ? ["Viewing", who].filter(Boolean).join("; ") : who);
+    (state) => [state.steers, state.viewer, state.viewers],
+    (_, { steers, viewer, viewers }) => {
+      const who = steers && (steers.who === viewer?.name ? `You steer (${steers.who})` : `${steers.who} steers`);
+      const words = [viewer && !viewer.may_steer && "Viewing", who, viewers > 1 && `${viewers} look on`];
+      say(byId("steers"), words.filter(Boolean).join("; "));
     },
   );
 }

@@ -4,6 +4,15 @@ import { steeredNow } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Ordered, Scenario } from "../state/told";
 
+const own = new Set<number>(); // numbers of the orders that this page gave
+const open = new Set<Promise<unknown>>(); // of which there is no reply yet
+
+/** Whether this page gave an order; known when the replies to all that it has sent are there. */
+export async function isOwn(seq: number): Promise<boolean> {
+  await Promise.allSettled(open);
+  return own.has(seq);
+}
+
 /** The scenario that orders go to. */
 export function ordered(store: Store): Scenario | undefined {
   return steeredNow(store.now);
@@ -41,12 +50,18 @@ export async function send(store: Store, act: () => Promise<Ordered>, wrong?: (e
     store.notify({ weight: "warn", text: `This cannot be done: ${reason}.`, lasts: 6000 });
     return null;
   }
+  const reply = act();
+  open.add(reply);
   try {
-    return await act();
+    const made = await reply;
+    own.add(made.id);
+    return made;
   } catch (error) {
     if (!isFailure(error)) throw error;
     if (error instanceof Refused && wrong?.(error)) return null;
     tell(store, error);
     return null;
+  } finally {
+    open.delete(reply);
   }
 }

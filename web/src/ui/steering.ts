@@ -1,5 +1,5 @@
 /** Playing, stepping and going back: orders to the steered scenario, and to those shown beside it, so that they stay at one time. */
-import { between, isoDate, momentOf, monthsLater } from "../decode/calendar";
+import { between, isoDate, momentOf, monthsLater, stepOf } from "../decode/calendar";
 import type { Api } from "../fetch/api";
 import { listed, scenarioNow } from "../state/scenario";
 import type { Store } from "../state/store";
@@ -16,10 +16,10 @@ export class Steering {
     actions: Actions,
   ) {
     actions.on("play", () => this.play());
-    actions.on("step-day", () => this.step(1));
+    actions.on("step-day", () => (this.store.now.preview === null ? this.step(1) : this.look(this.here + 1)));
     actions.on("step-month", () => this.month());
-    actions.on("back-day", () => this.rewind(this.at - 1));
-    actions.on("back-checkpoint", () => this.backToCheckpoint());
+    actions.on("back-day", () => this.look(this.here - 1));
+    actions.on("back-checkpoint", () => this.look(this.checkpoint()));
     actions.on("slower", () => this.faster(-1));
     actions.on("faster", () => this.faster(1));
   }
@@ -43,28 +43,54 @@ export class Steering {
     return this.scenarios[0]?.step ?? 0;
   }
 
+  /** The step that is looked at. */
+  private get here(): number {
+    return this.store.now.preview ?? this.at;
+  }
+  /** The step still to come that was pointed at. */
+  get aimed(): number | null {
+    const { aimed } = this.store.now;
+    return aimed !== null && aimed > this.at ? aimed : null;
+  }
+  /** Whether to play means to play what was computed: a past date is looked at, or nothing is left to compute. */
+  get past(): boolean {
+    const { preview, run } = this.store.now;
+    return preview !== null || (run !== null && run.steps !== null && this.at >= run.steps && !this.running);
+  }
+
+  /** Looks at a step. Nothing is ordered by it, whether it is past or still to come. */
+  look(step: number): void {
+    this.store.change({ preview: step < this.at ? Math.max(0, step) : null, aimed: step > this.at ? step : null });
+  }
+  backToNow(): void {
+    this.store.change({ preview: null, aimed: null, playing: false });
+  }
+
   play(): void {
+    if (this.past || this.store.now.playing) return this.store.change({ playing: !this.store.now.playing });
     if (this.running) this.all((each) => this.api().pause(each.name));
     else this.on((each) => this.api().step({ scenario: each.name, end: true, ...this.speed }));
-    this.store.change({ preview: null });
+    this.backToNow();
   }
 
   step(steps: number): void {
-    this.store.change({ preview: null });
+    this.backToNow();
     this.on((each) => this.api().step({ scenario: each.name, steps }));
   }
 
   /** Until a date is done. */
   until(date: string): void {
-    this.store.change({ preview: null });
+    this.backToNow();
     this.on((each) => this.api().step({ scenario: each.name, until: date }));
   }
 
   private month(): void {
     const { run } = this.store.now;
-    const now = run && momentOf(run.clock, Math.max(this.at, 1));
-    if (!run || !now) return this.step(30);
+    const now = run && momentOf(run.clock, Math.max(this.here, 1));
+    const looks = this.store.now.preview !== null;
+    if (!run || !now) return looks ? this.look(this.here + 30) : this.step(30);
     const then = monthsLater(now, 1, run.clock.calendar);
+    if (looks) return this.look(stepOf(run.clock, then));
     const last = run.steps === null ? null : momentOf(run.clock, run.steps);
     this.until(isoDate(last && between(then, last, run.clock.calendar) < 0 ? last : then));
   }
@@ -79,21 +105,27 @@ export class Steering {
     } else this.all(order, (each) => !ends(each));
   }
 
+  /** The names of those that go back to a step; none where the steered one cannot. */
+  rewound(to: number): string[] {
+    const able = this.scenarios.filter((each) => each.fork_step <= to && each.step > to).map((each) => each.name);
+    return able.includes(this.store.now.steered) ? able : [];
+  }
+
   /** Goes back to a step. What branched off behind it stays. */
   rewind(to: number): void {
-    if (to < 0) return;
-    this.store.change({ preview: null });
+    const able = this.rewound(to);
+    this.backToNow();
     this.all(
       (each) => this.api().rewind(each.name, { step: to }),
-      (each) => each.fork_step <= to && each.step > to,
+      (each) => able.includes(each.name),
     );
   }
 
-  private backToCheckpoint(): void {
+  private checkpoint(): number {
     const { checkpoints } = this.store.now;
     const branch = this.scenarios[0]?.branch;
-    const steps = checkpoints.filter((each) => each.branch === branch && each.step < this.at).map((each) => each.step);
-    this.rewind(steps.length ? Math.max(...steps) : 0);
+    const steps = checkpoints.filter((each) => each.branch === branch && each.step < this.here).map((each) => each.step);
+    return Math.max(0, ...steps);
   }
 
   private faster(by: 1 | -1): void {
@@ -106,7 +138,7 @@ export class Steering {
   /** Steps a second, null for as fast as can be. A run at work goes on with it. */
   setSpeed(speed: number | null): void {
     this.store.change({ speed });
-    if (this.running) this.all((each) => this.api().step({ scenario: each.name, end: true, ...this.speed }));
+    if (this.running && !this.past) this.all((each) => this.api().step({ scenario: each.name, end: true, ...this.speed }));
   }
 
   private get speed(): { speed?: number } {

@@ -4,6 +4,7 @@ import type { Store } from "../state/store";
 import type { Clock } from "../state/told";
 import type { Actions } from "./actions";
 import { bar, fill, h, say } from "./dom";
+import { handles, strip } from "./looking";
 import { barred } from "./orders";
 import type { Steering } from "./steering";
 
@@ -52,12 +53,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     marks,
     head,
   );
-  const back = h(
-    "button",
-    { type: "button", class: "small back", hidden: true, onclick: () => store.change({ preview: null }) },
-    "Back to now",
-  );
-  fill(element, play, day, month, number, until, now, back, line);
+  const looking = strip(store, steering, actions);
 
   function button(text: string, title: string, action: Parameters<Actions["do"]>[0]): HTMLButtonElement {
     return h("button", { type: "button", title, onclick: () => actions.do(action) }, text);
@@ -74,16 +70,17 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   });
 
   const total = () => Math.max(store.now.run?.steps ?? 0, steering.at, 1);
+  fill(element, looking, play, day, month, number, until, now, line, ...handles(line, store, steering, total));
   const share = (step: number) => Math.min(Math.max(step / total(), 0), 1);
 
   function show(): void {
     const { run, kept, look, preview, shown } = store.now;
     const clock = run?.clock;
-    const step = preview ?? (shown[0]?.live ? shown[0].step : steering.at);
-    const running = steering.running;
+    const step = steering.aimed ?? preview ?? (shown[0]?.live ? shown[0].step : steering.at);
+    const running = store.now.playing || (steering.running && !steering.past);
     say(play, running ? "❚❚" : "▶");
     const { whom } = steering;
-    named(play, `${running ? "Pause" : "Play"} ${whom} (Space)`);
+    named(play, `${running ? "Pause" : "Play"} ${steering.past ? "what was computed" : whom} (Space)`);
     say(day, clock?.step === 86400 ? "+1 day" : clock?.step === 3600 ? "+1 hour" : "+1 step");
     for (const [control, key] of [
       [day, "."],
@@ -92,12 +89,12 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
       named(control, `${control.textContent}: step ${whom} (${key})`);
     named(number, `Step ${whom} so far (N)`);
     const reason = barred(store);
-    const over = !running && run?.steps !== null && run !== null && steering.at >= (run?.steps ?? 0) ? "the forcing ends here" : null;
-    for (const control of [play, day, month]) bar(control, reason ?? over);
+    const over = steering.past && preview === null ? "the forcing ends here" : null;
+    bar(play, steering.past ? null : reason);
+    for (const control of [day, month]) bar(control, preview === null ? (reason ?? over) : null);
     month.hidden = !clock || clock.step === null;
     const text = clock ? stepText(clock, step) : "";
     fill(now, text, h("small", {}, whom));
-    back.hidden = preview === null;
     const { at } = steering;
     const [first] = kept[look.scenarios[0] ?? ""] ?? [at]; // what is kept goes on to where the scenario stands
     place(layers[1], 0, share(at));
@@ -152,6 +149,8 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
       state.look.maps,
       state.steered,
       state.preview,
+      state.aimed,
+      state.playing,
       state.connection.link,
       state.viewer,
       state.shown[0]?.step,
@@ -163,41 +162,21 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   store.subscribe((state) => [state.run, state.checkpoints, state.events, state.look.scenarios], markAll);
   new ResizeObserver(markAll).observe(line);
 
-  // ---- the bar: dragging shows kept dates, letting go goes there ----
-  let wanted: number | null = null;
+  // ---- the bar: to drag, click or press is to look, never an order ----
   const stepAt = (clientX: number) => {
     const box = line.getBoundingClientRect();
     return Math.round(Math.min(Math.max((clientX - box.x) / box.width, 0), 1) * total());
   };
-  function aim(step: number): void {
-    wanted = Math.min(Math.max(step, 0), total());
-    store.change({ preview: wanted });
-  }
-  function settle(): void {
-    if (wanted === null) return;
-    const step = wanted;
-    wanted = null;
-    const reason = barred(store);
-    if (reason) return; // who may only look stays at the date that was shown
-    if (step < steering.at) steering.rewind(step);
-    else {
-      store.change({ preview: null });
-      if (step > steering.at) steering.step(step - steering.at);
-    }
-  }
+  const aim = (step: number) => steering.look(Math.min(Math.max(step, 0), total()));
   line.addEventListener("pointerdown", (event) => {
     line.setPointerCapture(event.pointerId);
     aim(stepAt(event.clientX));
   });
   line.addEventListener("pointermove", (event) => line.hasPointerCapture(event.pointerId) && aim(stepAt(event.clientX)));
-  line.addEventListener("pointerup", settle);
-  line.addEventListener("pointercancel", () => {
-    wanted = null;
-    store.change({ preview: null });
-  });
+  line.addEventListener("pointercancel", () => steering.backToNow());
   line.addEventListener("keydown", (event) => {
     const { kept, look, run, preview } = store.now;
-    const here = preview ?? steering.at;
+    const here = steering.aimed ?? preview ?? steering.at;
     const [first] = kept[look.scenarios[0] ?? ""] ?? [0];
     const clock = run?.clock;
     const months = (by: number) => {
@@ -211,11 +190,8 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     if (to !== undefined) {
       event.preventDefault();
       aim(to);
-    } else if (event.key === "Enter") settle();
-    else if (event.key === "Escape") {
-      wanted = null;
-      store.change({ preview: null });
-    }
+    } else if (event.key === "Enter") looking.querySelector<HTMLElement>("button:not([hidden])")?.focus();
+    else if (event.key === "Escape") steering.backToNow();
   });
 }
 

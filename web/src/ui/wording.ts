@@ -1,6 +1,7 @@
 /** Orders in words for people, and as a command line or a line of Python that gives the same order. */
 import { momentText, parseMoment, stepText } from "../decode/calendar";
 import { grouped, placeText, prettyUnit, rounded } from "../decode/units";
+import { LEFT } from "../state/scenario";
 import type { State } from "../state/store";
 import type { LogRow, Preview, Scenario, Variable } from "../state/told";
 
@@ -83,7 +84,7 @@ export function rowText(row: LogRow, state: State): string {
     case "branch":
       return `Branch "${given.name}"${typeof given.step === "number" ? ` from ${stepWords(state, given.step)}` : ""}`;
     case "rewind":
-      return `Back to ${stepWords(state, Number(given.step))}`;
+      return given.left ? `Back to where ${given.left} stood` : `Back to ${stepWords(state, Number(given.step))}`;
     case "restart":
       return "Back to the beginning";
     case "rename":
@@ -97,6 +98,15 @@ export function rowText(row: LogRow, state: State): string {
     default:
       return row.kind;
   }
+}
+
+/** "desk-2 set soil water in heavy", "desk-2: one step in heavy". */
+export function orderText(row: LogRow, state: State): string {
+  const small = (text: string) => (/^[A-Z][a-z ]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text);
+  const scenario = (scenarioOf(state, row.branch)?.name ?? "").replace(LEFT, "");
+  const what =
+    row.kind === "set" ? ` set ${small(nameOf(state.run?.variables ?? [], row.arguments.variable))}` : `: ${small(rowText(row, state))}`;
+  return `${row.who}${what} in ${scenario}`;
 }
 
 /** What became of an order. */
@@ -154,7 +164,7 @@ export function requestOf(row: LogRow, scenario: string): Request | null {
     case "branch":
       return post("scenarios", { name: given.name, from: { scenario, ...(given.step === null ? {} : { step: given.step }) } });
     case "rewind":
-      return post(`scenarios/${scenario}/rewind`, { step: given.step });
+      return post(`scenarios/${scenario}/rewind`, given.left ? { left: given.left } : { step: given.step });
     case "restart":
       return post("restart", { scenario });
     case "rename":
@@ -231,7 +241,7 @@ function callOf({ path }: Request, body: Words): string | null {
     case "scenarios":
       return `branch(${literal(body.name)}${keywords({ at: (body.from as Words).step })})`;
     default:
-      return path.endsWith("/rewind") ? `rewind(${literal(body.step)})` : null;
+      return path.endsWith("/rewind") && !body.left ? `rewind(${literal(body.step)})` : null;
   }
 }
 

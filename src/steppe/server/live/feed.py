@@ -57,6 +57,7 @@ class Feed:
         self._checkpoints: list[dict[str, Any]] = []
         self._kept: dict[str, list[int]] = {}
         self._ranges = house.ranges.get(run) or house.ranges.setdefault(run, Ranges(house.run(run).folder))
+        self._viewers = 0  # as they were told
 
     def listen(self, tell: Callable[[], None]) -> None:
         """Has `tell` called when there is more."""
@@ -64,6 +65,7 @@ class Feed:
         if self._task is None:
             self._begin()
             self._task = asyncio.create_task(self._follow())
+        self._look_soon()
 
     def leave(self, tell: Callable[[], None]) -> None:
         """Calls it no longer."""
@@ -71,6 +73,12 @@ class Feed:
         if not self._listeners and self._task is not None:
             self._task.cancel()
             self._task = None
+        self._look_soon()
+
+    def _look_soon(self) -> None:
+        """Tells of other viewers, too, while the run rests."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_at(self._seldom_at, self._look_later)
 
     def after(self, count: int) -> list[bytes] | None:
         """The texts after so many; None when they are not kept any more."""
@@ -100,6 +108,7 @@ class Feed:
                 "kept": _kept(self._house.run(self.run).info()["scenarios"]),
                 "checkpoints": self._house.run(self.run).checkpoints(newest=True),
                 "ranges": self._ranges.known,
+                "viewers": len(self._listeners),
                 "event": self._event,
             }
         )
@@ -162,8 +171,8 @@ class Feed:
         if loop.time() >= self._seldom_at:
             self._seldom_at = loop.time() + max(SELDOM, len(self._listeners) / CROWD)
             self._look_at_what_moves(progress)
-        elif self._timer is None:
-            self._timer = loop.call_at(self._seldom_at, self._look_later)
+        else:
+            self._look_soon()
 
     def _look_later(self) -> None:
         self._timer = None
@@ -182,6 +191,9 @@ class Feed:
         if news := {name: span for name, span in kept.items() if self._kept.get(name, [None])[0] != span[0]}:
             self._tell({"type": "kept", "kept": news})
         self._kept = kept
+        if len(self._listeners) != self._viewers:
+            self._viewers = len(self._listeners)
+            self._tell({"type": "viewers", "viewers": self._viewers})
 
     def _stripped(self, info: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         """All but what moves with every step; and that."""

@@ -1,0 +1,166 @@
+"""The time line: it is for looking, its buttons act, a rewind is undone everywhere, and what was computed is played."""
+
+import json
+
+from playwright.sync_api import Browser, expect
+
+from tests.page.house import House, Opened, wait_for
+
+
+def drag(opened: Opened, *steps: int) -> None:
+    """Drags on the time line from one step to others, and lets go."""
+    page = opened.page
+    box = page.locator(".line").bounding_box()
+    assert box is not None
+    total = opened.house.info()["steps"]
+    for index, step in enumerate(steps):
+        page.mouse.move(box["x"] + box["width"] * step / total, box["y"] + box["height"] / 2, steps=4)
+        if index == 0:
+            page.mouse.down()
+    page.mouse.up()
+
+
+def standing(house: House) -> list[tuple[str, int, int]]:
+    """Where each scenario stands, on which branch."""
+    return [(each["name"], each["branch"], each["step"]) for each in house.info()["scenarios"]]
+
+
+def looks_at(opened: Opened, low: int, high: int) -> None:
+    shown = "steppe.store.now.shown[0]"
+    opened.wait(f"{shown} && !{shown}.live && {shown}.step >= {low} && {shown}.step <= {high}")
+
+
+def test_looking_back_and_coming_forward_moves_nobodys_run(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 40})
+    expect(opened.chip).to_contain_text("18 Feb 1990")
+    before, rows = standing(house), len(house.log())
+    drag(opened, 40, 30, 20)
+    looks_at(opened, 18, 22)
+    strip = page.get_by_role("group", name="The date that is looked at")
+    expect(strip).to_contain_text("Jan 1990, past")
+    expect(strip.get_by_role("button")).to_have_text(["Go on from here in main", "Branch from here off main", "Back to now"])
+    opened.press(",", ".", ".", "<", ">")
+    strip.get_by_role("button", name="Back to now").click()
+    expect(strip).to_be_hidden()
+    opened.wait("steppe.store.now.shown[0].live && steppe.store.now.shown[0].step === 40")
+    drag(opened, 60)  # still to come: offered, not ordered
+    expect(strip).to_contain_text("still to come")
+    page.wait_for_timeout(500)
+    assert (standing(house), len(house.log())) == (before, rows)
+    strip.get_by_role("button", name="Compute main to here").click()
+    wait_for(lambda: 58 <= house.main()["step"] <= 62)
+    assert len(house.log()) == rows + 1
+    expect(strip).to_be_hidden()
+
+
+def test_a_rewind_is_told_in_every_page_and_undone_in_any_to_the_same_bits(opened: Opened, browser: Browser) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 30})
+    house.order("/set", {"variable": "water", "value": 33.0, "when": "now"})
+    house.order("/step", {"steps": 10})
+    house.order("/set", {"variable": "capacity", "value": 99.0, "when": {"step": 50}})
+    expect(opened.chip).to_contain_text("18 Feb 1990")
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    other, viewer = Opened(context.new_page(), house), Opened(browser.new_context().new_page(), house)
+    other.open("admin")
+    viewer.open("view")
+    expect(page.locator("#steers")).to_contain_text("admin steers; 3 look on")
+    before = house.get("/data/water?format=npy").content, house.get("/data/green?format=npy").content
+    drag(opened, 40, 20)
+    page.get_by_role("button", name="Go on from here in main").click()
+    wait_for(lambda: house.main()["step"] <= 22)
+    assert house.get("/data/water?format=npy").content != before[0]
+    for each in (opened, other):
+        expect(each.page.locator(".notice", has_text="steer: back to")).to_contain_text("1990 in main")
+        expect(each.page.get_by_role("button", name="Undo")).to_be_visible()
+    expect(viewer.page.locator(".notice", has_text="steer: back to")).to_be_visible()
+    expect(viewer.page.get_by_role("button", name="Undo")).to_have_count(0)
+    other.page.get_by_role("button", name="Undo").click()
+    wait_for(lambda: house.main()["step"] == 40)
+    assert (house.get("/data/water?format=npy").content, house.get("/data/green?format=npy").content) == before
+    expect(page.locator(".notice", has_text="admin: back to where main@")).to_be_visible()
+    expect(page.locator(".notice", has_text="steer: back to")).to_have_count(0)
+    house.order("/step", {"until": "1990-03-10"})
+    assert house.value("capacity", 7, 3) == 99.0  # what was planned is made
+    assert other.complaints == viewer.complaints == []
+    viewer.page.context.close()
+    context.close()
+
+
+def test_what_others_order_is_told_by_the_name_of_their_token(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/scenarios", {"name": "heavy"})
+    house.order("/set", {"scenario": "heavy", "variable": "capacity", "value": 80.0, "when": "now"})
+    expect(page.locator(".notice", has_text="admin set")).to_contain_text("in heavy")
+    expect(page.locator("#steers")).to_contain_text("admin steers")
+    opened.press(".")
+    wait_for(lambda: house.main()["step"] == 1)
+    expect(page.locator("#steers")).to_contain_text("You steer (steer)")
+    page.wait_for_timeout(1500)
+    expect(page.locator(".notice", has_text="one step")).to_have_count(0)  # its own orders are no news
+
+
+def test_the_past_is_played_in_a_loop_and_nothing_is_ordered(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 40})
+    expect(opened.chip).to_contain_text("18 Feb 1990")
+    before, rows = standing(house), len(house.log())
+    drag(opened, 40, 20)
+    looks_at(opened, 18, 22)
+    for name, until, key in (("First date of the loop", "20", "ArrowRight"), ("Last date of the loop", "26", "ArrowLeft")):
+        handle = page.get_by_role("slider", name=name)
+        while handle.get_attribute("aria-valuenow") != until:
+            handle.press(key)
+    page.evaluate(
+        """() => {
+            window.seen = [];
+            steppe.store.subscribe((state) => state.shown[0]?.step, (step) => window.seen.push(step));
+            window.asked = performance.getEntriesByType("resource").length;
+        }"""
+    )
+    page.click("#map")
+    opened.press("]", "]", " ")
+    expect(page.get_by_role("button", name="Pause what was computed")).to_be_visible()
+    opened.wait("window.seen.filter((step) => step === 26).length >= 3")
+    seen = page.evaluate("() => window.seen")
+    turns = json.dumps(seen[seen.index(26) + 1 :])
+    assert "20, 21, 22, 23, 24, 25, 26" in turns
+    assert min(seen[seen.index(26) + 1 :]) == 20
+    assert max(seen) == 26
+    page.get_by_role("button", name="Back to now").click()
+    opened.wait("steppe.store.now.shown[0].live && !steppe.store.now.playing")
+    assert (standing(house), len(house.log())) == (before, rows)
+
+
+def test_a_finished_run_is_played_again(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"end": True})
+    wait_for(lambda: house.main()["step"] == house.info()["steps"])
+    expect(opened.chip).to_contain_text("Ended")
+    rows = len(house.log())
+    page.get_by_role("button", name="Play what was computed").click()
+    opened.wait("steppe.store.now.preview !== null && !steppe.store.now.shown[0].live")
+    page.get_by_role("button", name="Pause what was computed").click()
+    assert len(house.log()) == rows
+
+
+def test_space_plays_unless_tab_led_to_what_it_presses(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    opened.variable("water")
+    expect(page.locator("#map")).to_be_focused()
+    page.click("#tab-log")
+    opened.press("]", "[", "[", "[", "[", " ")
+    wait_for(lambda: house.main()["target"] > 0)
+    expect(page.locator("#tab-log")).to_have_attribute("aria-selected", "true")
+    opened.press(" ")
+    wait_for(lambda: house.main()["target"] == house.main()["step"])
+    rows = len(house.log())
+    page.click("#run-name")
+    for _ in range(60):
+        opened.press("Tab")
+        if page.evaluate("() => document.activeElement.textContent === 'Smooth'"):
+            break
+    opened.press(" ")
+    expect(page.get_by_role("switch", name="Smooth")).to_have_attribute("aria-checked", "true")
+    assert len(house.log()) == rows

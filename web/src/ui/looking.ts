@@ -1,0 +1,82 @@
+/** What can be done about a date that is looked at: buttons that act, and two handles between which the past is played in a loop. */
+import { stepText } from "../decode/calendar";
+import { listed, loopOf } from "../state/scenario";
+import type { Store } from "../state/store";
+import type { Actions } from "./actions";
+import { bar, fill, h, say } from "./dom";
+import { barred, ordered } from "./orders";
+import type { Steering } from "./steering";
+
+/** A row above the bar of time. */
+export function strip(store: Store, steering: Steering, actions: Actions): HTMLElement {
+  const button = (act: () => void) => h("button", { type: "button", class: "small", onclick: act });
+  const text = h("b", { role: "status" });
+  const goOn = button(() => steering.rewind(store.now.preview ?? 0));
+  const branch = button(() => actions.do("branch"));
+  const compute = button(() => steering.step((steering.aimed ?? 0) - steering.at));
+  const back = button(() => steering.backToNow());
+  say(back, "Back to now");
+  const element = h("div", { class: "looking", role: "group", "aria-label": "The date that is looked at", hidden: true });
+  fill(element, text, goOn, branch, compute, back);
+  store.subscribe(
+    (state) => [state.preview, state.aimed, state.steered, state.look, state.info, state.reached, barred(store)],
+    (_, { preview, run, steered }) => {
+      const { aimed } = steering;
+      const step = aimed ?? preview;
+      element.hidden = step === null || !run;
+      if (step === null || !run) return;
+      const [whom, reason] = [listed(steering.rewound(step)), barred(store)];
+      say(text, `${stepText(run.clock, step)}, ${aimed === null ? "past" : "still to come"}`);
+      say(goOn, `Go on from here in ${whom || steered}`);
+      bar(goOn, reason ?? (whom ? null : `${steered} was not there yet: branch from here`));
+      say(branch, `Branch from here off ${steered}`);
+      bar(branch, reason ?? ((ordered(store)?.step ?? 0) < step ? `${steered} has not come so far` : null));
+      say(compute, `Compute ${steering.whom} to here`);
+      bar(compute, reason);
+      for (const control of [goOn, branch]) control.hidden = aimed !== null;
+      compute.hidden = aimed === null;
+    },
+  );
+  return element;
+}
+
+/** The ends of the loop, over the bar of time. line: the bar; total: its steps. */
+export function handles(line: HTMLElement, store: Store, steering: Steering, total: () => number): HTMLElement[] {
+  const ends = ["First", "Last"].map((which, index) => {
+    const handle = h("i", { class: "handle", role: "slider", tabindex: 0, "aria-label": `${which} date of the loop`, hidden: true });
+    const move = (step: number) => {
+      const loop = [...loopOf(store.now, steering.at)] as [number, number];
+      loop[index] = index ? Math.min(Math.max(step, loop[0] + 1), steering.at) : Math.max(0, Math.min(step, loop[1] - 1));
+      store.change({ loop });
+    };
+    handle.addEventListener("pointerdown", (event) => handle.setPointerCapture(event.pointerId));
+    handle.addEventListener("pointermove", ({ pointerId, clientX }) => {
+      const { x, width } = line.getBoundingClientRect();
+      if (handle.hasPointerCapture(pointerId)) move(Math.round(((clientX - x) / width) * total()));
+    });
+    handle.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -30, PageUp: 30 }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      event.stopPropagation();
+      move((loopOf(store.now, steering.at)[index] ?? 0) + by);
+    });
+    return handle;
+  });
+  const show = () => {
+    const { run } = store.now;
+    ends.forEach((handle, index) => {
+      const step = loopOf(store.now, steering.at)[index] ?? 0;
+      handle.hidden = !run || !steering.past;
+      handle.style.left = `${line.offsetLeft + (step / total()) * line.offsetWidth}px`;
+      handle.style.top = `${line.offsetTop + 4}px`;
+      handle.setAttribute("aria-valuemin", "0");
+      handle.setAttribute("aria-valuemax", String(total()));
+      handle.setAttribute("aria-valuenow", String(step));
+      if (run) handle.setAttribute("aria-valuetext", stepText(run.clock, step));
+    });
+  };
+  store.subscribe((state) => [state.run, state.loop, state.preview, state.info, state.reached, state.look, state.steered], show);
+  new ResizeObserver(show).observe(line);
+  return ends;
+}
