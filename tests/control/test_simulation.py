@@ -34,8 +34,7 @@ class _Impatient(Supervisor):
 
     def joined(self, link: Link, hello: Hello) -> None:
         super().joined(link, hello)
-        branches = self.dispatch.branches
-        self.dispatch.branches = {number: replace(each, shown_step=0) for number, each in branches.items()}
+        self.dispatch.open = {number: replace(each, shown_step=0) for number, each in self.dispatch.open.items()}
 
 
 class _Forgetful(Supervisor):

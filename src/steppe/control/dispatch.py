@@ -64,21 +64,20 @@ class Dispatch:
 
     def __init__(self, journal: Journal, send: Callable[[Message], None], ended: Callable[[int], None]) -> None:
         self._journal, self._send, self._ended = journal, send, ended
-        self.branches: dict[int, Branch] = {}
-        self.open: dict[int, Branch] = {}  # of these, those that can go on
+        self.open: dict[int, Branch] = {}  # those that can go on
         self.left: dict[int, Branch] = {}  # the newest of the others
         for each in journal.branches():
             self._learn(each)
         self.courses: dict[int, Course] = {}
         self.full: dict[int, Failed] = {}  # branches that wait for room on the disk
         self.last = journal.last
-        self._arriving = {each.id for each in self.branches.values() if each.made_by}  # as far as is known
+        made = (journal.made_by(each.seq) for kind in FORKS for each in journal.waiting(kind))
+        self._arriving = {each.id for each in made if each}  # which do not stand yet where they begin
         self._paced = {each.branch for each in journal.waiting("step") if each.arguments.get("speed")}
         self._described = False  # the engine has said all that it knew before it was called
 
     def _learn(self, branch: Branch) -> Branch:
         """Takes what the journal holds of a branch now."""
-        self.branches[branch.id] = branch
         if branch.closed_step == OPEN_END:
             self.open[branch.id] = branch
         else:
@@ -88,6 +87,16 @@ class Dispatch:
                 del self.left[min(self.left)]
         return branch
 
+    def branch(self, number: int) -> Branch:
+        """A branch as the journal holds it; of very many only those in use are kept in memory.
+
+        Raises
+        ------
+        Refused
+            There is none.
+        """
+        return self.open.get(number) or self.left.get(number) or self._journal.branch(number)
+
     def forget(self) -> None:
         """There is no engine, or another one."""
         self.courses, self._described = {}, False
@@ -95,7 +104,7 @@ class Dispatch:
     def described(self) -> None:
         """The engine can be told what to do."""
         self._described = True
-        for branch in self.branches.values():
+        for branch in self._journal.branches():
             if branch.name == FIRST_NAME or self.has_work(branch):
                 self.load(branch.id)
             elif branch.closed_step < OPEN_END:
@@ -120,7 +129,7 @@ class Dispatch:
 
     def is_left(self, branch: int) -> bool:
         """True if no client can continue a branch."""
-        return self.branches[branch].closed_step < OPEN_END
+        return self.branch(branch).closed_step < OPEN_END
 
     def has_work(self, branch: Branch) -> bool:
         """Whether an engine has something to do for a branch."""
@@ -156,7 +165,7 @@ class Dispatch:
             if course.failed and position > course.failed.position:
                 course.failed = None
             ended = self._journal.stood(branch, position.step)
-            if position.step > self.branches[branch].shown_step:
+            if position.step > self.branch(branch).shown_step:
                 self._learn(self._journal.branch(branch))
             for seq in ended:
                 self._ended(seq)
@@ -166,7 +175,7 @@ class Dispatch:
 
     def _arrive(self, branch: int, position: Position) -> None:
         """A new branch that stands where it was to begin."""
-        known = self.branches[branch]
+        known = self.branch(branch)
         if branch in self._arriving and position.step >= known.fork_step:
             self._arriving.remove(branch)
             command = self._journal.command(known.made_by)
@@ -200,10 +209,11 @@ class Dispatch:
     def fired(self, message: Fired, stop: bool) -> None:
         """The journal holds what a rule did. stop: and a pause at its step."""
         self.last = self._journal.last
-        if message.branch not in self.branches:
+        there = self._journal.find(message.branch)
+        if there is None:
             self._send(Heeded(message.branch, message.step, message.source, False))
             return
-        known = self._learn(self._journal.branch(message.branch))
+        known = self._learn(there)
         for seq in self._journal.reached(message.branch, known.shown_step):  # an engine that dies now does not come there again
             self._ended(seq)
         course = self.courses.get(message.branch)
@@ -261,7 +271,7 @@ class Dispatch:
         course = self.courses.get(branch)
         if course is None or course.position is None or course.sent < self.last:
             return False
-        return course.position.step >= self.branches[branch].target and not self._journal.has_waiting(ACTIONS, branch)
+        return course.position.step >= self.branch(branch).target and not self._journal.has_waiting(ACTIONS, branch)
 
     def was_on_its_way(self) -> bool:
         """Whether a branch was being brought back to where people have seen it, and had moved."""
@@ -269,7 +279,7 @@ class Dispatch:
 
     def blame(self) -> Place:
         """Which command that it has reached an engine dies at, or what else it does."""
-        loaded = [self.branches[number] for number, course in self.courses.items() if course.position is not None]
+        loaded = [self.branch(number) for number, course in self.courses.items() if course.position is not None]
         if not loaded:
             return Place(0, "before it had loaded the run.")
         for branch in loaded:
@@ -287,7 +297,7 @@ class Dispatch:
         gone = gone and command is not None and command.outcome is None
         for each in self._journal.waiting("cancel"):
             if each.arguments["seq"] == seq:
-                step = self.branches[each.branch].shown_step
+                step = self.branch(each.branch).shown_step
                 if gone:
                     self._journal.end(seq, "cancelled", step, self._journal.reason(each.seq))
                     self._ended(seq)
@@ -297,7 +307,7 @@ class Dispatch:
 
     def _pump(self, branch: int) -> None:
         """Hands an engine what it does not know yet of a branch, in the journal's order."""
-        course, known = self.courses.get(branch), self.branches[branch]
+        course, known = self.courses.get(branch), self.branch(branch)
         if course is None or course.position is None:
             return
         limit, withheld = known.target, course.blocked is not None

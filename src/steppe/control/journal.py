@@ -18,7 +18,7 @@ from typing import Any
 
 from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, NAMINGS, Accepted, Branch, Order, Refused, ReplayDiffersError
 from steppe.control.receipts import Receipts
-from steppe.control.records import BRANCH, COMMAND, checksum
+from steppe.control.records import BRANCH, COMMAND, KNOWN, checksum
 from steppe.control.wire import OPEN_END, Fired, Outcome, Position, Saved
 
 
@@ -198,6 +198,8 @@ class Journal(Receipts):
     def _leave(self, branch: Branch, seq: int) -> None:
         """A branch that nobody goes on with, by name@n; it can still be looked at and forked."""
         if branch.name not in self._left:  # counted once: a calibration leaves very many
+            if len(self._left) > KNOWN:
+                self._left.clear()
             names = f"{branch.name}@0", f"{branch.name}@:"  # the sign behind 9
             (self._left[branch.name],) = self._one("SELECT count(*) FROM branch WHERE name >= ? AND name < ?", names)
         self._left[branch.name] += 1

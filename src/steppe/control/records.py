@@ -66,6 +66,7 @@ TABLES = {
     "refusal": "number, who, key, request, code, detail AS reason, facts",
 }  # columns that are read
 
+KNOWN = 500  # branches of which is remembered what was found once, about
 NEWEST = 3  # checkpoints of a branch that stay without a pin, and the one behind them
 UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)  # the file may be whole
 
@@ -245,11 +246,21 @@ class Records:
         Refused
             There is none: unknown-scenario.
         """
-        found: Branch | None = self._remembered(name, lambda: self._branch(name))
+        found = self.find(name)
         if found is None:
             there = [each.name for each in self.branches()]
             raise Refused("unknown-scenario", f'There is no scenario "{name}".', value=name, allowed=there)
         return found
+
+    def find(self, name: str | int) -> Branch | None:
+        """The same; None when there is none."""
+        found: Branch | None = self._remembered(name, lambda: self._branch(name))
+        return found
+
+    @property
+    def progress(self) -> int:
+        """Grows with every finished step of a branch."""
+        return int(self._one("SELECT total(shown_step) FROM branch")[0])
 
     def _branch(self, name: str | int) -> Branch | None:
         row = self._one(f"SELECT {BRANCH} FROM branch WHERE {'id' if isinstance(name, int) else 'name'} = ?", (name,))
@@ -283,6 +294,9 @@ class Records:
 
     def _ancestors(self, own: Branch) -> list[Leg]:
         """Forks never move, so that they are found once."""
+        if len(self._before) > KNOWN:
+            self._before.clear()
+            self._begins.clear()
         line = [own]
         while line[-1].id not in self._before and line[-1].parent is not None:
             line.append(self.branch(line[-1].parent))
@@ -307,6 +321,8 @@ class Records:
         """Names what was ordered: it changes with every command of the branch, not with its steps."""
         found = self._versions.get(branch)
         if found is None:
+            if len(self._versions) > KNOWN:
+                self._versions.clear()
             (seq,) = self._one(
                 "SELECT coalesce(max(seq), (SELECT made_by FROM branch WHERE id = ?)) FROM command WHERE branch = ?", (branch, branch)
             )

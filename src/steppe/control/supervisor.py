@@ -149,7 +149,7 @@ class Supervisor:
         match message:
             case Beat(positions, kept):
                 self.life.is_busy()
-                self._kept |= kept
+                self._kept = {number: first for number, first in (self._kept | kept).items() if number in self.dispatch.courses}
                 for branch, position in positions.items():
                     self._stands(branch, position)
             case Ready(branch, position) if branch in self.dispatch.courses:
@@ -332,7 +332,7 @@ class Supervisor:
 
     def progress(self) -> int:
         """Grows with every finished step."""
-        return sum(each.shown_step for each in self.dispatch.branches.values())
+        return self.journal.progress
 
     def was_on_its_way(self) -> bool:
         """Whether the engine was repeating what had been done before."""
@@ -427,7 +427,7 @@ class Supervisor:
 
     def scenarios(self) -> list[dict[str, Any]]:
         """Each name with its branch and where it stands; to be read only."""
-        return [self._scenario(branch) for branch in self.dispatch.branches.values()]
+        return [self._scenario(branch) for branch in self.journal.branches()]
 
     def scenario(self, name: str) -> dict[str, Any] | None:
         """The branch that a name stands on; None when there is none."""
@@ -436,8 +436,7 @@ class Supervisor:
 
     def _named(self, name: str) -> Branch | None:
         """After rewinds names stand on what can go on."""
-        every = (self.dispatch.open, self.dispatch.branches)
-        return next((branch for some in every for branch in some.values() if branch.name == name), None)
+        return next((branch for branch in self.dispatch.open.values() if branch.name == name), None) or self.journal.find(name)
 
     def _scenario(self, branch: Branch) -> dict[str, Any]:
         """Where a branch stands; the same object as long as nothing has changed."""
@@ -477,7 +476,7 @@ class Supervisor:
         command = self.journal.command(seq)
         if command is None:
             return None
-        branch = self.dispatch.branches[command.branch]
+        branch = self.dispatch.branch(command.branch)
         state = command.outcome or ("running" if self.life.link else "queued")
         found: dict[str, Any] = {"id": seq, "run": self.name, "kind": command.kind, "scenario": branch.name, "state": state}
         found |= {"at_step": command.at_step, "target": command.target, "ended_step": command.ended_step}

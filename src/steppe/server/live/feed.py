@@ -126,7 +126,7 @@ class Feed:
     def _begin(self) -> None:
         """What is known before anything happens is in hello."""
         run = self._house.run(self.run)
-        self._last, self._known = _newest(run.scenarios()), run.facts is not None
+        self._last, self._known = run.journal.last, run.facts is not None
         self._info, self._progress = self._stripped(info_of(self._house, self.run))
         self._checkpoints = run.checkpoints(newest=True)
         self._kept = _kept(run.info()["scenarios"])
@@ -227,11 +227,6 @@ class Feed:
 
 def _text(what: Mapping[str, Any]) -> bytes:
     return message_of(msgspec.json.encode(what), TEXT)
-
-
-def _newest(scenarios: Any) -> int:
-    """The number of the last command of all, which versions hold."""
-    return max((int(each["version"].rpartition(".")[2]) for each in scenarios if each.get("version")), default=0)
 
 
 def _kept(scenarios: Any) -> dict[str, list[int]]:
