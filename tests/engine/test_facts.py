@@ -49,7 +49,7 @@ def test_facts_say_what_the_map_of_each_variable_shows(with_land: Path) -> None:
     assert (found["rain"]["logarithmic"], found["water"]["logarithmic"]) == (True, False)
     land = found["land_type"]
     assert (land["map"], land["classes"], land["settable"]) == ("classes", {"1": "Clay", "3": "type 3"}, False)
-    assert facts_of(Plan.of(with_land, cores=1))["given"] == ["land_type"]
+    assert facts_of(Plan.of(with_land, cores=1))["given"] == ["capacity", "land_type"]
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

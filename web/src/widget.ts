@@ -139,7 +139,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     (_, { look, run }) => {
       variable.show(look.variable);
       const found = run?.variables.find((each) => each.name === look.variable);
-      if (found) store.look({ palette: suitable(found) });
+      if (found) store.look({ palette: suitable(found), logarithmic: null });
     },
   );
   mountLegend(legend, difference, store, colouring, theme, () => api);

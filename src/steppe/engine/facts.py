@@ -13,7 +13,7 @@ WIDE = ("rainfall", "precipitation", "snowfall", "runoff", "river")  # in CF nam
 
 
 def facts_of(plan: Plan) -> dict[str, Any]:
-    """Model, identity, declarations of variables, grid, clock, parameters as the run begins, options.
+    """Model, identity, declarations of variables, grid, clock, parameters as the run begins, those that the run file names, options.
 
     Of a variable `low` and `high` are None where there is no limit; `settable` says whether it can be set, `rounded` to what
     its records are rounded, `map` what its map shows: a "field" of numbers, "classes", or "" for one number of the whole grid.
@@ -42,7 +42,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
         "options": dict(plan.chosen.options),
         "dtype": plan.dtype,
         "on_bad_cell": plan.run.engine.on_bad_cell,
-        "given": list(plan.run.parameters),
+        "given": [name for name in plan.variables if any(name in table for table in (plan.run.parameters, *plan.run.land_type))],
         "outputs": list(dict.fromkeys(name for each in (*plan.maps, *plan.run.output.series) for name in each.variables)),
     }
 

@@ -30,22 +30,7 @@ export class NoWebGL extends Error {
   readonly tag = "no-webgl";
 }
 
-const NAMES = [
-  "a",
-  "b",
-  "palette",
-  "shape",
-  "start",
-  "stride",
-  "corner",
-  "top",
-  "quantum",
-  "range",
-  "mode",
-  "smoothly",
-  "hatch",
-  "ratio",
-] as const;
+const NAMES = ["a", "b", "palette", "shape", "start", "stride", "corner", "top", "quantum", "range", "hatch", "ratio"] as const;
 type Places = Record<(typeof NAMES)[number], WebGLUniformLocation | null>;
 interface Program {
   program: WebGLProgram;

@@ -10,11 +10,7 @@ export function roundDown(most: number): number {
 /** The step between at most `most` ticks. */
 export function tickStep(low: number, high: number, most: number): number {
   const least = (high - low) / Math.max(most, 1);
-  let step = roundDown(least);
-  const factors: Record<string, number> = { 1: 2, 2: 2.5, 5: 2 };
-  while (step < least * (1 - 1e-9))
-    step = Number((step * (factors[String(Math.round(step / 10 ** Math.floor(Math.log10(step) + 1e-9)))] ?? 2)).toPrecision(12));
-  return step;
+  return Number((1 / roundDown((1 + 1e-9) / least)).toPrecision(12)); // the reciprocals of such numbers are such numbers
 }
 
 /** Powers of ten from `low` > 0 to `high`, with 2 and 5 times them where there is room for `most`. */

@@ -7,7 +7,7 @@ import type { Hearers, Stream, Wire } from "../fetch/live";
 import { isFailure } from "../fetch/problem";
 import { activeOf, gridOf } from "../state/grid";
 import { paced } from "../state/pace";
-import { steeredIn } from "../state/scenario";
+import { scenarioNow, steeredIn } from "../state/scenario";
 import type { Connection, Shown, Store } from "../state/store";
 import type { Hello, Info, Message } from "../state/told";
 import { fetchPlaces, fetchRules } from "./asked";
@@ -27,6 +27,7 @@ export class Session {
   private readonly live: Wire;
   private wanted: Stream[] = [];
   private answered = false;
+  private opened = ""; // the variable that the page opened on, while the viewer chose none
   private drawing = 0;
   private clearing: ReturnType<typeof setTimeout> | undefined;
   private parting: ReturnType<typeof setTimeout> | undefined;
@@ -57,6 +58,13 @@ export class Session {
     store.subscribe(
       (state) => [state.cursor.cell, state.watching],
       paced(POINTINGS, () => this.point()),
+    );
+    store.subscribe(
+      (state) => scenarioNow(state, state.look.scenarios[0])?.step ?? 0,
+      (step, { look, run }) => {
+        const first = run && look.variable === this.opened ? firstMap(run.variables, run.outputs, step) : look.variable;
+        if (first !== look.variable) store.look({ variable: first });
+      },
     );
     store.subscribe(
       (state) => state.preview,
@@ -158,6 +166,7 @@ export class Session {
     const variable = hello.variables.some((each) => each.name === look.variable)
       ? look.variable
       : firstMap(hello.variables, hello.outputs ?? [], step);
+    if (variable !== look.variable) this.opened = variable;
     const same = store.now.grid?.digest === hello.grid.digest ? store.now.grid : null;
     const grid = same ?? gridOf(hello.grid);
     const { type: _, info, grid: __, variables, parameters, clock, forcing, title, model, steps } = hello;
@@ -209,6 +218,7 @@ export class Session {
     const { look, run, frame_rate, grid } = this.store.now;
     if (!run || !look.variable || look.scenarios.length === 0) return;
     const names = look.maps > 1 ? look.scenarios.slice(0, 2) : look.scenarios.slice(0, 1);
+    if (look.variable !== this.opened) this.opened = "";
     this.wanted = hasMap(this.store.now) ? streamsOf(names, look.variable, frame_rate, grid, this.width()) : [];
     void this.number();
     this.answered = false;

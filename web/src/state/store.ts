@@ -45,7 +45,7 @@ export interface Run {
   parameters: Record<string, number | string>;
   /** What is recorded, by variable. */
   outputs: string[];
-  /** Names in [parameters] of the run file. */
+  /** The variables that the run file sets. */
   given: string[];
 }
 /** What is known of a frame that is shown, but for its cells. live: the newest, not one of a past date. */

@@ -137,7 +137,7 @@ export interface Hello {
   variables: Variable[];
   parameters: Record<string, number | string>;
   outputs: string[] | null;
-  /** Names in [parameters] of the run file. */
+  /** The variables that the run file sets. */
   given: string[] | null;
   kept: Kept;
   ranges: Ranges;

@@ -161,7 +161,7 @@ export function variableOptions(store: Store): Option[] {
   return known.map((each) => ({
     value: each.name,
     label: each.long_name || each.name,
-    detail: [prettyUnit(each.units), each.role].filter(Boolean).join(", "),
+    detail: [each.name, prettyUnit(each.units), each.map ? each.role : "one number"].filter(Boolean).join(", "),
     words: `${each.name} ${each.standard_name}`,
   }));
 }

@@ -90,7 +90,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   const list = h("div", { class: "variables" });
   let open: string | null = null;
   let form: ChangeForm | null = null;
-  let here = false; // forms begin with the selection on the map
+  let here: State["selection"] = null; // in which forms begin
   const unfolded = new Set<string>();
 
   const toggle = (name: string) => {
@@ -120,7 +120,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     }
     if (!form) {
       form = new ChangeForm(store, api, variable);
-      if (here) form.inSelection();
+      if (here && here === store.now.selection) form.inSelection();
     }
     return h(
       "div",
@@ -182,16 +182,10 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     if (event.key === "Enter" && filter.value.trim() && first && first !== open) toggle(first);
   });
   element.addEventListener("here", () => {
-    here = true;
+    here = store.now.selection;
     form?.inSelection();
     (form ?? filter).focus();
   });
-  store.subscribe(
-    (state) => state.selection,
-    () => {
-      here = false;
-    },
-  );
   fill(element, h("h2", { id: "parameters-name" }, "Change ", h("small", {}, ""), filter), list);
   const small = element.querySelector("h2 small");
   const soon = paced(2, draw);
