@@ -101,7 +101,8 @@ def test_an_example_opens_on_a_map_with_the_servers_values(opened: Opened) -> No
     if variables[name]["settable"]:  # else all cells of a field would be alike
         house.order("/set", {"variable": name, "value": 1.25, "region": {"box": [143.6, -21.9, 144.4, -20.9]}})
     house.order("/step", {"steps": 3})
-    opened.wait("steppe.screen.frames[0].step === 3")
+    opened.wait("steppe.store.now.shown[0]?.step === 3 && steppe.store.now.shown[0].variable === steppe.store.now.look.variable")
+    name = page.evaluate("() => steppe.store.now.look.variable")  # the first step may have brought a recorded one
     assert differs(opened, name) <= 0.51
     for cell in (27, 55, 81):
         page.evaluate("(cell) => steppe.store.change({cursor: {cell, readings: {}}})", cell)
