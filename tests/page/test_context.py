@@ -1,8 +1,13 @@
-"""Where on the earth the map is: borders, names of towns, and the search among them."""
+"""Where on the earth the map is: borders, names of towns, and the search among them; and its film."""
+
+import re
+import shlex
+import subprocess
+import sys
 
 from playwright.sync_api import expect
 
-from tests.page.house import Opened
+from tests.page.house import PATIENCE, Opened
 
 WATCHED = """
 const stroke = CanvasRenderingContext2D.prototype.fillText;
@@ -45,3 +50,16 @@ def test_borders_of_countries_and_states_are_there(opened: Opened) -> None:
 def test_the_help_says_whose_borders_and_towns_they_are(opened: Opened) -> None:
     opened.press("?")
     expect(opened.page.locator(".dialog[open]")).to_contain_text("Towns: GeoNames (CC BY 4.0)")
+
+
+def test_the_command_that_the_page_gives_makes_a_film(opened: Opened) -> None:
+    house = opened.house
+    house.order("/step", {"steps": 90})
+    house.order("/checkpoints", {})
+    opened.press("x")
+    command = opened.page.locator("#save-film").input_value()
+    assert re.fullmatch(r"steppe plot out(/branches/\d+)? --movie water.mp4 --variable water", command)
+    words = shlex.split(command)
+    done = subprocess.run([sys.executable, "-m", *words], cwd=house.folder, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert (house.folder / "water.mp4").stat().st_size > 1000

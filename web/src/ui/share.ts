@@ -51,6 +51,15 @@ export function remoteOf({ run, look }: State, page: string): string[] {
   ];
 }
 
+/** The command that makes a film of what is shown, in the folder that holds the run's; null where it was not recorded. */
+export function filmOf({ run, info, look }: State): string | null {
+  const shown = info?.scenarios.find((each) => each.name === look.scenarios[0]);
+  if (!run?.outputs.includes(look.variable) || !shown) return null;
+  const folder = shown.branch === FIRST ? run.name : `${run.name}/branches/${shown.branch}`;
+  const scale = look.range ? ` --scale=${look.range.join(",")}` : "";
+  return `steppe plot ${folder} --movie ${look.variable}.mp4 --variable ${look.variable}${scale}`;
+}
+
 /** A cell of CSV: quoted where it must be, and never the beginning of a formula of a spreadsheet. */
 export function csvCell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) && !/^[-+]?[0-9.]+(e[-+]?[0-9]+)?$/i.test(text) ? `'${text}` : text;
@@ -134,8 +143,13 @@ function copying(field: HTMLInputElement | HTMLTextAreaElement, said: HTMLElemen
 }
 
 function inPython(id: string, lines: string[], said: HTMLElement): HTMLElement[] {
+  return inCopy(id, "Lines of Python", lines, said);
+}
+
+/** Lines to be copied. */
+function inCopy(id: string, label: string, lines: string[], said: HTMLElement): HTMLElement[] {
   const field = h("textarea", { id, class: "lines", readonly: true, rows: lines.length, wrap: "off" }, lines.join("\n"));
-  return [h("label", { for: id, class: "spoken" }, "Lines of Python"), h("div", { class: "row" }, field, copying(field, said))];
+  return [h("label", { for: id, class: "spoken" }, label), h("div", { class: "row" }, field, copying(field, said))];
 }
 
 function recorded({ store, lines }: { store: string; lines: string[] }, said: HTMLElement): HTMLElement[] {
@@ -181,6 +195,7 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
   };
   const csv = () => save(new Blob([seriesCsv(now)], { type: "text/csv" }), `${name}-series.csv`);
   const unit = run?.variables.find((each) => each.name === look.variable)?.units ?? "";
+  const [film, said] = [filmOf(now), h("span", { role: "status" })];
   return [
     ...(picture
       ? [
@@ -194,6 +209,11 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
           ),
         ]
       : []),
+    h("h3", {}, "Film ", h("small", {}, "MP4 of all records, by a command on the machine of the run")),
+    ...(film
+      ? inCopy("save-film", "The command of the film", [film], said)
+      : [h("p", {}, "The run does not record this variable, so there is no film of it.")]),
+    said,
     h("h3", {}, "Series ", h("small", {}, series.length ? `of ${series.length} lines, CSV` : "pin a cell or draw a region first")),
     h("div", { class: "acts" }, series.length > 0 && button("Series as CSV", csv)),
     h(
