@@ -88,19 +88,6 @@ def test_a_rewind_is_told_in_every_page_and_undone_in_any_to_the_same_bits(opene
     context.close()
 
 
-def test_what_others_order_is_told_by_the_name_of_their_token(opened: Opened) -> None:
-    house, page = opened.house, opened.page
-    house.order("/scenarios", {"name": "heavy"})
-    house.order("/set", {"scenario": "heavy", "variable": "capacity", "value": 80.0, "when": "now"})
-    expect(page.locator(".notice", has_text="admin set")).to_contain_text("in heavy")
-    expect(page.locator("#steers")).to_contain_text("admin steers")
-    opened.press(".")
-    wait_for(lambda: house.main()["step"] == 1)
-    expect(page.locator("#steers")).to_contain_text("You steer (steer)")
-    page.wait_for_timeout(1500)
-    expect(page.locator(".notice", has_text="one step")).to_have_count(0)  # its own orders are no news
-
-
 def test_the_past_is_played_in_a_loop_and_nothing_is_ordered(opened: Opened) -> None:
     house, page = opened.house, opened.page
     house.order("/step", {"steps": 40})

@@ -164,13 +164,24 @@ def test_what_happens_is_told_to_all(port: int, steering: Steering) -> None:
         assert (done["id"], done["state"], done["result"]["after"]) == (ordered["id"], "done", 200.0)
         steering.step(3)
         while (told := one.take()).get("scenarios", [{"step": 0}])[0]["step"] < 3:
-            assert told["type"] in ("ordered", "command", "info", "progress")
+            assert told["type"] in ("ordered", "command", "info", "progress", "viewers")
         steering.order("/scenarios", name="dry")
         names = {each["name"] for each in one.until("info")["scenarios"]}
         while "dry" not in names:
             names = {each["name"] for each in one.until("info")["scenarios"]}
     with viewer(port) as two:
         assert two.told[0]["steers"]["who"] == "admin"
+
+
+def test_viewers_are_told_how_many_they_are_while_the_run_rests(port: int) -> None:
+    with viewer(port) as one:
+        assert one.told[0]["viewers"] == 1
+        with viewer(port, "steer") as two:
+            assert two.told[0]["viewers"] == 2
+            while one.until("viewers")["viewers"] != 2:
+                pass
+        while one.until("viewers")["viewers"] != 1:
+            pass
 
 
 def test_a_cursor_is_exact_and_follows_the_frames(port: int, toy: Toy, steering: Steering) -> None:
@@ -435,7 +446,7 @@ def test_no_message_breaks_the_server(port: int) -> None:
             with suppress(ConnectionClosed):
                 one.say({"ping": 7})
             assert closing(one, {"type": "pong", "ping": 7}) in (None, 1008)
-            assert {each["type"] for each in one.told} <= {"hello", "problem", "watching", "pong", "info", "cursor"}
+            assert {each["type"] for each in one.told} <= {"hello", "problem", "watching", "pong", "info", "cursor", "viewers"}
 
     say()
 

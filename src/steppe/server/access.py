@@ -180,6 +180,15 @@ class Access:
         """Ends a session."""
         self._sessions.pop(digest_of(cookie), None)
 
+    def sessions(self) -> list[tuple[str, str, float]]:
+        """Digest of the cookie, digest of the token and end of each session, for the next server."""
+        return [(key.hex(), token.digest.hex(), until) for key, (token, until) in self._sessions.items()]
+
+    def resume(self, sessions: Iterable[tuple[str, str, float]]) -> None:
+        """Opens again what `sessions` gave, as far as the tokens are still taken."""
+        known = {token.digest.hex(): token for token in self._tokens}
+        self._sessions |= {bytes.fromhex(key): (known[token], float(until)) for key, token, until in sessions if token in known}
+
     # ---- failures to log in -------------------------------------------------------------------------------------------------------------
     def wait_to_login(self, address: str, free: int) -> float:
         """Seconds until an address may try to log in again: none for `free` failures a minute, then one more second each."""

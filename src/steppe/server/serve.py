@@ -15,7 +15,7 @@ import uvicorn
 import uvloop
 
 from steppe.errors import Mistake
-from steppe.server import uploads
+from steppe.server import sessions, uploads
 from steppe.server.application import Server, application
 from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
@@ -153,6 +153,7 @@ def serve_runs(
                 limits, names = Limits.near() if near else Limits(), (*LOCAL, *hosts)
                 limits = replace(limits, scenarios=most, sockets_of_token=limits.sockets if many else limits.sockets_of_token)
                 server = application({}, tokens.access(), limits, names, prefix, proxies, read_only, served, data, cors)
+                place = runs or folder
                 name, link = " and ".join(each.name for each in (folder, runs) if each), (engine_bind, not plain_engine_link)
                 behind = "" if "uds" in where else prefix
 
@@ -168,7 +169,9 @@ def serve_runs(
                 def address_of(http: uvicorn.Server) -> str:
                     return _address_of(http, where, called) + behind
 
-                runner.run(_serve(server, served, folder, link, greet, keep_engine, address_of, dict(where)))
+                runner.run(_serve(server, served, folder, place, link, greet, keep_engine, address_of, dict(where)))
+                if place:
+                    sessions.keep(server.house.access, place)
         finally:
             served.close()
 
@@ -185,6 +188,7 @@ async def _serve(
     server: Server,
     runs: Runs,
     first: Path | None,
+    place: Path | None,
     link: tuple[str, bool],
     tell: Callable[[str], object],
     keep_engine: bool,
@@ -201,6 +205,8 @@ async def _serve(
         await runs.begin_all()
         server.house.runs |= runs.open
         server.house.access.take_from({name: TokenFile(run.folder) for name, run in runs.open.items()})
+        if place:
+            sessions.take(server.house.access, place)
         http = _Http(configuration(server, **where))
         serving = asyncio.create_task(http.serve())
         while not http.started and not serving.done():
