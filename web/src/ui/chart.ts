@@ -1,7 +1,7 @@
 /** The chart of pinned cells and of the region, as wide as the map: hover for values, click to look at a date, drag to zoom. */
 import uPlot from "uplot";
 import { dateTicks, stepText } from "../decode/calendar";
-import { exactText, grouped, prettyUnit, toStep } from "../decode/units";
+import { exactText, grouped, prettyUnit, rounded, toStep } from "../decode/units";
 import { paced } from "../state/pace";
 import { scenarioNow } from "../state/scenario";
 import type { Line, Store } from "../state/store";
@@ -11,7 +11,6 @@ import type { Theme } from "./theme";
 
 const ROUND = Array.from({ length: 16 }, (_, k) => [1, 2, 5].map((each) => each * 10 ** (k - 6))).flat(); // between two lines of the axis
 const DATE = 70; // [CSS pixel] of a date on the axis
-const GAPS = 3; // that are told in words
 
 export function mount(element: HTMLElement, store: Store, theme: Theme): void {
   const host = h("div", { class: "plot", role: "img" });
@@ -49,14 +48,20 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
     const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "11px Inter, system-ui, sans-serif" };
     const { run, look } = store.now;
     const ticks = (from: number, to: number) => (run ? dateTicks(run.clock, from, to, Math.max(2, host.clientWidth / DATE)) : []);
-    const alone = (index: number, at: number) => {
-      const column = plot?.data[index] ?? [];
-      return (column[at - 1] ?? null) === null && (column[at + 1] ?? null) === null;
+    const alone = (column: uPlot.AlignedData[number], at: number) => {
+      const known = (from: number, by: number): boolean => {
+        for (let k = from; k in column; k += by) if (column[k] !== undefined) return column[k] !== null;
+        return false;
+      };
+      return typeof column[at] === "number" && !known(at - 1, -1) && !known(at + 1, 1);
     };
     const lines = series.flatMap((each): uPlot.Series[] => {
       const colour = each.pin ? theme.pin(each.pin) : ink;
       const thin = { stroke: "transparent", width: 0, points: { show: false } };
-      const filter = (self: uPlot, index: number) => [...(self.data[index] ?? []).keys()].filter((at) => alone(index, at)); // between gaps
+      const filter = (self: uPlot, index: number) => {
+        const column = self.data[index] ?? [];
+        return [...column.keys()].filter((at) => alone(column, at)); // between gaps
+      };
       const dash = each.scenario === look.scenarios[0] ? [] : [5, 4];
       return [
         { label: each.scenario, stroke: colour, width: 1.6, dash, points: { show: true, filter, size: 4 } },
@@ -71,11 +76,17 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
     }
     return {
       ...{ width: Math.max(host.clientWidth, 50), height: Math.max(host.clientHeight, 90) },
-      ...{ legend: { show: false }, bands, series: [{}, ...lines], scales: { x: { time: false } } },
+      ...{
+        padding: [6, 12, 0, 0] as uPlot.Padding,
+        legend: { show: false },
+        bands,
+        series: [{}, ...lines],
+        scales: { x: { time: false } },
+      },
       cursor: { points: { size: 6 }, y: false, drag: { x: true, y: false } },
       axes: [
         {
-          ...{ ...axis, splits: (_, __, from, to) => ticks(from, to).map(({ step }) => step) },
+          ...{ ...axis, size: 28, splits: (_, __, from, to) => ticks(from, to).map(({ step }) => step) },
           values: (self, splits) => {
             const { min, max } = self.scales.x ?? {};
             const texts = new Map(ticks(min ?? 0, max ?? 0).map(({ step, text }) => [step, text]));
@@ -134,10 +145,16 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
         return h("span", {}, mark, ` ${both ? `${line.scenario} ` : ""}${lineText(line, at)} ${unit}`);
       }),
     );
-    const gaps = [...new Map(series.flatMap((line) => line.gaps).map((gap) => [`${gap.first} ${gap.last} ${gap.reason}`, gap])).values()];
-    const words = ({ first, last, reason }: { first: number; last: number; reason: string }) =>
-      `${[...new Set([first, last])].map((step) => stepText(run.clock, step)).join(" to ")}: no values. ${reason}`;
-    say(why, [...gaps.slice(0, GAPS).map(words), ...(gaps.length > GAPS ? [`${gaps.length - GAPS} more gaps.`] : [])].join(" "));
+    const reasons = new Map<string, [number, number]>();
+    for (const { reason, first, last } of series.flatMap((line) => line.gaps)) {
+      const [from, to] = reasons.get(reason) ?? [first, last];
+      reasons.set(reason, [Math.min(from, first), Math.max(to, last)]);
+    }
+    const words = [...reasons].map(([reason, span]) => {
+      const dates = [...new Set(span)].map((step) => stepText(run.clock, step)).join(" to ");
+      return `${dates}: values are missing. ${reason}`;
+    });
+    say(why, words.join(" "));
     const left = series.flatMap((line) => line.gaps.filter((gap) => gap.open)).reduce((sum, { first, last }) => sum + last - first + 1, 0);
     most = left ? Math.max(most, left) : 0;
     bar.hidden = left === 0 || !filling;
@@ -163,7 +180,8 @@ export function lineText(line: Line, step: number): string {
     const value = values?.[index];
     return value === null || value === undefined ? "missing" : grouped(exactText(value));
   };
+  const mean = (value: number | null | undefined) => (value === null || value === undefined ? "missing" : rounded(value, 8)); // it has no digits of its own
   if (line.gaps.some((gap) => gap.first <= step && step <= gap.last)) return "no value";
   if (index < 0) return step < 1 ? "" : "…";
-  return line.low ? `${text(line.values)} (${text(line.low)} to ${text(line.high)})` : text(line.values);
+  return line.low ? `${mean(line.values[index])} (${text(line.low)} to ${text(line.high)})` : text(line.values);
 }
