@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, WebSocketRoute, expect
 
 from tests.page.house import House, Opened, wait_for
 
@@ -52,6 +52,33 @@ def test_pin_play_reload_and_the_series_is_the_servers_at_every_step(opened: Ope
     house.order("/step", {"steps": 20})
     wait_for(lambda: whole(70))
     assert lines(opened)[0]["values"] == told(house, PLACE, 70)["values"][0]
+
+
+def test_a_chart_at_full_speed_and_after_a_dropped_line_is_told_every_step(context: BrowserContext, run: House) -> None:
+    run.order("/step", {"steps": 3})
+    opened, sockets = Opened(context.new_page(), run), list[WebSocketRoute]()
+
+    def between(socket: WebSocketRoute) -> None:
+        sockets.append(socket)
+        socket.connect_to_server()
+
+    opened.page.route_web_socket(re.compile("/live$"), between)
+    opened.open(fragment="&variable=water&pins=21.75S143.75E")
+    opened.wait("steppe.store.now.series[0]?.end === 3")
+    opened.rest()
+    asked = len([address for address in opened.asked if "/series/" in address])
+    run.order("/step", {"steps": 250})
+    opened.wait("steppe.store.now.series[0].end === 253")
+    assert len([address for address in opened.asked if "/series/" in address]) - asked <= 8  # the rest came by the socket
+    sockets[-1].close(code=1012)
+    run.order("/step", {"steps": 60})
+    opened.wait("steppe.store.now.series[0].end === 313")
+    opened.wait("!steppe.store.now.series[0].gaps.some(each => each.open)")
+    (line,) = lines(opened)
+    series = told(run, PLACE, 313)
+    assert (line["steps"], line["values"]) == ([*range(1, 314)], series["values"][0])
+    assert None not in line["values"]
+    assert opened.complaints == []
 
 
 def test_a_chart_tells_values_on_hover_and_a_click_looks_there_and_orders_nothing(opened: Opened) -> None:

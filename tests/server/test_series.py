@@ -1,7 +1,11 @@
 """Series of any length: thinned by least and greatest, with gaps and their reasons, at places and of regions."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,9 +13,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from steppe.grid import Raster
+from steppe.server import application
 from steppe.server.thinning import thinned
-from tests.server.asking import Client, problem
+from tests.server.asking import Client, access_of_all, bearer, problem
+from tests.server.listening import listening
+from tests.server.test_live import LIMITS, Steering
 from tests.server.toy import Toy
+from tests.server.viewers import Viewer, viewer
 
 AT = "at=139,-11"
 
@@ -81,3 +89,77 @@ def test_a_series_that_cannot_be_says_what_was_expected(client: Client, query: s
     client.post("/step", {"steps": 5})
     refused = problem(client.get(f"/series/green?{query}"))
     assert (refused["code"], refused["position"]) == (code, position)
+
+
+# ---- as it goes ---------------------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def port(toy: Toy) -> Iterator[int]:
+    with listening(application({"toy": toy}, access_of_all(), LIMITS)) as port:
+        yield port
+
+
+def series_told(one: Viewer, line: int, last: int) -> list[list[Any]]:
+    """The values of a line that were told, one after the other, up to a step."""
+    found: list[list[Any]] = []
+    while True:
+        told = one.until("series")
+        if told["line"] == line:
+            assert told["first"] == len(found) + 1
+            found += [list(values) for values in zip(*told["values"], strict=True)]
+            if told["first"] + len(told["values"][0]) - 1 >= last:
+                return found
+
+
+def test_a_viewer_is_told_every_step_of_what_it_follows_and_the_server_keeps_it(port: int, toy: Toy, raster: Raster) -> None:
+    steering, cell = Steering(port), raster.locate(139, -11)
+    place = int(raster.order[cell])
+    cells = raster.select({"box": [138, -20, 143, -10]})
+    with viewer(port) as one:
+        box = {"line": 2, "variable": "green", "box": [138, -20, 143, -10]}
+        one.say({"follow": [{"line": 1, "variable": "green", "cell": place}, box]})
+        assert one.until("following")["lines"] == [1, 2]
+        for _ in range(3):
+            steering.step(20)
+        past = [toy.past[1, step]["green"] for step in range(1, 60)] + [toy.state[1]["green"]]
+        assert series_told(one, 1, 60) == [[values[cell]] for values in past]
+        asked = len(toy.asked)
+        headers = bearer("view")
+        address = f"http://127.0.0.1:{port}/api/v1/runs/toy/series/green"
+        found = httpx.get(f"{address}?{AT}&time=step:1/60", headers=headers).json()
+        assert found["values"][0] == [values[cell] for values in past]
+        region = httpx.get(f"{address}?box=138,-20,143,-10&time=step:1/60", headers=headers).json()
+        assert region["values"][2] == [values[cells].max() for values in past]
+        assert len(toy.asked) == asked  # what is followed is kept by the server
+        one.say({"follow": []})
+        assert one.until("following")["lines"] == []
+        assert len(toy.followed) == 0
+        assert not toy.following.any_of([1])
+
+
+def test_no_more_is_followed_than_a_run_bears(toy: Toy, raster: Raster) -> None:
+    places = [{"line": number + 1, "variable": "green", "cell": int(raster.order[number])} for number in range(3)]
+    with (
+        listening(application({"toy": toy}, access_of_all(), replace(LIMITS, followed=2))) as port,
+        viewer(port) as one,
+        viewer(port) as two,
+    ):
+        one.say({"follow": places[:2]})
+        one.until("following")
+        two.say({"follow": places[1:]})
+        assert two.until("problem")["problem"]["code"] == "too-busy"
+        two.say({"follow": places[:2]})
+        assert two.until("following")["lines"] == [1, 2]
+
+
+def test_a_line_that_cannot_be_followed_is_refused_and_the_others_stay(port: int, toy: Toy, raster: Raster) -> None:
+    place = int(raster.order[0])
+    with viewer(port) as one:
+        one.say({"follow": [{"line": 1, "variable": "green", "cell": place}]})
+        one.until("following")
+        for line, code in (({"variable": "gren", "cell": place}, "unknown-variable"), ({"variable": "green", "cell": 5}, "cell-inactive")):
+            one.say({"follow": [{"line": 1, **line}]})
+            assert one.until("problem")["problem"]["code"] == code
+        one.say({"follow": [{"line": 1, "variable": "green"}]})
+        assert "exactly one of" in one.until("problem")["problem"]["detail"]
+        Steering(port).step(2)
+        assert one.until("series")["line"] == 1

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from steppe.api import empty_frame, tell_missing
 from steppe.control import Accepted, Command, Journal, Order, Refused
 from steppe.control.channels import Channels
+from steppe.control.followed import AllFollowed
+from steppe.control.following import Following
 from steppe.control.reader import Reader
 from steppe.control.showing import Showing, at_once
-from steppe.control.wire import Message, Outcome, Position
+from steppe.control.wire import Follow, Followed, Message, Outcome, Position, Unfollow
 from steppe.errors import GridError
 from steppe.grid import Grid, as_plain
 from steppe.server import uploads
@@ -55,6 +58,19 @@ def facts_of(grid: Grid, steps: int, dtype: str = "float32") -> dict[str, Any]:
     return {"model": "toy", "version": "1", "variables": variables, "grid": as_plain(grid), "clock": clock, "steps": steps}
 
 
+class _Values:
+    """What an engine is asked for the values of a step."""
+
+    def __init__(self, toy: "Toy") -> None:
+        self._toy = toy
+
+    def position(self, branch: int) -> Position:
+        return self._toy.at[branch]
+
+    def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
+        return self._toy._along(branch, request, request["along"])
+
+
 class Toy:
     """One run. Orders are carried out when they are accepted; `slow` leaves that to `work`."""
 
@@ -76,7 +92,13 @@ class Toy:
         self._news = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self.channels = Channels(self)
+        self.followed = AllFollowed(self)
+        self.following = Following(_Values(self), self._tell_followed, time.monotonic)
         self.showing = Showing(self, lambda message, body: self.channels.came(message, bytearray(body)), time.monotonic, at_once)
+
+    def _tell_followed(self, message: Message, body: Buffer) -> None:
+        assert isinstance(message, Followed)
+        self.followed.came(message, bytes(body))
 
     # ---- what is watched
     def position(self, branch: int) -> Position | None:
@@ -85,7 +107,10 @@ class Toy:
     def named(self, scenario: str) -> int | None:
         return next((each.id for each in self.journal.branches() if each.name == scenario), None)
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message, body: Buffer = b"") -> None:
+        if isinstance(message, Follow | Unfollow):
+            self.following.hear(replace(message, cells=bytes(body)) if isinstance(message, Follow) else message)
+            return
         self.showing.hear(message)
         asyncio.get_running_loop().call_soon(self.show)
 
@@ -152,8 +177,10 @@ class Toy:
                     self.journal.end(command.seq, "done", self.at[branch.id].step, {})
             self._advance(branch.id)
         self._news.set()
+        self.following.turn(False)
         self.show()
         self.channels.ask()
+        self.followed.ask()
 
     def _advance(self, branch: int) -> None:
         while True:
@@ -170,6 +197,7 @@ class Toy:
             for values in self.state[branch].values():
                 values += 1
             self.at[branch] = Position(step + 1, 0)
+            self.following.take([branch])
             self.journal.seen(branch, step + 1)
         self.journal.reached(branch, self.at[branch].step)
 

@@ -76,6 +76,7 @@ class Kernel {
     this.model.send({ watch: [] }); // the kernel opens the socket with the first word
     return {
       watch: (streams: readonly Stream[]) => this.model.send({ watch: streams }),
+      follow: (lines) => this.model.send({ follow: lines }),
       cursor: (stream, cell) => this.model.send({ cursor: { stream, cell } }),
       close: () => this.model.send({ leave: true }),
     };

@@ -46,7 +46,7 @@ function watched() {
   const hear: { hearers?: Hearers } = {};
   const wire = (hearers: Hearers) => {
     hear.hearers = hearers;
-    return { watch: () => undefined, cursor: () => undefined, close: () => undefined };
+    return { watch: () => undefined, follow: () => undefined, cursor: () => undefined, close: () => undefined };
   };
   new Session(
     store,

@@ -2,7 +2,7 @@
 
 from steppe.api.array import MEDIA_TYPE, decode, encode_head
 from steppe.api.frame import DROPPED, DROPPED_MAGIC, PROTOCOL, Frame, empty_frame, numbered, read_frame, tell_missing
-from steppe.api.live import CursorAt, Said, Stream
+from steppe.api.live import CursorAt, Line, Said, Stream
 from steppe.api.problems import KINDS, Kind
 from steppe.api.replies import (
     ArrayInfo,
@@ -95,6 +95,7 @@ __all__ = [
     "Info",
     "Kind",
     "Leave",
+    "Line",
     "Login",
     "ModelDeclared",
     "ModelInfo",

@@ -1,12 +1,13 @@
 """What a viewer says on the live socket: one object a message, one member a message."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from steppe.api.requests import Latitude, Longitude, VariableName
 
 MOST = 4  # streams of a socket
+LINES = 16  # that a socket follows
 
 StreamNumber = Annotated[int, Meta(ge=1, le=MOST)]
 
@@ -32,10 +33,27 @@ class CursorAt(Struct, kw_only=True, forbid_unknown_fields=True):
     cell: Annotated[int, Meta(ge=0, lt=1 << 40)] | None
 
 
+class Line(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A cell or a region whose values are to be told after every step. cell: row-major in the grid."""
+
+    line: Annotated[int, Meta(ge=1, le=LINES)]
+    variable: VariableName
+    scenario: Annotated[str, Meta(max_length=80)] = "main"
+    cell: Annotated[int, Meta(ge=0, lt=1 << 40)] | None = None
+    box: tuple[Longitude, Latitude, Longitude, Latitude] | None = None
+    polygon: Annotated[list[tuple[Longitude, Latitude]], Meta(min_length=3, max_length=1000)] | None = None
+
+    @property
+    def region(self) -> dict[str, Any] | None:
+        """The region as `steppe.grid` has it; None of a cell."""
+        return {"box": list(self.box)} if self.box else {"polygon": self.polygon} if self.polygon else None
+
+
 class Said(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A message: exactly one of watch, ack with its stream, cursor, ping and token."""
+    """A message: exactly one of watch, follow, ack with its stream, cursor, ping and token."""
 
     watch: Annotated[list[Stream], Meta(max_length=MOST)] | None = None
+    follow: Annotated[list[Line], Meta(max_length=LINES)] | None = None
     ack: Annotated[int, Meta(ge=0, lt=1 << 32)] | None = None
     stream: StreamNumber | None = None
     cursor: CursorAt | None = None
@@ -45,9 +63,11 @@ class Said(Struct, kw_only=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> str:
         """What is wrong with it as a whole; "" when nothing is."""
-        given = [name for name in ("watch", "ack", "cursor", "ping", "token") if getattr(self, name) is not None]
+        given = [name for name in ("watch", "follow", "ack", "cursor", "ping", "token") if getattr(self, name) is not None]
         if len(given) != 1:
-            return f"Exactly one of watch, ack, cursor, ping and token is to be given, not {' and '.join(given) or 'none'}."
+            return f"Exactly one of watch, follow, ack, cursor, ping and token is to be given, not {' and '.join(given) or 'none'}."
         if self.stream is not None and self.ack is None:
             return 'A "stream" beside it belongs to "ack" alone.'
+        if any(sum(place is not None for place in (each.cell, each.box, each.polygon)) != 1 for each in self.follow or ()):
+            return 'Each line that is followed has exactly one of "cell", "box" and "polygon".'
         return ""

@@ -1,6 +1,6 @@
 """A run on a map in a notebook: the page's own parts in an anywidget. This process passes on what they ask and what the live socket says.
 
-    browser --{ask, watch, cursor}--> kernel --HTTP, WebSocket--> server
+    browser --{ask, watch, follow, cursor}--> kernel --HTTP, WebSocket--> server
 
 So the browser needs no way to the server, and the token stays here.
 """
@@ -19,6 +19,7 @@ from steppe.client.transport import LostError
 from steppe.errors import Mistake, not_installed
 
 PAGE = Path(__file__).resolve().parents[1] / "server" / "page"  # where the build of the page puts it; nothing of the server is imported
+SAID = ("watch", "follow", "cursor")  # of the live socket, passed on as they are
 PAUSES = (0.25, 8.0)  # [s] before a lost socket is opened again: the first, and the longest
 
 
@@ -49,8 +50,8 @@ class Relay:
             self._threads.submit(self._answer, dict(message))
         elif "leave" in message:
             self.leave()
-        elif "watch" in message or "cursor" in message:
-            text = json.dumps({name: message[name] for name in ("watch", "cursor") if name in message})
+        elif any(name in message for name in SAID):
+            text = json.dumps({name: message[name] for name in SAID if name in message})
             if "watch" in message:
                 self._watched = text
             self._say(text)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from steppe.control.following import Following
 from steppe.control.orders import CHANGES, numbered
 from steppe.control.showing import Behind, Showing, at_once
 from steppe.control.stage import Stage
@@ -27,6 +28,7 @@ from steppe.control.wire import (
     Described,
     Drop,
     Failed,
+    Follow,
     Get,
     Heeded,
     Hide,
@@ -45,6 +47,7 @@ from steppe.control.wire import (
     Show,
     Taken,
     Target,
+    Unfollow,
     Withdraw,
     Withdrawn,
 )
@@ -104,6 +107,7 @@ class Actor:
     ) -> None:
         self._stage, self._send, self._clock = stage, tell, clock
         self._showing = Showing(stage, tell, clock, behind, spent)
+        self._following = Following(stage, tell, clock)
         self._courses: dict[int, _Course] = {}
         self._full: dict[int, Failed] = {}  # branches that wait for room on the disk
         self._outcomes: dict[tuple[int, int], Applied] = {}  # by branch and seq, until they are noted: a server may die, too
@@ -122,6 +126,7 @@ class Actor:
     def greet(self) -> None:
         """Says all that a new server, or one that has missed something, must know."""
         self._showing.clear()
+        self._following.clear()
         self._kept_told = {}
         for outcome in self._outcomes.values():
             self._tell(outcome)
@@ -159,6 +164,8 @@ class Actor:
                 self._gets.append(message)
             case Show() | Hide() | Taken():
                 self._showing.hear(message)
+            case Follow() | Unfollow():
+                self._following.hear(message)
             case Drop(branch):
                 self._forget(branch)
 
@@ -237,6 +244,7 @@ class Actor:
         self._answer_all()
         busy = self._act() or self._advance()
         self._showing.turn(self._courses, busy)
+        self._following.turn(busy)
         self._tell_kept()
         if busy or self.seconds_to_wait() < OPEN_END:
             self._rested = None
@@ -317,12 +325,14 @@ class Actor:
         self._stepped = True
         begin = self._clock()
         try:
-            self._stage.advance(together, min(limits[branch] for branch in together), self._looks())
+            stop = min(limits[branch] for branch in together)
+            self._stage.advance(together, min(stop, first + 1) if self._following.any_of(together) else stop, self._looks())
         except SteppeError as error:
             self._failed(together, first, error)
         for course, branch in ((self._courses[branch], branch) for branch in together if branch in self._courses):
             if course.speed:
                 course.due = max(course.due, begin - BEHIND) + (self._stage.position(branch).step - first) / course.speed
+        self._following.take([branch for branch in together if self._stage.has(branch)])
         self._tell_fired()
         return True
 

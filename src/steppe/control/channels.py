@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from steppe.control.wire import Hide, Message, Position, Show, Shown, Taken
+from steppe.control.wire import Buffer, Hide, Message, Position, Show, Shown, Taken
 
 FIT = 6  # the member `fit` of a span
 
@@ -23,7 +23,7 @@ class Desk(Protocol):
     def named(self, scenario: str) -> int | None:
         """The branch that a name stands on."""
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message, body: Buffer = b"") -> None:
         """Says something to the engine, if there is one."""
 
 

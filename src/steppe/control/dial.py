@@ -14,7 +14,7 @@ from typing import Any
 from steppe.control.door import Door, nonce
 from steppe.control.seal import Sealed
 from steppe.control.ways import called
-from steppe.control.wire import PROTOCOL, BadFrame, Buffer, FrameReader, Get, Greet, Hello, Leave, Message, Welcome, asked, frame
+from steppe.control.wire import PROTOCOL, BadFrame, Buffer, Follow, FrameReader, Get, Greet, Hello, Leave, Message, Welcome, asked, frame
 from steppe.failpoint import reach
 
 SHORTEST, LONGEST = 0.02, 1.0  # [s] between two calls
@@ -121,4 +121,4 @@ def _receive(line: socket.socket | Sealed, reader: FrameReader) -> Any:
             raise ConnectionError("The server has gone.")
         if found := reader.filled(count):
             message, body = found
-            return asked(message, body) if isinstance(message, Get) else message
+            return asked(message, body) if isinstance(message, Get | Follow) else message

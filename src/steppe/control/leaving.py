@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
+from steppe.control.followed import AllFollowed
 from steppe.control.life import Clock, Timer
 from steppe.control.questions import Questions
 
@@ -19,12 +20,12 @@ class Leaving:
         Calls later.
     dispatch
         Which branches were left, and which of them the engine has open.
-    questions, channels
+    questions, channels, followed
         Questions that wait, and viewers.
     """
 
-    def __init__(self, clock: Clock, dispatch: Dispatch, questions: Questions, channels: Channels) -> None:
-        self._clock, self._dispatch, self._questions, self._channels = clock, dispatch, questions, channels
+    def __init__(self, clock: Clock, dispatch: Dispatch, questions: Questions, channels: Channels, followed: AllFollowed) -> None:
+        self._clock, self._dispatch, self._questions, self._channels, self._followed = clock, dispatch, questions, channels, followed
         self._asked: set[int] = set()  # since the last round
         self._timer: Timer | None = None
 
@@ -46,7 +47,7 @@ class Leaving:
 
     def _round(self) -> None:
         self._timer = None
-        needed = self._questions.branches | self._channels.branches | self._asked
+        needed = self._questions.branches | self._channels.branches | self._followed.branches | self._asked
         self._asked = set()
         left = {branch for branch in {*self._dispatch.courses, *self._questions.answered} if self._dispatch.is_left(branch)}
         for branch in left - needed:

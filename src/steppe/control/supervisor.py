@@ -15,6 +15,7 @@ from typing import Any
 
 from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
+from steppe.control.followed import AllFollowed
 from steppe.control.journal import Journal
 from steppe.control.leaving import Leaving
 from steppe.control.life import GOES_ON, STARTING, STOPPED, Clock, Life, Link, Place, Spawner
@@ -34,6 +35,7 @@ from steppe.control.wire import (
     Ended,
     Failed,
     Fired,
+    Followed,
     Hello,
     Kept,
     Message,
@@ -91,8 +93,9 @@ class Supervisor:
         self.life = Life(journal, clock, spawner, self, starting)
         self.questions = Questions(self, clock.now)
         self.channels = Channels(self)
+        self.followed = AllFollowed(self)
         self.dispatch = Dispatch(journal, self.send, self._settle)
-        self.leaving = Leaving(clock, self.dispatch, self.questions, self.channels)
+        self.leaving = Leaving(clock, self.dispatch, self.questions, self.channels, self.followed)
         self._settling: dict[int, list[Callable[[], None]]] = {}
         self._listening: list[Callable[[], None]] = []
         self._over = False
@@ -128,6 +131,7 @@ class Supervisor:
             self.dispatch.forget()
             self.questions.again()
             self.channels.again()
+            self.followed.again()
 
     def lost(self, link: Link) -> None:
         """A connection has ended."""
@@ -178,6 +182,9 @@ class Supervisor:
                 for number, position in zip(message.branches, message.positions, strict=True):
                     self._stands(number, position)  # what people see is never taken back
                 self.channels.came(message, body)
+            case Followed(_, branch):
+                self._stands(branch, message.position)
+                self.followed.came(message, bytes(body))
             case Same(id):
                 self.questions.same(id)
             case RefusedByEngine(id, code, text, facts):
@@ -207,6 +214,7 @@ class Supervisor:
                 self.changed()
         self.questions.ask_on()
         self.channels.ask()
+        self.followed.ask()
 
     def _waits_for_room(self, message: Failed) -> None:
         """A branch is loaded again, from its last durable state, as soon as the disk has room."""
@@ -275,6 +283,7 @@ class Supervisor:
         if self.life.state == "failed":
             self.life.launch()
         self.channels.ask()  # a name may stand on another branch now
+        self.followed.ask()
         self.changed()
         return accepted
 
@@ -346,6 +355,7 @@ class Supervisor:
         """There is no engine any more."""
         self.dispatch.forget()
         self.channels.again()
+        self.followed.again()
         self._kept.clear()
 
     def told(self, kind: str, text: str) -> None:

@@ -183,6 +183,25 @@ class Taken(Message, frozen=True):
     channel: int
 
 
+class Follow(Message, frozen=True):
+    """Tell what a variable is in some cells after every step of a branch from now on. The body is the cells: packed numbers, uint32.
+
+    region: their mean by area, least and greatest value instead of each. Steps are made one by one meanwhile.
+    """
+
+    number: int
+    branch: int
+    name: str
+    region: bool
+    cells: bytes = b""
+
+
+class Unfollow(Message, frozen=True):
+    """Nobody follows a number any more."""
+
+    number: int
+
+
 class Drop(Message, frozen=True):
     """Nobody needs this branch for now."""
 
@@ -311,6 +330,17 @@ class Shown(Message, frozen=True):
     span: list[Any]
 
 
+class Followed(Message, frozen=True):
+    """Values of some steps side by side, from `first` on; the body is (steps, values). position: where the branch stands."""
+
+    number: int
+    branch: int
+    first: int
+    dtype: str
+    columns: int
+    position: Position
+
+
 class Ended(Message, frozen=True):
     """The last message of an engine that ends with an error. code, text: of the error; final: each engine after it would meet the same."""
 
@@ -344,8 +374,9 @@ class News(Message, frozen=True):
     text: str
 
 
-ToEngine = Greet | Welcome | Load | Target | Action | Pin | Withdraw | Noted | Heeded | Get | Show | Hide | Taken | Drop | Leave
-FromStage = Ready | Boundary | Applied | Fired | Withdrawn | Kept | Failed | Data | Same | Refused | Shown
+Watching = Show | Hide | Taken | Follow | Unfollow
+ToEngine = Greet | Welcome | Load | Target | Action | Pin | Withdraw | Noted | Heeded | Get | Watching | Drop | Leave
+FromStage = Ready | Boundary | Applied | Fired | Withdrawn | Kept | Failed | Data | Same | Refused | Shown | Followed
 ToServer = Hello | Described | FromStage | Ended | Busy | Beat | News | Leave
 
 _encoder = msgspec.msgpack.Encoder()
@@ -357,14 +388,21 @@ class BadFrame(Exception):
     """The bytes are no frame of this protocol; the connection is of no use any more."""
 
 
+def following(follow: Follow) -> tuple[Follow, bytes]:
+    """What is followed as it travels: its cells are the body."""
+    return msgspec.structs.replace(follow, cells=b""), follow.cells
+
+
 def asking(get: Get) -> tuple[Get, bytes]:
     """A question as it travels: its cells are the body."""
     cells = get.request.get("cells", b"")
     return (Get(get.id, get.branch, {**get.request, "cells": b""}, get.have) if cells else get), cells
 
 
-def asked(get: Get, body: Buffer) -> Get:
-    """A question that has travelled."""
+def asked(get: Get | Follow, body: Buffer) -> Get | Follow:
+    """A question, or what is followed, that has travelled."""
+    if isinstance(get, Follow):
+        return msgspec.structs.replace(get, cells=bytes(body))
     return Get(get.id, get.branch, {**get.request, "cells": bytes(body)}, get.have) if body else get
 
 

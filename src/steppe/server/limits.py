@@ -30,6 +30,7 @@ class Limits:
     sockets: int = 1_200  # to look at runs
     sockets_of_token: int = 8
     channels: int = 200  # ways in which a run is watched
+    followed: int = 64  # cells and regions of a run that are followed: each costs every step a little
     strangers_sockets: int = 16  # that have not said a token yet
     runs: int = 20  # of a server
     scenarios: int = 100  # of a run at once; those that were left do not count

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from steppe.control import Accepted, Command, Order
 from steppe.control.channels import Channels
+from steppe.control.followed import AllFollowed
 from steppe.control.reader import Reader
 from steppe.control.records import Records
 
@@ -43,6 +44,11 @@ class Supervisor(Protocol):
     @property
     def channels(self) -> Channels:
         """What people watch."""
+        ...
+
+    @property
+    def followed(self) -> AllFollowed:
+        """Series that people follow."""
         ...
 
     def info(self) -> dict[str, Any]:

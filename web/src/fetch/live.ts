@@ -1,6 +1,6 @@
 /** The live socket. A connection that is lost is made again: after 0.25 s, doubling to 8 s; at once when the page is seen or the network is back. */
 import { type Drops, decode, type Frame, isFrame } from "../decode/frame";
-import type { Message } from "../state/told";
+import type { Followed, Message } from "../state/told";
 
 export interface Stream {
   stream: number;
@@ -31,6 +31,8 @@ const OVER = 1000; // the code with which a server closes when the run has ended
 export interface Wire {
   /** Shows these; said again by itself after a connection was lost. */
   watch(streams: readonly Stream[]): void;
+  /** Has these told after every step; to be said again after each hello. */
+  follow(lines: readonly Followed[]): void;
   /** Asks for the exact value of a cell of a stream, now and with each frame; null ends that. */
   cursor(stream: number, cell: number | null): void;
   close(): void;
@@ -43,6 +45,7 @@ export class Live implements Wire {
   private beat: ReturnType<typeof setInterval> | undefined;
   private heard = 0;
   private wanted: readonly Stream[] = [];
+  private followed: readonly Followed[] = [];
   private closed = false;
 
   constructor(
@@ -59,6 +62,11 @@ export class Live implements Wire {
   watch(streams: readonly Stream[]): void {
     this.wanted = streams;
     if (!document.hidden) this.say({ watch: streams });
+  }
+
+  follow(lines: readonly Followed[]): void {
+    this.followed = lines;
+    this.say({ follow: lines });
   }
 
   cursor(stream: number, cell: number | null): void {
@@ -86,10 +94,16 @@ export class Live implements Wire {
   };
 
   private readonly seen = (): void => {
-    if (document.hidden) return this.say({ watch: [] });
+    if (document.hidden) {
+      this.say({ watch: [] });
+      if (this.followed.length > 0) this.say({ follow: [] });
+      return;
+    }
     if (performance.now() - this.heard > SILENCE) this.socket?.close(4000); // this computer slept
-    if (this.socket?.readyState === WebSocket.OPEN) this.say({ watch: this.wanted });
-    else this.hurry();
+    if (this.socket?.readyState === WebSocket.OPEN) {
+      this.say({ watch: this.wanted });
+      if (this.followed.length > 0) this.say({ follow: this.followed });
+    } else this.hurry();
   };
 
   private connect(): void {

@@ -4,10 +4,13 @@ import { isFailure } from "../fetch/problem";
 import { paced } from "../state/pace";
 import { scenarioNow } from "../state/scenario";
 import type { Gap, Line, State, Store } from "../state/store";
+import type { Followed, SeriesTold } from "../state/told";
 import { hasMap } from "./streams";
 
 const POINTS = 600; // of a line that is asked for as a whole
 const PIECE = 60; // steps that are computed again in one request
+const MOMENT = 1000; // [ms] within which a line is told its next step while a run goes
+const LONGEST = 4000; // characters of a message that the server takes
 const RATE = 3; // [1/s] of looks at what a run has done
 
 /** Steps that are wanted of a line. again: those that are not at hand are computed again. */
@@ -40,6 +43,10 @@ export class Following {
         ]),
       paced(RATE, () => this.goOn()),
     );
+    store.subscribe(
+      (state) => state.stepped,
+      (told) => told && this.take(told),
+    );
   }
 
   /** Keeps the lines that are still wanted, and begins those that are not there. */
@@ -57,7 +64,23 @@ export class Following {
       return [...pins.map(({ cell, place, colour }): Line => ({ ...empty, pin: colour, cell, place, scenario, branch })), ...region];
     });
     this.store.change({ series: wanted.map((line) => (fresh ? line : (series.find((each) => alike(each, line)) ?? line))) });
+    const all = this.store.now.series.map(({ scenario, cell, selection }, index) => {
+      return { line: index + 1, variable: look.variable, scenario, ...(selection ?? { cell }) } as Followed;
+    });
+    const followed = JSON.stringify(all).length < LONGEST ? all : all.filter((line) => !("polygon" in line)); // those are asked for instead
+    if (JSON.stringify(followed) !== JSON.stringify(this.store.now.followed)) this.store.change({ followed, stepped: null });
     this.goOn();
+  }
+
+  /** Adds steps that the server told by itself; those before them that are missing are asked for. */
+  private take(told: SeriesTold): void {
+    const line = this.store.now.series[told.line - 1];
+    const last = told.first + (told.values[0]?.length ?? 0) - 1;
+    if (!line || line.branch !== told.branch || line.end === 0 || told.first > line.end + 1 || last <= line.end) return;
+    const [values = [], low = [], high = []] = told.values;
+    const steps = values.map((_, index) => told.first + index);
+    const grown = { ...joined(line, { steps, values, low, high, gaps: [] }, told.first, last), end: last, heard: performance.now() };
+    this.store.change({ series: this.store.now.series.map((each) => (each === line ? grown : each)) });
   }
 
   private goOn(): void {
@@ -94,9 +117,10 @@ export class Following {
       this.tried.add(key);
       return news ? wish : null;
     };
+    if (stands.step > line.end && performance.now() - (line.heard ?? Number.NEGATIVE_INFINITY) < MOMENT) return null; // it is told next
     // the last step is asked for again: what was set there after it is not of its past any more
-    if (stands.step !== line.end || stands.version !== line.version)
-      return { first: Math.max(1, line.end), last: stands.step, again: true };
+    if (stands.step > line.end || stands.version !== line.version)
+      return { first: Math.max(1, line.end), last: Math.max(stands.step, line.end), again: true };
     for (const step of [preview, pointed]) {
       const there = step === null || step < 1 || step > line.end || line.steps.includes(step);
       const wish = there ? null : once({ first: step, last: step, again: true });

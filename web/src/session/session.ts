@@ -29,6 +29,7 @@ export class Session {
   private answered = false;
   private opened = ""; // the variable that the page opened on, while the viewer chose none
   private drawing = 0;
+  private following = 0; // answers that are awaited
   private clearing: ReturnType<typeof setTimeout> | undefined;
   private parting: ReturnType<typeof setTimeout> | undefined;
 
@@ -67,6 +68,10 @@ export class Session {
       },
     );
     store.subscribe(
+      (state) => state.followed,
+      () => this.store.now.run && this.follow(),
+    );
+    store.subscribe(
       (state) => state.preview,
       (preview) => preview === null && this.present(),
     );
@@ -83,6 +88,7 @@ export class Session {
   private linked(link: Parameters<Hearers["link"]>[0], retry: number | null): void {
     if (link === "open") return; // hello says that all is well
     this.answered = false;
+    this.following = 0;
     if (link === "connecting") return;
     this.latest.clear();
     if (link === "ended") return this.connection({ link, retry_at: null });
@@ -139,6 +145,11 @@ export class Session {
         return store.change({ kept: { ...store.now.kept, ...message.kept } });
       case "ranges":
         return store.change({ ranges: { ...store.now.ranges, ...message.ranges } });
+      case "following":
+        this.following = Math.max(0, this.following - 1);
+        return;
+      case "series":
+        return this.following === 0 ? store.change({ stepped: message }) : undefined; // else still of what was followed before
       case "watching":
         this.answered = this.wanted.every((stream) => message.streams.some((each) => fits(each, stream)));
         return store.change({ watching: message.streams });
@@ -190,6 +201,12 @@ export class Session {
     }
     if (!same && hello.grid.kind === "projected") void fetchPlaces(this.store, this.api, hello.grid.digest);
     void fetchRules(this.store, this.api);
+    if (store.now.followed.length > 0) this.follow();
+  }
+
+  private follow(): void {
+    this.following += 1;
+    this.live.follow(this.store.now.followed);
   }
 
   private inform({ type: _, ...info }: { type: "info" } & Info): void {

@@ -4,6 +4,7 @@ import type {
   Checkpoint,
   Clock,
   EventInfo,
+  Followed,
   Happening,
   Info,
   Kept,
@@ -11,6 +12,7 @@ import type {
   Place,
   Ranges,
   Role,
+  SeriesTold,
   Steers,
   TriggerInfo,
   Variable,
@@ -122,6 +124,8 @@ export interface Line {
   /** The last step that was asked for, and the version of its scenario then. */
   end: number;
   version?: string;
+  /** When the server told a step by itself the last time [ms]. */
+  heard?: number;
   /** Whether steps were left out, of each piece all but the least and the greatest value. */
   thinned: boolean;
 }
@@ -172,6 +176,9 @@ export interface State {
   pins: Pin[];
   selection: Selection | null;
   series: Line[];
+  /** What the server is to tell after every step, a line each, and what it told last. */
+  followed: Followed[];
+  stepped: SeriesTold | null;
   /** Whether gaps of lines are filled by computing them again. */
   filling: boolean;
   /** The step under the pointer in the chart, and the steps that it is drawn out to. */
@@ -227,6 +234,8 @@ export const FIRST: State = {
   pins: [],
   selection: null,
   series: [],
+  followed: [],
+  stepped: null,
   filling: true,
   pointed: null,
   zoomed: null,

@@ -219,11 +219,27 @@ export interface Problem {
   nearest?: string | null;
   position?: unknown;
 }
+/** A line that is to be told after every step: a cell, row-major in the grid, or a region. */
+export type Followed = { line: number; variable: string; scenario: string } & (
+  | { cell: number }
+  | { box: [number, number, number, number] }
+  | { polygon: Place[] }
+);
+/** The values of steps from `first` on; of a region its mean by area, least and greatest value. */
+export interface SeriesTold {
+  type: "series";
+  line: number;
+  branch: number;
+  first: number;
+  values: (number | null)[][];
+}
 export type Message =
   | Hello
   | Progress
   | Happening
   | CursorTold
+  | SeriesTold
+  | { type: "following"; lines: number[] }
   | ({ type: "info" } & Info)
   | ({ type: "command" | "ordered"; who: string; scenario: string } & Ordered)
   | { type: "checkpoints"; checkpoints: Checkpoint[] }

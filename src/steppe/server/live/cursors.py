@@ -56,11 +56,7 @@ class Cursors:
         if cell is None:
             self.placed.pop(stream, None)
             return
-        if cell >= grid.active.size:
-            raise Wrong("cell-outside", f"The grid has {grid.active.size:,} cells.", value=cell, allowed=[0, grid.active.size - 1])
-        packed = int(_packed(cast(Any, grid))[cell])
-        if packed < 0:
-            raise Wrong("cell-inactive", f"Cell {cell} takes no part.", value=cell)
+        packed = packed_of(grid, cell)
         former = self.placed.get(stream)
         self.placed[stream] = _Cursor(stream, wanted, cell, packed, former.due if former else 0.0)
         self.moved(stream)
@@ -100,6 +96,22 @@ class Cursors:
             self._say(
                 {"type": "cursor", "stream": cursor.stream, "cell": cursor.cell, "step": head["step"], **_number(values[cursor.packed])}
             )
+
+
+def packed_of(grid: Grid, cell: int) -> int:
+    """The packed number of a cell that is counted row by row.
+
+    Raises
+    ------
+    Wrong
+        The cell is not of the grid, or takes no part.
+    """
+    if cell >= grid.active.size:
+        raise Wrong("cell-outside", f"The grid has {grid.active.size:,} cells.", value=cell, allowed=[0, grid.active.size - 1])
+    packed = int(_packed(cast(Any, grid))[cell])
+    if packed < 0:
+        raise Wrong("cell-inactive", f"Cell {cell} takes no part.", value=cell)
+    return packed
 
 
 @lru_cache(8)

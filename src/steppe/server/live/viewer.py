@@ -14,6 +14,7 @@ from steppe.api import DROPPED, DROPPED_MAGIC, Said, Stream, numbered
 from steppe.api.frame import REPLAYING
 from steppe.control.channels import Channel, View
 from steppe.server.live.cursors import Cursors
+from steppe.server.live.following import Following
 from steppe.server.live.line import BINARY, TEXT, Line, message_of
 from steppe.server.live.watched import Seen, seen_of
 from steppe.server.problems import Wrong, problem
@@ -67,6 +68,7 @@ class Viewer:
         self._greeted, self._told = False, 0
         self._held: Sequence[Stream] | None = None  # what the client watches as soon as an engine has said what the run is
         self._cursors = Cursors(self._run, self._say_if_he_reads)
+        self._following = Following(house, name, line, self._say)
         line.when_free = self._go_on
         feed.listen(self._tell_news)
         self._told = feed.count
@@ -79,12 +81,14 @@ class Viewer:
         self._line.when_free = lambda: None
         self._feed.leave(self._tell_news)
         self._unwatch()
-        del self._cursors  # which holds this
+        self._following.clear()
+        del self._cursors, self._following  # which hold this
 
     # ---- what he is sent ----------------------------------------------------------------------------------------------------------------
     def _go_on(self) -> None:
         """All that was written is out."""
         self._tell_news()
+        self._following.tell()
         self._watching = [*self._watching[1:], *self._watching[:1]]  # none of them is always the last
         for each in self._watching:
             self._offer(each)
@@ -166,6 +170,8 @@ class Viewer:
                 self._held = said.watch
             elif said.watch is not None:
                 self._watch(said.watch)
+            elif said.follow is not None:
+                await self._following.set(said.follow)
             elif said.ack is not None:
                 self._acknowledge(said.ack, said.stream or 1)
             elif said.cursor is not None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import Gap, SeriesInfo, Thinned
+from steppe.control.followed import What
 from steppe.server import coverage, encode, regions
 from steppe.server.asked import Asked, Reply
 from steppe.server.decimals import decimals
@@ -72,7 +73,7 @@ async def series(asked: Asked) -> Reply:
         return Reply(200, rows, FORMATS[form].encode(), headers)
     reply = SeriesInfo(
         variable=name,
-        units=found.head["units"],
+        units=known.variables[name].units,
         scenario=query["scenario"],
         steps=steps,
         dates=dates,
@@ -100,8 +101,17 @@ async def gathered(asked: Asked, scenario: str, request: dict[str, Any]) -> Foun
     gaps: list[Gap] = []
     whole: dict[str, Any] = {}
     (at, last), along = request["along"]["steps"], request["along"]
+    branch = asked.house.scenario(asked.parameters["run"], scenario)["branch"]
+    kept = asked.run.followed.kept(What(scenario, request["name"], request["cells"], along["region"]), branch)
     while at <= last:
-        head, body = await asked.run.get(scenario, {**request, "along": {**along, "steps": [at, last]}})
+        stop = last
+        if kept is not None and kept.first <= at < kept.end:
+            values.append(kept.values(at, min(last + 1, kept.end)))
+            at += len(values[-1])
+            continue
+        if kept is not None and at < kept.first <= last:
+            stop = kept.first - 1
+        head, body = await asked.run.get(scenario, {**request, "along": {**along, "steps": [at, stop]}})
         values.append(np.frombuffer(body, head["dtype"]).reshape(head["shape"]))
         whole |= head
         for first, end, reason in head["missing"]:

@@ -1,0 +1,95 @@
+"""The lines that a viewer follows: the exact values of every step, as soon as he reads; those that he missed come with the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steppe.api import Line as Followed
+from steppe.control.followed import Series, What
+from steppe.server import regions
+from steppe.server.decimals import decimals
+from steppe.server.live.cursors import packed_of
+from steppe.server.live.line import Line
+from steppe.server.problems import Wrong
+
+if TYPE_CHECKING:
+    from steppe.server.house import House
+
+
+@dataclass
+class _Told:
+    """A series, and of which branch he has been told the steps before `next`."""
+
+    series: Series
+    branch: int | None
+    next: int
+
+
+class Following:
+    """Those of one viewer. say: sends a message."""
+
+    def __init__(self, house: House, run: str, line: Line, say: Callable[[Mapping[str, Any]], None]) -> None:
+        self._house, self._run, self._line, self._say = house, run, line, say
+        self._lines: dict[int, _Told] = {}
+
+    async def set(self, wanted: Sequence[Followed]) -> None:
+        """Follows these, and nothing else any more.
+
+        Raises
+        ------
+        Wrong
+            There is no such scenario, variable, cell or region, or too much is followed; then nothing has changed.
+        """
+        found = {each.line: await self._what(each) for each in wanted}
+        run, most = self._house.run(self._run), self._house.limits.followed
+        others = run.followed.of_others(self.tell)
+        if len(others | {*found.values()}) > most:
+            raise Wrong(
+                "too-busy", f"{len(others)} cells and regions are followed, and a run takes {most}. Ask for series by HTTP.", allowed=most
+            )
+        before, self._lines = self._lines, {}
+        for number, what in found.items():
+            series = run.followed.open(what, self.tell)
+            self._lines[number] = _Told(series, series.branch, series.end)
+        self._close(before)
+        self._say({"type": "following", "lines": [*found]})
+
+    async def _what(self, wanted: Followed) -> What:
+        house = self._house
+        house.scenario(self._run, wanted.scenario)
+        house.variable(self._run, wanted.variable)
+        grid = house.known(self._run).grid
+        if wanted.region is None:
+            cells = np.array([packed_of(grid, wanted.cell or 0)], "<u4")
+        else:
+            cells = await house.in_thread(regions.select, grid, wanted.region)
+        return What(wanted.scenario, wanted.variable, np.unique(cells).astype("<u4").tobytes(), wanted.region is not None)
+
+    def tell(self) -> None:
+        """Sends what is new, if he reads."""
+        for number, told in self._lines.items():
+            if not self._line.free:
+                return
+            series = told.series
+            if told.branch != series.branch or not series.first <= told.next <= series.end:
+                told.branch, told.next = series.branch, series.first  # it has gone back, or steps are missing between
+            if told.next < series.end:
+                values = [decimals(np.ascontiguousarray(line)) for line in series.values(told.next, series.end).T]
+                self._say({"type": "series", "line": number, "branch": series.branch, "first": told.next, "values": values})
+                told.next = series.end
+
+    def clear(self) -> None:
+        """Follows nothing any more."""
+        before, self._lines = self._lines, {}
+        self._close(before)
+
+    def _close(self, lines: Mapping[int, _Told]) -> None:
+        kept = {id(told.series) for told in self._lines.values()}
+        run = self._house.runs.get(self._run)
+        for told in lines.values():
+            if run is not None and id(told.series) not in kept:
+                run.followed.close(told.series, self.tell)
