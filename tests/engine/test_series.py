@@ -53,14 +53,15 @@ def test_records_give_a_long_series_and_what_they_do_not_hold_is_a_gap(scenario,
     scenario.write_text(text)
     cells = np.array([5, 77])
 
-    def first(stage: Stage) -> np.ndarray:
+    def first(stage: Stage) -> tuple[np.ndarray, list[np.ndarray]]:
         stage.load(1, OWN)
-        each = []
+        each, every = [], {}
         for step in range(1, 101):
             to(stage, step)
-            each.append(seen(stage, "water")[cells])
+            every[step] = seen(stage, "water")
+            each.append(every[step][cells])
         stage.save(1)
-        return np.array(each)
+        return np.array(each), [np.percentile(every[step], [2, 98]) for step in (1, 50, 99)]
 
     def then(stage: Stage) -> Any:
         monkeypatch.setattr(stages, "AGAIN", 0.0)
@@ -69,9 +70,12 @@ def test_records_give_a_long_series_and_what_they_do_not_hold_is_a_gap(scenario,
         assert np.isnan(gone).all()
         assert (missing[0][0], missing[-1][1]) == (1, 99)
         assert missing[0][2].startswith('No record of "runoff" holds these steps')
-        return series(stage, "water", cells, 1, 100, again=False)
+        (*_, fit), _ = stage.frames([1], {"name": "water"}, 16, None)
+        return *series(stage, "water", cells, 1, 100, again=False), fit
 
-    stepped = on_stage(scenario, first)
-    found, missing = on_stage(scenario, then)
+    stepped, ends = on_stage(scenario, first)
+    found, missing, fit = on_stage(scenario, then)
+    assert fit[0] <= min(low for low, _ in (ends[0], ends[2])) + 0.01  # colours of a run that was opened again fit its past, too
+    assert fit[1] >= max(high for _, high in (ends[0], ends[2])) - 0.01
     assert missing == []
     assert np.array_equal(found, stepped)

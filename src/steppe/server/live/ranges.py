@@ -23,7 +23,7 @@ class Ranges:
         self._file = folder / FILE
         self.known: dict[str, Range] = {}
         """By variable; of a difference by variable and both scenarios, with blanks between."""
-        self._writing = False
+        self._writing = self._due = False
         with suppress(OSError, ValueError, TypeError):
             self.known = {str(name): (float(low), float(high)) for name, (low, high) in json.loads(self._file.read_text()).items()}
 
@@ -38,7 +38,7 @@ class Ranges:
             ends[" ".join((variable, *view.scenarios))] = (-apart, apart)
         news = {name: wider for name, (low, high) in ends.items() if (wider := self._wider(name, low, high)) != self.known.get(name)}
         if news:
-            self.known |= news
+            self.known = {**self.known, **news}  # a thread may be writing the former
             self._keep()
         return news
 
@@ -52,12 +52,15 @@ class Ranges:
         return min(wide[0], before[0]), max(wide[1], before[1])
 
     def _keep(self) -> None:
+        self._due = True
         if not self._writing:
             self._writing = True
             asyncio.get_running_loop().run_in_executor(None, self._write)
 
     def _write(self) -> None:
-        """On a thread: the loop touches no disk. What widens meanwhile is written with the next one that does."""
+        """On a thread: the loop touches no disk."""
+        while self._due:
+            self._due = False
+            with suppress(OSError):  # a full disk keeps nobody from looking
+                write_whole(self._file, json.dumps(self.known).encode())
         self._writing = False
-        with suppress(OSError):  # a full disk keeps nobody from looking
-            write_whole(self._file, json.dumps(self.known).encode())
