@@ -117,7 +117,10 @@ export class Following {
       this.tried.add(key);
       return news ? wish : null;
     };
-    if (stands.step > line.end && performance.now() - (line.heard ?? Number.NEGATIVE_INFINITY) < MOMENT) return null; // it is told next
+    if (stands.step > line.end && performance.now() - (line.heard ?? Number.NEGATIVE_INFINITY) < MOMENT) {
+      setTimeout(() => this.goOn(), MOMENT); // it is told next; if it was not, it is asked for
+      return null;
+    }
     // the last step is asked for again: what was set there after it is not of its past any more
     if (stands.step > line.end || stands.version !== line.version)
       return { first: Math.max(1, line.end), last: Math.max(stands.step, line.end), again: true };
