@@ -14,4 +14,4 @@ def test_of_branches_that_rewinds_have_left_the_newest_are_kept_at_hand():
     for each in (dispatch, Dispatch(journal, lambda message: None, lambda seq: None)):
         assert [branch.name for branch in each.left.values()] == left
         assert [branch.name for branch in each.open.values()] == ["main"]
-        assert each.branch(2).name == "main@1"
+        assert each.branch(1).name == "main@1"
