@@ -100,6 +100,7 @@ class Walk:
         self.get(f"{RUN}/image/water.png?width=20")
         for form in ("json", "csv", "coverage-json"):
             self.get(f"{RUN}/series/water?at=143.5,-20.5&time=1990-01-11/1990-01-13&format={form}")
+        self.get(f"{RUN}/fit/water")
         self.get(f"{RUN}/zarr/main/zarr.json")
         for part in ("zarr.json", "c.2.0.0"):
             self.get(f"{RUN}/zarr/main/water/{part}")

@@ -20,7 +20,10 @@ from verification.kill.served import PATIENCE, Client, Served
 
 CLIENTS, VIEWERS, OBSERVERS = 8, 12, 3
 HOUR = 3600.0
-GROWTH = {True: (1.05, 0), False: (1.3, 64)}  # whether an hour is played -> memory times so much, so many more descriptors
+GROWTH = {
+    True: (1.05, 8),
+    False: (1.3, 64),
+}  # whether an hour is played -> memory times so much, so many more descriptors: scenarios come and go
 # less than an hour: kernels and libraries are still being loaded, and branches opened, of which an engine may keep 64 open
 LEFT, RECENT = 3, 60  # scenarios that were left of which states are compared, of so many branches that were made last
 LEAVING = 15.0  # [s] for all processes to end behind their server

@@ -22,7 +22,6 @@ from steppe.server.supervised import Opener, Supervisor
 
 if TYPE_CHECKING:
     from steppe.server.live.feed import Feed
-    from steppe.server.live.ranges import Ranges
 
 FRONTS = 1000  # that are kept; likewise of scenarios
 
@@ -58,7 +57,6 @@ class House:
         self.draining = asyncio.Event()  # set: no more orders are taken, streams end
         self.sockets: Counter[str] = Counter()  # by the digest of a token, "" of those that have said none
         self.feeds: dict[str, Feed] = {}  # of runs that somebody watches
-        self.ranges: dict[str, Ranges] = {}  # of the colours, of the same
         self._known: dict[str, Known] = {}
         self._told: dict[tuple[str, int], tuple[Mapping[str, Any], Mapping[str, Any] | None, msgspec.Raw]] = {}
         self._fronts: OrderedDict[tuple[str, str, str, str], tuple[Mapping[str, Any], bytes]] = OrderedDict()

@@ -32,6 +32,7 @@ export interface Series {
   values: (number | null)[][];
   gaps: { first: number; last: number; reason: string }[];
   thinned: { steps: number; pieces: number } | null;
+  cells: number | null;
 }
 export interface Model {
   model: string;

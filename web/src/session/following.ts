@@ -150,7 +150,12 @@ export class Following {
       if (of !== this.of) return false;
       const told = toldOf(found, !again);
       const end = Math.max(line.end, last);
-      const grown = (each: Line): Line => ({ ...joined(each, told, first, last), end, ...(last === end ? { version } : {}) });
+      const grown = (each: Line): Line => ({
+        ...joined(each, told, first, last),
+        cells: found.cells,
+        end,
+        ...(last === end ? { version } : {}),
+      });
       this.store.change({ series: this.store.now.series.map((each) => (alike(each, line) ? grown(each) : each)) });
       return true;
     } catch (error) {

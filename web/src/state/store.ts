@@ -114,6 +114,8 @@ export interface Line {
   cell: number;
   place: Place | null;
   selection?: Selection;
+  /** How many the region has. */
+  cells?: number | null;
   scenario: string;
   branch: number;
   steps: number[];

@@ -29,7 +29,7 @@ export function follow(store: Store, api: () => Api): void {
         store.change({ log });
         void tell(log);
       }
-      again ||= log.some((row) => row.state === "queued" && row.kind !== "step" && row.at_step === null); // over within a moment
+      again ||= log.some((row) => row.state === "queued" && row.kind !== "step" && isDue(store, row)); // over within a moment
     } catch (error) {
       if (!isFailure(error)) throw error; // the connection tells of it
     } finally {
@@ -48,6 +48,10 @@ export function follow(store: Store, api: () => Api): void {
       `${run?.name} ${connection.link} ${happenings.length} ${info?.scenarios.map((each) => `${each.name} ${each.version} ${each.step >= each.target}`).join()}`,
     soon,
   );
+}
+
+function isDue({ now }: Store, { at_step, branch }: LogRow): boolean {
+  return at_step === null || at_step <= (now.info?.scenarios.find((each) => each.branch === branch)?.step ?? -1);
 }
 
 /** A row as the journal writes it, under the names of the page. */

@@ -39,7 +39,8 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
     const regions = series.filter((line) => line.pin === 0);
     means.hidden = regions.length === 0;
     const texts = regions.map((line) => `${look.maps > 1 ? `${line.scenario}: ` : ""}mean ${lineText(line, at)} ${units}`);
-    say(means, `Region: ${texts.join("; ")}`);
+    const count = regions[0]?.cells;
+    say(means, `Region${count ? `, ${count} cells` : ""}: ${texts.join("; ")}`);
   }
   const soon = paced(5, write);
   store.subscribe((state) => [state.series, state.pins, state.shown, state.look, state.pane], soon);

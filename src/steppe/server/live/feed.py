@@ -29,19 +29,24 @@ OPEN = 50  # orders that are looked at whether they are over
 MOVING = ("step", "at", "seq", "date", "kept")  # of a scenario
 
 
-def feed_of(house: House, run: str) -> Feed:
+async def feed_of(house: House, run: str) -> Feed:
     """What happens to a run, for all who watch it."""
-    found = house.feeds.get(run)
-    if found is None or found.over:
-        found = house.feeds[run] = Feed(house, run)
-    return found
+    if not _there(house, run):
+        ranges = await asyncio.to_thread(Ranges, house.run(run).folder)
+        if not _there(house, run):  # another viewer may have come meanwhile
+            house.feeds[run] = Feed(house, run, ranges)
+    return house.feeds[run]
+
+
+def _there(house: House, run: str) -> bool:
+    return run in house.feeds and not house.feeds[run].over
 
 
 class Feed:
     """Of one run, for as long as somebody listens."""
 
-    def __init__(self, house: House, run: str) -> None:
-        self._house, self.run = house, run
+    def __init__(self, house: House, run: str, ranges: Ranges) -> None:
+        self._house, self.run, self._ranges = house, run, ranges
         self.count = 0
         """Of all texts that there were."""
         self.over = False
@@ -56,7 +61,6 @@ class Feed:
         self._last, self._open = 0, list[int]()  # commands: the last, and those that are not over
         self._checkpoints: list[dict[str, Any]] = []
         self._kept: dict[str, list[int]] = {}
-        self._ranges = house.ranges.get(run) or house.ranges.setdefault(run, Ranges(house.run(run).folder))
         self._viewers = 0  # as they were told
 
     def listen(self, tell: Callable[[], None]) -> None:

@@ -65,7 +65,7 @@ async def serve_viewer(asked: Asked, receive: Receive, send: Send) -> None:
             house.sockets[counted] -= 1
             counted = who.token
             house.sockets[counted] += 1
-        viewer = Viewer(house, run, line, feed_of(house, run), who.name, who.role)
+        viewer = Viewer(house, run, line, await feed_of(house, run), who.name, who.role)
         watching = asyncio.create_task(_watch_over(asked, line, still))
         try:
             await _listen(asked, viewer, line, receive)
