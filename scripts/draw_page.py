@@ -1,9 +1,10 @@
 """Photographs the page of a run, with a scenario of more animals beside it, both played, and two cells pinned. See `scripts/picture`."""
 
-import re
+import secrets
 import shutil
 import subprocess
 import sys
+import tempfile
 
 from playwright.sync_api import sync_playwright
 
@@ -19,17 +20,21 @@ LOOK = "variable=green_leaf&palette=bamako_r&scenario=main,more-stock&maps=3&the
 
 def main(picture: str, *served: str) -> None:
     """picture: the file to write; served: what `steppe serve` is told."""
-    command = [sys.executable, "-m", "steppe", "serve", *served, "--bind", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        link = next(found[1] for line in process.stdout if (found := re.match(r" +steer +(\S+)", line)))
-        try:
-            run = steppe.connect(link)
-            run.step(until=FORK)
-            more = run.branch("more-stock", set={"stocking_rate": 0.5})
-            photograph(link, picture, (run, more))
-        finally:
-            process.terminate()
+    with tempfile.NamedTemporaryFile("w") as tokens:  # its owner's alone
+        token = secrets.token_urlsafe()
+        tokens.write(f"steer {token}\n")
+        tokens.flush()
+        command = [sys.executable, "-m", "steppe", "serve", *served, "--bind", "127.0.0.1:0", "--token-file", tokens.name]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            try:
+                run = steppe.connect(address, token=token)
+                run.step(until=FORK)
+                more = run.branch("more-stock", set={"stocking_rate": 0.5})
+                photograph(f"{address}#token={token}", picture, (run, more))
+            finally:
+                process.terminate()
 
 
 def photograph(link: str, picture: str, runs: tuple[Run, ...]) -> None:
@@ -40,7 +45,7 @@ def photograph(link: str, picture: str, runs: tuple[Run, ...]) -> None:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         pins = ",".join(f"{-lat}S{lon}E" for lon, lat in PINS)
         page.goto(f"{link}&{LOOK}&pins={pins}")
-        page.wait_for_selector("#series canvas")
+        page.wait_for_selector("#chart canvas")
         page.wait_for_timeout(3000)
         steps = [run.step(until=UNTIL, speed=SPEED, wait=False) for run in runs]
         while not all(step.is_over for step in steps):

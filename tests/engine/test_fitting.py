@@ -102,7 +102,7 @@ def test_weather_for_a_model_without_forcing_is_refused(air):
 def test_a_cell_model_whose_forcing_is_optional_says_that_it_needs_weather(air):
     bucket = (EXAMPLES / "bucket.py").read_text()
     (air.parent / "air.py").write_text(
-        bucket.replace("high=2000)", "high=2000, initial=0)").replace('evaporation", low=0, high=50)', 'e", initial=0)')
+        bucket.replace("high=2000, logarithmic=True)", "high=2000, initial=0)").replace('evaporation", low=0, high=50)', 'e", initial=0)')
     )
     changed(air, '"concentration"', '"water"')
     with pytest.raises(RunFileError, match='Model "bucket" declares the forcing rain, pan, irrigation, so its run needs weather'):

@@ -8,10 +8,11 @@ from tests.page.house import House, Opened, wait_for
 
 
 def drag(opened: Opened, *steps: int) -> None:
-    """Drags on the time line from one step to others, and lets go."""
-    page = opened.page
-    box = page.locator(".line").bounding_box()
-    assert box is not None
+    """Drags on the time line from one step to others, once it stays where it is, and lets go."""
+    page, box = opened.page, None
+    while (there := page.locator(".line").bounding_box()) is None or there != box:
+        box = there
+        page.wait_for_timeout(300)
     total = opened.house.info()["steps"]
     for index, step in enumerate(steps):
         page.mouse.move(box["x"] + box["width"] * step / total, box["y"] + box["height"] / 2, steps=4)
@@ -138,7 +139,7 @@ def test_space_plays_unless_tab_led_to_what_it_presses(opened: Opened) -> None:
     expect(page.locator("#map")).to_be_focused()
     page.click("#tab-log")
     opened.press("]", "[", "[", "[", "[", " ")
-    wait_for(lambda: house.main()["target"] > 0)
+    expect(opened.chip).to_contain_text("Running")
     expect(page.locator("#tab-log")).to_have_attribute("aria-selected", "true")
     opened.press(" ")
     wait_for(lambda: house.main()["target"] == house.main()["step"])

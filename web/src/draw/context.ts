@@ -81,10 +81,12 @@ function drawTowns(pen: CanvasRenderingContext2D, { towns }: Context, scene: Sce
   for (const { name, place, kilometres } of towns) {
     if ((kilometres / DEGREE) * view.zoom < APART * ratio) break;
     const [x, y] = toPixel(view, grid, panel, ...place);
-    const right = x + 10 * ratio + name.length * 6 * ratio;
-    const inside = x > panel.x + 50 * ratio && right < panel.x + panel.width && y > panel.y + margin * ratio;
+    const wide = (10 + 6 * name.length) * ratio;
+    const before = x + wide > panel.x + panel.width; // at the right edge the name stands before its dot
+    const [left, right] = before ? [x - wide, x + 4 * ratio] : [x - 4 * ratio, x + wide];
+    const inside = left > panel.x + 46 * ratio && right < panel.x + panel.width && y > panel.y + margin * ratio;
     if (!inside || y > panel.y + panel.height - 50 * ratio) continue;
-    const box = [x - 4 * ratio, y - 9 * ratio, right, y + 9 * ratio] as [number, number, number, number];
+    const box = [left, y - 9 * ratio, right, y + 9 * ratio] as [number, number, number, number];
     if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) continue;
     taken.push(box);
     pen.beginPath();
@@ -94,6 +96,6 @@ function drawTowns(pen: CanvasRenderingContext2D, { towns }: Context, scene: Sce
     pen.stroke();
     pen.fillStyle = colours.ink;
     pen.fill();
-    write(pen, scene, name, x + 6 * ratio, y + 4 * ratio, "left");
+    write(pen, scene, name, x + (before ? -6 : 6) * ratio, y + 4 * ratio, before ? "right" : "left");
   }
 }
