@@ -78,7 +78,7 @@ def test_a_region_has_a_mean_a_least_and_a_greatest_value(client: Client, toy: T
 @pytest.mark.parametrize(
     ("query", "code", "position"),
     [
-        ("", "bad-query", "at"),
+        ("", "region-invalid", "at"),
         (f"{AT}&box=138,-20,143,-10", "region-invalid", "box"),
         (f"{AT}&points=5", "bad-query", "points"),
         (f"{AT}&time=step:3/2", "bad-query", "time"),

@@ -41,7 +41,7 @@ async def series(asked: Asked) -> Reply:
     known, limits, points = asked.house.known(run), asked.house.limits, query["points"]
     region = one_region({**query, "at": query["at"] or None}, ("at", "box", "polygon", "cells"))
     if region is None:
-        raise Wrong("bad-query", "Name a place or more, at=longitude,latitude, or a region: box, polygon or cells.", position="at")
+        raise Wrong("region-invalid", "Name a place or more, at=longitude,latitude, or a region: box, polygon or cells.", position="at")
     if form == "coverage-json" and region != "at":
         raise Wrong("not-acceptable", "CoverageJSON has series of places. Ask for json or csv of a region.", allowed=["json", "csv"])
     cells = await asked.house.in_thread(_cells, known, query, region)
