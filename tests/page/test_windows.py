@@ -54,6 +54,18 @@ def test_the_legend_goes_back_beside_the_map_in_a_wide_window(window: Any) -> No
     assert page.locator("#legend canvas").bounding_box()["height"] == 68
 
 
+def test_the_map_stays_where_it_is_whatever_is_told_of_the_run(window: Any, run: House) -> None:
+    opened = window(1280, 800)
+    before = opened.page.locator("#map").bounding_box()
+    run.order("/step", {"steps": 2})
+    expect(opened.page.locator("#steers")).to_contain_text("admin steers")
+    assert opened.page.locator("#map").bounding_box() == before
+    opened.press(" ")
+    expect(opened.chip).to_contain_text("left")  # the longest of what it says: how fast, and how long it will take
+    assert opened.page.locator("#map").bounding_box() == before
+    opened.press(" ")
+
+
 def test_one_finger_scrolls_the_page_and_two_move_the_map(window: Any) -> None:
     opened = window(390, 844, has_touch=True, is_mobile=True)
     page = opened.page

@@ -135,6 +135,7 @@ export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; 
     const { weight, text, stale } = standingOf(state, Date.now());
     chip.dataset.weight = weight;
     say(words, text);
+    chip.title = text; // a narrow header shortens it
     map.classList.toggle("stale", stale && state.shown.length > 0);
     say(skipped, state.connection.skipped > 0 ? `${grouped(String(state.connection.skipped))} frames skipped` : "");
   };
