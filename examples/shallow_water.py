@@ -17,9 +17,10 @@ import numpy as np
 from steppe.models import Array, FieldModel, Needs, Role, Variable
 
 
-def state(name: str, units: str, long_name: str, initial: float, parity: int = 1) -> Variable:
-    """A field of the model; parity -1: it points along an axis, and so changes sign beyond a pole."""
-    return Variable(name, ("y", "x"), units, "float64", Role.STATE, long_name, initial=initial, parity=parity)
+def state(name: str, units: str, long_name: str, initial: float, toward: str = "", parity: int = 1) -> Variable:
+    """A field of the model. toward: of a component of the flow, where it points; parity -1: it changes sign beyond a pole."""
+    vector = ("flow", toward) if toward else None
+    return Variable(name, ("y", "x"), units, "float64", Role.STATE, long_name, initial=initial, parity=parity, vector=vector)
 
 
 def parameter(name: str, units: str, long_name: str, initial: float) -> Variable:
@@ -50,8 +51,8 @@ class ShallowWater(FieldModel):
     needs = Needs(unit="boxes", halo={"y": 1, "x": 1})
     variables: Mapping[str, Variable] = {
         "h": state("h", "m", "depth of the water", 1.0),
-        "flow_x": state("flow_x", "m2 s-1", "depth times velocity along rows", 0.0),
-        "flow_y": state("flow_y", "m2 s-1", "depth times velocity along columns", 0.0, parity=-1),
+        "flow_x": state("flow_x", "m2 s-1", "depth times velocity along rows", 0.0, "east"),
+        "flow_y": state("flow_y", "m2 s-1", "depth times velocity along columns", 0.0, "south", parity=-1),
         "gravity": parameter("gravity", "m s-2", "acceleration of gravity", 9.80665),
         "spacing": parameter("spacing", "m", "width of a cell", 1000.0),
         "seconds": parameter("seconds", "s", "length of a step", 100.0),

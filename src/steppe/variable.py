@@ -23,6 +23,9 @@ class Role(Enum):
     DIAGNOSTIC = "diagnostic"
 
 
+TOWARDS = ("east", "north", "south", "west")
+
+
 @dataclass(frozen=True, slots=True)
 class Var:
     """What a modeller says of one number.
@@ -32,7 +35,8 @@ class Var:
     not given (a forcing without one must be in the store). source: paper, table or file of the value. settable_by: for a quantity
     that is computed, the variables to set instead. cell_methods: CF cell_methods of the value of one step. classes: number -> name of a
     quantity that names a kind. logarithmic: small and large values matter alike, as of rain; maps have a logarithmic scale. heading: of
-    the group of parameters that begins with this one, such as "Soil".
+    the group of parameters that begins with this one, such as "Soil". vector: of a component, the name of its vector, such as "wind", and
+    where positive values point: "east", "north", "south" or "west"; maps show both components as arrows.
     """
 
     units: str
@@ -47,6 +51,7 @@ class Var:
     classes: Mapping[int, str] = field(default_factory=dict, hash=False)
     logarithmic: bool = False
     heading: str = ""
+    vector: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ class Variable:
     classes: Mapping[int, str] = field(default_factory=dict, hash=False, repr=False)
     logarithmic: bool = field(default=False, repr=False)
     heading: str = field(default="", repr=False)
+    vector: tuple[str, str] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for key in ("units", "long_name", "standard_name", "source", "cell_methods"):
@@ -82,6 +88,8 @@ class Variable:
         for key in ("low", "high", "initial"):
             if not isinstance(getattr(self, key), Real) and (key, getattr(self, key)) != ("initial", None):
                 raise ModelError(f'"{self.name}": {key} is {getattr(self, key)!r}. Write a number.')
+        if self.vector is not None and (len(self.vector) != 2 or self.vector[1] not in TOWARDS):
+            raise ModelError(f'"{self.name}": vector is {self.vector!r}. Write its name and one of {", ".join(TOWARDS)}: ("wind", "east").')
         if not self.low <= self.high:
             raise ModelError(f'"{self.name}": low is {self.low:g} and high is {self.high:g}. low must not be above high.')
 
@@ -132,8 +140,39 @@ def declared(group: type, role: Role, dtype: str = "float32", dims: tuple[str, .
             classes=var.classes,
             logarithmic=var.logarithmic,
             heading=var.heading,
+            vector=var.vector,
         )
     return found
+
+
+def vectors(variables: Mapping[str, Variable]) -> dict[str, tuple[str, str]]:
+    """Name of a vector -> its components along east or west, and along north or south.
+
+    Those that a model declares, and those whose CF standard names begin with "eastward_" and "northward_".
+
+    Raises
+    ------
+    ModelError
+        A vector that is declared has not one component along each, or they differ in unit or dims.
+    """
+    found: dict[str, list[tuple[str, Variable]]] = {}
+    for variable in variables.values():
+        for toward in ("east", "north"):
+            if variable.standard_name.startswith(f"{toward}ward_") and variable.vector is None:
+                found.setdefault(variable.standard_name.removeprefix(f"{toward}ward_"), []).append((toward, variable))
+        if variable.vector is not None:
+            found.setdefault(variable.vector[0], []).append((variable.vector[1], variable))
+    whole: dict[str, tuple[str, str]] = {}
+    for name, parts in found.items():
+        along = [[each for toward, each in parts if toward in axis] for axis in (("east", "west"), ("north", "south"))]
+        if [len(each) for each in along] == [1, 1] and (along[0][0].units, along[0][0].dims) == (along[1][0].units, along[1][0].dims):
+            whole[name] = along[0][0].name, along[1][0].name
+        elif any(each.vector for _, each in parts):
+            told = ", ".join(f"{each.name} ({toward}, {each.units})" for toward, each in parts)
+            raise ModelError(
+                f'Vector "{name}" has {told}. Give it one to the east or west and one to the north or south, of one unit.'
+            )
+    return whole
 
 
 def initial_values(variables: Mapping[str, Variable]) -> dict[str, float]:

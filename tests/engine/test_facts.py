@@ -1,5 +1,6 @@
 """What an engine says of the variables of a run, and the inputs of a run that can be looked at like them."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from steppe.io.forcing_writer import About, ForcingWriter, Written
 from steppe.io.ingest.land import TYPE
 from steppe.models import CellModel
 from tests.engine.stages import OWN, on_stage, seen, to
+from tests.engine.test_branches import FIELD
+from tests.scenario import EXAMPLES, write_mask
 
 LAND = """
 [[land_type]]
@@ -66,11 +69,23 @@ def test_land_types_can_be_looked_at_at_any_step(with_land: Path, ranks: int) ->
     assert len(found) == Plan.of(with_land, cores=1).grid.n_cells
 
 
+def test_facts_name_the_vector_of_a_component_and_where_it_points(tmp_path: Path) -> None:
+    write_mask(tmp_path / "mask.zarr", np.ones((5, 7), bool))
+    shutil.copy(EXAMPLES / "shallow_water.py", tmp_path)
+    (tmp_path / "run.toml").write_text(FIELD)
+    found = variables_of(tmp_path / "run.toml")
+    assert {name: (each["vector"], each["toward"]) for name, each in found.items() if each["vector"]} == {
+        "flow_x": ("flow", "east"),
+        "flow_y": ("flow", "south"),
+    }
+
+
 def test_how_a_variable_looks_on_a_map_is_no_part_of_a_models_digest() -> None:
     plain, shown = CellModel(bucket), CellModel(bucket)
     declaration = shown._declaration
     declaration.variables = {
-        name: replace(variable, classes={1: "wet"}, logarithmic=True, heading="Soil") for name, variable in declaration.variables.items()
+        name: replace(variable, classes={1: "wet"}, logarithmic=True, heading="Soil", vector=("flow", "east"))
+        for name, variable in declaration.variables.items()
     }
     assert declaration.digest() == plain.digest
     declaration.variables = {name: replace(variable, units="furlong") for name, variable in declaration.variables.items()}

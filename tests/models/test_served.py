@@ -1,5 +1,6 @@
 """A model that declares what Steppe would ignore is refused by name when it is opened."""
 
+import re
 from typing import Annotated, Any, NamedTuple
 
 import pytest
@@ -7,6 +8,7 @@ from examples.diffusion import Diffusion
 
 from steppe.errors import ComputedError, ModelError
 from steppe.models import CellModel, Needs, Role, Var, Variable, check_served
+from steppe.variable import vectors
 from tests.models import garden
 
 
@@ -109,3 +111,23 @@ def test_a_variable_of_wrong_kind_is_refused_when_it_is_declared(given, sentence
     with pytest.raises(ModelError) as refused:
         variable(**given)
     assert str(refused.value) == sentence
+
+
+def test_two_components_of_a_vector_are_known_by_declaration_or_by_their_cf_names() -> None:
+    declared = {"u": variable(name="u", vector=("flow", "east")), "v": variable(name="v", vector=("flow", "south"))}
+    named = {each: variable(name=each, standard_name=f"{each}ward_wind") for each in ("north", "east")}
+    assert vectors(declared | named) == {"flow": ("u", "v"), "wind": ("east", "north")}
+    assert vectors({"east": named["east"]}) == {}  # a CF name alone promises no second one
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({"u": "east"}, 'Vector "flow" has u (east, 1). Give it one to the east or west and one to the north or south'),
+        ({"u": "east", "v": "west"}, 'Vector "flow" has u (east, 1), v (west, 1).'),
+        ({"u": "up"}, "vector is ('flow', 'up'). Write its name and one of east, north, south, west"),
+    ],
+)
+def test_half_a_vector_is_refused(parts: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ModelError, match=re.escape(sentence)):
+        check_served(field_model(**{name: variable(name=name, vector=("flow", toward)) for name, toward in parts.items()}))

@@ -130,6 +130,8 @@ class VariableInfo(Struct, kw_only=True):
     classes: Annotated[dict[str, str], Meta(description="Number -> name of each class.")] = {}
     logarithmic: Annotated[bool, Meta(description="Whether maps of it have a logarithmic scale of colours.")] = False
     heading: Annotated[str, Meta(description="Of the group of parameters that begins with this one.")] = ""
+    vector: Annotated[str, Meta(description="The vector that it is a component of.")] = ""
+    toward: Annotated[Literal["east", "north", "south", "west", ""], Meta(description="Where positive values of a component point.")] = ""
     rounded: Annotated[str, Meta(description='"float32": past steps that only a record holds are rounded to it.')] = ""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from steppe.engine.plan import Plan
 from steppe.grid import as_plain
-from steppe.variable import Role, Variable
+from steppe.variable import Role, Variable, vectors
 
 WIDE = ("rainfall", "precipitation", "snowfall", "runoff", "river")  # in CF names of what spans powers of ten
 
@@ -16,9 +16,11 @@ def facts_of(plan: Plan) -> dict[str, Any]:
     """Model, identity, declarations of variables, grid, clock, parameters as the run begins, those that the run file names, options.
 
     Of a variable `low` and `high` are None where there is no limit; `settable` says whether it can be set, `rounded` to what
-    its records are rounded, `map` what its map shows: a "field" of numbers, "classes", or "" for one number of the whole grid.
+    its records are rounded, `map` what its map shows: a "field" of numbers, "classes", or "" for one number of the whole grid; `vector`
+    is the name of the one that it is a component of, or "", and `toward` where its positive values point.
     """
     clock, model = plan.clock, plan.model
+    components = {part: name for name, parts in vectors(plan.variables).items() for part in parts}
     single = {name for each in plan.maps if each.precision == "float32" for name in each.variables}
     return {
         "model": model.name,
@@ -28,7 +30,8 @@ def facts_of(plan: Plan) -> dict[str, Any]:
         "weather": plan.provenance["weather"],
         "identity": plan.identity,
         "variables": [
-            _of_variable(variable, variable.name in single, variable.name in model.variables) for variable in plan.variables.values()
+            _of_variable(variable, variable.name in single, variable.name in model.variables, components.get(variable.name, ""))
+            for variable in plan.variables.values()
         ],
         "grid": as_plain(plan.grid),
         "clock": {
@@ -47,7 +50,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _of_variable(variable: Variable, single: bool, own: bool) -> dict[str, Any]:
+def _of_variable(variable: Variable, single: bool, own: bool, vector: str) -> dict[str, Any]:
     given = variable.role in (Role.STATE, Role.PARAMETER) or (variable.role is Role.FORCING and variable.initial is not None)
     internal = variable.name in ("bad_code", "bad_step")
     return {
@@ -69,5 +72,7 @@ def _of_variable(variable: Variable, single: bool, own: bool) -> dict[str, Any]:
         "classes": {str(number): name for number, name in variable.classes.items()},
         "logarithmic": variable.logarithmic or any(word in variable.standard_name for word in WIDE),
         "heading": variable.heading,
+        "vector": vector,
+        "toward": (variable.vector[1] if variable.vector else variable.standard_name.split("ward_")[0]) if vector else "",
         "rounded": "float32" if single and variable.dtype == "float64" else "",
     }

@@ -1,6 +1,6 @@
 """What Steppe serves of what a model declares. The rest is refused by name when a model is opened, so that nothing is ignored.
 
-every model     a variable under its own name, float32 or float64 (a state also int32), a unit that UDUNITS knows, dims of its kind
+every model     a variable under its own name, float32 or float64 (a state also int32), a unit of UDUNITS, dims of its kind, whole vectors
 field models    also: states and parameters alone, states of one dtype, parameters that are one number for the whole grid
 """
 
@@ -10,7 +10,7 @@ from steppe.errors import ModelError
 from steppe.models.field_model import FieldModel
 from steppe.models.model import Model
 from steppe.models.units import is_unit
-from steppe.variable import Role, Variable
+from steppe.variable import Role, Variable, vectors
 
 DIMS = {"cells": ("cell",), "boxes": ("y", "x")}  # of a value for each cell, by the unit that a model needs
 FLOATS = ("float32", "float64")
@@ -35,6 +35,10 @@ def _problems(model: Model) -> Iterator[str]:
         yield 'a field model needs boxes. Write needs = Needs(unit="boxes", halo={"y": 1, "x": 1}).'
     for name, variable in model.variables.items():
         yield from _of_variable(name, variable, DIMS[model.needs.unit])
+    try:
+        vectors(model.variables)
+    except ModelError as error:
+        yield str(error)
     if isinstance(model, FieldModel):
         yield from _of_field_model(model)
 
