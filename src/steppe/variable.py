@@ -169,9 +169,7 @@ def vectors(variables: Mapping[str, Variable]) -> dict[str, tuple[str, str]]:
             whole[name] = along[0][0].name, along[1][0].name
         elif any(each.vector for _, each in parts):
             told = ", ".join(f"{each.name} ({toward}, {each.units})" for toward, each in parts)
-            raise ModelError(
-                f'Vector "{name}" has {told}. Give it one to the east or west and one to the north or south, of one unit.'
-            )
+            raise ModelError(f'Vector "{name}" has {told}. Give it one to the east or west and one to the north or south, of one unit.')
     return whole
 
 

@@ -200,35 +200,35 @@ def test_branch_then_difference(opened: Opened) -> None:
 def test_after_branching_the_branch_alone_is_changed_and_both_are_played(opened: Opened) -> None:
     house, page, since = opened.house, opened.page, last(opened.house)
     opened.press("r")
-    page.keyboard.type("heavy")
+    page.keyboard.type("laden")
     opened.press("Enter")
-    expect(page.get_by_label("Orders go to")).to_have_value("heavy")
+    expect(page.get_by_label("Orders go to")).to_have_value("laden")
     expect(page.locator("#titles .steered")).to_have_count(1)
     draft(opened, "90")
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Set in heavy").press("Enter")
-    expect(page.locator(".notice", has_text="set in heavy")).to_be_visible()
-    play = page.get_by_role("button", name="Play main and heavy")
+    page.get_by_role("button", name="Set in laden").press("Enter")
+    expect(page.locator(".notice", has_text="set in laden")).to_be_visible()
+    play = page.get_by_role("button", name="Play main and laden")
     page.click("#map")
     opened.press("]", "[", "[", "[", "[", " ")
     wait_for(lambda: min(each["step"] for each in house.info()["scenarios"] if "@" not in each["name"]) > 0)
-    page.get_by_role("button", name="Pause main and heavy").click()
+    page.get_by_role("button", name="Pause main and laden").click()
     expect(play).to_be_visible()
     assert house.value("capacity", 7, 3, "main") == 120.0
-    assert house.value("capacity", 7, 3, "heavy") == 90.0
+    assert house.value("capacity", 7, 3, "laden") == 90.0
     opened.press("g")
     rows = [row for row in house.log() if row["seq"] > since]
-    expect(page.locator(".log-row small", has_text="heavy")).to_have_count(sum(row["branch"] != house.main()["branch"] for row in rows))
+    expect(page.locator(".log-row small", has_text="laden")).to_have_count(sum(row["branch"] != house.main()["branch"] for row in rows))
     expect(page.locator(".log-row small", has_text=", main, ").first).to_be_visible()
     # a link keeps it, and the header gives the orders to the other one
     page.reload()
-    expect(page.get_by_label("Orders go to")).to_have_value("heavy")
+    expect(page.get_by_label("Orders go to")).to_have_value("laden")
     page.get_by_label("Orders go to").select_option("main")
     draft(opened, "80")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Set in main").press("Enter")
     wait_for(lambda: house.value("capacity", 7, 3, "main") == 80.0)
-    assert house.value("capacity", 7, 3, "heavy") == 90.0
+    assert house.value("capacity", 7, 3, "laden") == 90.0
 
 
 def test_a_scenario_is_renamed_and_deleted_unless_somebody_undoes_it(opened: Opened) -> None:

@@ -38,6 +38,7 @@ import { mount as mountSeries } from "./ui/series";
 import { linkTo } from "./ui/share";
 import { mount as mountSignIn } from "./ui/signin";
 import { Steering } from "./ui/steering";
+import { mount as mountSwipe } from "./ui/swipe";
 import { mount as mountTabs } from "./ui/tabs";
 import { Theme } from "./ui/theme";
 import { mount as mountTimeline } from "./ui/timeline";
@@ -72,6 +73,7 @@ const spoken = (cell: number) => valueText(store, screen, 0, cell, store.now.cur
 mountPointer(map, store, actions, spoken);
 mountBubble(map.element, store, spoken);
 mountHere(map, store);
+mountSwipe(map, store);
 actions.on("range", () => hold(store));
 mountSignIn(byId("dialogs"), store, async (token) => {
   await signIn.with(api, token);

@@ -3,10 +3,13 @@ import type { Frame } from "./frame";
 
 export class Screen {
   frames: readonly Frame[] = [];
+  /** The components of arrows, along rows and along columns, of one step; empty where none are drawn. */
+  arrows: readonly Frame[] = [];
   private readonly followers = new Set<() => void>();
 
-  show(frames: readonly Frame[]): void {
+  show(frames: readonly Frame[], arrows: readonly Frame[] = []): void {
     this.frames = frames;
+    this.arrows = arrows;
     for (const follower of this.followers) follower();
   }
 
@@ -16,7 +19,7 @@ export class Screen {
     return () => this.followers.delete(heard);
   }
 
-  /** Whether a difference can be taken: two frames of one time and shape. */
+  /** Whether a difference can be taken of two scenarios: two frames of one time and shape. */
   get paired(): boolean {
     const [a, b] = this.frames;
     return !!a && !!b && a.step === b.step && a.rows === b.rows && a.columns === b.columns;

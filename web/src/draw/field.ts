@@ -85,8 +85,8 @@ export class FieldMap {
     this.held[unit] = frame;
   }
 
-  /** Draws into a panel; nothing when a field that the mode needs was not put or they differ in shape. */
-  draw(mode: Mode, panel: Panel, { start, stride }: Placement, style: Style): void {
+  /** Draws into the part `clip` of a panel; nothing when a field that the mode needs was not put or they differ in shape. */
+  draw(mode: Mode, panel: Panel, { start, stride }: Placement, style: Style, clip = panel): void {
     const { gl } = this;
     const [a, b] = [this.held[0] ?? this.held[1], this.held[1] ?? this.held[0]];
     const shown = mode === 1 ? this.held[1] : this.held[0];
@@ -107,7 +107,7 @@ export class FieldMap {
     const bottom = this.canvas.height - panel.y - panel.height;
     gl.viewport(panel.x, bottom, panel.width, panel.height);
     const [left, right] = [-start[0], shown.columns - start[0]].map((cells) =>
-      Math.min(Math.max(Math.round(cells / stride[0]), 0), panel.width),
+      Math.min(Math.max(Math.round(cells / stride[0]), clip.x - panel.x), clip.x - panel.x + clip.width),
     ) as [number, number];
     const [up, down] = [-start[1], shown.rows - start[1]].map((cells) =>
       Math.min(Math.max(Math.round(cells / stride[1]), 0), panel.height),

@@ -81,7 +81,7 @@ function drawMaps(pen: CanvasRenderingContext2D, plate: Plate): void {
     const map = plate.maps[index];
     drawOver(pen, coast, scene, 60);
     drawContext(pen, plate.context, scene, 60);
-    if (map && grid.kind === "points") drawPoints(pen, frames, map.mode, map, scene);
+    if (map && grid.kind === "points") drawPoints(pen, frames, map.mode, map, scene, scene.panel);
     if (plate.outline) drawOutline(pen, plate.outline, false, scene);
     drawMarks(pen, plate.marks, scene);
   }

@@ -1,18 +1,25 @@
 /** Draws the values of points as squares. */
 import { type Frame, valueAt } from "../decode/frame";
-import { toPixel } from "../state/view";
+import { type Panel, toPixel } from "../state/view";
 import type { Mode } from "./field";
 import type { Scene } from "./lines";
 import { colourAt, type Scale, shareOf } from "./palette";
 
-/** frames: the first and the second field; mode: which of them, or the second minus the first. */
-export function drawPoints(pen: CanvasRenderingContext2D, frames: readonly Frame[], mode: Mode, look: Scale, scene: Scene): void {
+/** frames: the first and the second field; mode: which of them, or the second minus the first; clip: the part of the panel that is drawn. */
+export function drawPoints(
+  pen: CanvasRenderingContext2D,
+  frames: readonly Frame[],
+  mode: Mode,
+  look: Scale,
+  scene: Scene,
+  clip: Panel,
+): void {
   const { view, grid, panel, ratio, colours } = scene;
   const [a, b] = frames;
   const half = Math.min(Math.max((view.zoom * grid.dy) / 3, 3 * ratio), 9 * ratio);
   pen.save();
   pen.beginPath();
-  pen.rect(panel.x, panel.y, panel.width, panel.height);
+  pen.rect(clip.x, clip.y, clip.width, clip.height);
   pen.clip();
   pen.lineWidth = ratio;
   pen.strokeStyle = colours.halo;

@@ -2,7 +2,7 @@
 import type { Api, Series } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
 import { paced } from "../state/pace";
-import { scenarioNow } from "../state/scenario";
+import { onView, scenarioNow } from "../state/scenario";
 import type { Gap, Line, State, Store } from "../state/store";
 import type { Followed, SeriesTold } from "../state/told";
 import { hasMap } from "./streams";
@@ -58,7 +58,7 @@ export class Following {
     this.of = `${run.name} ${look.variable}`;
     if (fresh) this.tried.clear();
     const empty = { steps: [], values: [], gaps: [], end: 0, thinned: false };
-    const wanted = (look.maps > 1 ? look.scenarios : look.scenarios.slice(0, 1)).flatMap((scenario) => {
+    const wanted = onView(look).flatMap((scenario) => {
       const branch = branchOf(this.store.now, scenario);
       const region: Line[] = selection ? [{ ...empty, pin: 0, cell: -1, place: null, selection, scenario, branch, low: [], high: [] }] : [];
       return [...pins.map(({ cell, place, colour }): Line => ({ ...empty, pin: colour, cell, place, scenario, branch })), ...region];
@@ -171,7 +171,15 @@ export class Following {
 
 function followed(state: State): unknown[] {
   const { pins, look, run, selection } = state;
-  return [pins, look.variable, look.maps > 1, run, selection, ...look.scenarios, ...look.scenarios.map((name) => branchOf(state, name))];
+  return [
+    pins,
+    look.variable,
+    onView(look).length,
+    run,
+    selection,
+    ...look.scenarios,
+    ...look.scenarios.map((name) => branchOf(state, name)),
+  ];
 }
 
 function branchOf({ info }: State, scenario: string): number {

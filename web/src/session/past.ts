@@ -8,9 +8,9 @@ import { frameOf } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import type { Api } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
-import { loopOf, scenarioNow } from "../state/scenario";
+import { loopOf, mapsOf, onView, scenarioNow } from "../state/scenario";
 import type { Shown, Store } from "../state/store";
-import { hasMap } from "./streams";
+import { ARROWS, arrowsOf, hasMap } from "./streams";
 
 const PAST = { live: false, replaying: false };
 const AHEAD = 5; // frames that are fetched before they are shown
@@ -26,7 +26,7 @@ export class Past {
     private readonly api: Api,
   ) {
     store.subscribe(
-      ({ look, info }) => [look.variable, look.scenarios, look.maps > 1, info?.version],
+      ({ look, info }) => [look.arrows, JSON.stringify(mapsOf(look)), info?.version],
       () => this.fetched.clear(),
     );
     store.subscribe(
@@ -34,7 +34,7 @@ export class Past {
       (playing) => playing && void this.play(),
     );
     store.subscribe(
-      ({ preview, look }) => [preview, look.variable, look.scenarios, look.maps],
+      ({ preview, look }) => [preview, look.arrows, JSON.stringify(mapsOf(look))],
       () => void this.follow(),
     );
   }
@@ -53,16 +53,16 @@ export class Past {
   }
 
   private get names(): string[] {
-    const { look } = this.store.now;
-    return look.maps > 1 ? look.scenarios : look.scenarios.slice(0, 1);
+    return onView(this.store.now.look);
   }
 
-  /** The maps of a step, one a scenario that is shown. */
+  /** The maps of a step in the order in which they are shown, behind them the components of arrows. */
   private fetch(step: number): Promise<PromiseSettledResult<RawArray>[]> {
-    const { variable } = this.store.now.look;
+    const { now } = this.store;
+    const wanted = [...mapsOf(now.look), ...arrowsOf(now)];
     const found =
       this.fetched.get(step) ??
-      Promise.allSettled(this.names.map((scenario) => this.api.data(variable, { scenario, time: `step:${step}` })));
+      Promise.allSettled(wanted.map(({ variable, ...more }) => this.api.data(variable, { ...more, time: `step:${step}` })));
     this.fetched.delete(step); // the newest is the last one
     this.fetched.set(step, found);
     for (const old of [...this.fetched.keys()].slice(0, -2 * AHEAD)) this.fetched.delete(old);
@@ -116,23 +116,27 @@ export class Past {
     const { names } = this;
     if (!grid || !run || !hasMap(this.store.now) || names.some((name) => step > (scenarioNow(this.store.now, name)?.step ?? 0))) return; // still to come
     try {
-      const asked = await this.fetch(step);
+      const told = await this.fetch(step);
       if (this.store.now.preview === null) return;
+      const maps = mapsOf(look);
+      const asked = told.slice(0, maps.length);
       const [first] = asked;
       if (first?.status !== "fulfilled") throw first?.reason; // without the first map there is nothing to see
       const missing = asked.findIndex((each) => each.status === "rejected");
       const there = missing < 0 ? asked : asked.slice(0, missing);
       const arrays = there.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-      const frames = arrays.map(({ head, values }, index) => {
+      const frame = ({ head, values }: RawArray, index: number) => {
         const shape = [head.shape.at(-2) ?? 1, head.shape.at(-1) ?? 1] as const;
         return frameOf(values, shape, grid.active, { stream: index + 1, time: step - 1, step, number: 0 });
-      });
+      };
+      const frames = arrays.map(frame);
+      const arrows = told.slice(maps.length).flatMap((each) => (each.status === "fulfilled" ? [frame(each.value, ARROWS[0])] : []));
       const shown = frames.map(({ stream, number, time, scale, offset, missing }, index): Shown => {
         const { variable, units } = arrays[index]?.head ?? { variable: look.variable, units: "" };
-        return { stream, scenario: names[index] ?? "", variable, units, number, step, time, scale, offset, missing, ...PAST };
+        return { stream, scenario: maps[index]?.scenario ?? "", variable, units, number, step, time, scale, offset, missing, ...PAST };
       });
       this.store.change({ shown });
-      this.screen.show(frames);
+      this.screen.show(frames, arrows.length === 2 ? arrows : []);
     } catch (error) {
       if (!isFailure(error)) throw error;
       this.fetched.delete(step); // it may be at hand later

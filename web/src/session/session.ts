@@ -7,11 +7,11 @@ import type { Hearers, Stream, Wire } from "../fetch/live";
 import { isFailure } from "../fetch/problem";
 import { activeOf, gridOf } from "../state/grid";
 import { paced } from "../state/pace";
-import { scenarioNow, steeredIn } from "../state/scenario";
+import { besides, mapsOf, onView, scenarioNow, steeredIn } from "../state/scenario";
 import type { Connection, Shown, Store } from "../state/store";
 import type { Hello, Info, Message } from "../state/told";
 import { fetchPlaces, fetchRules } from "./asked";
-import { firstMap, fits, hasMap, streamsOf } from "./streams";
+import { ARROWS, firstMap, fits, hasMap, streamsOf } from "./streams";
 
 const KEPT_HAPPENINGS = 100;
 const POINTINGS = 7; // [1/s] that the pointer is told of, for each of two streams; the server hears 20 messages a second
@@ -26,6 +26,7 @@ export class Session {
   private readonly latest = new Latest();
   private readonly live: Wire;
   private wanted: Stream[] = [];
+  private arrows: Frame[] = []; // the newest of each component
   private answered = false;
   private opened = ""; // the variable that the page opened on, while the viewer chose none
   private drawing = 0;
@@ -53,7 +54,7 @@ export class Session {
         store.notify({ weight: "bad", text: "A message of the server cannot be read", detail: error.message, lasts: 10_000 }),
     });
     store.subscribe(
-      ({ look, run, frame_rate }) => [look.variable, look.scenarios, look.maps > 1, run, frame_rate],
+      ({ look, run, frame_rate }) => [run, frame_rate, look.arrows, JSON.stringify(mapsOf(look))],
       () => this.watch(),
     );
     store.subscribe(
@@ -191,7 +192,7 @@ export class Session {
       ...{ steers: hello.steers, info, reached: {}, since: sinceOf(info), grid },
       ...{ kept: hello.kept ?? {}, ranges: hello.ranges ?? {}, checkpoints: hello.checkpoints ?? [], viewers: hello.viewers ?? 1 },
       steered: this.steered(info),
-      look: { ...look, variable, scenarios, maps: scenarios.length > 1 ? look.maps : 1 },
+      look: { ...look, variable, scenarios, maps: scenarios.length > 1 || besides(look) ? look.maps : 1 },
     });
     if (!same) {
       void activeOf(hello.grid).then((active) => {
@@ -217,7 +218,8 @@ export class Session {
     const gone = known.length < look.scenarios.length;
     const scenarios = info.scenarios.map((each) => ({ ...each, step: Math.max(each.step, steps.get(each.branch) ?? 0) }));
     this.store.change({ info: { ...info, scenarios }, reached: {}, since: sinceOf(info), steered: this.steered(info) });
-    if (gone) this.store.look({ scenarios: known.length ? known : names.slice(0, 1), maps: known.length > 1 ? look.maps : 1 });
+    if (gone)
+      this.store.look({ scenarios: known.length ? known : names.slice(0, 1), maps: known.length > 1 || besides(look) ? look.maps : 1 });
   }
 
   /** Where orders go in a tree that has changed. The viewer hears of it when it is another scenario. */
@@ -232,19 +234,23 @@ export class Session {
 
   // ---- what is watched ----
   private watch(): void {
-    const { look, run, frame_rate, grid } = this.store.now;
+    const { look, run } = this.store.now;
     if (!run || !look.variable || look.scenarios.length === 0) return;
-    const names = look.maps > 1 ? look.scenarios.slice(0, 2) : look.scenarios.slice(0, 1);
     if (look.variable !== this.opened) this.opened = "";
-    this.wanted = hasMap(this.store.now) ? streamsOf(names, look.variable, frame_rate, grid, this.width()) : [];
+    this.wanted = hasMap(this.store.now) ? streamsOf(this.store.now, this.width()) : [];
+    this.arrows = [];
+    this.screen.arrows = [];
     void this.number();
     this.answered = false;
     this.latest.clear();
     this.live.watch(this.wanted);
     clearTimeout(this.parting);
-    if (names.length > 1) this.parting = setTimeout(() => this.part(), 2 * PATIENCE);
+    if (onView(look).length > 1) this.parting = setTimeout(() => this.part(), 2 * PATIENCE);
     clearTimeout(this.clearing);
-    if (this.store.now.shown.some((frame, index) => frame.variable !== look.variable || frame.scenario !== names[index])) {
+    const maps = mapsOf(look);
+    if (
+      this.store.now.shown.some(({ variable, scenario }, index) => variable !== maps[index]?.variable || scenario !== maps[index]?.scenario)
+    ) {
       this.clearing = setTimeout(() => this.clear(), PATIENCE);
     }
   }
@@ -265,7 +271,7 @@ export class Session {
   /** A pair is sent together, and so not at all while one of it has no value. Then each is watched for itself: streams of other bits are no pair. */
   private part(): void {
     if (!this.answered || this.latest.any) return;
-    this.wanted = this.wanted.map((stream, index) => (index > 0 ? { ...stream, bits: 8 } : stream));
+    this.wanted = this.wanted.map((stream) => (stream.stream === 2 ? { ...stream, bits: 8 } : stream));
     this.answered = false;
     this.live.watch(this.wanted);
   }
@@ -278,7 +284,7 @@ export class Session {
 
   private point(): void {
     const { cursor, watching } = this.store.now;
-    for (const { stream } of watching) this.live.cursor(stream, cursor.cell);
+    for (const { stream } of watching.slice(0, 2)) this.live.cursor(stream, cursor.cell);
   }
 
   private take(frame: Frame): void {
@@ -286,7 +292,8 @@ export class Session {
     const { watching, reached } = this.store.now;
     const scenario = watching.find((each) => each.stream === frame.stream)?.scenario;
     if (scenario !== undefined) this.store.change({ reached: { ...reached, [scenario]: frame.step } });
-    this.latest.put(frame, performance.now());
+    if (frame.stream < ARROWS[0]) this.latest.put(frame, performance.now());
+    else this.arrows[frame.stream - ARROWS[0]] = frame;
     this.drawing ||= requestAnimationFrame(() => {
       this.drawing = 0;
       this.present();
@@ -297,12 +304,10 @@ export class Session {
   private present(): void {
     const { preview, watching } = this.store.now;
     if (preview !== null || !this.answered) return;
-    const frames = this.latest.take(
-      this.wanted.map((each) => each.stream),
-      performance.now(),
-    );
+    const maps = this.wanted.map((each) => each.stream).filter((stream) => stream < ARROWS[0]);
+    const frames = this.latest.take(maps, performance.now());
     if (!frames) {
-      if (this.wanted.length > 1) setTimeout(() => this.present(), 160); // the other one of the pair is late
+      if (maps.length > 1) setTimeout(() => this.present(), 160); // the other one of the pair is late
       return;
     }
     const shown = frames.map((frame): Shown => {
@@ -313,6 +318,7 @@ export class Session {
     });
     clearTimeout(this.clearing);
     this.store.change({ shown });
-    this.screen.show(frames);
+    const [x, y] = this.arrows;
+    this.screen.show(frames, x && y && x.step === y.step ? [x, y] : this.screen.arrows);
   }
 }

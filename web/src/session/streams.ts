@@ -1,18 +1,43 @@
 /** Which streams of the live socket show what somebody chose. */
 import type { Stream } from "../fetch/live";
-import type { Grid } from "../state/grid";
+import { componentsOf, mapsOf } from "../state/scenario";
 import type { State } from "../state/store";
 import type { Variable } from "../state/told";
 
 const LARGE = 2_000_000; // cells above which a map comes in no more pixels than it is shown in
 
-/** One stream a scenario. rate: frames a second; width: device pixels across the page. */
-export function streamsOf(scenarios: readonly string[], variable: string, rate: number, grid: Grid | null, width: number): Stream[] {
+const ACROSS = 128; // arrows that a grid has along a row, at most
+/** The streams of the components of the arrows; those of the maps have lower numbers. */
+export const ARROWS = [3, 4] as const;
+
+/** One stream a map, and two for arrows. width: device pixels across the page. */
+export function streamsOf(state: Pick<State, "look" | "run" | "grid" | "frame_rate">, width: number): Stream[] {
+  const { look, grid, frame_rate: rate } = state;
   const large = grid !== null && grid.rows * grid.columns > LARGE;
-  return scenarios.map((scenario, index) => ({
-    ...{ stream: index + 1, scenario, variable, bits: 16, range: "auto", rate },
-    ...(large ? { width: Math.min(grid.columns, Math.round(width)) } : {}),
-  }));
+  const maps = mapsOf(look).map(
+    ({ scenario, variable }, index): Stream => ({
+      ...{ stream: index + 1, scenario, variable, bits: 16, range: "auto", rate },
+      ...(large ? { width: Math.min(grid.columns, Math.round(width)) } : {}),
+    }),
+  );
+  const arrows = arrowsOf(state).map(
+    ({ scenario, variable, width }, index): Stream => ({
+      ...{ stream: ARROWS[index] as number, scenario, variable, bits: 8, range: "auto", rate },
+      ...(width ? { width } : {}),
+    }),
+  );
+  return [...maps, ...arrows];
+}
+
+/** The components of the arrows that are drawn, and in how many columns a large grid has them. */
+export function arrowsOf({
+  look,
+  run,
+  grid,
+}: Pick<State, "look" | "run" | "grid">): { scenario: string; variable: string; width?: number }[] {
+  const width = grid && grid.columns > ACROSS ? { width: ACROSS } : {};
+  const [scenario = ""] = look.scenarios;
+  return (componentsOf({ run }, look.arrows) ?? []).map(({ name }) => ({ scenario, variable: name, ...width }));
 }
 
 /** Whether what is shown is what was wanted. */

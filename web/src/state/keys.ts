@@ -13,6 +13,7 @@ export type Action =
   | "one-map"
   | "two-maps"
   | "difference"
+  | "swipe"
   | "smooth"
   | "range"
   | "palette"
@@ -53,6 +54,7 @@ export const KEYS: readonly Key[] = [
   { keys: ["1"], action: "one-map", says: "One map", looks: true },
   { keys: ["2"], action: "two-maps", says: "Two maps", looks: true },
   { keys: ["3"], action: "difference", says: "Two maps and their difference", looks: true },
+  { keys: ["4"], action: "swipe", says: "Two scenarios over each other, with a line to swipe", looks: true },
   { keys: ["e"], action: "smooth", says: "Exact cells or smooth", looks: true },
   { keys: ["l"], action: "range", says: "Fixed range of the colours, or the run's", looks: true },
   { keys: ["c"], action: "palette", says: "Choose the colours", looks: true },

@@ -25,6 +25,8 @@ export function toFragment({ run, date, look, steered, view, pins, selection }: 
     ["scenario", look.scenarios.map(encodeURIComponent).join(",")],
     ["steer", steered && encodeURIComponent(steered)],
     ["variable", look.variable],
+    ["beside", look.other || null],
+    ["arrows", look.arrows || null],
     ["date", date],
     ["maps", String(look.maps)],
     ["palette", look.palette],
@@ -46,12 +48,17 @@ export function fromFragment(fragment: string): Partial<Omit<Linked, "look">> & 
   const look: Partial<Look> = {};
   const scenarios = has("scenario")?.split(",").map(decodeURIComponent).filter(Boolean);
   if (scenarios?.length) look.scenarios = scenarios.slice(0, 2);
-  const variable = has("variable");
-  if (variable) look.variable = variable;
+  for (const [part, name] of [
+    ["variable", "variable"],
+    ["other", "beside"],
+    ["arrows", "arrows"],
+    ["palette", "palette"],
+  ] as const) {
+    const text = has(name);
+    if (text) look[part] = text;
+  }
   const maps = Number(has("maps"));
-  if (maps === 1 || maps === 2 || maps === 3) look.maps = maps satisfies Maps;
-  const palette = has("palette");
-  if (palette) look.palette = palette;
+  if ([1, 2, 3, 4, 5].includes(maps)) look.maps = maps as Maps;
   const range = list(has("range"));
   if (range?.length === 2 && (range[0] as number) < (range[1] as number)) look.range = [range[0] as number, range[1] as number];
   if (has("smooth")) look.smooth = has("smooth") === "1";

@@ -1,6 +1,6 @@
 /** Where scenarios stand: of a run at work that is told but once a second, and its maps come in between. */
-import type { State } from "./store";
-import type { Scenario } from "./told";
+import type { Look, State } from "./store";
+import type { Scenario, Variable } from "./told";
 
 type Known = Pick<State, "info" | "reached">;
 
@@ -8,6 +8,30 @@ type Known = Pick<State, "info" | "reached">;
 export function scenarioNow({ info, reached }: Known, name: string | undefined): Scenario | undefined {
   const told = info?.scenarios.find((each) => each.name === name);
   return told && { ...told, step: reached[told.name] ?? told.step };
+}
+
+/** The scenarios on view, two where they are compared. */
+export function onView({ maps, scenarios }: Pick<Look, "maps" | "scenarios">): string[] {
+  return scenarios.slice(0, maps === 1 || maps === 5 ? 1 : 2);
+}
+
+/** Whether two variables of one scenario are shown side by side. */
+export function besides({ maps, variable, other }: Pick<Look, "maps" | "variable" | "other">): boolean {
+  return maps === 5 && other !== "" && other !== variable;
+}
+
+/** What each map shows. */
+export function mapsOf(look: Pick<Look, "maps" | "scenarios" | "variable" | "other">): { scenario: string; variable: string }[] {
+  const variables = besides(look) ? [look.variable, look.other] : [look.variable];
+  return onView(look).flatMap((scenario) => variables.map((variable) => ({ scenario, variable })));
+}
+
+/** The components of a vector of the run: along east or west, along north or south. */
+export function componentsOf({ run }: Pick<State, "run">, vector: string): [Variable, Variable] | null {
+  const parts = (run?.variables ?? []).filter((each) => vector && each.vector === vector);
+  const along = (...ways: string[]) => parts.find((each) => ways.includes(each.toward));
+  const [x, y] = [along("east", "west"), along("north", "south")];
+  return x && y ? [x, y] : null;
 }
 
 /** What a rewind or a deletion left behind: nobody goes on with it. */

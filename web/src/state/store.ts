@@ -66,11 +66,16 @@ export interface Shown {
   live: boolean;
   replaying: boolean;
 }
-export type Maps = 1 | 2 | 3;
+/** 1: one; 2: two scenarios; 3: and their difference; 4: two scenarios over each other, with a line to swipe; 5: two variables. */
+export type Maps = 1 | 2 | 3 | 4 | 5;
 export type Theme = "auto" | "light" | "dark";
 /** What the viewer chose to see; it goes into a link. */
 export interface Look {
   variable: string;
+  /** The variable of the second map where there are two. */
+  other: string;
+  /** The vector that is drawn as arrows; "": none. */
+  arrows: string;
   /** One or two; the second is the one compared with. */
   scenarios: string[];
   maps: Maps;
@@ -174,6 +179,8 @@ export interface State {
   /** The scenario that orders go to, whichever are on view; "" until it is known. */
   steered: string;
   view: View | null;
+  /** Where the line between two scenarios lies that are shown over each other, from 0 at the left edge to 1. */
+  swipe: number;
   cursor: Cursor;
   pins: Pin[];
   selection: Selection | null;
@@ -229,9 +236,13 @@ export const FIRST: State = {
   watching: [],
   shown: [],
   numbers: {},
-  look: { variable: "", scenarios: ["main"], maps: 1, palette: "batlow", range: null, smooth: false, logarithmic: null, theme: "auto" },
+  look: {
+    ...{ variable: "", other: "", arrows: "", scenarios: ["main"], maps: 1 },
+    ...{ palette: "batlow", range: null, smooth: false, logarithmic: null, theme: "auto" },
+  },
   steered: "",
   view: null,
+  swipe: 0.5,
   cursor: { cell: null, readings: {} },
   pins: [],
   selection: null,

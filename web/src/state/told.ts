@@ -69,6 +69,9 @@ export interface Variable {
   logarithmic: boolean;
   /** Of the group of parameters that begins with this one. */
   heading: string;
+  /** The vector that it is a component of, and where its positive values point; empty: of none. */
+  vector: string;
+  toward: "east" | "north" | "south" | "west" | "";
 }
 export interface Clock {
   /** ISO date and time of step 0; empty for models without dates. */

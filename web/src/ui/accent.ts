@@ -1,5 +1,5 @@
 /** The frame around the map of the scenario that orders go to, where there are several. */
-import { LEFT } from "../state/scenario";
+import { LEFT, onView } from "../state/scenario";
 import type { State } from "../state/store";
 import type { Panel } from "../state/view";
 import { h } from "./dom";
@@ -13,7 +13,7 @@ export function accent(
   ratio: number,
 ): void {
   if ((info?.scenarios ?? []).filter((each) => !LEFT.test(each.name)).length < 2) return;
-  const panel = panels[modes.findIndex((mode) => mode !== 2 && look.scenarios[mode === 1 ? 1 : 0] === steered)];
+  const panel = panels[modes.findIndex((mode) => mode !== 2 && (onView(look)[mode] ?? look.scenarios[0]) === steered)];
   if (!panel) return;
   const frame = h("div", { class: "steered" });
   for (const [side, length] of Object.entries({ left: panel.x, top: panel.y, width: panel.width, height: panel.height })) {

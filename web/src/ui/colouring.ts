@@ -1,7 +1,9 @@
 /** Which value has which colour: the run's ranges, the same for all viewers, or those that this one holds; histograms at most 5 times a second. */
+import type { Frame } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import { differences, histogram, levelCounts, type Range } from "../decode/statistics";
 import { paced } from "../state/pace";
+import { besides } from "../state/scenario";
 import type { State, Store } from "../state/store";
 
 export interface Coloured {
@@ -18,8 +20,9 @@ export function rangeOf({ look, ranges }: Pick<State, "look" | "ranges">): Range
 }
 
 export class Colouring {
-  /** Of the variable; of the difference where there is one. */
+  /** Of the variable; of the one beside it and of the difference where there are some. */
   values: Coloured | null = null;
+  other: Coloured | null = null;
   difference: (Coloured & { resolution: number }) | null = null;
   private of = "";
   private readonly followers = new Set<() => void>();
@@ -30,7 +33,9 @@ export class Colouring {
   ) {
     const later = paced(5, () => this.find());
     screen.follow(() =>
-      this.values && (this.difference || !screen.paired) && this.of === this.wanted() && screen.frames.length ? later() : this.find(),
+      this.values && (this.difference || this.other || !screen.paired) && this.of === this.wanted() && screen.frames.length
+        ? later()
+        : this.find(),
     );
     store.subscribe(
       (state) => [state.look.range, state.look.maps, state.ranges],
@@ -43,32 +48,42 @@ export class Colouring {
   }
 
   private wanted(): string {
-    return this.store.now.shown[0]?.variable ?? "";
+    return this.store.now.shown.map((each) => each.variable).join(" ");
   }
 
   private find(): void {
     const [a, b] = this.screen.frames;
-    const { look, ranges } = this.store.now;
+    const { look, ranges, shown } = this.store.now;
     this.of = this.wanted();
-    this.values = this.difference = null;
+    this.values = this.other = this.difference = null;
+    const [variable = "", other = ""] = shown.map((each) => each.variable);
     if (a) {
-      const range = look.range ?? ranges[this.of] ?? [0, 1];
-      const all = this.screen.frames.map((frame) => ({ frame, counts: levelCounts(frame) }));
-      const found = all.filter(({ counts }) => counts.some((count) => count > 0));
-      const ends = found.flatMap(({ frame: { offset, scale }, counts }) =>
-        [counts.findIndex(Boolean), counts.findLastIndex(Boolean)].map((level) => [offset + scale * level, scale] as const),
-      );
-      const beyond: [boolean, boolean] = [
-        ends.some(([value, step]) => value < range[0] - step),
-        ends.some(([value, step]) => value > range[1] + step),
-      ];
-      this.values = { range, counts: histogram(a, all[0]?.counts ?? new Uint32Array(), range, BINS), beyond, missing: a.missing };
-      if (b && this.screen.paired) {
+      const range = look.range ?? ranges[variable] ?? [0, 1];
+      const apart = besides(look);
+      this.values = coloured(apart ? [a] : this.screen.frames, range);
+      if (b && apart) this.other = coloured([b], ranges[other] ?? [0, 1]);
+      else if (b && this.screen.paired) {
         const wide = range[1] - range[0];
-        const both = ranges[[this.of, ...[...look.scenarios].sort()].join(" ")] ?? [-wide, wide];
+        const both = ranges[[variable, ...[...look.scenarios].sort()].join(" ")] ?? [-wide, wide];
         this.difference = { range: both, ...differences(a, b, both, BINS), resolution: a.scale + b.scale };
       }
     }
     for (const follower of this.followers) follower();
   }
+}
+
+/** The histogram is of the first frame; what is beyond the range is of all. */
+function coloured(frames: readonly Frame[], range: Range): Coloured {
+  const all = frames.map((frame) => ({ frame, counts: levelCounts(frame) }));
+  const ends = all
+    .filter(({ counts }) => counts.some((count) => count > 0))
+    .flatMap(({ frame: { offset, scale }, counts }) =>
+      [counts.findIndex(Boolean), counts.findLastIndex(Boolean)].map((level) => [offset + scale * level, scale] as const),
+    );
+  const beyond: [boolean, boolean] = [
+    ends.some(([value, step]) => value < range[0] - step),
+    ends.some(([value, step]) => value > range[1] + step),
+  ];
+  const [{ frame, counts }] = all as [{ frame: Frame; counts: Uint32Array }];
+  return { range, counts: histogram(frame, counts, range, BINS), beyond, missing: frame.missing };
 }

@@ -1,7 +1,7 @@
 /** The header: whose run, who steers, what is shown and how. */
 import { prettyUnit } from "../decode/units";
 import { PALETTES, type PaletteName, paletteOf } from "../draw/palette";
-import { LEFT } from "../state/scenario";
+import { LEFT, onView } from "../state/scenario";
 import type { Look, Maps, Store, Theme } from "../state/store";
 import type { Actions } from "./actions";
 import { choice, type Option } from "./choice";
@@ -11,6 +11,7 @@ const MAPS: readonly [Maps, string, string][] = [
   [1, "1", "One map (1)"],
   [2, "2", "Two maps (2)"],
   [3, "B − A", "Two maps and their difference (3)"],
+  [4, "A | B", "Two scenarios over each other, with a line to swipe (4)"],
 ];
 
 export function mount(store: Store, actions: Actions): void {
@@ -34,7 +35,7 @@ export function mount(store: Store, actions: Actions): void {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     event.stopPropagation();
-    const next = (((store.now.look.maps - 1 + step + 3) % 3) + 1) as Maps;
+    const next = (((Math.min(store.now.look.maps, 4) - 1 + step + 4) % 4) + 1) as Maps;
     show(next);
     buttons[store.now.look.maps - 1]?.focus();
   });
@@ -98,7 +99,7 @@ export function mount(store: Store, actions: Actions): void {
     store.look({ scenarios: names });
   }
   MAPS.forEach(([count], index) => {
-    actions.on((["one-map", "two-maps", "difference"] as const)[index] ?? "one-map", () => show(count));
+    actions.on((["one-map", "two-maps", "difference", "swipe"] as const)[index] ?? "one-map", () => show(count));
   });
   actions.on("variable", () => variable.open());
   actions.on("palette", () => palette.open());
@@ -116,7 +117,7 @@ export function mount(store: Store, actions: Actions): void {
       smooth.setAttribute("aria-checked", String(look.smooth));
       buttons.forEach((button, index) => {
         button.setAttribute("aria-checked", String(look.maps === index + 1));
-        button.tabIndex = look.maps === index + 1 ? 0 : -1;
+        button.tabIndex = look.maps === index + 1 || (look.maps === 5 && index === 0) ? 0 : -1;
       });
       say(byId("run-name"), run?.name ?? "");
       document.title = run ? `${run.name} – Steppe` : "Steppe";
@@ -137,7 +138,7 @@ export function mount(store: Store, actions: Actions): void {
       steers.hidden = open.length < 2 || !viewer?.may_steer;
       const names = (info?.scenarios ?? []).map((each) => each.name).filter((name) => !LEFT.test(name) || look.scenarios.includes(name));
       scenarios.forEach((select, which) => {
-        select.hidden = names.length < 2 || (which === 1 && look.maps === 1);
+        select.hidden = names.length < 2 || (which === 1 && onView(look).length < 2);
         fill(select, ...names.map((name) => h("option", { value: name, selected: name === look.scenarios[which] }, name)));
         select.value = look.scenarios[which] ?? "";
       });

@@ -5,6 +5,7 @@ import { DIFFERENCE, type Scale, scaleOf } from "../draw/palette";
 import type { Api } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
 import type { Store } from "../state/store";
+import { choices, scaleBeside } from "./beside";
 import { type Coloured, type Colouring, rangeOf } from "./colouring";
 import { fill, h, say } from "./dom";
 import type { Theme } from "./theme";
@@ -29,17 +30,14 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     h("p", { class: "note" }, below),
     form,
     missing,
+    choices(store),
   );
 
-  const otherUnit = h("small");
+  const [otherName, otherUnit] = [h("span", { id: "legend-difference-name" }), h("small")];
+  const centred = h("em", {}, "centred on 0");
   const otherCanvas = h("canvas", { class: "legend", role: "img" });
   const resolution = h("p", { class: "note" });
-  fill(
-    other,
-    h("h2", {}, h("span", { id: "legend-difference-name" }, "Difference"), otherUnit, h("em", {}, "centred on 0")),
-    otherCanvas,
-    resolution,
-  );
+  fill(other, h("h2", {}, otherName, otherUnit, centred), otherCanvas, resolution);
 
   function field(label: string): HTMLInputElement {
     return h("input", { "aria-label": `${label} value of the colours`, inputmode: "decimal", size: 7, class: "small" });
@@ -76,8 +74,18 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
         [low.value, high.value] = values.range.map((value) => rounded(value, 6)) as [string, string];
       }
     }
-    other.hidden = !difference || look.maps < 3;
-    if (difference && !other.hidden) {
+    const apart = colouring.other;
+    other.hidden = !apart && (!difference || look.maps !== 3);
+    centred.hidden = apart !== null;
+    resolution.hidden = true;
+    if (apart) {
+      const beside = run?.variables.find((each) => each.name === look.other);
+      const units = prettyUnit(beside?.units ?? "");
+      say(otherName, beside?.long_name || look.other);
+      say(otherUnit, units);
+      paint(otherCanvas, { ...apart, ...scaleBeside(run, look.other, apart.range) }, false, units);
+    } else if (difference && !other.hidden) {
+      say(otherName, "Difference");
       const [first, second] = look.scenarios;
       say(otherUnit, `${units}, ${second} − ${first}`);
       paint(otherCanvas, { ...difference, ...scaleOf(undefined, DIFFERENCE, false, difference.range) }, true, units);

@@ -4,6 +4,7 @@
  */
 
 import type { Screen } from "../decode/screen";
+import { drawArrows } from "../draw/arrows";
 import type { Coast } from "../draw/coast";
 import { type Context, contextFor, drawContext, NOWHERE } from "../draw/context";
 import { FieldMap, type Mode, placementOf } from "../draw/field";
@@ -11,15 +12,23 @@ import { drawMarks, drawMask, drawOutline, drawOver, drawUnder, type Mark, type 
 import { DIFFERENCE, type Scale, scaleOf } from "../draw/palette";
 import { drawPoints } from "../draw/points";
 import { cellAt } from "../state/grid";
+import { besides, mapsOf } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { Place } from "../state/told";
 import { type Panel, panels, toPlace, type View, wholeView } from "../state/view";
 import { accent } from "./accent";
+import { arrowsNow, scaleBeside } from "./beside";
 import type { Colouring } from "./colouring";
 import { h } from "./dom";
 import type { Theme } from "./theme";
 import { showTitles, titled, titlesOf } from "./titles";
 
+/** One of the maps: the panel that it fills, and the part of it that is seen. */
+interface Part {
+  mode: Mode;
+  panel: Panel;
+  clip: Panel;
+}
 export interface Draft {
   corners: Place[];
 }
@@ -62,14 +71,21 @@ export class MapView {
     colouring.follow(() => this.refresh("field"));
     theme.follow(() => this.refresh("still", "field", "marks"));
     const all = () => this.refresh("still", "field", "marks");
-    store.subscribe((state) => [state.view, state.grid, state.look.maps, state.look.scenarios], all);
+    store.subscribe((state) => [state.view, state.grid, state.look.maps, state.look.scenarios, state.look.other], all);
     store.subscribe(
       (state) => [state.look.palette, state.look.smooth, state.look.logarithmic],
       () => this.refresh("field"),
     );
     store.subscribe(
-      (state) => [state.cursor.cell, state.pins, state.selection],
+      (state) => [state.cursor.cell, state.pins, state.selection, state.look.arrows],
       () => this.refresh("marks"),
+    );
+    store.subscribe(
+      (state) => state.swipe,
+      () => {
+        this.refresh("field", "marks");
+        this.title();
+      },
     );
     store.subscribe(titled, () => this.title());
     store.subscribe(
@@ -90,12 +106,26 @@ export class MapView {
   get modes(): Mode[] {
     const { look } = this.store.now;
     const [width, height] = this.size;
-    if (look.maps === 1 || look.scenarios.length < 2) return [0];
-    if (look.maps === 2) return [0, 1];
+    if (mapsOf(look).length < 2) return [0];
+    if (look.maps !== 3) return [0, 1];
     return height > width || width < 600 * this.ratio ? [0, 2] : [0, 1, 2];
   }
+  get parts(): Part[] {
+    const { look, swipe } = this.store.now;
+    const { modes } = this;
+    if (look.maps !== 4 || modes.length < 2) {
+      return panels(modes.length, ...this.size).map((panel, index) => ({ mode: modes[index] ?? 0, panel, clip: panel }));
+    }
+    const [panel] = panels(1, ...this.size) as [Panel];
+    const at = Math.round(swipe * panel.width);
+    return [
+      { mode: 0, panel, clip: { ...panel, width: at } },
+      { mode: 1, panel, clip: { ...panel, x: at, width: panel.width - at } },
+    ];
+  }
+  /** Without repetition: two scenarios that are shown over each other share one. */
   get panels(): Panel[] {
-    return panels(this.modes.length, ...this.size);
+    return [...new Set(this.parts.map((each) => each.panel))];
   }
   /** The view, or the one that fits when nobody has chosen one. */
   get view(): View | null {
@@ -107,7 +137,8 @@ export class MapView {
   under(clientX: number, clientY: number): { panel: Panel; x: number; y: number; place: Place; cell: number | null } | null {
     const box = this.element.getBoundingClientRect();
     const [x, y] = [(clientX - box.x) * this.ratio, (clientY - box.y) * this.ratio];
-    const panel = this.panels.find((each) => x >= each.x && x < each.x + each.width && y >= each.y && y < each.y + each.height);
+    const inside = ({ clip }: Part) => x >= clip.x && x < clip.x + clip.width && y >= clip.y && y < clip.y + clip.height;
+    const panel = this.parts.find(inside)?.panel;
     const { grid } = this.store.now;
     if (!panel || !grid || !this.view) return null;
     const place = toPlace(this.view, grid, panel, x, y);
@@ -156,7 +187,8 @@ export class MapView {
       this.drawn();
     }
     if (due.has("still")) this.drawStill();
-    if (due.has("marks") || due.has("still") || (due.has("field") && this.store.now.grid?.kind === "points")) this.drawMarks();
+    if (due.has("marks") || due.has("still") || (due.has("field") && (this.store.now.grid?.kind === "points" || this.screen.arrows.length)))
+      this.drawMarks();
   }
 
   /** An empty canvas of the map's size to draw on. */
@@ -177,25 +209,21 @@ export class MapView {
     if (!grid || !view || !a || !values || grid.kind === "points") return;
     this.field.put(0, a);
     if (b) this.field.put(1, b);
-    this.panels.forEach((panel, index) => {
-      const mode = this.modes[index] ?? 0;
+    for (const { mode, panel, clip } of this.parts) {
       const frame = mode === 1 ? b : a;
       const colours = this.coloursOf(mode);
-      if (!frame || !colours) return;
-      this.field.draw(mode, panel, placementOf(view, grid, panel, frame), {
-        ...colours,
-        smooth: look.smooth,
-        hatch: this.theme.hatch,
-        ratio: this.ratio,
-      });
-    });
+      if (!frame || !colours) continue;
+      const style = { ...colours, smooth: look.smooth, hatch: this.theme.hatch, ratio: this.ratio };
+      this.field.draw(mode, panel, placementOf(view, grid, panel, frame), style, clip);
+    }
   }
 
   /** The scale of a map; null while there is nothing to colour. */
   coloursOf(mode: Mode): Scale | null {
     const { look, run, shown } = this.store.now;
-    const { values, difference } = this.colouring;
+    const { values, other, difference } = this.colouring;
     if (mode === 2) return difference && scaleOf(undefined, DIFFERENCE, false, difference.range);
+    if (mode === 1 && besides(look)) return other && scaleBeside(run, look.other, other.range);
     const variable = run?.variables.find((each) => each.name === shown[0]?.variable);
     return values && scaleOf(variable, look.palette, look.logarithmic, values.range);
   }
@@ -221,12 +249,18 @@ export class MapView {
     const { pins, cursor, selection } = this.store.now;
     const marks: Mark[] = pins.map((pin, index) => ({ cell: pin.cell, colour: this.theme.pin(pin.colour), number: index + 1 }));
     if (cursor.cell !== null) marks.push({ cell: cursor.cell, colour: this.theme.colours.ink });
-    for (const [index, panel] of this.panels.entries()) {
+    const { look } = this.store.now;
+    const arrows = arrowsNow(this.store.now, this.screen);
+    for (const { mode, panel, clip } of this.parts) {
       const scene = this.scene(panel);
-      const mode = this.modes[index] ?? 0;
       const colours = this.coloursOf(mode);
       if (!pen || !scene) return;
-      if (scene.grid.kind === "points" && colours) drawPoints(pen, this.screen.frames, mode, colours, scene);
+      if (scene.grid.kind === "points" && colours) drawPoints(pen, this.screen.frames, mode, colours, scene, clip);
+      if (arrows && (mode === 0 || besides(look))) drawArrows(pen, arrows, scene, clip);
+    }
+    for (const panel of this.panels) {
+      const scene = this.scene(panel);
+      if (!pen || !scene) return;
       if (selection) drawOutline(pen, cornersOf(selection), false, scene);
       if (this.draft) drawOutline(pen, this.draft.corners, true, scene);
       drawMarks(pen, marks, scene);
@@ -234,8 +268,9 @@ export class MapView {
   }
 
   private title(): void {
-    showTitles(this.titles, titlesOf(this.store.now, this.modes), this.panels, this.ratio);
-    accent(this.titles, this.store.now, this.modes, this.panels, this.ratio);
+    const seen = this.parts.map((each) => each.clip);
+    showTitles(this.titles, titlesOf(this.store.now, this.modes), seen, this.ratio);
+    accent(this.titles, this.store.now, this.modes, seen, this.ratio);
   }
 }
 

@@ -4,6 +4,7 @@ import type { Screen } from "../decode/screen";
 import { areaText, exactText, grouped, placeText, prettyUnit } from "../decode/units";
 import { areaOf, centreOf, degreesOf, rowOf } from "../state/grid";
 import { paced } from "../state/pace";
+import { besides } from "../state/scenario";
 import type { Reading, Store } from "../state/store";
 import { fill, h } from "./dom";
 
@@ -43,7 +44,10 @@ export function mount(element: HTMLElement, store: Store, screen: Screen): void 
     const rows: [string, string][] = [["Cell centre", centreText()]];
     const readings = shown.map((frame) => cursor.readings[frame.stream]);
     shown.forEach((frame, index) => {
-      rows.push([look.maps > 1 ? frame.scenario : "Value", valueText(store, screen, index, cell, readings[index])]);
+      rows.push([
+        besides(look) ? nameOf(frame.variable) : look.maps > 1 ? frame.scenario : "Value",
+        valueText(store, screen, index, cell, readings[index]),
+      ]);
     });
     const [a, b] = readings;
     if (look.maps === 3 && a && b && a.cell === cell && b.cell === cell && a.step === b.step && a.value !== null && b.value !== null) {
@@ -55,6 +59,9 @@ export function mount(element: HTMLElement, store: Store, screen: Screen): void 
     const steps = shown.map((frame, index) => (frame.live && readings[index]?.cell === cell ? (readings[index]?.step ?? 0) : frame.step));
     if (shown[0]) rows.push(["Date", [...new Set(steps)].map((step) => stepText(run.clock, step)).join(" and ")]);
     fill(list, ...rows.flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]));
+  }
+  function nameOf(name: string): string {
+    return store.now.run?.variables.find((each) => each.name === name)?.long_name || name;
   }
   function centreText(): string {
     const { cursor, grid } = store.now;

@@ -1,7 +1,7 @@
 /** The tree of scenarios: what each differs in and where it stands; two that are ticked are compared. */
 import type { Api } from "../fetch/api";
 import { paced } from "../state/pace";
-import { LEFT } from "../state/scenario";
+import { LEFT, onView } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { Scenario } from "../state/told";
 import { askBranch } from "./branch";
@@ -70,7 +70,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   const show = (scenario: Scenario) => store.look({ scenarios: [scenario.name], maps: 1 });
   const tick = (scenario: Scenario) => {
     const { look } = store.now;
-    const ticked = look.maps === 1 ? look.scenarios.slice(0, 1) : look.scenarios;
+    const ticked = onView(look);
     const rest = ticked.filter((name) => name !== scenario.name);
     const next = rest.length === ticked.length ? [...ticked.slice(-1), scenario.name] : rest;
     if (next.length === 0) return;
@@ -136,7 +136,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const { now } = store;
     const at = now.look.scenarios.indexOf(scenario.name);
     const steers = scenario.name === now.steered;
-    const compared = now.look.maps > 1 && at >= 0;
+    const compared = at >= 0 && onView(now.look).length > 1;
     const difference = differenceOf(scenario, now);
     const ticks = (event: Event) => {
       event.preventDefault(); // the tree is drawn anew with what is compared

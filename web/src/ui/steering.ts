@@ -1,7 +1,7 @@
 /** Playing, stepping and going back: orders to the steered scenario, and to those shown beside it, so that they stay at one time. */
 import { between, isoDate, momentOf, monthsLater, stepOf } from "../decode/calendar";
 import type { Api } from "../fetch/api";
-import { listed, scenarioNow } from "../state/scenario";
+import { listed, onView, scenarioNow } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Scenario } from "../state/told";
 import type { Actions } from "./actions";
@@ -27,7 +27,7 @@ export class Steering {
   /** The steered scenario and those that are shown with it. */
   get scenarios(): Scenario[] {
     const { look, steered } = this.store.now;
-    const shown = look.maps === 1 ? look.scenarios.slice(0, 1) : look.scenarios;
+    const shown = onView(look);
     const names = shown.includes(steered) ? shown : [steered];
     return names.map((name) => scenarioNow(this.store.now, name)).filter((each) => each !== undefined);
   }

@@ -2,6 +2,7 @@
 import { stepText } from "../decode/calendar";
 import { prettyUnit, rounded } from "../decode/units";
 import type { Mode } from "../draw/field";
+import { besides } from "../state/scenario";
 import type { State } from "../state/store";
 import type { Panel } from "../state/view";
 import { fill, h } from "./dom";
@@ -14,9 +15,11 @@ export interface Title {
 export function titlesOf({ run, shown, numbers, look, preview, not_at_hand, connection }: State, modes: readonly Mode[]): Title[] {
   const [first, second] = look.scenarios;
   const variable = run?.variables.find((each) => each.name === look.variable);
-  const name = variable?.long_name || look.variable;
+  const apart = besides(look);
   const dated = (index: number) => {
     const frame = shown[index];
+    const of = apart && index ? run?.variables.find((each) => each.name === look.other) : variable;
+    const name = of?.long_name || of?.name || look.variable;
     if (variable && !variable.map) {
       const number = numbers[look.scenarios[index] ?? ""];
       const value = number === undefined ? "" : ` ${rounded(number, 9)} ${prettyUnit(variable.units)}`;
@@ -31,7 +34,7 @@ export function titlesOf({ run, shown, numbers, look, preview, not_at_hand, conn
     return words.filter(Boolean).join(", ");
   };
   return modes.map((mode) => {
-    if (mode !== 2) return { title: (mode === 1 ? second : first) ?? "", text: dated(mode) };
+    if (mode !== 2) return { title: (mode === 1 && !apart ? second : first) ?? "", text: dated(mode) };
     const unequal = shown.length > 1 && shown[0]?.step !== shown[1]?.step;
     return { title: `${second} − ${first}`, text: unequal ? "no difference: the dates differ" : dated(0) };
   });
@@ -43,6 +46,7 @@ export function titled({ look, run, preview, not_at_hand, connection, shown, num
     run,
     numbers,
     look.variable,
+    look.other,
     look.scenarios,
     look.maps,
     look.smooth,

@@ -1,0 +1,70 @@
+/** What is shown with the variable: another one on a map beside it, and a vector as arrows over it. */
+import type { Screen } from "../decode/screen";
+import type { Range } from "../decode/statistics";
+import { prettyUnit, rounded } from "../decode/units";
+import { APART, type Arrows } from "../draw/arrows";
+import { type Scale, scaleOf, suitable } from "../draw/palette";
+import { besides, componentsOf } from "../state/scenario";
+import type { Run, State, Store } from "../state/store";
+import { fill, h, say } from "./dom";
+
+/** Both choices, and how long an arrow is. */
+export function choices(store: Store): HTMLElement {
+  const other = h("select", {
+    class: "small",
+    onchange: () => store.look(other.value ? { other: other.value, maps: 5 } : { other: "", maps: 1 }),
+  });
+  const arrows = h("select", { class: "small", onchange: () => store.look({ arrows: arrows.value }) });
+  const arrow = h("i", { class: "arrow", "aria-hidden": "true" });
+  arrow.style.width = `${APART}px`;
+  const [key, length] = [h("span", { class: "key" }), h("span")];
+  fill(key, arrow, length);
+  const vector = h("label", {}, "Arrows", arrows);
+  store.subscribe(
+    ({ run, look, ranges }) => [run, look.variable, look.other, look.maps, look.arrows, ranges],
+    (_, { run, look, ranges }) => {
+      const maps = (run?.variables ?? []).filter((each) => each.map && each.name !== look.variable);
+      list(
+        other,
+        maps.map((each) => [each.name, each.long_name || each.name]),
+        besides(look) ? look.other : "",
+      );
+      const vectors = [...new Set((run?.variables ?? []).map((each) => each.vector))].filter((name) => componentsOf({ run }, name));
+      list(
+        arrows,
+        vectors.map((name) => [name, name]),
+        look.arrows,
+      );
+      vector.hidden = vectors.length === 0;
+      const parts = componentsOf({ run }, look.arrows);
+      const longest = parts && longestOf(parts.map((each) => ranges[each.name]));
+      key.hidden = !longest;
+      if (parts && longest) say(length, `${rounded(longest)} ${prettyUnit(parts[0].units)}`);
+    },
+  );
+  return h("div", { class: "acts beside" }, h("label", {}, "Beside it", other), vector, key);
+}
+
+function list(select: HTMLSelectElement, options: readonly (readonly [string, string])[], chosen: string): void {
+  fill(select, ...[["", "none"] as const, ...options].map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
+}
+
+/** The length of the longest arrow: the farthest end of the ranges of both components. */
+function longestOf(ranges: readonly (readonly [number, number] | undefined)[]): number {
+  return Math.max(...ranges.flatMap((range) => range ?? []).map(Math.abs), 0);
+}
+
+/** What is drawn as arrows; null while there is nothing to draw. */
+export function arrowsNow(state: Pick<State, "run" | "look" | "ranges">, screen: Screen): Arrows | null {
+  const parts = componentsOf(state, state.look.arrows);
+  const [x, y] = screen.arrows;
+  if (!parts || !x || !y) return null;
+  const signs = [parts[0].toward === "east" ? 1 : -1, parts[1].toward === "north" ? 1 : -1] as const;
+  return { x, y, signs, longest: longestOf(parts.map((each) => state.ranges[each.name])) };
+}
+
+/** The scale of the variable on the map beside. */
+export function scaleBeside(run: Run | null, name: string, range: Range): Scale {
+  const variable = run?.variables.find((each) => each.name === name);
+  return scaleOf(variable, variable ? suitable(variable) : "batlow", null, range);
+}
