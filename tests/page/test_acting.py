@@ -197,6 +197,13 @@ def test_branch_then_difference(opened: Opened) -> None:
     expect(page.locator("#legend-difference")).to_be_visible()
 
 
+def test_space_twice_in_a_moment_plays_and_pauses(opened: Opened) -> None:
+    since = last(opened.house)
+    opened.press(" ", " ")
+    wait_for(lambda: [row["kind"] for row in opened.house.log() if row["seq"] > since] == ["step", "pause"])
+    expect(opened.chip).to_contain_text("Paused")
+
+
 def test_after_branching_the_branch_alone_is_changed_and_both_are_played(opened: Opened) -> None:
     house, page, since = opened.house, opened.page, last(opened.house)
     opened.press("r")

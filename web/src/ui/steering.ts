@@ -8,8 +8,12 @@ import type { Actions } from "./actions";
 import { send } from "./orders";
 
 const SPEEDS = [0.5, 1, 2, 4, 10, 30, 100]; // steps a second; beyond them as fast as can be
+const TOLD = 500; // [ms] after the reply to an order until the run has told what it does now
 
 export class Steering {
+  private sent: Promise<void> = Promise.resolve(); // orders leave one after the other
+  private plays: boolean | null = null; // whether it was ordered to play or to pause, until the run has told
+
   constructor(
     private readonly store: Store,
     private readonly api: () => Api,
@@ -68,8 +72,10 @@ export class Steering {
 
   play(): void {
     if (this.past || this.store.now.playing) return this.store.change({ playing: !this.store.now.playing });
-    if (this.running) this.all((each) => this.api().pause(each.name));
-    else this.on((each) => this.api().step({ scenario: each.name, end: true, ...this.speed }));
+    const plays = !(this.plays ?? this.running);
+    this.plays = plays;
+    if (plays) this.on((each) => this.api().step({ scenario: each.name, end: true, ...this.speed }));
+    else this.all((each) => this.api().pause(each.name));
     this.backToNow();
   }
 
@@ -146,12 +152,14 @@ export class Steering {
     return speed === null ? {} : { speed };
   }
 
-  private async all(
-    order: (scenario: Scenario) => ReturnType<Api["pause"]>,
-    whose: (scenario: Scenario) => boolean = () => true,
-  ): Promise<void> {
-    for (const scenario of this.scenarios.filter(whose)) {
-      if (!(await send(this.store, () => order(scenario)))) return;
-    }
+  private all(order: (scenario: Scenario) => ReturnType<Api["pause"]>, whose: (scenario: Scenario) => boolean = () => true): void {
+    const scenarios = this.scenarios.filter(whose);
+    const sent = this.sent.then(async () => {
+      for (const scenario of scenarios) if (!(await send(this.store, () => order(scenario)))) break;
+      setTimeout(() => {
+        if (sent === this.sent) this.plays = null;
+      }, TOLD);
+    });
+    this.sent = sent;
   }
 }
