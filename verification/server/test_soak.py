@@ -11,6 +11,7 @@ from tests.scenario import make_scenario
 from steppe.control.leaving import STAYS
 from steppe.grid import read_grid
 from steppe.io.ingest import generate
+from verification.growth import growth
 from verification.kill.served import Client, Served
 from verification.server.soak import Sample, Soak, held, locks, warmed
 
@@ -44,12 +45,12 @@ def test_memory_and_descriptors_do_not_grow_with_use(run_file: Path, measured: M
         begun = [each for each in samples if each.seconds >= beginning * seconds]
         case = f"soak of {seconds / 60:.0f} min, {samples[-1].requests:,} requests"
         for name, of in (("server", [each.server for each in begun]), ("engine", [each.engine for each in begun])):
-            growth = 100 * (_last([each.resident for each in of]) / _first([each.resident for each in of]) - 1)
+            grown = growth([(each.seconds, every.resident) for each, every in zip(begun, of, strict=True)])
             files = _last([each.files for each in of]) - _first([each.files for each in of])
             measured(case, f"memory of the {name} at the end [MB]", of[-1].resident / 1e6, "")
-            measured(case, f"memory that the {name} adds in the last {(1 - beginning) * seconds / 60:.0f} min [%]", growth, f"< {GROWTH:g}")
+            measured(case, f"memory that the {name} adds in the last {(1 - beginning) * seconds / 60:.0f} min [%]", grown, f"< {GROWTH:g}")
             measured(case, f"descriptors that the {name} adds", files, f"< {SCENARIOS}, those of open scenarios come and go")
-            assert growth < GROWTH, f"{name}: {_told(samples)}"
+            assert grown < GROWTH, f"{name}: {_told(samples)}"
             assert files < SCENARIOS, f"{name}: {_told(samples)}"
         info = client.info()
         assert info["engine"]["pid"] == engine, "The engine has died."

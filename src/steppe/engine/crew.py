@@ -7,6 +7,7 @@
 Ranks that have nothing to do sleep. An order is one message, a long one two; an answer costs one reduction of four numbers.
 """
 
+import ctypes
 import json
 import tomllib
 from collections.abc import Callable, Mapping
@@ -27,6 +28,7 @@ from steppe.timeline import span
 
 Array = NDArray[Any]
 
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 HEAD = 512  # [bytes] of the message that an order is sent with: its length, and most orders whole
 
 
@@ -116,7 +118,7 @@ class Crew:
             return self._do(part, lambda: getattr(part, what)(**_with_parts(arguments, self._parts)))
         finally:
             if what == "close":
-                del self._parts[number]
+                _forget(self._parts, number)
 
     def dismiss(self, code: int = 0) -> None:
         """Ends `obey` on the other ranks, which gives them `code`."""
@@ -161,7 +163,14 @@ def obey(world: World, stop: Callable[[], bool] = never, where: Whereabouts | No
         with suppress(SteppeError):  # rank 0 raises it
             _settled(world, part, alone, stop)
         if order.name == "close":
-            del parts[order.part]
+            _forget(parts, order.part)
+
+
+def _forget(parts: dict[int, Part], number: int) -> None:
+    """The system gets back what a part held: glibc keeps what was freed between blocks that are in use. Half a millisecond."""
+    del parts[number]
+    if _trim:
+        _trim(0)
 
 
 def _with_parts(arguments: Mapping[str, Any], parts: Mapping[int, Part]) -> dict[str, Any]:
