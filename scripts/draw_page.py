@@ -1,10 +1,14 @@
-"""Photographs the page of a run, with a scenario of more animals beside it, both played, and two cells pinned. See `scripts/picture`."""
+"""Photographs the page of a run, with a scenario of more animals beside it, both played, and two cells pinned. See `scripts/picture`.
+
+Beside the picture that is named, `-dark` shows two variables in a smaller window, `-phone` one map on a phone.
+"""
 
 import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
@@ -15,7 +19,12 @@ UNTIL, FORK = "1990-04-20", "1990-01-31"
 SPEED = 5.0  # [1/s] slow enough for every day to be a point of the figure
 PINS = [(143.0, -20.0), (148.2, -26.4)]
 POINTER = (480, 480)  # of the window
-LOOK = "variable=green_leaf&palette=bamako_r&scenario=main,more-stock&maps=3&theme=light"
+LOOK = "variable=green_leaf&palette=bamako_r&scenario=main,more-stock"
+WINDOWS = {
+    "": (1440, 900, "maps=3&theme=light"),
+    "-dark": (1024, 768, "maps=5&beside=soil_water_1&theme=dark"),
+    "-phone": (390, 844, "maps=1&theme=light"),
+}
 
 
 def main(picture: str, *served: str) -> None:
@@ -42,17 +51,20 @@ def photograph(link: str, picture: str, runs: tuple[Run, ...]) -> None:
     with sync_playwright() as playwright:
         program = shutil.which("chromium") or sys.exit("There is no chromium on the PATH.")
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--enable-unsafe-swiftshader"])
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
         pins = ",".join(f"{-lat}S{lon}E" for lon, lat in PINS)
-        page.goto(f"{link}&{LOOK}&pins={pins}")
-        page.wait_for_selector("#chart canvas")
+        pages = {}
+        for name, (width, height, maps) in WINDOWS.items():
+            page = pages[name] = browser.new_page(viewport={"width": width, "height": height})
+            page.goto(f"{link}&{LOOK}&{maps}&pins={pins}")
+            page.wait_for_selector("#chart canvas")
         page.wait_for_timeout(3000)
         steps = [run.step(until=UNTIL, speed=SPEED, wait=False) for run in runs]
         while not all(step.is_over for step in steps):
             page.wait_for_timeout(200)
-        page.mouse.move(*POINTER)
-        page.wait_for_timeout(3000)
-        page.screenshot(path=picture)
+        pages[""].mouse.move(*POINTER)
+        page.wait_for_timeout(10_000)  # notices go
+        for name, page in pages.items():
+            page.screenshot(path=Path(picture).with_stem(Path(picture).stem + name))
         browser.close()
 
 

@@ -12,7 +12,7 @@ from verification.growth import growth
 Measured = Callable[[str, str, float, str], None]
 SHORT, LONG = 120.0, 600.0  # [s] of play
 SAMPLES = 40
-GROWTH = 5.0  # [%]
+GROWTH = {SHORT: 10.0, LONG: 5.0}  # [%] caches fill in the first minutes
 
 
 def held(session: CDPSession) -> float:
@@ -42,9 +42,8 @@ def test_play_leaves_no_memory_behind(context: BrowserContext, run: House, measu
         page.wait_for_timeout(1000 * seconds / SAMPLES)
         if now > seconds / 5:
             samples.append((now, held(session)))
-    print(samples)
     grown = growth(samples)
     case = f"{seconds / 60:.0f} min of play, {opened.frames - frames:,} maps"
     measured(case, "memory of the page at the end [MB]", samples[-1][1] / 1e6, "")
-    measured(case, "memory that the page adds after the first fifth [%]", grown, f"< {GROWTH:g}")
-    assert grown < GROWTH, samples
+    measured(case, "memory that the page adds after the first fifth [%]", grown, f"< {GROWTH[seconds]:g}")
+    assert grown < GROWTH[seconds], samples
