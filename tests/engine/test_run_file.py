@@ -1,9 +1,11 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from steppe.engine import read_run_file
+from steppe.engine import Plan, read_run_file
 from steppe.errors import RunFileError
+from tests.scenario import EXAMPLES
 
 SMALLEST = """\
 model = "pasture"
@@ -64,7 +66,7 @@ def test_keys_can_be_changed_from_outside(tmp_path):
         (
             'region = "queensland"',
             'region = "queensland"\nfile = "a.zarr"',
-            'Table [grid]: give exactly one of "region", "file" and "points".',
+            'Table [grid]: give exactly one of "region", "file", "points" and "rectangle".',
         ),
         ('path = "out"', 'path = "out"\nevery = "1 moon"', "Key \"output.every\" = '1 moon' is not of the form"),
         ('path = "out"', 'path = "out"\nprecision = "3 bits"', "Key \"output.precision\" = '3 bits' does not fit"),
@@ -82,3 +84,20 @@ def test_a_mistake_is_named_with_its_key(tmp_path, old, new, sentence):
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(RunFileError, match="cannot be read"):
         read_run_file(tmp_path / "none.toml")
+
+
+def test_a_rectangle_is_the_raster_of_its_edges_and_its_cell(tmp_path):
+    (tmp_path / "run.toml").write_text(
+        f"""\
+model = "{EXAMPLES / "diffusion.py"}"
+time = {{ start = 1990-01-01, end = 1990-01-05 }}
+grid = {{ rectangle = {{ north = 60, west = -10, rows = 40, columns = 80, cell = 0.5 }} }}
+output = {{ path = "out", variables = ["concentration"], every = "1 day", reduce = "last" }}
+"""
+    )
+    plan = Plan.of(tmp_path / "run.toml", cores=1)
+    assert plan.grid.active.shape == (40, 80)
+    assert plan.grid.active.all()
+    np.testing.assert_array_equal(plan.grid.lat_bnds[[0, -1], [0, 1]], [60.0, 40.0])
+    np.testing.assert_array_equal(plan.grid.lon_bnds[[0, -1], [0, 1]], [-10.0, 30.0])
+    assert plan.provenance["title"] == "Diffusion over 40 x 80 cells"

@@ -5,7 +5,10 @@ A grid that comes from a file is kept in the cache, beside the kernels, until th
 
 from pathlib import Path
 
-from steppe.engine.run_file import ForcingSection, GridSection, RunFile
+import numpy as np
+
+from steppe.engine.run_file import ForcingSection, GridSection, RectangleSection, RunFile
+from steppe.errors import GridError
 from steppe.grid import Grid, Projected, Raster, read_grid
 from steppe.grid.keep import keep, kept, stamp
 from steppe.io import ForcingStore
@@ -30,7 +33,9 @@ def open_grid(run: RunFile) -> Grid:
 
 def place_name(run: RunFile) -> str:
     """What titles call the place: the built-in region, or the name of the file that the grid comes from."""
-    section = run.grid or GridSection.model_construct(region=None, file=None, points=None)
+    section = run.grid or GridSection.model_construct(region=None, file=None, points=None, rectangle=None)
+    if section.rectangle:
+        return f"{section.rectangle.rows:,} x {section.rectangle.columns:,} cells"
     weather = (run.forcing.store or run.forcing.stations) if run.forcing else None
     return (section.region or "").title() or (section.file or section.points or weather or Path()).stem
 
@@ -46,9 +51,20 @@ def _of_weather(section: ForcingSection) -> Grid:
 
 
 def _named(section: GridSection) -> Grid:
+    if section.rectangle is not None:
+        return _rectangle(section.rectangle)
     if section.file is None or not section.file.exists():
         return read_grid(region=section.region, file=section.file, points=section.points)
     return _of_file(section.file)
+
+
+def _rectangle(section: RectangleSection) -> Raster:
+    half = section.cell / 2
+    try:
+        every = np.ones((section.rows, section.columns), bool)
+        return Raster(section.north - half, -section.cell, section.west + half, section.cell, every)
+    except GridError as error:
+        raise GridError(f"[grid] rectangle: {error}") from None
 
 
 def _of_file(file: Path) -> Grid:

@@ -72,17 +72,30 @@ class TimeSection(Section):
     end: Day = Field(description="Last simulated day, inclusive.")
 
 
+class RectangleSection(Section):
+    """A raster without a mask: each of its cells takes part."""
+
+    north: float = Field(ge=-90, le=90, description="Latitude of its northern edge [degrees].")
+    west: float = Field(ge=-180, lt=360, description="Longitude of its western edge [degrees].")
+    rows: int = Field(ge=1, le=65_535, description="Cells from north to south.")
+    columns: int = Field(ge=1, le=65_535, description="Cells from west to east.")
+    cell: float = Field(gt=0, le=180, description="Width and height of a cell [degrees].")
+
+
 class GridSection(Section):
-    """Where: a built-in region, a CF raster with a mask, a store, or a list of points. Without it: the grid of the weather."""
+    """Where: a built-in region, a CF raster with a mask, a store, points, or a rectangle. Without it: the grid of the weather."""
 
     region: str | None = Field(default=None, description="A built-in raster, such as queensland.")
     file: Path | None = Field(default=None, strict=False, description="A CF raster with a mask, Zarr or NetCDF; or a forcing store.")
     points: Path | None = Field(default=None, strict=False, description="A CSV file of places: id, latitude, longitude.")
+    rectangle: RectangleSection | None = Field(
+        default=None, description="A raster by its edges, its rows and columns, and the width of a cell."
+    )
 
     @model_validator(mode="after")
     def _one(self) -> "GridSection":
-        if sum(value is not None for value in (self.region, self.file, self.points)) != 1:
-            raise ValueError('give exactly one of "region", "file" and "points"')
+        if sum(value is not None for value in (self.region, self.file, self.points, self.rectangle)) != 1:
+            raise ValueError('give exactly one of "region", "file", "points" and "rectangle"')
         return self
 
 
