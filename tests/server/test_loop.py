@@ -101,6 +101,8 @@ class Walk:
         for form in ("json", "csv", "coverage-json"):
             self.get(f"{RUN}/series/water?at=143.5,-20.5&time=1990-01-11/1990-01-13&format={form}")
         self.get(f"{RUN}/fit/water")
+        while self.get(f"{RUN}/film/water.mp4", 200, 202, 416).status_code == 202:
+            pass
         self.get(f"{RUN}/zarr/main/zarr.json")
         for part in ("zarr.json", "c.2.0.0"):
             self.get(f"{RUN}/zarr/main/water/{part}")

@@ -68,6 +68,7 @@ KINDS: dict[str, Kind] = {
     "not-computed": Kind(
         416, "This time has not been computed", "Ask for a time within the range that the problem names, or step there first."
     ),
+    "not-recorded": Kind(404, "The run does not record this variable", "Take one that the problem names, or add it to [output] variables."),
     "key-reused": Kind(422, "The key belongs to another order", "Use a new Idempotency-Key for each order."),
     "bad-field": Kind(422, "A member of the request is wrong", "The position says which, the detail what was expected."),
     "out-of-range": Kind(422, "A value lies outside what is allowed", "Give a value within the range that the problem names."),
@@ -84,6 +85,7 @@ KINDS: dict[str, Kind] = {
     "too-many": Kind(429, "Too many requests", "Wait as long as Retry-After says."),
     "headers-too-large": Kind(431, "The headers are too large", "All headers together may have 16 KB."),
     "defect": Kind(500, "The server has a defect", "Report it with the log of the server; the run is not harmed."),
+    "not-installed": Kind(501, "A part of the installation is missing", "Install on the machine of the server what the detail names."),
     "too-busy": Kind(503, "The run has too many requests to answer", "Try again in a second."),
     "too-costly": Kind(503, "The answer would take too long to make", "Ask for less: a smaller region, or fewer corners."),
     "engine-recovering": Kind(503, "The engine is being started", "Try again in a second; nothing is lost."),

@@ -1,6 +1,7 @@
 """A run as a film: a frame for each record of a variable, in colours that hold for all of them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from steppe.clock import parse_date
 from steppe.engine.picture import BLOCK, Ground, held_in, notes_of, scenarios_of, title_of
-from steppe.errors import RunFileError
+from steppe.errors import RequestError, RunFileError
 from steppe.grid import RegionLike
 from steppe.io import Axis, Records
 from steppe.io.axis import day_name, day_number
@@ -69,6 +70,8 @@ def draw_film(
     scale: tuple[float, float] | None = None,
     maps: str = "",
     tell: Tell = lambda part, date: None,
+    palette: str | None = None,
+    most: int | None = None,
 ) -> Film:
     """Makes an MP4 file (H.264) of the records of a run; of an ensemble each frame is the median of its scenarios.
 
@@ -86,6 +89,10 @@ def draw_film(
         As in `draw`.
     tell
         Called with the share that is done and the date of the frame.
+    palette
+        A colour map of cmcrameri; one that suits the variable when left out.
+    most
+        Frames that the film may have.
 
     Raises
     ------
@@ -93,12 +100,14 @@ def draw_film(
         The run has no such variable, no such day, or no results yet.
     GridError
         There is no such region.
+    RequestError
+        There would be more frames.
     Mistake
         PyAV is not installed.
     FolderError, DamagedError, NoSpaceError, Failure
         There is no run, a file of it is damaged, or the film cannot be written.
     """
-    reel = reel_of(path, variable, start, end, region, scale, maps)
+    reel = reel_of(path, variable, start, end, region, scale, maps, palette, most)
     with aside(output) as beside, Encoder(beside, size, rate) as encoder:
         scene = Scene(str(reel.every[0].about.get("title", path.name)), reel.drawn, reel.notes, size)
         for number, (values, date) in enumerate(reel.frames(), 1):
@@ -116,6 +125,8 @@ def reel_of(
     region: RegionLike = "all",
     scale: tuple[float, float] | None = None,
     maps: str = "",
+    palette: str | None = None,
+    most: int | None = None,
 ) -> Reel:
     """What a film will show; reads all its records once, for the range of its colours. Arguments and errors as those of `draw_film`."""
     ensemble, folders, _ = scenarios_of(path)
@@ -130,12 +141,14 @@ def reel_of(
     rows = range(_row("--from", start, axis, path, 0), _row("--to", end, axis, path, axis.rows - 1) + 1)
     if not rows:
         raise RunFileError(f"The period from {start} to {end} holds no record. Give the first day with --from, the last with --to.")
+    if most is not None and len(rows) > most:
+        raise RequestError(f"The film would have {len(rows):,} frames, more than {most:,}.")
     cells = None if region == "all" else every[0].grid.select(region)
     about, attributes = every[0].about, every[0].attributes[name]
     title, units = title_of(attributes, name, len(every)), str(attributes.get("units", "1"))
     greatest, ends, sample = _looked_through(every, name, rows, cells)
     colours = choose_colours(sample, name, units, str(attributes.get("standard_name", "")), title)
-    colours = colours.between(*scale) if scale else colours
+    colours = replace(colours.between(*scale) if scale else colours, name=palette or colours.name)
     ground = Ground.of(every[0], cells)
     said = f"Colours from {colours.low:,.6g} to {colours.high:,.6g} in all frames."
     notes = [f"{about.get('source', '')}. {said}", *(["Each frame is the median of the scenarios."] if ensemble else []), *notes_of(about)]

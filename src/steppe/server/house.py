@@ -22,6 +22,7 @@ from steppe.server.supervised import Opener, Supervisor
 
 if TYPE_CHECKING:
     from steppe.server.live.feed import Feed
+    from steppe.server.routes.films import Filming
 
 FRONTS = 1000  # that are kept; likewise of scenarios
 
@@ -57,6 +58,7 @@ class House:
         self.draining = asyncio.Event()  # set: no more orders are taken, streams end
         self.sockets: Counter[str] = Counter()  # by the digest of a token, "" of those that have said none
         self.feeds: dict[str, Feed] = {}  # of runs that somebody watches
+        self.film: Filming | None = None  # that is being made
         self._known: dict[str, Known] = {}
         self._told: dict[tuple[str, int], tuple[Mapping[str, Any], Mapping[str, Any] | None, msgspec.Raw]] = {}
         self._fronts: OrderedDict[tuple[str, str, str, str], tuple[Mapping[str, Any], bytes]] = OrderedDict()

@@ -31,6 +31,8 @@ class Limits:
     sockets_of_token: int = 8
     channels: int = 200  # ways in which a run is watched
     followed: int = 64  # cells and regions of a run that are followed: each costs every step a little
+    film_values: int = 300_000_000  # cells of all frames of a film; drawing a frame costs as much as half a million
+    film_asked: float = 5.0  # [s] after which a film that no client asks for is given up
     strangers_sockets: int = 16  # that have not said a token yet
     runs: int = 20  # of a server
     scenarios: int = 100  # of a run at once; those that were left do not count

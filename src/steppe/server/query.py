@@ -65,6 +65,7 @@ _MAPS = [
 STYLES = (*_MAPS, *(f"{name}_r" for name in _MAPS))
 PIXELS = 8192  # of a side of an image
 _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?")
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = re.compile(r"latest|step:[0-9]{1,10}(/[0-9]{1,10})?|[0-9]{4}-[0-9]{2}-[0-9]{2}(/[0-9]{4}-[0-9]{2}-[0-9]{2})?")
 
 
@@ -207,6 +208,12 @@ def _time(text: str) -> str:
     return text
 
 
+def _day(text: str) -> str:
+    if not re.fullmatch(_DAY, text):
+        raise ValueError("It is no date, such as 2001-03-05.")
+    return text
+
+
 _TEXT = {"type": "string"}
 LONG = 6000  # characters; longer regions go into an order
 _DECIMAL = r"-?[0-9]{1,12}(\.[0-9]{1,12})?"
@@ -219,6 +226,7 @@ time = Parameter(
     "latest: the last finished step; a date, from/to (both included), step:n or step:n/m of what was computed. A date means its end.",
     "latest",
 )
+day = Parameter(_day, {**_TEXT, "pattern": f"^{_DAY}$"}, "A date.")
 box = Parameter(_box, {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{3}}$", "example": "150,-28,153,-25"}, "West,south,east,north.")
 polygon = Parameter(
     _polygon,
@@ -275,6 +283,12 @@ IMAGE: Grammar = {
     "style": style,
     "low": low,
     "high": high,
+}
+FILM: Grammar = {
+    **{key: IMAGE[key] for key in ("scenario", "style", "low", "high")},
+    "from": day._replace(description="First day; the record that holds it is shown. That of the first record when absent."),
+    "to": day._replace(description="Last day, inclusive. That of the last record when absent."),
+    "fps": Parameter(*whole(1, 60), "Frames a second.", 10),
 }
 FIT: Grammar = {"scenario": scenario, "time": time}
 CELLS: Grammar = {"box": box, "polygon": polygon, "cells": cells}

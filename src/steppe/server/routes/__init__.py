@@ -39,10 +39,11 @@ from steppe.api import (
     VariableList,
     Whoami,
 )
-from steppe.server.query import BRANCH, CELLS, DATA, FIT, FORMATS, IMAGE, KEEP, LOG, SERIES, WHERE
+from steppe.server.query import BRANCH, CELLS, DATA, FILM, FIT, FORMATS, IMAGE, KEEP, LOG, SERIES, WHERE
 from steppe.server.routes import (
     checkpoints,
     data,
+    films,
     initialise,
     live,
     making,
@@ -78,6 +79,12 @@ TABLE = Table(
             *("GET", f"{_RUN}/fit/{{variable}}", "view", data.fit, "Ends of colours that fit one map."),
             *((200, 406, 410, 416, 422), Fit),
             query=FIT,
+        ),
+        Route(
+            *("GET", f"{_RUN}/film/{{variable}}.mp4", "view", films.film, "The records of a variable as a film; 202 while it is made."),
+            *((200, 202, 416, 422, 501, 507), (JSON, "video/mp4")),
+            query=FILM,
+            by_bytes=True,
         ),
         Route(
             *("GET", f"{_RUN}/zarr/{{scenario}}/{{part}}", "view", zarr.zarr_group, "What a scenario holds, for readers of Zarr."),

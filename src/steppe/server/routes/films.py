@@ -1,0 +1,92 @@
+"""The records of a variable as a film: a process makes one at a time, until no client asks for it any more."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from steppe.control import Refused
+from steppe.control.orders import folder_of
+from steppe.server.asked import Asked, Reply
+from steppe.server.house import House
+from steppe.server.moments import step_behind
+from steppe.server.problems import Wrong
+from steppe.server.query import FILM, read_query
+
+WAIT = 1.0  # [s] that an answer waits for the end of the work
+
+
+async def film(asked: Asked) -> Reply:
+    """GET film/{variable}.mp4: 202 and how far it is, while it is being made."""
+    house, run, name = asked.house, asked.parameters["run"], asked.parameters["variable"]
+    query, known = read_query(asked.scope["query_string"], FILM), house.known(run)
+    house.variable(run, name)
+    branch, recorded = house.scenario(run, query["scenario"])["branch"], known.facts.get("outputs", [])
+    if name not in recorded:
+        raise Wrong("not-recorded", f'The run does not record "{name}", so there is no film of it.', value=name, allowed=recorded)
+    for key in ("from", "to"):
+        if query[key] is not None:
+            step_behind(query[key], known.facts, key)
+    scale = [query[key] for key in ("low", "high") if query[key] is not None]
+    if scale and (len(scale) == 1 or scale[0] >= scale[1]):
+        raise Wrong("out-of-range", "Give low and a greater high, or neither.", value=scale[0], position="low")
+    options = {"variable": name, "start": query["from"], "end": query["to"], "rate": query["fps"], "palette": query["style"]}
+    options |= {"scale": scale, "most": house.limits.film_values // max(known.grid.n_cells, 500_000)}
+    path, shown = (str(folder_of(folder, branch)) for folder in (asked.run.folder, Path(run)))
+    wanted = {"path": path, "name": shown, "options": options}
+    making = house.film = house.film or Filming(house, wanted)
+    if making.wanted != wanted:
+        raise Wrong("too-many", "The server makes another film now, and one at a time.", retry_after=house.limits.film_asked)
+    content = await making.ask()
+    if content is None:
+        return Reply(202, json.dumps(making.done).encode())
+    return Reply(200, content, b"video/mp4", ((b"content-disposition", f'attachment; filename="{name}.mp4"'.encode()),))
+
+
+class Filming:
+    """A film under way. It is the `film` of the house until a client has it, or none has asked for it for `limits.film_asked`."""
+
+    def __init__(self, house: House, wanted: dict[str, Any]) -> None:
+        self.wanted, self.done = wanted, {"part": 0.0, "date": None}
+        self._house, self._asked, self._over = house, monotonic(), False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._made = asyncio.ensure_future(asyncio.to_thread(self._make))
+        self._kept = asyncio.create_task(self._keep())
+
+    async def ask(self) -> bytes | None:
+        """The film; None while it is being made. Raises Refused when there will be none."""
+        self._asked = monotonic()
+        await asyncio.wait({self._made}, timeout=WAIT)
+        if not self._made.done():
+            return None
+        self._kept.cancel()
+        return self._made.result()
+
+    async def _keep(self) -> None:
+        try:
+            while monotonic() - self._asked < self._house.limits.film_asked:
+                await asyncio.sleep(WAIT)
+        finally:
+            self._over, self._house.film = True, None
+            if self._process is not None:
+                self._process.kill()
+
+    def _make(self) -> bytes:
+        """The film; in a thread."""
+        command = [sys.executable, "-m", "steppe.engine.filming", json.dumps(self.wanted)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+            self._process = process
+            if self._over:
+                process.kill()
+            assert process.stdout is not None
+            for line in process.stdout:
+                said = json.loads(line)
+                if not said:
+                    return process.stdout.read()
+                if "code" in said:
+                    raise Refused(**said)
+                self.done = said
+        raise Wrong("defect", "The process that makes films has died. The log of the server tells more.")
