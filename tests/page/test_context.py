@@ -4,7 +4,10 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
+import av
+import httpx
 from playwright.sync_api import expect
 
 from tests.page.house import PATIENCE, Opened
@@ -63,3 +66,49 @@ def test_the_command_that_the_page_gives_makes_a_film(opened: Opened) -> None:
     done = subprocess.run([sys.executable, "-m", *words], cwd=house.folder, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert (house.folder / "water.mp4").stat().st_size > 1000
+
+
+def test_the_button_saves_the_film_between_two_dates_in_the_colours_that_are_seen(opened: Opened, tmp_path: Path) -> None:
+    page, house = opened.page, opened.house
+    house.order("/step", {"until": "1990-05-10"})
+    house.order("/checkpoints", {})
+    opened.wait("steppe.store.now.ranges.water")
+    opened.press("x")
+    page.get_by_label("First day").fill("1990-02-10")
+    page.get_by_label("Last day").fill("1990-04-01")
+    with page.expect_download(timeout=1000 * PATIENCE) as saved:
+        page.get_by_role("button", name="Film", exact=True).click()
+        expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+        expect(page.get_by_role("progressbar", name="Part of the film that is made")).to_be_visible()
+    assert saved.value.suggested_filename == "out-water.mp4"
+    saved.value.save_as(tmp_path / "film.mp4")
+    with av.open(str(tmp_path / "film.mp4")) as file:
+        assert [(frame.width, frame.height) for frame in file.decode(video=0)] == 3 * [(1280, 720)]
+    expect(page.get_by_text("The film is saved.")).to_be_visible()
+    words = next(httpx.URL(url).params for url in opened.asked if "/film/" in url)
+    low, high = page.evaluate("steppe.store.now.ranges.water")
+    assert (float(words["low"]), float(words["high"]), words["style"]) == (low, high, page.evaluate("steppe.store.now.look.palette"))
+    expect(page.get_by_role("button", name="Film", exact=True)).to_be_enabled()
+
+
+def test_a_film_of_dates_that_are_not_there_is_refused_on_the_page(opened: Opened) -> None:
+    page, house = opened.page, opened.house
+    opened.expected.append("416")
+    house.order("/step", {"until": "1990-05-10"})
+    house.order("/checkpoints", {})
+    opened.press("x")
+    page.get_by_label("Last day").fill("1990-12-01")
+    page.get_by_role("button", name="Film", exact=True).click()
+    said = page.get_by_role("dialog", name="Save").get_by_role("status")
+    expect(said).to_contain_text("to 1990-12-01 is not in the run")
+
+
+def test_a_film_is_stopped_by_the_same_button(opened: Opened) -> None:
+    page, house = opened.page, opened.house
+    house.order("/step", {"until": "1991-02-10"})
+    house.order("/checkpoints", {})
+    opened.press("x")
+    page.get_by_role("button", name="Film", exact=True).click()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_text("Stopped: there is no film.")).to_be_visible()
+    expect(page.get_by_role("button", name="Film", exact=True)).to_be_enabled()

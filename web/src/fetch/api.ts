@@ -136,6 +136,15 @@ export class Api {
   /** A variable as a file. */
   file = async (variable: string, wanted: DataQuery, format: "csv" | "netcdf") =>
     (await this.ask(this.path(`data/${variable}${query({ ...wordsOf(wanted), format })}`))).blob();
+  /** The records of a variable as a film. bar: shows each second the part that is made; null once it is hidden. */
+  film = async (variable: string, wanted: Words, bar: { value: number; hidden: unknown }): Promise<Blob | null> => {
+    for (bar.value = 0; !bar.hidden; ) {
+      const answer = await this.ask(this.path(`film/${variable}.mp4${query(wanted)}`));
+      if (answer.status === 200) return answer.blob();
+      bar.value = ((await answer.json()) as { part: number }).part;
+    }
+    return null;
+  };
   imageAddress = (name: string) => this.address(this.path(`images/${encodeURIComponent(name)}.png`)).href;
   liveAddress = () => this.address(this.path("live")).href.replace(/^http/, "ws");
 

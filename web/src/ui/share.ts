@@ -2,6 +2,7 @@
 import { isoDate, momentOf } from "../decode/calendar";
 import { prettyUnit } from "../decode/units";
 import type { Api, DataQuery } from "../fetch/api";
+import { isFailure } from "../fetch/problem";
 import { toFragment } from "../state/link";
 import { scenarioNow } from "../state/scenario";
 import type { State, Store } from "../state/store";
@@ -175,7 +176,7 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
   const moment = run && at > 0 ? momentOf(run.clock, at) : null;
   const today = moment ? isoDate(moment) : "";
   const field = (id: string, label: string, value: string) => {
-    const input = h("input", { id, value, placeholder: "2003-02-21", autocomplete: "off" });
+    const input = h("input", { id, value, size: 8, placeholder: "2003-02-21", autocomplete: "off" });
     return { input, element: h("label", { for: id }, label, input) };
   };
   const from = field("save-from", "From", today);
@@ -196,6 +197,27 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
   const csv = () => save(new Blob([seriesCsv(now)], { type: "text/csv" }), `${name}-series.csv`);
   const unit = run?.variables.find((each) => each.name === look.variable)?.units ?? "";
   const [film, said] = [filmOf(now), h("span", { role: "status" })];
+  const [begin, end] = [field("film-from", "First day", ""), field("film-to", "Last day", "")];
+  const bar = h("progress", { "aria-label": "Part of the film that is made", hidden: true });
+  const make = button("Film", async () => {
+    bar.hidden = make.disabled = !bar.hidden; // pressed again it stops the work
+    if (bar.hidden) return;
+    make.textContent = "Stop";
+    said.textContent = "The film is being made, behind what the run computes.";
+    const [low, high] = rangeOf(store.now) ?? [];
+    const [from, to] = [begin, end].map(({ input }) => input.value.trim() || undefined);
+    try {
+      const blob = await api().film(look.variable, { scenario, from, to, low, high, style: look.palette }, bar);
+      if (blob) save(blob, `${name}.mp4`);
+      said.textContent = blob ? "The film is saved." : "Stopped: there is no film.";
+    } catch (error) {
+      if (!isFailure(error)) throw error;
+      said.textContent = error.message; // a message of the page would lie behind this window
+    }
+    make.textContent = "Film";
+    bar.hidden = true;
+    make.disabled = false;
+  });
   return [
     ...(picture
       ? [
@@ -209,9 +231,13 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
           ),
         ]
       : []),
-    h("h3", {}, "Film ", h("small", {}, "MP4 of all records, by a command on the machine of the run")),
+    h("h3", {}, "Film ", h("small", {}, "MP4 of the records in these colours, here or by a command where the run is")),
     ...(film
-      ? inCopy("save-film", "The command of the film", [film], said)
+      ? [
+          h("div", { class: "row" }, begin.element, end.element),
+          h("div", { class: "acts" }, make, bar),
+          ...inCopy("save-film", "The command of the film", [film], said),
+        ]
       : [h("p", {}, "The run does not record this variable, so there is no film of it.")]),
     said,
     h("h3", {}, "Series ", h("small", {}, series.length ? `of ${series.length} lines, CSV` : "pin a cell or draw a region first")),
