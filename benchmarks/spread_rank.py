@@ -32,6 +32,7 @@ def measure(world: World, run_file: str, store: str, rounds: int) -> dict[str, A
     plan = Plan.of(read_run_file(Path(run_file), {"forcing.store": json.dumps(store)}))
     partition = Partition.cells(plan.grid, world.size)
     share, steps = partition.owned(world.rank), range(plan.steps)
+    shares = [partition.owned(rank).cells for rank in range(world.size)]
     wanted = {name: v for name, v in plan.model.variables.items() if v.role is Role.FORCING and name in plan.forcing.names}
     spare = world.size < len(os.sched_getaffinity(0))
     found: dict[str, Any] = {}
@@ -47,8 +48,8 @@ def measure(world: World, run_file: str, store: str, rounds: int) -> dict[str, A
 
     def inputs(spread: str) -> Any:
         if spread != ALONE:
-            return spread_forcing(reader(), world, partition.bounds, spread, spare, tell=tell)
-        own = spread_forcing(reader(), world, partition.bounds, "own", spare)
+            return spread_forcing(reader(), world, shares, spread, spare, tell=tell)
+        own = spread_forcing(reader(), world, shares, "own", spare)
         held = Repeated(own, own.pieces(steps)[0], share.n_cells)
         own.close()
         return held

@@ -21,3 +21,9 @@ class Packed(NamedTuple):
     row_of: NDArray[np.int32]
     scale: NDArray[np.float64]
     offset: NDArray[np.float64]
+
+
+def values_of(raw: NDArray[Any], scale: np.floating[Any], offset: np.floating[Any]) -> NDArray[Any]:
+    """The values of a row, with the bits that a kernel of the precision of `scale` sees; NaN where there is none."""
+    values: NDArray[Any] = raw.astype(scale.dtype) * scale + offset
+    return np.where(raw == MISSING, scale.dtype.type("nan"), values) if raw.dtype == np.int16 else values

@@ -14,7 +14,6 @@ from steppe.grid import read_grid
 from steppe.io.forcing_writer import ForcingWriter, Written
 from steppe.io.ingest import generate
 from steppe.variable import Role, Variable
-from tests.engine.test_ranks import on_ranks
 from tests.io.small_store import ABOUT
 from tests.scenario import EXAMPLES
 
@@ -42,20 +41,6 @@ class Air(Diffusion):
 MODEL = Air
 """
 DECLARED = '"extra": Variable("extra", %s, "1", "%s", Role.%s, "More", initial=0.0)}'
-RAINED = """\
-from examples.diffusion import Diffusion
-from steppe.models import Role, Variable
-
-class Rained:
-    name, version, digest, needs = "rained", "1", "0", Diffusion.needs
-    variables = {**Diffusion.variables, "rain": Variable("rain", ("y", "x"), "mm d-1", "float32", Role.FORCING, "Rain")}
-    def __init__(self):
-        self._inner = Diffusion()
-    def __getattr__(self, name):
-        return getattr(self._inner, name)
-
-MODEL = Rained
-"""
 WEATHER = '[forcing]\nstore = "weather.zarr"\n'
 
 
@@ -152,11 +137,3 @@ def test_a_field_without_a_value_to_begin_with_is_named(air):
     changed(air.parent / "air.py", "}", ", " + (DECLARED % ('("y", "x")', "float64", "STATE")).replace(", initial=0.0", ""))
     with pytest.raises(ModelError, match=r'"extra" has no initial value\. Give one in'):
         Simulation(air)
-
-
-def test_weather_reaches_a_model_with_neighbours_on_one_rank_and_is_refused_on_two(air):
-    (air.parent / "air.py").write_text(RAINED)
-    with_weather(air)
-    on_ranks(1, air, lambda simulation: simulation.step(2))
-    with pytest.raises(ModelError, match='Model "rained" has neighbours and reads weather: it runs on one rank only, and there are 2'):
-        on_ranks(2, air, lambda simulation: simulation.step(2), output__path='"two"')

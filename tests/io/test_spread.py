@@ -2,7 +2,7 @@
 
 import os
 import sys
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,9 +40,13 @@ def even(ranks: int) -> list[int]:
     return [CELLS * rank // ranks for rank in range(ranks + 1)]
 
 
+def shares_of(bounds: list[int]) -> list[range]:
+    return [range(low, high) for low, high in pairwise(bounds)]
+
+
 def inputs(world: World, store: Path, spread: str, bounds: list[int], steps: range = range(DAYS)) -> ForcingReader | SpreadReader:
     reader = ForcingReader(store, range(CELLS), None, CLOCK, WEEKLY, steps=steps)
-    return spread_forcing(reader, world, bounds, spread)
+    return spread_forcing(reader, world, shares_of(bounds), spread)
 
 
 def rows_of(found: ForcingReader | SpreadReader, piece: range, n_cells: int) -> NDArray[np.int16]:
@@ -84,7 +88,7 @@ def forth_and_back_and_cut_anew(world: World, store: Path, spread: str, truth: N
     for step in (3, 4, 1050, 600, 20):  # by hand, and jumping
         check(found, range(step, step + 1), shares[0], truth)
     for bounds, share in zip(cuts[1:], shares[1:], strict=True):
-        found.recut(bounds, world.rank)
+        found.recut(shares_of(bounds), world.rank)
         check(found, range(500, 1030), share, truth)
     found.close()
 
@@ -119,6 +123,35 @@ def test_a_model_of_two_threads_gets_the_same_state_however_its_forcing_comes(st
 
 @settings(max_examples=15, deadline=None)
 @given(st.data())
+def test_cells_that_lie_apart_have_the_bits_of_the_store(store: Path, truth: NDArray[np.int16], data: st.DataObject) -> None:
+    ranks = data.draw(st.integers(1, 5))
+    spread = data.draw(st.sampled_from(SPREADS[:-1]))
+    seeds = data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=3))
+
+    def rank(world: World) -> None:
+        reader = ForcingReader(store, range(CELLS), None, CLOCK, WEEKLY)
+        found = spread_forcing(reader, world, shares_of(even(ranks)), spread)
+        for seed in seeds:
+            owners = np.random.default_rng(seed).integers(0, ranks, CELLS)
+            shares = [np.flatnonzero(owners == each) for each in range(ranks)]
+            mine = shares[world.rank]
+            found.recut(shares, world.rank)
+            whole, seen = range(mine[-1] - mine[0] + 1), np.zeros(len(mine), int)
+            for piece in found.pieces(range(500, 530)):
+                found.turn_to(piece)
+                for tile, packed in found.stream(whole).tiles(piece):
+                    here = (mine - mine[0] >= tile.start) & (mine - mine[0] < tile.stop)
+                    values = packed.rows[packed.row_of][..., mine[here] - mine[0] - tile.start]
+                    np.testing.assert_array_equal(values, truth[:, piece.start : piece.stop, mine[here]])
+                    seen += here
+            assert (seen == len(found.pieces(range(500, 530)))).all()
+        found.close()
+
+    run_threads(ranks, rank)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data())
 def test_any_cuts_and_any_steps(store: Path, truth: NDArray[np.int16], data: st.DataObject) -> None:
     ranks = data.draw(st.integers(1, 5))
     spread = data.draw(st.sampled_from(SPREADS[1:-1]))
@@ -128,7 +161,7 @@ def test_any_cuts_and_any_steps(store: Path, truth: NDArray[np.int16], data: st.
     def rank(world: World) -> None:
         found = inputs(world, store, spread, ways[0][0])
         for bounds, first, length in ways:
-            found.recut(bounds, world.rank)
+            found.recut(shares_of(bounds), world.rank)
             share = range(bounds[world.rank], bounds[world.rank + 1])
             check(found, range(first, min(first + length, DAYS)), share, truth)
         found.close()
@@ -267,7 +300,7 @@ QUEENSLAND = Cut([range(first, min(first + 2048, 15_195)) for first in range(0, 
 def choice(ranks: int, spare: bool, hosts: int = 1, figures: Figures = FIGURES) -> str:
     bounds = [15_195 * rank // ranks for rank in range(ranks + 1)]
     node = [rank * hosts // ranks for rank in range(ranks)]
-    return choose_spread(QUEENSLAND, bounds, node, figures, spare)[0]  # type: ignore[arg-type]
+    return choose_spread(QUEENSLAND, shares_of(bounds), node, figures, spare)[0]  # type: ignore[arg-type]
 
 
 def test_a_rank_reads_for_itself_where_reading_is_hidden_or_nobody_else_is_there() -> None:
@@ -297,8 +330,8 @@ def test_ranks_on_hosts_of_their_own_let_a_few_read_where_decoding_is_slow_and_m
 
 
 def test_a_prediction_is_the_sum_of_its_parts() -> None:
-    bounds, figures = [0, 100, 200], Figures(compute=1e-3, decode=1e-2, meeting=1.0, message=2.0, byte=1e-5)
-    chosen, found = choose_spread(Cut([range(150), range(150, 200)], 5, 2), bounds, [0, 1], figures, False)  # type: ignore[arg-type]
+    shares, figures = [range(100), range(100, 200)], Figures(compute=1e-3, decode=1e-2, meeting=1.0, message=2.0, byte=1e-5)
+    chosen, found = choose_spread(Cut([range(150), range(150, 200)], 5, 2), shares, [0, 1], figures, False)  # type: ignore[arg-type]
     assert found["own"].seconds == pytest.approx(2 * 1e-2 * 200 + 2 * 1e-3 * 100)  # rank 1 has a part of both tiles
     assert found["readers:1"].messages == pytest.approx(1.0 + 2.0 + 200 * 0.5 * 10 * 1e-5)
     assert found["readers:2"].reading == pytest.approx(2 * 1e-2 * 150)

@@ -29,9 +29,11 @@ def variable(role: Role = Role.STATE, dims: tuple[str, ...] = ("y", "x"), dtype:
 @pytest.mark.parametrize(
     ("extra", "sentence"),
     [
-        (variable(Role.FORCING), '"extra" is declared as forcing. Steppe gives a field model states and parameters only.'),
-        (variable(Role.DIAGNOSTIC), '"extra" is declared as diagnostic. Steppe gives a field model states and parameters only.'),
-        (variable(Role.DERIVED, ()), '"extra" is declared as derived. Steppe gives a field model states and parameters only.'),
+        (variable(Role.FORCING), 'forcing "extra" has an initial value. A field model reads its forcing from the weather at each step'),
+        (variable(Role.FORCING, (), initial=None), '"extra" has the dims (). Steppe supports ("y", "x"): one number a cell and no more.'),
+        (variable(Role.FORCING, ("level", "y", "x"), initial=None), '"extra" has the dims ("level", "y", "x"). Steppe supports ("y", "x")'),
+        (variable(Role.DIAGNOSTIC), '"extra" is declared as diagnostic. Steppe gives a field model states, forcing and parameters only.'),
+        (variable(Role.DERIVED), '"extra" is declared as derived. Steppe gives a field model states, forcing and parameters only.'),
         (variable(dims=("layer", "y", "x")), '"extra" has the dims ("layer", "y", "x"). Steppe supports ("y", "x")'),
         (variable(dims=("cell",)), '"extra" has the dims ("cell"). Steppe supports ("y", "x")'),
         (variable(dims=()), '"extra" has the dims (). Steppe supports ("y", "x")'),
@@ -87,6 +89,7 @@ def test_a_unit_of_a_cell_model_that_udunits_does_not_know_is_refused():
 def test_what_is_served_passes():
     check_served(field_model(extra=variable()))
     check_served(field_model(extra=variable(Role.PARAMETER, ())))
+    check_served(field_model(extra=variable(Role.FORCING, dtype="float32", initial=None)))
     check_served(CellModel(garden))
 
 

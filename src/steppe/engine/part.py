@@ -7,7 +7,6 @@ returns, to be called only when nobody failed. So no rank ever waits for a messa
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -25,6 +24,7 @@ from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.requests import Request, cut_of
 from steppe.errors import RangeError, SteppeError
+from steppe.grid import Partition
 from steppe.io import Checkpoint, Contents, Draft, ForcingReader, Prediction, SpreadReader, spread_forcing
 from steppe.kernels.sums import total
 from steppe.models import CellModel, Increment, Inputs, Status, advance_together
@@ -74,12 +74,12 @@ class Part:
         self._undo: Callable[[], object] = nothing
         self._open = False
         self._beside: Sequence[Part] = ()
-        self.reader: ForcingReader | SpreadReader | None = like.reader if like else plan.reader(world.size)
+        self.reader: ForcingReader | SpreadReader | None = like.reader if like else plan.reader()
         self._shares = like is not None
         self._memories: dict[int, Memory] = like._memories if like else {}
         if isinstance(self.reader, ForcingReader) and like:
             self.reader.keep_slabs()
-        self._take(like.bounds if like and self.model.needs.unit == "cells" else None, like)
+        self._take(like.partition.bounds if like and self.model.needs.unit == "cells" else None, like)
 
     def _take(self, bounds: Sequence[int] | None, like: "Part | None" = None) -> None:
         """Turns to the cells that are this rank's."""
@@ -93,9 +93,10 @@ class Part:
         self.notes.append(f"Weather is read by spread {name}" + (f"; predicted, in ms a slab: {figures}." if figures else "."))
 
     @property
-    def bounds(self) -> list[int]:
-        """Where the share of each rank begins, and the end; only shares of packed cells are ranges, boxes are not."""
-        return [0, *accumulate(len(cells) for cells in self.deal.cells)]
+    def partition(self) -> Partition:
+        """How packed cells are shared out; a model of boxes has no such cut, for the cells of a box are no range."""
+        assert self.model.needs.unit == "cells", "only shares of packed cells are ranges"
+        return Partition((0, *(cells.stop for cells in self.deal.cells if isinstance(cells, range))))
 
     # ---- orders ---------------------------------------------------------------------------------------------------------------------
     def spread(self) -> Together:
@@ -103,7 +104,7 @@ class Part:
         if self.world.size > 1 and isinstance(self.reader, ForcingReader):
             forcing, spare = self.plan.run.forcing, self.plan.threads < self.plan.cores
             assert forcing is not None, "there is a reader"
-            self.reader = spread_forcing(self.reader, self.world, self.bounds, forcing.spread, spare, tell=self._tell_spread)
+            self.reader = spread_forcing(self.reader, self.world, self.deal.cells, forcing.spread, spare, tell=self._tell_spread)
         return nothing
 
     def open(self, output: str, checkpoint: str, muted: bool = False) -> Together:
@@ -200,7 +201,7 @@ class Part:
         self.outputs.close()
         self._take(bounds)
         if self.reader:
-            self.reader.recut(bounds, self.world.rank)
+            self.reader.recut(self.deal.cells, self.world.rank)
         return self.open(output, checkpoint)
 
     def tell_busy(self) -> Together:
@@ -437,8 +438,10 @@ class Part:
         if len(parts) > 1 and len(cells) == len(parts):
             advance_together(cells, reader, clock, recorders, steps)
         else:
-            for model, recorder in zip(models, recorders, strict=True):
-                model.advance(steps, reader, clock, recorder)
+            together = self.reader is not None and len(parts) > 1  # then each slab of weather is decoded once
+            for piece in reader.pieces(steps) if together else [steps]:
+                for model, recorder in zip(models, recorders, strict=True):
+                    model.advance(piece, reader, clock, recorder)
 
     def _arrays(self) -> dict[str, Array]:
         """All that a checkpoint must hold."""

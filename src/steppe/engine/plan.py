@@ -147,23 +147,16 @@ class Plan:
                     f'"{self.forcing.path}" has no variable "{name}", which model "{self.model.name}" needs; it holds {held}.'
                 )
 
-    def reader(self, ranks: int = 1) -> ForcingReader | None:
+    def reader(self) -> ForcingReader | None:
         """The weather of all cells, read ahead; None for a model without.
 
         Raises
         ------
-        ModelError
-            The model computes boxes on more than one rank: the cells of a box are not a range, and only ranges can be read.
         ForcingError
             Store and run do not fit: units, calendar, cells, days.
         """
         if self.forcing is None:
             return None
-        if ranks > 1 and self.model.needs.unit == "boxes":
-            raise ModelError(
-                f'Model "{self.model.name}" has neighbours and reads weather: it runs on one rank only, and there are {ranks}. '
-                "Run it without --ranks."
-            )
         wanted = {name: v for name, v in self.model.variables.items() if v.role is Role.FORCING and name in self.forcing.names}
         cadence = self.run.forcing.cadence if self.run.forcing else {}
         return ForcingReader(

@@ -32,7 +32,7 @@ from steppe.engine.recorder import PIECE
 from steppe.engine.run_file import RunFile
 from steppe.engine.trail import Trail
 from steppe.errors import Failure, ModelError, NotComputedError, RequestError, nearest
-from steppe.grid import Moving, Partition, RegionLike, imbalance
+from steppe.grid import Moving, RegionLike, imbalance
 from steppe.io import Checkpoint, ReadCounters, Spent
 from steppe.io.ensemble import expect_no_ensemble
 from steppe.models import Increment
@@ -123,7 +123,7 @@ class Simulation:
         self._kept_version, self._cadence = self.version, Cadence(self.plan.run.engine.checkpoint)
         self._balance = Balance(self.grid.n_cells, self.crew.world.size, self.step_index)
         if checkpoint and self.crew.world.size > 1 and self.model.needs.unit == "cells":
-            even = self._balance.begin(Partition(tuple(self._part.bounds)), self.folder)
+            even = self._balance.begin(self._part.partition, self.folder)
             if even:
                 self._cut(even.bounds, checkpoint.path)
         self._tell("resumed" if checkpoint else "started", f"at {self.date}")
@@ -367,7 +367,17 @@ class Simulation:
         self._cadence.made()
 
     def recut(self, bounds: Sequence[int]) -> None:
-        """Gives the ranks other shares of the cells: rank r those from bounds[r] to bounds[r + 1]. Results do not depend on it."""
+        """Gives the ranks other shares of the cells: rank r those from bounds[r] to bounds[r + 1]. Results do not depend on it.
+
+        Raises
+        ------
+        ModelError
+            The model computes boxes, which are cut by the grid alone.
+        """
+        if self.model.needs.unit != "cells":
+            raise ModelError(
+                f'Model "{self.model.name}" computes boxes, which are cut by the grid and the number of ranks. Do not recut it.'
+            )
         self._cut(bounds, self.checkpoint())
 
     def _cut(self, bounds: Sequence[int], checkpoint: Path) -> None:
@@ -377,7 +387,7 @@ class Simulation:
 
     def _rebalance(self) -> None:
         """Recuts when the ranks are uneven and it pays by far; called after a checkpoint of a run on many ranks."""
-        now = Partition(tuple(self._part.bounds))
+        now = self._part.partition
         moving = Moving(checkpoint_size(self.model) // max(len(self._part.deal.mine), 1), pause=2 * self._keeper.seconds)
         better = self._balance.better(now, self._order("tell_busy"), self.step_index, self.steps, moving)
         self.outputs.writer.do(lambda: self._balance.keep(self.folder))

@@ -4,7 +4,7 @@ from steppe.grid.box import Box, Mirror, Piece
 from steppe.grid.boxes import Boxes, choose_dims
 from steppe.grid.builtin import BUILTIN, builtin_grid
 from steppe.grid.cost import CostLattice, Moving, better_cuts, imbalance
-from steppe.grid.deal import Cells, Deal
+from steppe.grid.deal import Cells, Deal, spanned
 from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.grid import Grid
 from steppe.grid.lattice import Lattice, read_lattice
@@ -52,6 +52,7 @@ __all__ = [
     "read_grid",
     "read_lattice",
     "region_names",
+    "spanned",
     "tile_size",
     "tiles",
     "window_of",

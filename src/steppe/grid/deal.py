@@ -95,6 +95,16 @@ class Deal:
         return owner - owner % self.per_writer
 
 
+def spanned(cells: Cells, tile: range | None = None) -> range:
+    """The packed cells from the first to the last of a share, or of what it has of a tile; empty when it has none.
+
+    >>> spanned(np.array([3, 4, 9, 20])), spanned(np.array([3, 4, 9, 20]), range(4, 16)), spanned(range(3, 9), range(4, 16))
+    (range(3, 21), range(4, 10), range(4, 9))
+    """
+    some = cells if tile is None else cells[_inside(cells, tile)]
+    return range(int(some[0]), int(some[-1]) + 1) if len(some) else range(0)
+
+
 def _has(cells: Cells, cell: int) -> bool:
     if isinstance(cells, range):
         return cell in cells

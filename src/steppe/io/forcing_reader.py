@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from steppe.clock import Clock
 from steppe.errors import ForcingError
-from steppe.grid import Grid
+from steppe.grid import Cells, Grid, spanned
 from steppe.io.axis import day_name, day_number
 from steppe.io.forcing_store import Constant, ForcingStore, Stored
 from steppe.io.slab import Slabs
@@ -41,7 +41,7 @@ class ForcingReader:
     store
         Its path, or the store itself where it is open already.
     share
-        Packed cells of the grid to read.
+        Packed cells of the grid to read, ascending.
     names
         Variables to read, in this order; None: all that change in time. One without time has its value on every day.
     clock
@@ -71,7 +71,7 @@ class ForcingReader:
     def __init__(
         self,
         store: Path | ForcingStore,
-        share: range,
+        share: Cells,
         names: Sequence[str] | None,
         clock: Clock,
         cadence: Mapping[str, str] | None = None,
@@ -95,7 +95,7 @@ class ForcingReader:
         if steps:
             self._check_period(steps)
             self.end = self._start + steps.stop
-        self._first_cell = share.start
+        self._first_cell = spanned(share).start
         self.counters = ReadCounters()
         self._decode_ahead = decode_ahead
         self._keep_below = KEEP_BELOW
@@ -110,7 +110,7 @@ class ForcingReader:
 
     @property
     def tiles(self) -> Sequence[range]:
-        """The cells of each tile, as positions in the share."""
+        """The cells of each tile, counted from the first cell of the share."""
         return [range(cells.start - self._first_cell, cells.stop - self._first_cell) for cells in self.slabs.cells]
 
     def pieces(self, steps: range) -> list[range]:
@@ -129,19 +129,19 @@ class ForcingReader:
         """From now on a slab that is asked for in pieces is decoded once and kept whole; called before the first step."""
         self._keep_below = 1
 
-    def recut(self, bounds: Sequence[int], rank: int) -> None:
-        """Turns to the share of a rank in another cut of the cells: those from bounds[rank] to bounds[rank + 1]. No stream is in use."""
+    def recut(self, shares: Sequence[Cells], rank: int) -> None:
+        """Turns to the share of a rank in another cut of the cells. No stream is in use."""
         for stream in self._streams.values():
             stream.drop()
         self._streams.clear()
-        share = range(bounds[rank], bounds[rank + 1])
-        self._first_cell = share.start
-        self.slabs.recut(share)
+        self._first_cell = spanned(shares[rank]).start
+        self.slabs.recut(shares[rank])
 
     def stream(self, cells: range) -> Stream:
-        """One thread's way through the forcing of some cells, given as positions in the share; the same one for the same cells.
+        """One thread's way through the forcing of some cells, counted from the first of the share; the same one for the same cells.
 
-        It gives whole tiles: those that `cells` begin or end in are read for the neighbours as well.
+        It gives whole tiles: those that `cells` begin or end in are read for the neighbours as well. Where the share is no range, a tile
+        holds cells of others too.
         """
         with self._lock:
             if cells not in self._streams:

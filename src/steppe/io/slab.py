@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, ForcingError, nearest
+from steppe.grid import Cells, spanned
 from steppe.io.axis import Axis
 from steppe.io.forcing_store import Constant, ForcingStore, Stored
 from steppe.io.pack_file import PackFile, open_fastest
@@ -127,7 +128,7 @@ class Slabs:
         The variables cannot be read together, or the cadence is not one that the store can give.
     """
 
-    def __init__(self, store: ForcingStore, names: Sequence[str], share: range, cadence: Mapping[str, str]) -> None:
+    def __init__(self, store: ForcingStore, names: Sequence[str], share: Cells, cadence: Mapping[str, str]) -> None:
         self.store = store
         held = [store[name] for name in names if name not in store.static]
         if not held:
@@ -166,11 +167,16 @@ class Slabs:
         self._scratches: list[Memory] = []  # of all threads
         self._needed: dict[int, list[tuple[range, range]]] = {}  # of the last slabs
 
-    def recut(self, share: range) -> None:
-        """Turns to another share of the cells; tiles of the one before must not be in use any more."""
-        cuts = range(share.start // self.width * self.width, share.stop, self.width) if share else range(0)
-        self.cells = [range(max(share.start, cut), min(share.stop, cut + self.width)) for cut in cuts]
-        across = sum(-(-len(self.cells) // source.stored.layout.chunks[1]) + 1 for source in self._sources)
+    def recut(self, share: Cells) -> None:
+        """Turns to another share of the cells: of each tile that it touches, to those from its first to its last cell there.
+
+        Tiles of the share before must not be in use any more.
+        """
+        whole = spanned(share)
+        cuts = range(whole.start // self.width * self.width, whole.stop, self.width)
+        self.cells = [cells for cut in cuts if (cells := spanned(share, range(cut, cut + self.width)))]
+        columns = [cells.start // self.width for cells in self.cells]
+        across = sum(len({column // source.stored.layout.chunks[1] for column in columns}) + 1 for source in self._sources)
         self._most_files = min(2 * across, OPEN_FILES)
 
     @property

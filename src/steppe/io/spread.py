@@ -20,6 +20,7 @@ import numpy as np
 from steppe.comm import World, agree_on, shared
 from steppe.comm.world import FORCING_TAG, Array
 from steppe.errors import Failure
+from steppe.grid import Cells, spanned
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.slab import ALL, Memory, Room, Slabs
 from steppe.packed import Packed
@@ -29,7 +30,7 @@ Fetch = Callable[[int, int, Room], None]  # reads and decodes a slab of a tile
 
 
 class Lying(NamedTuple):
-    """Rows of some cells (positions in the share), decoded; rows (rows, cells)."""
+    """Rows of some cells (counted from the first of the share), decoded; rows (rows, cells)."""
 
     cells: range
     rows: Array
@@ -38,8 +39,8 @@ class Lying(NamedTuple):
 class Way(Protocol):
     """How slabs come to the ranks. `prepare` is called by the reading thread, all else by the one that steps; nobody computes then."""
 
-    def cut(self, bounds: Sequence[int]) -> None:
-        """The shares are these, rank r having the cells from bounds[r] to bounds[r + 1]; nothing is prepared. All ranks call it."""
+    def cut(self, shares: Sequence[Cells]) -> None:
+        """The shares are these, of each rank; nothing is prepared. All ranks call it."""
         ...
 
     def prepare(self, slab: int, fetch: Fetch) -> None:
@@ -72,30 +73,30 @@ class SpreadReader:
         The ranks.
     way
         How slabs come to them.
-    bounds
-        Rank r computes the cells from bounds[r] to bounds[r + 1].
+    shares
+        The packed cells that each rank computes.
     """
 
     in_turns = True
 
-    def __init__(self, reader: ForcingReader, world: World, way: Way, bounds: Sequence[int]) -> None:
+    def __init__(self, reader: ForcingReader, world: World, way: Way, shares: Sequence[Cells]) -> None:
         self.names, self.pieces, self.counters = reader.names, reader.pieces, reader.counters
         self._reader, self._world, self._way = reader, world, way
         self._slab: int | None = None  # the one in use
         self._ahead: tuple[int, Future[None]] | None = None  # the one on its way
-        way.cut(bounds)
+        way.cut(shares)
 
     @property
     def memory(self) -> int:
         """Bytes of all that is read and decoded into; where a host has it in common, of all of that."""
         return self._way.memory
 
-    def recut(self, bounds: Sequence[int], rank: int) -> None:
+    def recut(self, shares: Sequence[Cells], rank: int) -> None:
         """Turns to another cut of the cells. Every rank calls it, between pieces."""
         self._drop()
         self._slab = None
         agree_on(self._world, None)  # nobody reads what others wrote
-        self._way.cut(bounds)
+        self._way.cut(shares)
 
     def turn_to(self, piece: range) -> None:
         """Has the slab of a piece here, and the next one read. Every rank calls it, and meets the others where a slab begins.
@@ -128,7 +129,7 @@ class SpreadReader:
             self._order(slab + 1)
 
     def stream(self, cells: range) -> "_Stream":
-        """The forcing of some cells, given as positions in the share; any thread may go through it."""
+        """The forcing of some cells, counted from the first of the share; any thread may go through it."""
         return _Stream(self, cells)
 
     def tiles(self, steps: range, cells: range) -> Iterator[tuple[range, Packed]]:
@@ -185,28 +186,24 @@ class Halves:
 
     def __init__(self, slabs: Slabs, world: World, node: Sequence[int] | None) -> None:
         self._slabs, self._world, self._node = slabs, world, node
-        self._numbers: list[range] = []
+        self._numbers: list[list[int]] = []
         self.lying: list[Lying] = []
 
-    def cut(self, bounds: Sequence[int]) -> None:
+    def cut(self, shares: Sequence[Cells]) -> None:
         """See `Way`. Memory is made anew only when some host is concerned with other tiles than before."""
-        me = self._world.rank
-        numbers = self._all_numbers(bounds)
+        numbers = self._all_numbers(shares)
         if numbers != self._numbers:
             self._numbers = numbers
             self._make()
-        self._share = range(bounds[me], bounds[me + 1])
+        self._share = shares[self._world.rank]
         self.lying = []
 
-    def _all_numbers(self, bounds: Sequence[int]) -> list[range]:
+    def _all_numbers(self, shares: Sequence[Cells]) -> list[list[int]]:
         """The tiles that each rank has in memory."""
         if self._node is None:
-            return [range(len(self._slabs.cells))] * self._world.size
-        found = []
-        for host in self._node:
-            ranks = [rank for rank, other in enumerate(self._node) if other == host]
-            found.append(touched(self._slabs.cells, range(bounds[ranks[0]], bounds[ranks[-1] + 1])))
-        return found
+            return [[*range(len(self._slabs.cells))]] * self._world.size
+        found = touched_by_hosts(self._slabs.cells, shares, self._node)
+        return [found[host] for host in self._node]
 
     def _make(self) -> None:
         me, dtype, shape = self._world.rank, self._slabs.dtype, (self._slabs.height, self._slabs.width)
@@ -236,11 +233,11 @@ class Halves:
         if self._node is None:
             self._world.broadcast(half)
             sent = half.nbytes * (self._world.size - 1) if self._world.rank == 0 else 0
-        share, cells = self._share, self._slabs.cells
+        first, cells = spanned(self._share).start, self._slabs.cells
         self.lying = [
-            Lying(range(cells[tile].start - share.start, cells[tile].stop - share.start), whole[:, : len(cells[tile])])
+            Lying(range(cells[tile].start - first, cells[tile].stop - first), whole[:, : len(cells[tile])])
             for tile, whole in self._whole[slab % 2].items()
-            if cells[tile].start < share.stop and share.start < cells[tile].stop
+            if spanned(self._share, cells[tile])
         ]
         return sent
 
@@ -251,7 +248,7 @@ class Halves:
 
 
 class Readers:
-    """`number` ranks decode, each a part of the tiles, and send every rank what lies in its share."""
+    """`number` ranks decode, each a part of the tiles, and send every rank of each tile its cells from the first to the last."""
 
     def __init__(self, slabs: Slabs, world: World, number: int) -> None:
         self._slabs, self._world = slabs, world
@@ -261,31 +258,31 @@ class Readers:
         self._numbers = {rank: range(tiles * k // number, tiles * (k + 1) // number) for k, rank in enumerate(self._readers)}
         self._room = slabs.new_room() if world.rank in self._readers else None
 
-    def cut(self, bounds: Sequence[int]) -> None:
+    def cut(self, shares: Sequence[Cells]) -> None:
         """See `Way`."""
         me = self._world.rank
+        first = spanned(shares[me]).start
         self._incoming, self._to_lie = {}, []
         for reader in self._readers:
-            pieces = self._pieces(reader, me, bounds)
+            pieces = self._pieces(reader, shares[me])
             if pieces:
                 self._incoming[reader], places = self._laid_out(pieces)
-                cells = [range(piece.start - bounds[me], piece.stop - bounds[me]) for _, piece in pieces]
+                cells = [range(piece.start - first, piece.stop - first) for _, piece in pieces]
                 self._to_lie += [Lying(*each) for each in zip(cells, places, strict=True)]
         self._outgoing: dict[int, Array] = {}
         self._cuts: defaultdict[int, list[tuple[slice, Array]]] = defaultdict(list)  # tile -> columns of it, where they go
         for rank in range(self._world.size if me in self._readers else 0):
-            pieces = self._pieces(me, rank, bounds)
+            pieces = self._pieces(me, shares[rank])
             if pieces:
                 self._outgoing[rank], places = self._laid_out(pieces)
                 for (tile, piece), place in zip(pieces, places, strict=True):
                     first = self._slabs.cells[tile].start
                     self._cuts[tile].append((slice(piece.start - first, piece.stop - first), place))
 
-    def _pieces(self, reader: int, rank: int, bounds: Sequence[int]) -> list[tuple[int, range]]:
-        """Tiles that a rank gets from a reader, and their packed cells that it gets."""
-        share, cells = range(bounds[rank], bounds[rank + 1]), self._slabs.cells
-        here = [tile for tile in touched(cells, share) if tile in self._numbers[reader]]
-        return [(tile, range(max(share.start, cells[tile].start), min(share.stop, cells[tile].stop))) for tile in here]
+    def _pieces(self, reader: int, share: Cells) -> list[tuple[int, range]]:
+        """Tiles of which a share gets cells from a reader, and these packed cells."""
+        cells = self._slabs.cells
+        return [(tile, spanned(share, cells[tile])) for tile in touched(cells, share) if tile in self._numbers[reader]]
 
     def _laid_out(self, pieces: Sequence[tuple[int, range]]) -> tuple[Array, list[Array]]:
         """A message, and the place of each piece in it."""
@@ -328,14 +325,21 @@ class Readers:
         return messages + (self._room.nbytes if self._room else 0)
 
 
-def dealt(tiles: range, variables: int, ranks: int, rank: int) -> dict[int, slice]:
+def dealt(tiles: Sequence[int], variables: int, ranks: int, rank: int) -> dict[int, slice]:
     """What one of some ranks decodes of tiles: the variables of each of its tiles; all ranks have as many of them, or one less."""
     low, high = (len(tiles) * variables * k // ranks for k in (rank, rank + 1))
     mine = range(low // variables, -(-high // variables))
     return {tiles[k]: slice(max(low - k * variables, 0), min(high - k * variables, variables)) for k in mine if low < high}
 
 
-def touched(cells: Sequence[range], share: range) -> range:
-    """The tiles that have cells in a share."""
-    found = [tile for tile, of in enumerate(cells) if of.start < share.stop and share.start < of.stop]
-    return range(found[0], found[-1] + 1) if share and found else range(0)
+def touched(cells: Sequence[range], share: Cells) -> list[int]:
+    """The tiles that have cells in a share, in order."""
+    return [tile for tile, of in enumerate(cells) if spanned(share, of)]
+
+
+def touched_by_hosts(cells: Sequence[range], shares: Sequence[Cells], node: Sequence[int]) -> dict[int, list[int]]:
+    """Host -> the tiles that have cells in a share of one of its ranks, in order. node: the host of each rank."""
+    found: defaultdict[int, set[int]] = defaultdict(set)
+    for host, share in zip(node, shares, strict=True):
+        found[host].update(touched(cells, share))
+    return {host: sorted(tiles) for host, tiles in found.items()}

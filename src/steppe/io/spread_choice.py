@@ -12,7 +12,6 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +19,10 @@ import numpy as np
 from steppe.comm import World, agree_on, nodes
 from steppe.comm.world import FORCING_TAG
 from steppe.errors import RunFileError
+from steppe.grid import Cells
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.slab import Slabs
-from steppe.io.spread import Halves, Readers, SpreadReader, touched
+from steppe.io.spread import Halves, Readers, SpreadReader, touched, touched_by_hosts
 
 SPREAD = r"own|node|readers:[1-9]\d*|broadcast|auto"
 AS_GOOD = 0.05  # of the time of a slab: `own` is taken when the best is no better than this, for ranks that meet wait for the slowest
@@ -59,7 +59,7 @@ class Prediction:
 
 
 def choose_spread(
-    slabs: Slabs, bounds: Sequence[int], node: Sequence[int], figures: Figures, spare: bool
+    slabs: Slabs, shares: Sequence[Cells], node: Sequence[int], figures: Figures, spare: bool
 ) -> tuple[str, Mapping[str, Prediction]]:
     """The spread of the least predicted time, and the predictions of all that were compared.
 
@@ -67,8 +67,8 @@ def choose_spread(
     ----------
     slabs
         Of all cells.
-    bounds
-        Rank r computes the cells from bounds[r] to bounds[r + 1].
+    shares
+        The packed cells that each rank computes.
     node
         The host of each rank.
     figures
@@ -77,7 +77,6 @@ def choose_spread(
         Whether each rank has a processor for its reading thread, so that reading goes on behind computing.
     """
     ranks, cells, days, height = len(node), slabs.cells, slabs.length, slabs.height * slabs.dtype.itemsize
-    shares = [range(low, high) for low, high in pairwise(bounds)]
     compute = days * figures.compute * max(len(share) for share in shares)
 
     def share_of(records: int, number: int) -> float:
@@ -88,18 +87,17 @@ def choose_spread(
         taken = days * figures.decode * decoded
         return max(0.0, taken - compute) if spare else taken
 
-    def of(tiles: range) -> int:
+    def of(tiles: Sequence[int]) -> int:
         return sum(len(cells[tile]) for tile in tiles)
 
     found = {"own": Prediction(reading(max(of(touched(cells, share)) for share in shares)), 0.0, compute)}
     if ranks > 1:
         if hasattr(os, "memfd_create"):
-            hosts = [[rank for rank, other in enumerate(node) if other == host] for host in sorted(set(node))]
-            of_hosts = [(touched(cells, range(bounds[host[0]], bounds[host[-1] + 1])), len(host)) for host in hosts]
-            decoded = max(of(tiles) * share_of(len(tiles) * slabs.changing, number) for tiles, number in of_hosts)
+            hosts = touched_by_hosts(cells, shares, node)
+            decoded = max(of(tiles) * share_of(len(tiles) * slabs.changing, [*node].count(host)) for host, tiles in hosts.items())
             found["node"] = Prediction(reading(decoded), figures.meeting, compute)
         for number in sorted({1, min(2, len(cells), ranks), min(len(cells), ranks)}):
-            sent = (bounds[-1] - bounds[0]) / number * (1 - 1 / ranks) * height
+            sent = sum(map(len, shares)) / number * (1 - 1 / ranks) * height
             messages = figures.meeting + (ranks - 1) * figures.message + sent * figures.byte
             most = max(of(range(len(cells) * k // number, len(cells) * (k + 1) // number)) for k in range(number))
             found[f"readers:{number}"] = Prediction(reading(most), messages, compute)
@@ -157,7 +155,7 @@ def _least(act: Callable[[], object]) -> float:
 def spread_forcing(
     reader: ForcingReader,
     world: World,
-    bounds: Sequence[int],
+    shares: Sequence[Cells],
     spread: str = "auto",
     spare: bool = True,
     compute: float = Figures().compute,
@@ -171,8 +169,8 @@ def spread_forcing(
         The forcing of all cells, nothing read of it yet. It belongs to what is returned, and is closed when nothing is.
     world
         The ranks.
-    bounds
-        Rank r computes the cells from bounds[r] to bounds[r + 1].
+    shares
+        The packed cells that each rank computes.
     spread
         "own", "node", "readers:k" (of at most so many readers as there are ranks), "broadcast" or "auto".
     spare
@@ -198,14 +196,14 @@ def spread_forcing(
         spare = world.agree(spare)  # all must choose alike
         if spread == "auto":
             figures = measure_spread(world, reader, compute) if world.size > 1 else Figures(compute)
-            spread, predictions = choose_spread(slabs, bounds, hosts, figures, spare)
+            spread, predictions = choose_spread(slabs, shares, hosts, figures, spare)
         tell(spread, predictions)
         if spread == "own":
-            reader.recut(bounds, world.rank)
+            reader.recut(shares, world.rank)
             return reader
         kind, _, number = spread.partition(":")
         way = Readers(slabs, world, int(number)) if kind == "readers" else Halves(slabs, world, hosts if kind == "node" else None)
-        return SpreadReader(reader, world, way, bounds)
+        return SpreadReader(reader, world, way, shares)
     except BaseException:
         reader.close()
         raise

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.errors import ForcingError
 from steppe.kernels import Window
 from steppe.models.model import Array, Inputs, Stream
-from steppe.packed import MISSING, Packed
+from steppe.packed import Packed, values_of
 
 
 class Windows:
@@ -66,8 +65,4 @@ def joined(windows: Sequence[Window]) -> Window:
 def unpacked(window: Window, name: str) -> Array:
     """The values of one variable at the first step of the window, with the bits that the kernel sees."""
     k = window.names.index(name)
-    raw: NDArray[Any] = window.rows[window.row_of[k, 0]]
-    real = window.scale.dtype.type
-    values = raw.astype(real) * window.scale[k] + window.offset[k]
-    known: Array = np.where(raw == MISSING, real("nan"), values) if raw.dtype == np.int16 else values
-    return known
+    return values_of(window.rows[window.row_of[k, 0]], window.scale[k], window.offset[k])

@@ -3,8 +3,8 @@
     class Diffusion(FieldModel):
         name, version = "diffusion", "1"
         needs = Needs(unit="boxes", halo={"y": 1, "x": 1})
-        variables = {...}                       # state (y, x), and parameters that are one number each
-        def compute(self, where): ...           # one step of a rectangle: reads self.now, writes self.new
+        variables = {...}                       # state and forcing (y, x), and parameters that are one number each
+        def compute(self, where): ...           # one step of a rectangle: reads self.now and self.forcing, writes self.new
 
 A step sends what others need, computes the interior meanwhile, fills the halos, and computes the rims by the same code: so a cell has
 the same bits however the grid is cut, as long as `compute` does the same arithmetic for each cell of any rectangle.
@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from steppe.clock import Clock
-from steppe.errors import ComputedError, ModelError, RangeError, UnknownNameError, nearest
+from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
 from steppe.grid import Box
 from steppe.models.authored import authored
+from steppe.models.field_forcing import FieldForcing
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Status
 from steppe.variable import Role, Variable
 
@@ -37,7 +38,7 @@ class FieldModel(ABC):
     """A model of fields on a box; a subclass is a `steppe.models.Model`.
 
     now, new (state variables, *box.local): the fields at this step and the next, with halos, in the order of `variables`.
-    parameters: name -> 0-d array.
+    forcing: name -> values of the step, (*box.local); NaN in halos. parameters: name -> 0-d array.
     """
 
     name: str
@@ -77,13 +78,14 @@ class FieldModel(ABC):
         self, share: Box, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
     ) -> None:
         """Takes the box, the reach and the initial values: a number, or an array of the shape of the own box."""
-        self.box, self.reach, self._bad = share, reach, Status()
-        declared = [variable for variable in self.variables.values() if variable.role is Role.STATE]
+        self.box, self.reach, self._bad, self._stepped = share, reach, Status(), False
+        declared = [*self._of(Role.STATE).values()]
         self._fields = {variable.name: at for at, variable in enumerate(declared)}
         self._parities = [tuple(variable.parity for variable in declared)]
         self.now, self.new = (np.zeros((len(declared), *share.local), declared[0].dtype) for _ in range(2))
         self._bands = bands(share.interior)
-        self.parameters = {name: np.array(v.initial) for name, v in self.variables.items() if v.role is Role.PARAMETER}
+        self._forcing = FieldForcing(share, self._of(Role.FORCING))
+        self.parameters = {name: np.array(v.initial) for name, v in self._of(Role.PARAMETER).items()}
         for name in self.parameters:
             self.set(name, parameters.get(name, self.parameters[name]))
         for variable in declared:
@@ -94,16 +96,30 @@ class FieldModel(ABC):
 
     def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
         """All steps, recorded one by one."""
-        for step in steps:
-            with np.errstate(all="ignore"), authored(f"`step` of model {self.name}"):  # `status` reports what is not finite
-                self.step()
-            self.now, self.new = self.new, self.now
-            for record in recorder.records(range(step, step + 1)):
-                kept = record.values[record.slots[0]]
-                kept[:] = RECORD[record.operation](kept, self.box.pack(self.export(record.name)))
-            recorder.finish(range(step, step + 1))
-            if self._bad.count == 0 and not all(np.isfinite(field).all() for field in self.state.values()):
-                self._bad = self._first_bad(step)
+        for piece in inputs.pieces(steps) if self.forcing else [steps]:
+            if self.forcing and inputs.in_turns:
+                inputs.turn_to(piece)
+            for step in piece:
+                self._advance_one(step, inputs, recorder)
+
+    def _advance_one(self, step: int, inputs: Inputs, recorder: Recorder) -> None:
+        if self.forcing:
+            self._forcing.read(inputs, step)
+            limits = {name: (v.low, v.high) for name, v in self._of(Role.FORCING).items()}
+            self._expect(step, {name: (self._own(name) >= low) & (self._own(name) <= high) for name, (low, high) in limits.items()})
+        with np.errstate(all="ignore"), authored(f"`step` of model {self.name}"):  # `status` reports what is not finite
+            self.step()
+        self.now, self.new, self._stepped = self.new, self.now, True
+        for record in recorder.records(range(step, step + 1)):
+            kept = record.values[record.slots[0]]
+            kept[:] = RECORD[record.operation](kept, self.box.pack(self.export(record.name)))
+        recorder.finish(range(step, step + 1))
+        self._expect(step, {name: np.isfinite(values) for name, values in self.state.items()})
+
+    @property
+    def forcing(self) -> Mapping[str, Array]:
+        """See the class."""
+        return self._forcing.values
 
     @property
     def state(self) -> Mapping[str, Array]:
@@ -111,11 +127,19 @@ class FieldModel(ABC):
         return {name: self._own(name) for name in self._fields}
 
     def export(self, name: str, index: Array | None = None) -> Array:
-        """A field or a parameter over the own box, or of some packed cells of it, (len(index),)."""
+        """A variable over the own box, or of some packed cells of it, (len(index),).
+
+        Raises
+        ------
+        ModelError
+            An unknown name, or forcing when no step has been made since the start or a restore.
+        """
         if name in self.parameters:
             return np.full(self.state[next(iter(self._fields))].shape if index is None else len(index), self.parameters[name])
-        if name not in self._fields:
-            raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to export.{nearest(name, self._fields)}')
+        if name not in self.variables:
+            raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to export.{nearest(name, self.variables)}')
+        if name not in self._fields and not self._stepped:
+            raise NotComputedError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
         values = self._own(name).copy()
         return values if index is None else self.box.pack(values)[index]
 
@@ -124,8 +148,9 @@ class FieldModel(ABC):
         if name not in self.variables:
             raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to set.{nearest(name, self.variables)}')
         variable = self.variables[name]
-        if variable.settable_by:
-            raise ComputedError(f'"{name}" cannot be set. Set {", ".join(variable.settable_by)} instead.')
+        if variable.settable_by or variable.role not in (Role.STATE, Role.PARAMETER):
+            instead = f"{', '.join(variable.settable_by)} instead" if variable.settable_by else "states and parameters"
+            raise ComputedError(f'"{name}" cannot be set. Set {instead}.')
         if not np.all((np.asarray(value) >= variable.low) & (np.asarray(value) <= variable.high)):
             raise RangeError(f"{name} must lie between {variable.low:g} and {variable.high:g} {variable.units}, {value} was given.")
         if name in self.parameters:
@@ -142,37 +167,48 @@ class FieldModel(ABC):
 
     def remember(self, looks: bool = False) -> Any:
         """See `Model`."""
-        return self.now.copy(), dict(self.parameters), self._bad
+        last = {name: values.copy() for name, values in self.forcing.items()} if looks and self._stepped else None
+        return self.now.copy(), dict(self.parameters), self._bad, last
 
     def recall(self, copy: Any, share: Box, reach: Reach) -> None:
         """See `Model`."""
         if not hasattr(self, "box"):
             self.initialise(share, {}, None, {}, reach)
-        fields, parameters, self._bad = copy
+        fields, parameters, self._bad, last = copy
         self.now[...] = fields
         self.parameters = dict(parameters)
+        self._stepped = last is not None
+        for name, values in (last or {}).items():
+            self.forcing[name][...] = values
 
     def expect_looks(self) -> None:  # noqa: B027
         """Nothing is loaded: a look is a copy."""
 
     def memory(self) -> tuple[int, int]:
-        """Bytes of the fields, and of the parameters."""
-        return self.now.nbytes + self.new.nbytes, sum(value.nbytes for value in self.parameters.values())
+        """Bytes of the fields, with the forcing of a step, and of the parameters."""
+        forcing = sum(values.nbytes for values in self.forcing.values())
+        return self.now.nbytes + self.new.nbytes + forcing, sum(value.nbytes for value in self.parameters.values())
 
     def status(self) -> Status:
-        """The first cell that is not finite."""
+        """The first cell that met forcing outside its limits or is not finite."""
         return self._bad
 
     def _own(self, name: str) -> Array:
-        found: Array = self.now[self._fields[name]][self.box.own]
+        found: Array = (self.now[self._fields[name]] if name in self._fields else self.forcing[name])[self.box.own]
         return found
 
-    def _first_bad(self, step: int) -> Status:
-        bad = {name: np.flatnonzero(~np.isfinite(self.box.pack(values))) for name, values in self.state.items()}
+    def _of(self, role: Role) -> dict[str, Variable]:
+        return {name: variable for name, variable in self.variables.items() if variable.role is role}
+
+    def _expect(self, step: int, good: Mapping[str, Array]) -> None:
+        """Keeps the first cell that is not good in this step, unless one was found before. good: of each variable (*box.shape)."""
+        if self._bad.count or all(each.all() for each in good.values()):
+            return
+        bad = {name: np.flatnonzero(~self.box.pack(each)) for name, each in good.items()}
         name = min((name for name, cells in bad.items() if cells.size), key=lambda name: int(bad[name][0]))
         cell = int(bad[name][0])
         count, variable = len(set().union(*(cells.tolist() for cells in bad.values()))), self.variables[name]
-        return Status(count, cell, step, name, float(self.export(name, np.array([cell]))[0]), low=variable.low, high=variable.high)
+        self._bad = Status(count, cell, step, name, float(self.box.pack(self._own(name))[cell]), low=variable.low, high=variable.high)
 
 
 def bands(where: tuple[slice, ...]) -> list[tuple[slice, ...]]:

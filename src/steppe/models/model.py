@@ -19,9 +19,10 @@ class Stream(Protocol):
     """One thread's way through the forcing of some cells."""
 
     def tiles(self, steps: range) -> Iterator[tuple[range, Packed]]:
-        """Cells (positions in the share) and forcing of each tile of one piece, in order; valid until the next is asked for.
+        """Cells (counted from the first of the share) and forcing of each tile of one piece, in order; valid until the next is asked for.
 
-        A tile may hold more cells than the stream was asked for. Raises `DamagedError` naming file, variable and days.
+        A tile may hold more cells than the stream was asked for, and beside those of a box cells of other boxes. Raises `DamagedError`
+        naming file, variable and days.
         """
         ...
 
@@ -47,7 +48,7 @@ class Inputs(Protocol):
         ...
 
     def stream(self, cells: range) -> Stream:
-        """The forcing of some cells, given as positions in the share, for one thread; the same stream for the same cells."""
+        """The forcing of some cells, counted from the first of the share, for one thread; the same stream for the same cells."""
         ...
 
 

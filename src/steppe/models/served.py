@@ -1,7 +1,7 @@
 """What Steppe serves of what a model declares. The rest is refused by name when a model is opened, so that nothing is ignored.
 
 every model     a variable under its own name, float32 or float64 (a state also int32), a unit of UDUNITS, dims of its kind, whole vectors
-field models    also: states and parameters alone, states of one dtype, parameters that are one number for the whole grid
+field models    also: states, forcing that the weather must hold, parameters that are one number for the whole grid; states of one dtype
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def _of_variable(name: str, variable: Variable, dims: tuple[str, ...]) -> Iterat
         yield f'"{name}" has the unit "{variable.units}", which UDUNITS does not know. Write a unit such as "kg m-2 d-1", or "1" for none.'
     if variable.dtype not in FLOATS and not (variable.role is Role.STATE and variable.dtype == "int32"):
         yield f'"{name}" has the dtype "{variable.dtype}". Steppe computes in float32 or float64.'
-    if variable.dims != dims and (variable.dims or variable.role is Role.STATE):
+    if variable.dims != dims and (variable.dims or variable.role is not Role.PARAMETER):
         yield f'"{name}" has the dims {_listed(variable.dims)}. Steppe supports {_listed(dims)}: one number a cell and no more.'
 
 
@@ -60,8 +60,10 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
         yield "it declares no state. Declare at least one Variable with Role.STATE."
     for variable in model.variables.values():
         name, role = variable.name, variable.role
-        if role not in (Role.STATE, Role.PARAMETER):
-            yield f'"{name}" is declared as {role.value}. Steppe gives a field model states and parameters only. Remove "{name}".'
+        if role not in (Role.STATE, Role.FORCING, Role.PARAMETER):
+            yield f'"{name}" is declared as {role.value}. Steppe gives a field model states, forcing and parameters only. Remove "{name}".'
+        if role is Role.FORCING and variable.initial is not None:
+            yield f'forcing "{name}" has an initial value. A field model reads its forcing from the weather at each step: write no initial.'
         if role is Role.PARAMETER and variable.dims:
             yield f'parameter "{name}" has the dims {_listed(variable.dims)}. A parameter of a field model is one number: write dims ().'
         if role is Role.PARAMETER and variable.dtype != "float64":
