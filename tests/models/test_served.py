@@ -32,15 +32,16 @@ def variable(role: Role = Role.STATE, dims: tuple[str, ...] = ("y", "x"), dtype:
         (variable(Role.FORCING), 'forcing "extra" has an initial value. A field model reads its forcing from the weather at each step'),
         (variable(Role.FORCING, (), initial=None), '"extra" has the dims (). Steppe supports ("y", "x"): one number a cell and no more.'),
         (variable(Role.FORCING, ("level", "y", "x"), initial=None), '"extra" has the dims ("level", "y", "x"). Steppe supports ("y", "x")'),
-        (variable(Role.DIAGNOSTIC), '"extra" is declared as diagnostic. Steppe gives a field model states, forcing and parameters only.'),
-        (variable(Role.DERIVED), '"extra" is declared as derived. Steppe gives a field model states, forcing and parameters only.'),
+        (variable(Role.DIAGNOSTIC, ()), '"extra" has the dims (). Steppe supports ("y", "x"): one number a cell and no more.'),
+        (variable(Role.DIAGNOSTIC, dtype="int32"), '"extra" has the dtype "int32". Steppe computes in float32 or float64.'),
+        (variable(Role.DERIVED), '"extra" is declared as derived. A field model computes such numbers itself: remove "extra", or declare'),
         (variable(dims=("layer", "y", "x")), '"extra" has the dims ("layer", "y", "x"). Steppe supports ("y", "x")'),
         (variable(dims=("cell",)), '"extra" has the dims ("cell"). Steppe supports ("y", "x")'),
         (variable(dims=()), '"extra" has the dims (). Steppe supports ("y", "x")'),
         (variable(dtype="float32"), '"concentration" has the dtype "float64" and "extra" has "float32". All fields of a model have one'),
         (variable(dtype="int32"), '"extra" has the dtype "int32". A field is float32 or float64.'),
         (variable(dtype="float16"), '"extra" has the dtype "float16". Steppe computes in float32 or float64.'),
-        (variable(Role.PARAMETER), 'parameter "extra" has the dims ("y", "x"). A parameter of a field model is one number: write dims ().'),
+        (variable(Role.PARAMETER, ("level", "y", "x")), '"extra" has the dims ("level", "y", "x"). Steppe supports ("y", "x")'),
         (variable(Role.PARAMETER, (), "float32"), 'parameter "extra" has the dtype "float32". Parameters are float64: write that.'),
         (variable(units="furlongs per fortnite"), '"extra" has the unit "furlongs per fortnite", which UDUNITS does not know.'),
         (variable(units=""), '"extra" has the unit "", which UDUNITS does not know.'),
@@ -69,8 +70,8 @@ def test_surroundings_that_do_not_exist_are_named(needs, sentence):
     assert sentence in str(refused.value)
 
 
-def test_options_that_a_field_model_does_not_read_are_refused():
-    with pytest.raises(ModelError, match="it declares options in `choices`, but does not read them"):
+def test_an_option_of_a_field_model_that_is_no_choice_is_refused():
+    with pytest.raises(ModelError, match=r"option \"scheme\" is 'words'\. Write Choice\("):
         check_served(field_model(choices={"scheme": "words"}))
 
 
@@ -89,6 +90,8 @@ def test_a_unit_of_a_cell_model_that_udunits_does_not_know_is_refused():
 def test_what_is_served_passes():
     check_served(field_model(extra=variable()))
     check_served(field_model(extra=variable(Role.PARAMETER, ())))
+    check_served(field_model(extra=variable(Role.PARAMETER)))
+    check_served(field_model(extra=variable(Role.DIAGNOSTIC, dtype="float32")))
     check_served(field_model(extra=variable(Role.FORCING, dtype="float32", initial=None)))
     check_served(CellModel(garden))
 

@@ -17,7 +17,7 @@ def bad_cell(status: Status, plan: Plan) -> BadCellError:
     else:
         what = f'"{status.variable}" is {status.value:g}'
     others = f" and {status.count - 1:,} more cells are bad" if status.count > 1 else ""
+    freeze = ', or run on without such cells with on_bad_cell = "freeze"' if plan.model.needs.unit == "cells" else ""
     return BadCellError(
-        f"On {when} in {place} {what}{others}. Results up to the last checkpoint are safe. "
-        'Find bad forcing with `steppe check`, or run on without such cells with on_bad_cell = "freeze".'
+        f"On {when} in {place} {what}{others}. Results up to the last checkpoint are safe. Find bad forcing with `steppe check`{freeze}."
     )

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.comm import Serial
+from steppe.engine.holding import Holding
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.io import Problem, scan
@@ -107,8 +109,10 @@ def problems(plan: Plan) -> list[Problem]:
 
 def estimate(plan: Plan) -> Cost:
     """Memory, bytes and time of a run; computes its first days twice on a copy, by the kernel of the run, and records them in memory."""
-    share, reach, _ = plan.surroundings()
-    plan.model.initialise(share, plan.chosen.values, plan.initial, plan.chosen.options, reach)
+    share, reach, deal = plan.surroundings()
+    holding = Holding(Serial(), deal, None if plan.model.needs.unit == "cells" else share)
+    start = {name: holding.unpacked(values) for name, values in plan.initial.items()}
+    plan.model.initialise(share, plan.chosen.values, start, plan.chosen.options, reach)
     outputs = Outputs(plan)
     outputs.recorder.mute()
     reader = plan.reader()

@@ -17,10 +17,11 @@ def check_fits(plan: "Plan") -> None:
     Raises
     ------
     RunFileError
-        A dtype that the model does not compute in, weather for a model without forcing, or values for each cell of a parameter
-        that is one number.
+        A dtype that the model does not compute in, bad cells to be frozen where others read them, weather for a model without
+        forcing, or values for each cell of a parameter that is one number.
     """
     _check_dtype(plan)
+    _check_bad_cells(plan)
     _check_weather(plan)
     _check_parameters(plan)
 
@@ -31,6 +32,14 @@ def _check_dtype(plan: "Plan") -> None:
         raise RunFileError(
             f'[engine] dtype is "{asked}", but model "{plan.model.name}" declares "{plan.dtype}". '
             "Remove dtype from the run file, or change the model."
+        )
+
+
+def _check_bad_cells(plan: "Plan") -> None:
+    if plan.run.engine.on_bad_cell == "freeze" and plan.model.needs.unit == "boxes":
+        raise RunFileError(
+            f'[engine] on_bad_cell is "freeze", but the cells of model "{plan.model.name}" read their neighbours, so a bad cell spreads. '
+            'Write "stop".'
         )
 
 

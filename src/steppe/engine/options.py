@@ -46,7 +46,7 @@ def described(module: ModuleType, choices: Mapping[str, Choice]) -> dict[str, di
     return {
         name: {
             "long_name": choice.long_name,
-            "default": choice.words[module.Options._field_defaults[name]],
+            "default": choice.words[module.Options._field_defaults[name] if hasattr(module, "Options") else 0],
             "words": dict(zip(choice.words, choice.meanings, strict=True)),
         }
         for name, choice in choices.items()

@@ -316,7 +316,7 @@ class Part:
     def digest(self) -> Together:
         """A number that says whether two states, with their parameters, have the same bits; the same for any number of ranks."""
         arrays = {f"state/{name}": self._holding.packed(values) for name, values in self.model.state.items()}
-        arrays |= {f"parameter/{name}": values for name, values in self.model.parameters.items()}
+        arrays |= {f"parameter/{name}": self._holding.packed(values) for name, values in self.model.parameters.items()}
         mine = digest(arrays, self.deal.mine, self.world.rank == 0)
         return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
 
@@ -447,7 +447,7 @@ class Part:
         """All that a checkpoint must hold."""
         return {
             **{f"state/{name}": self._holding.packed(values) for name, values in self.model.state.items()},
-            **{f"parameter/{name}": values for name, values in self.model.parameters.items()},
+            **{f"parameter/{name}": self._holding.packed(values) for name, values in self.model.parameters.items()},
             **{f"recorder/{name}": values for name, values in self.outputs.recorder.state().items()},
         }
 

@@ -3,7 +3,7 @@
     class Diffusion(FieldModel):
         name, version = "diffusion", "1"
         needs = Needs(unit="boxes", halo={"y": 1, "x": 1})
-        variables = {...}                       # state and forcing (y, x), and parameters that are one number each
+        variables = {...}                       # state, forcing, diagnostics, parameters
         def compute(self, where): ...           # one step of a rectangle: reads self.now and self.forcing, writes self.new
 
 A step sends what others need, computes the interior meanwhile, fills the halos, and computes the rims by the same code: so a cell has
@@ -24,6 +24,7 @@ from steppe.clock import Clock
 from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
 from steppe.grid import Box
 from steppe.models.authored import authored
+from steppe.models.declare import Choice
 from steppe.models.field_forcing import FieldForcing
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Status
 from steppe.variable import Role, Variable
@@ -38,13 +39,16 @@ class FieldModel(ABC):
     """A model of fields on a box; a subclass is a `steppe.models.Model`.
 
     now, new (state variables, *box.local): the fields at this step and the next, with halos, in the order of `variables`.
-    forcing: name -> values of the step, (*box.local); NaN in halos. parameters: name -> 0-d array.
+    forcing: name -> values of the step, (*box.local); NaN in halos. diagnostics: the same, written by `compute`.
+    parameters: name -> 0-d array, or the own cells of a map (*box.shape). maps: name -> such a map with halos, (*box.local).
+    choices: name -> words of an option, the first of them its default. options: name -> the word of this run.
     """
 
     name: str
     version: str
     variables: Mapping[str, Variable]
     needs: Needs
+    choices: Mapping[str, Choice] = {}
     digest: str
     compiling = 0.0
 
@@ -77,25 +81,37 @@ class FieldModel(ABC):
     def initialise(
         self, share: Box, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
     ) -> None:
-        """Takes the box, the reach and the initial values: a number, or an array of the shape of the own box."""
+        """See `Model`. An array of a parameter is of the packed cells, one of a state of the shape of the own box."""
+        self._allocate(share, reach, options)
+        for name, variable in self._of(Role.PARAMETER).items():
+            self.set(name, np.asarray(parameters.get(name, variable.initial)))
+        for name, variable in self._of(Role.STATE).items():
+            start = (state or {}).get(name, variable.initial)
+            if start is None:
+                raise ModelError(f'"{name}" has no initial value. Give one in [initial], or in its declaration.')
+            self._own(name)[...] = start
+
+    def _allocate(self, share: Box, reach: Reach, options: Mapping[str, str]) -> None:
         self.box, self.reach, self._bad, self._stepped = share, reach, Status(), False
+        self.options = {name: options.get(name, choice.words[0]) for name, choice in self.choices.items()}
         declared = [*self._of(Role.STATE).values()]
         self._fields = {variable.name: at for at, variable in enumerate(declared)}
         self._parities = [tuple(variable.parity for variable in declared)]
         self.now, self.new = (np.zeros((len(declared), *share.local), declared[0].dtype) for _ in range(2))
         self._bands = bands(share.interior)
         self._forcing = FieldForcing(share, self._of(Role.FORCING))
-        self.parameters = {name: np.array(v.initial) for name, v in self._of(Role.PARAMETER).items()}
-        for name in self.parameters:
-            self.set(name, parameters.get(name, self.parameters[name]))
-        for variable in declared:
-            start = (state or {}).get(variable.name, variable.initial)
-            if start is None:
-                raise ModelError(f'"{variable.name}" has no initial value. Give one in [initial], or in its declaration.')
-            self._own(variable.name)[...] = start
+        self.diagnostics: dict[str, Array] = {n: np.full(share.local, np.nan, v.dtype) for n, v in self._of(Role.DIAGNOSTIC).items()}
+        self.parameters: dict[str, Array] = {name: np.array(np.nan) for name in self._of(Role.PARAMETER)}
+        self.maps: dict[str, Array] = {n: np.full(share.local, np.nan) for n, v in self._of(Role.PARAMETER).items() if v.dims}
+        self.parameters |= {name: values[share.own] for name, values in self.maps.items()}
 
     def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
         """All steps, recorded one by one."""
+        if self.maps:  # any of them may have been set
+            self.reach.exchange([*self.maps.values()], [self.variables[name].parity for name in self.maps]).finish()
+            for mirror in self.box.mirrors:
+                for values in self.maps.values():
+                    values[mirror.target] = values[mirror.source]
         for piece in inputs.pieces(steps) if self.forcing else [steps]:
             if self.forcing and inputs.in_turns:
                 inputs.turn_to(piece)
@@ -132,19 +148,19 @@ class FieldModel(ABC):
         Raises
         ------
         ModelError
-            An unknown name, or forcing when no step has been made since the start or a restore.
+            An unknown name, or forcing or a diagnostic when no step has been made since the start or a restore.
         """
-        if name in self.parameters:
+        if name in self.parameters and name not in self.maps:
             return np.full(self.state[next(iter(self._fields))].shape if index is None else len(index), self.parameters[name])
         if name not in self.variables:
             raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to export.{nearest(name, self.variables)}')
-        if name not in self._fields and not self._stepped:
+        if name in self._of_step and not self._stepped:
             raise NotComputedError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
         values = self._own(name).copy()
         return values if index is None else self.box.pack(values)[index]
 
     def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
-        """Sets a parameter, or a field of all or some packed cells of the own box."""
+        """Sets a parameter, or a field or a map of all or some packed cells of the own box."""
         if name not in self.variables:
             raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to set.{nearest(name, self.variables)}')
         variable = self.variables[name]
@@ -153,7 +169,7 @@ class FieldModel(ABC):
             raise ComputedError(f'"{name}" cannot be set. Set {instead}.')
         if not np.all((np.asarray(value) >= variable.low) & (np.asarray(value) <= variable.high)):
             raise RangeError(f"{name} must lie between {variable.low:g} and {variable.high:g} {variable.units}, {value} was given.")
-        if name in self.parameters:
+        if name in self.parameters and name not in self.maps:
             if np.ndim(value) or index is not None:
                 raise ModelError(f"{name} is one number for the whole grid. Set it without a region.")
             before, self.parameters[name] = float(self.parameters[name]), np.array(value, dtype=np.float64)
@@ -167,35 +183,42 @@ class FieldModel(ABC):
 
     def remember(self, looks: bool = False) -> Any:
         """See `Model`."""
-        last = {name: values.copy() for name, values in self.forcing.items()} if looks and self._stepped else None
-        return self.now.copy(), dict(self.parameters), self._bad, last
+        last = {name: values.copy() for name, values in self._of_step.items()} if looks and self._stepped else None
+        return self.now.copy(), {name: values.copy() for name, values in self.parameters.items()}, self.options, self._bad, last
 
     def recall(self, copy: Any, share: Box, reach: Reach) -> None:
         """See `Model`."""
         if not hasattr(self, "box"):
-            self.initialise(share, {}, None, {}, reach)
-        fields, parameters, self._bad, last = copy
+            self._allocate(share, reach, {})
+        fields, parameters, self.options, self._bad, last = copy
         self.now[...] = fields
-        self.parameters = dict(parameters)
+        self.parameters |= {name: values.copy() for name, values in parameters.items() if name not in self.maps}
+        for name, values in self.maps.items():
+            values[self.box.own] = parameters[name]
         self._stepped = last is not None
         for name, values in (last or {}).items():
-            self.forcing[name][...] = values
+            self._of_step[name][...] = values
 
     def expect_looks(self) -> None:  # noqa: B027
         """Nothing is loaded: a look is a copy."""
 
     def memory(self) -> tuple[int, int]:
-        """Bytes of the fields, with the forcing of a step, and of the parameters."""
-        forcing = sum(values.nbytes for values in self.forcing.values())
-        return self.now.nbytes + self.new.nbytes + forcing, sum(value.nbytes for value in self.parameters.values())
+        """Bytes of the fields, with what belongs to a step, and of the parameters."""
+        of_step = sum(values.nbytes for values in self._of_step.values())
+        parameters = sum(values.nbytes for values in ({**self.parameters, **self.maps}).values())
+        return self.now.nbytes + self.new.nbytes + of_step, parameters
 
     def status(self) -> Status:
         """The first cell that met forcing outside its limits or is not finite."""
         return self._bad
 
     def _own(self, name: str) -> Array:
-        found: Array = (self.now[self._fields[name]] if name in self._fields else self.forcing[name])[self.box.own]
+        found: Array = (self.now[self._fields[name]] if name in self._fields else {**self.maps, **self._of_step}[name])[self.box.own]
         return found
+
+    @property
+    def _of_step(self) -> dict[str, Array]:
+        return {**self.forcing, **self.diagnostics}
 
     def _of(self, role: Role) -> dict[str, Variable]:
         return {name: variable for name, variable in self.variables.items() if variable.role is role}

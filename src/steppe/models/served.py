@@ -1,12 +1,13 @@
 """What Steppe serves of what a model declares. The rest is refused by name when a model is opened, so that nothing is ignored.
 
 every model     a variable under its own name, float32 or float64 (a state also int32), a unit of UDUNITS, dims of its kind, whole vectors
-field models    also: states, forcing that the weather must hold, parameters that are one number for the whole grid; states of one dtype
+field models    also: states of one dtype, forcing that the weather must hold, diagnostics, parameters of one number or a map
 """
 
 from collections.abc import Iterator
 
 from steppe.errors import ModelError
+from steppe.models.declare import Choice
 from steppe.models.field_model import FieldModel
 from steppe.models.model import Model
 from steppe.models.units import is_unit
@@ -60,12 +61,10 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
         yield "it declares no state. Declare at least one Variable with Role.STATE."
     for variable in model.variables.values():
         name, role = variable.name, variable.role
-        if role not in (Role.STATE, Role.FORCING, Role.PARAMETER):
-            yield f'"{name}" is declared as {role.value}. Steppe gives a field model states, forcing and parameters only. Remove "{name}".'
+        if role is Role.DERIVED:
+            yield f'"{name}" is declared as derived. A field model computes such numbers itself: remove "{name}", or declare a parameter.'
         if role is Role.FORCING and variable.initial is not None:
             yield f'forcing "{name}" has an initial value. A field model reads its forcing from the weather at each step: write no initial.'
-        if role is Role.PARAMETER and variable.dims:
-            yield f'parameter "{name}" has the dims {_listed(variable.dims)}. A parameter of a field model is one number: write dims ().'
         if role is Role.PARAMETER and variable.dtype != "float64":
             yield f'parameter "{name}" has the dtype "{variable.dtype}". Parameters are float64: write that.'
         if role is Role.STATE and variable.dtype not in FLOATS:
@@ -78,8 +77,9 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
     for dim in model.needs.halo or {}:
         if dim not in DIMS["boxes"]:
             yield f'Needs(halo=...) names the dim "{dim}". A field model has the dims {_listed(DIMS["boxes"])}.'
-    if getattr(model, "choices", None) and type(model).initialise is FieldModel.initialise:
-        yield "it declares options in `choices`, but does not read them. Write `initialise`, or remove the options."
+    for name, choice in getattr(model, "choices", {}).items():  # which an author may have written in any way
+        if not isinstance(choice, Choice):
+            yield f'option "{name}" is {choice!r}. Write Choice("What it chooses", {{"this": "its meaning", "that": "its meaning"}}).'
 
 
 def _listed(dims: tuple[str, ...]) -> str:
