@@ -14,7 +14,7 @@ from examples.shallow_water import ShallowWater
 
 from steppe.comm import BoxReach, World, open_world
 from steppe.grid import Box, Boxes, Domain, Edges, Partition, Raster, choose_dims
-from steppe.kernels.sums import total
+from steppe.kernels.sums import totals
 
 TIMES, TAG = 20, 99  # short rounds: few of them are cut by another process
 ROUND: Edges = {"y": "periodic", "x": "periodic"}
@@ -31,7 +31,7 @@ def model(world: World, rounds: int) -> list[float]:
     """CPU seconds of all ranks in ten steps of shallow water on 1,000 x 1,000 cells, by round."""
     grid, water = Raster(0.0, -0.01, 0.0, 0.01, np.ones((1000, 1000), dtype=bool)), ShallowWater()
     box = Partition.boxes(grid, world.size, water.needs.halo or {})[world.rank]
-    water.initialise(box, {}, None, {}, BoxReach(world, box, total))
+    water.initialise(box, {}, None, {}, BoxReach(world, box, totals))
     found = []
     for _ in range(rounds + 1):
         begin = time.process_time()
@@ -60,7 +60,7 @@ def messages(world: World, rounds: int) -> dict[str, dict[str, list[float]]]:
     for case, (n, edges, together) in CASES.items():
         box = Boxes(Domain.of({"y": n, "x": n}, edges), {"y": 1, "x": 1}, [choose_dims((n, n), (1, 1), 2)])[world.rank]
         fields = [np.zeros((3, *box.local))] if together else [np.zeros(box.local) for _ in range(3)]
-        reach, other = BoxReach(world, box, total), 1 - world.rank
+        reach, other = BoxReach(world, box, totals), 1 - world.rank
         out, into, copies = plain(box, fields)
 
         def pair(out: np.ndarray = out, into: np.ndarray = into, other: int = other) -> None:
@@ -107,7 +107,7 @@ def waits(world: World, rounds: int) -> dict[str, list[float]]:
     """How long `finish` takes when long messages had the time of some interior work, poked between its bands or not."""
     columns, n_fields, bands = LONG
     box = Boxes(Domain.of({"y": 64, "x": columns}, {}), {"y": 2, "x": 2}, [(2, 1)])[world.rank]
-    fields, reach, work = [np.zeros(box.local) for _ in range(n_fields)], BoxReach(world, box, total), np.ones((200, 200))
+    fields, reach, work = [np.zeros(box.local) for _ in range(n_fields)], BoxReach(world, box, totals), np.ones((200, 200))
     found: dict[str, list[float]] = {"no work": [], "unpoked": [], "poked": []}
     for _ in range(rounds):
         for name, samples in found.items():

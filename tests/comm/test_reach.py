@@ -11,7 +11,7 @@ from steppe.comm.reach import KEPT
 from steppe.comm.world import EXCHANGE_TAG
 from steppe.errors import Failure
 from steppe.grid import Box, Boxes, Domain, Edges, Face, Join
-from steppe.kernels.sums import total
+from steppe.kernels.sums import totals
 from tests.grid.halos import filled as planned
 from tests.grid.halos import numbered
 
@@ -30,7 +30,7 @@ def filled(box: Box, *leading: int) -> np.ndarray:
 
 
 def reach(box: Box) -> BoxReach:
-    return BoxReach(Serial(), box, total)
+    return BoxReach(Serial(), box, totals)
 
 
 @pytest.mark.parametrize("width", [1, 2])
@@ -61,7 +61,7 @@ def test_halos_hold_what_the_cells_were_when_the_exchange_began(ranks: int) -> N
     expected = planned(boxes)
 
     def rank(world: World) -> None:
-        b, r = boxes[world.rank], BoxReach(world, boxes[world.rank], total)
+        b, r = boxes[world.rank], BoxReach(world, boxes[world.rank], totals)
         field = numbered(boxes)[world.rank]
         for _ in range(3):  # with buffers made, and with buffers kept
             before = field[b.own].copy()
@@ -94,7 +94,7 @@ def test_several_arrays_with_parities_and_species_fill_halos_as_one_look_at_the_
     expected = planned(boxes)
 
     def rank(world: World) -> int:
-        b, r = boxes[world.rank], BoxReach(world, boxes[world.rank], total)
+        b, r = boxes[world.rank], BoxReach(world, boxes[world.rank], totals)
         own = numbered(boxes)[world.rank]
         scalar, vector = own.astype(dtype), own.astype(dtype)
         species = np.stack([[own, 2 * own]] * 3).astype(dtype)
@@ -116,7 +116,7 @@ def test_there_is_one_message_to_each_peer_and_none_to_oneself() -> None:
     def rank(world: World) -> tuple[int, int]:
         recorded = Recorded(world)
         fields = [np.zeros(boxes[world.rank].local) for _ in range(3)]
-        BoxReach(recorded, boxes[world.rank], total).exchange(fields).finish()
+        BoxReach(recorded, boxes[world.rank], totals).exchange(fields).finish()
         assert set(recorded.counts) <= {f"send {EXCHANGE_TAG}", f"receive {EXCHANGE_TAG}"}
         sent = recorded.counts[f"send {EXCHANGE_TAG}"]
         return sent.calls, sent.bytes
@@ -175,7 +175,7 @@ def test_arrays_that_cannot_go_together_are_refused() -> None:
     with pytest.raises(Failure, match=r"the box with halos, \(6, 7\), its shape is \(7, 6\)"):
         reach(b).exchange([filled(b).T])
     with pytest.raises(Failure, match="no neighbours"):
-        BoxReach(Serial(), None, total).exchange([filled(b)])
+        BoxReach(Serial(), None, totals).exchange([filled(b)])
 
 
 @pytest.mark.parametrize("ranks", RANKS)
@@ -184,23 +184,40 @@ def test_totals_are_exact_and_greatest_values_found_for_any_ranks(ranks: int) ->
 
     def rank(world: World) -> None:
         part = x[world.rank :: world.size]
-        r = BoxReach(world, None, total)
+        r = BoxReach(world, None, totals)
         assert r.total(part) == -1.75
         assert r.largest(part) == 1e16
         assert r.largest(part[part > 1e30]) == -np.inf
         assert r.total(np.empty(0)) == 0.0
+        assert r.total(part, 2.0 * part, np.empty(0)) == (-1.75, -3.5, 0.0)
+        assert r.largest(part, -part, np.empty(0)) == (1e16, 1e16, -np.inf)
 
     run_threads(ranks, rank)
+
+
+def test_many_sums_take_as_many_messages_as_one() -> None:
+    def rank(world: World) -> list[int]:
+        calls = []
+        for arrays in ([np.ones(3)], [np.ones(3), np.zeros(2), np.full(4, 1e9)]):
+            recorded = Recorded(world)
+            r = BoxReach(recorded, None, totals)
+            r.total(*arrays)
+            r.largest(*arrays)
+            calls.append(recorded.counts["reduce"].calls)
+        return calls
+
+    assert run_threads(2, rank) == [[3, 3]] * 2
 
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_a_value_that_is_not_finite_on_one_rank_shows_on_all(ranks: int) -> None:
     def rank(world: World) -> None:
-        r = BoxReach(world, None, total)
+        r = BoxReach(world, None, totals)
         for bad, mine in product((np.nan, -np.inf), ([1.0, 2.0],)):
             values = np.array([bad, *mine] if world.rank == world.size - 1 else mine)
             assert np.isnan(r.total(values))
             assert np.isnan(r.largest(values)) if np.isnan(bad) else r.largest(values) == 2.0
+            assert np.isnan(r.total(np.array(mine), values, values)).tolist() == [False, True, True]
         assert r.largest(np.array([1.0, np.inf])) == np.inf
 
     run_threads(ranks, rank)

@@ -9,7 +9,7 @@ from examples.shallow_water import ShallowWater
 
 from steppe.comm import BoxReach, World, open_world
 from steppe.grid import Edges, Partition, Raster
-from steppe.kernels.sums import total
+from steppe.kernels.sums import totals
 from tests.engine.test_diffusion import CLOCK, Nothing
 
 Fields = Mapping[str, np.ndarray]
@@ -38,7 +38,7 @@ def computed(
     chosen = None if dims is None else dict(zip("yx", dims, strict=True))
     boxes = Partition.boxes(grid, world.size, ShallowWater.needs.halo or {}, edges, chosen)
     box, model = boxes[world.rank], ShallowWater()
-    reach = BoxReach(world, box, total)
+    reach = BoxReach(world, box, totals)
     part = {name: box.unpack(values.ravel()[grid.order[box.cells]]) for name, values in state.items()}
     model.initialise(box, {"gravity": 1.0, "spacing": 1.0, "seconds": seconds}, part, {}, reach)
     model.advance(range(steps), Nothing(), CLOCK, Nothing())

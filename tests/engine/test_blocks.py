@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from steppe.comm import BoxReach, Serial, World, run_threads
 from steppe.grid import Boxes, Domain, Edges, Face, Join
-from steppe.kernels.sums import total
+from steppe.kernels.sums import totals
 from tests.engine.test_diffusion import CLOCK, Nothing
 
 HALO = {"y": 1, "x": 1}
@@ -17,7 +17,7 @@ def spread(boxes: Boxes, blocks: list[np.ndarray], world: World) -> np.ndarray:
     """The own cells of a rank after ten steps."""
     box, model = boxes[world.rank], Diffusion()
     part = tuple(slice(first, first + n) for first, n in zip(box.origin, box.shape, strict=True))
-    model.initialise(box, {"rate": 0.2}, {"concentration": blocks[box.block][part]}, {}, BoxReach(world, box, total))
+    model.initialise(box, {"rate": 0.2}, {"concentration": blocks[box.block][part]}, {}, BoxReach(world, box, totals))
     model.advance(range(10), Nothing(), CLOCK, Nothing())
     return model.export("concentration")
 

@@ -11,7 +11,7 @@ from steppe.clock import Clock
 from steppe.comm import BoxReach, Serial
 from steppe.errors import ModelError
 from steppe.grid import Edge, Partition, Raster
-from steppe.kernels.sums import total
+from steppe.kernels.sums import totals
 from steppe.models import Model, Records
 
 CLOCK = Clock(cftime.datetime(2000, 1, 1), timedelta(hours=1))
@@ -60,7 +60,7 @@ def started(field: np.ndarray, rate: float = 0.1, edges: Mapping[str, Edge] | No
     model = Diffusion()
     (box,) = Partition.boxes(grid, 1, model.needs.halo or {}, edges)
     as_protocol: Model = model
-    as_protocol.initialise(box, {"rate": rate}, {"concentration": field}, {}, BoxReach(Serial(), box, total))
+    as_protocol.initialise(box, {"rate": rate}, {"concentration": field}, {}, BoxReach(Serial(), box, totals))
     return model
 
 
@@ -155,6 +155,13 @@ def test_the_state_restarts_the_model() -> None:
     run(model, range(7))
     again = started(model.state["concentration"].copy())
     assert (run(model, range(7, 12)) == run(again, range(7, 12))).all()
+
+
+def test_a_bad_cell_at_the_very_end_of_a_large_field_is_found() -> None:
+    model = started(np.ones((300, 301)))
+    model.now[0][model.box.own][-1, -1] = np.nan
+    run(model, range(1))
+    assert model.status().count == 3
 
 
 def test_the_first_bad_cell_is_told_with_its_step() -> None:

@@ -9,7 +9,7 @@ The plan of an exchange is data made by the grid, and how an exact sum is made i
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from steppe.comm.world import EXCHANGE_TAG, Array, Operation, World
 from steppe.errors import Failure
 
 Slices = tuple[slice, ...]
-Total = Callable[[Array, Callable[[Array, Operation], Array]], float]
+Totals = Callable[[Sequence[Array], Callable[[Array, Operation], Array]], list[float]]
 Copy = Callable[[Array, Array], Any]  # fills the first array from the second
 Parity = int | tuple[int, ...]  # 1 or -1, of an array or of each entry of its first dimension
 
@@ -81,14 +81,14 @@ class BoxReach:
         The ranks.
     plan
         The box of this rank, one of `Partition.boxes(...)`; None for cells without neighbours.
-    total
-        The sum of an array over all ranks, given `world.reduce`, that does not depend on their order: `steppe.kernels.sums.total`.
+    totals
+        The sums of arrays over all ranks, given `world.reduce`, that do not depend on their order: `steppe.kernels.sums.totals`.
     """
 
-    def __init__(self, world: World, plan: Plan | None, total: Total) -> None:
+    def __init__(self, world: World, plan: Plan | None, totals: Totals) -> None:
         self._world = world
         self._plan = plan
-        self._total = total
+        self._totals = totals
         self._live: BoxExchange | None = None
         self._kept: dict[object, BoxExchange] = {}  # by where the arrays lie
         self._known: dict[object, BoxExchange] = {}  # the same by the arrays, which they keep alive: a much quicker look
@@ -129,15 +129,29 @@ class BoxReach:
         found.start()
         return found
 
-    def total(self, x: Array) -> float:
-        """Sum over all cells of all ranks; the same bits for any number and order of them, NaN when a value is not finite."""
-        return self._total(x, self._world.reduce)
+    @overload
+    def total(self, x: Array, /) -> float: ...
+    @overload
+    def total(self, x: Array, y: Array, /, *more: Array) -> tuple[float, ...]: ...
+    def total(self, *arrays: Array) -> float | tuple[float, ...]:
+        """Sum over all cells of all ranks; the same bits for any number and order of them, NaN when a value is not finite.
 
-    def largest(self, x: Array) -> float:
-        """Greatest value over all cells of all ranks, NaN when a value is; -inf when there are none."""
-        greatest = float(np.max(x)) if np.size(x) else -np.inf  # NaN when a value is
-        found = self._world.reduce(np.array([np.isnan(greatest), -np.inf if np.isnan(greatest) else greatest]), "max")
-        return float("nan") if found[0] else float(found[1])
+        Of several arrays the sum of each, in as many messages as one takes.
+        """
+        found = tuple(self._totals(arrays, self._world.reduce))
+        return found if len(found) > 1 else found[0]
+
+    @overload
+    def largest(self, x: Array, /) -> float: ...
+    @overload
+    def largest(self, x: Array, y: Array, /, *more: Array) -> tuple[float, ...]: ...
+    def largest(self, *arrays: Array) -> float | tuple[float, ...]:
+        """Greatest value over all cells of all ranks, NaN when a value is; -inf when there are none. Several arrays as of `total`."""
+        greatest = np.array([np.max(x) if np.size(x) else -np.inf for x in arrays], np.float64)  # NaN when a value is
+        bad = np.isnan(greatest)
+        bad, greatest = self._world.reduce(np.stack([bad, np.where(bad, -np.inf, greatest)]), "max")
+        found = tuple(np.where(bad, np.nan, greatest).tolist())
+        return found if len(found) > 1 else found[0]
 
 
 class BoxExchange:

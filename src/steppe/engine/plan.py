@@ -27,7 +27,7 @@ from steppe.engine.weather import needed_weather, open_weather
 from steppe.errors import ForcingError, ModelError, RunFileError, nearest
 from steppe.grid import Deal, Grid, Partition, Raster, Region
 from steppe.io import ForcingReader, ForcingStore, read_static
-from steppe.kernels.sums import total
+from steppe.kernels.sums import totals
 from steppe.models import CellModel, Model, Reach, authored, check_served, find_model
 from steppe.variable import Role, Variable
 
@@ -241,12 +241,12 @@ class Plan:
             partition = Partition(tuple(bounds)) if bounds else Partition.cells(self.grid, world.size)
             shares = [partition.owned(rank) for rank in ranks]
             deal = Deal(self.grid.n_cells, world.rank, [share.cells for share in shares], per_writer)
-            return shares[world.rank], BoxReach(world, None, total), deal
+            return shares[world.rank], BoxReach(world, None, totals), deal
         if not isinstance(self.grid, Raster):
             raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
         boxes = Partition.boxes(self.grid, world.size, needs.halo or {}, needs.edges)
         deal = Deal(self.grid.n_cells, world.rank, [boxes.cells(rank) for rank in ranks], per_writer)
-        return boxes[world.rank], BoxReach(world, boxes[world.rank], total), deal
+        return boxes[world.rank], BoxReach(world, boxes[world.rank], totals), deal
 
     @property
     def provenance(self) -> dict[str, Any]:

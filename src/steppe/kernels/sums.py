@@ -211,21 +211,26 @@ def _exponents(largest: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def total(x: Array, reduce: Reduce) -> float:
-    """The sum of `x` over all ranks, the same bits for any number of them; NaN when a value is not finite.
+    """The sum of `x` over all ranks; see `totals`."""
+    return totals([x], reduce)[0]
+
+
+def totals(arrays: Sequence[Array], reduce: Reduce) -> list[float]:
+    """The sum of each array over all ranks, in two reductions; the same bits for any number of ranks; NaN when a value is not finite.
 
     Parameters
     ----------
-    x
-        This rank's values, any shape.
+    arrays
+        This rank's values, each of any shape.
     reduce
         Adds int64 arrays, or takes the greatest of float64 arrays, over all ranks (`steppe.comm.World.reduce`).
     """
-    values = np.ascontiguousarray(np.ravel(x), np.float64)
-    sizes = [largest_products(rows, slice(0, rows.shape[1]), ones).max() for rows, ones in _rows(values, None)]
-    largest = reduce(np.array([max(sizes, default=0.0)]), "max")
-    mine = _fixed(_TRUSTED, values, None, float(largest[0]))
-    high, low, bad = reduce(mine.integers(), "sum")
-    return Limbs(int(high), int(low), int(bad), mine.exponent).value()
+    flat = [np.ascontiguousarray(np.ravel(x), np.float64) for x in arrays]
+    sizes = [[largest_products(rows, slice(0, rows.shape[1]), ones).max() for rows, ones in _rows(values, None)] for values in flat]
+    largest = reduce(np.array([max(each, default=0.0) for each in sizes]), "max")
+    mine = [_fixed(_TRUSTED, values, None, float(most)) for values, most in zip(flat, largest, strict=True)]
+    limbs = reduce(np.stack([each.integers() for each in mine]), "sum").tolist()
+    return [Limbs(high, low, bad, each.exponent).value() for each, (high, low, bad) in zip(mine, limbs, strict=True)]
 
 
 def minimum(x: Array, first: int = 0) -> Extreme:

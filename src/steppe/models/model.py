@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,12 +93,20 @@ class Reach(Protocol):
         """
         ...
 
-    def total(self, x: Array) -> float:
-        """Sum over all cells of all ranks; the same bits for any number and order of them."""
+    @overload
+    def total(self, x: Array, /) -> float: ...
+    @overload
+    def total(self, x: Array, y: Array, /, *more: Array) -> tuple[float, ...]: ...
+    def total(self, *arrays: Array) -> float | tuple[float, ...]:
+        """Sum over all cells of all ranks; the same bits for any number and order of them. Of several arrays each, in one message."""
         ...
 
-    def largest(self, x: Array) -> float:
-        """Greatest value over all cells of all ranks."""
+    @overload
+    def largest(self, x: Array, /) -> float: ...
+    @overload
+    def largest(self, x: Array, y: Array, /, *more: Array) -> tuple[float, ...]: ...
+    def largest(self, *arrays: Array) -> float | tuple[float, ...]:
+        """Greatest value over all cells of all ranks. Of several arrays each, in one message."""
         ...
 
 
