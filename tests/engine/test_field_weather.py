@@ -11,11 +11,12 @@ from steppe.engine import Simulation, Stage
 from steppe.errors import BadCellError, ModelError, NotComputedError
 from steppe.grid import read_grid
 from steppe.io.ingest import generate
+from tests.comm.mpis import run_ranks
 from tests.engine.stages import OWN, on_stage, seen, to
 from tests.engine.test_branches import forked, same_results
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
-from tests.scenario import write_mask
+from tests.scenario import EXAMPLES, write_mask
 
 ROWS, COLUMNS = 18, 150  # three strips of the packed order, the last of them narrower
 WETTED = """\
@@ -121,6 +122,14 @@ def test_ranks_and_threads_do_not_change_a_byte(run_file, uninterrupted, ranks, 
     assert digest(run_file.parent / "out") == uninterrupted
 
 
+@pytest.mark.parametrize("spread", ["own", "node"])
+def test_ranks_that_are_processes_do_not_change_a_byte_either(run_file, uninterrupted, spread):
+    run_file.write_text(RUN.replace('"weather.zarr"', f'"weather.zarr", spread = "{spread}"'))
+    done = run_ranks("installed", 4, "-m", "steppe", "run", str(run_file), "--quiet", PYTHONPATH=str(EXAMPLES.parent))
+    assert done.returncode == 0, done.stderr
+    assert digest(run_file.parent / "out") == uninterrupted
+
+
 @pytest.mark.parametrize(("first", "then"), [(1, 4), (4, 1), (2, 3), (3, 3)])
 def test_what_some_ranks_begin_others_go_on_with(run_file, uninterrupted, first, then):
     def begin(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
@@ -174,6 +183,14 @@ def test_weather_outside_its_limits_is_named_with_its_cell_and_day(run_file, wea
     model.write_text(WETTED.replace("high=60.0", f"low=-60.0, high={limit!r}"))
     with pytest.raises(BadCellError, match=rf'^On 1990-01-{10 + day} in cell {cell:,} .* "tmax" is {tmax[day, cell]:g}, outside -60 to'):
         on_ranks(ranks, run_file, Simulation.run)
+
+
+def test_a_rank_of_boxes_does_not_say_that_it_has_a_range_of_cells(run_file):
+    def where(simulation: Simulation) -> str:
+        simulation.step(1)
+        return simulation.crew.part(0)._where.of(0)
+
+    assert on_ranks(1, run_file, where) == "rank 0, step 0 (1990-01-10)"
 
 
 def test_boxes_are_not_recut(run_file):

@@ -453,7 +453,7 @@ class Part:
 
     def _at(self, steps: range) -> None:
         mine = self.deal.mine
-        self._where.cells = (int(mine[0]), int(mine[-1]) + 1) if len(mine) else None
+        self._where.cells = (mine.start, mine.stop) if isinstance(mine, range) and mine else None  # those of a box are no range
         self._where.step, self._where.date = steps.start, f"{self.plan.clock.date(steps.start):%Y-%m-%d}"
 
     def _write(self, aside: Path) -> None:
