@@ -134,15 +134,16 @@ from steppe.models import Needs
 
 class Around(Diffusion):
     name = "around"
-    needs = Needs(unit="boxes", halo={"y": 1, "x": 1}, edges={"y": "periodic"})
+    needs = Needs(unit="boxes", halo=HALO, edges={"y": "periodic"})
 
 MODEL = Around
 """
 
 
+@pytest.mark.parametrize("halo", [{"y": 1, "x": 1}, {"x": 1, "y": 1}])
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_a_model_says_what_lies_beyond_its_edges(run_file, ranks):
-    (run_file.parent / "around.py").write_text(AROUND)
+def test_a_model_says_what_lies_beyond_its_edges(run_file, ranks, halo):
+    (run_file.parent / "around.py").write_text(AROUND.replace("HALO", repr(halo)))
     run_file.write_text(run_file.read_text().replace(f"{EXAMPLES}/diffusion.py", "around.py"))
 
     def bottom(simulation: Simulation) -> np.ndarray:

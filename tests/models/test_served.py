@@ -44,6 +44,7 @@ def variable(role: Role = Role.STATE, dims: tuple[str, ...] = ("y", "x"), dtype:
         (variable(Role.PARAMETER, ("level", "y", "x")), '"extra" has the dims ("level", "y", "x"). Steppe supports ("y", "x")'),
         (variable(Role.PARAMETER, (), "float32"), 'parameter "extra" has the dtype "float32". Parameters are float64: write that.'),
         (variable(units="furlongs per fortnite"), '"extra" has the unit "furlongs per fortnite", which UDUNITS does not know.'),
+        (variable(parity=0), '"extra" has the parity 0. Write -1 for what changes sign beyond a pole, otherwise 1.'),
         (variable(units=""), '"extra" has the unit "", which UDUNITS does not know.'),
         (variable(name="other"), 'variables["extra"] declares the name "other". Give both the same name.'),
     ],
@@ -60,6 +61,8 @@ def test_what_a_field_model_declares_and_steppe_does_not_serve_is_named(extra, s
     ("needs", "sentence"),
     [
         (Needs(unit="cells"), 'a field model needs boxes. Write needs = Needs(unit="boxes"'),
+        (Needs(unit="boxes", halo={"x": 1}), 'Needs(halo=...) gives no width for the dim "y". Write halo={"y": 1, "x": 1}'),
+        (Needs(unit="boxes"), 'Needs(halo=...) gives no width for the dim "y".'),
         (Needs(unit="blocks"), 'Needs(unit="blocks") is not known. Write "cells" or "boxes".'),
         (Needs(unit="boxes", halo={"y": 1, "z": 1}), 'Needs(halo=...) names the dim "z". A field model has the dims ("y", "x").'),
     ],

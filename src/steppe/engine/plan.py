@@ -244,7 +244,8 @@ class Plan:
             return shares[world.rank], BoxReach(world, None, totals), deal
         if not isinstance(self.grid, Raster):
             raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
-        boxes = Partition.boxes(self.grid, world.size, needs.halo or {}, needs.edges)
+        halo = dict(sorted((needs.halo or {}).items(), key=lambda each: each[0] == "x"))  # rows first, however the model names them
+        boxes = Partition.boxes(self.grid, world.size, halo, needs.edges)
         deal = Deal(self.grid.n_cells, world.rank, [boxes.cells(rank) for rank in ranks], per_writer)
         return boxes[world.rank], BoxReach(world, boxes[world.rank], totals), deal
 

@@ -19,7 +19,7 @@ def find_model(name: str) -> ModuleType:
     Raises
     ------
     ModelError
-        There is no such model, or the module has neither.
+        There is no such model, or the module has neither or both.
     """
     if name.endswith(".py"):
         module = _from_file(Path(name))
@@ -32,6 +32,8 @@ def find_model(name: str) -> ModuleType:
         module = others[name].load()
     if not hasattr(module, "step") and not hasattr(module, "MODEL"):
         raise ModelError(f'"{name}" is no model: it has neither a function `step` (a cell model) nor `MODEL`, a class (a field model).')
+    if hasattr(module, "step") and hasattr(module, "MODEL"):
+        raise ModelError(f'"{name}" has a function `step`, as a cell model, and `MODEL`, as a field model. Rename or remove one of them.')
     return module
 
 

@@ -51,6 +51,8 @@ def _of_variable(name: str, variable: Variable, dims: tuple[str, ...]) -> Iterat
         yield f'"{name}" has the unit "{variable.units}", which UDUNITS does not know. Write a unit such as "kg m-2 d-1", or "1" for none.'
     if variable.dtype not in FLOATS and not (variable.role is Role.STATE and variable.dtype == "int32"):
         yield f'"{name}" has the dtype "{variable.dtype}". Steppe computes in float32 or float64.'
+    if variable.parity not in (1, -1):
+        yield f'"{name}" has the parity {variable.parity}. Write -1 for what changes sign beyond a pole, otherwise 1.'
     if variable.dims != dims and (variable.dims or variable.role is not Role.PARAMETER):
         yield f'"{name}" has the dims {_listed(variable.dims)}. Steppe supports {_listed(dims)}: one number a cell and no more.'
 
@@ -77,6 +79,9 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
     for dim in model.needs.halo or {}:
         if dim not in DIMS["boxes"]:
             yield f'Needs(halo=...) names the dim "{dim}". A field model has the dims {_listed(DIMS["boxes"])}.'
+    for dim in DIMS["boxes"]:
+        if dim not in (model.needs.halo or {}):
+            yield f'Needs(halo=...) gives no width for the dim "{dim}". Write halo={{"y": 1, "x": 1}}; 0 is a width, too.'
     for name, choice in getattr(model, "choices", {}).items():  # which an author may have written in any way
         if not isinstance(choice, Choice):
             yield f'option "{name}" is {choice!r}. Write Choice("What it chooses", {{"this": "its meaning", "that": "its meaning"}}).'
