@@ -85,6 +85,18 @@ def process_of(scenario: Path) -> int:
     return there()[0]
 
 
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the server puts what it does not keep."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    return tmp_path / "temporary"
+
+
+def left_in(folder: Path) -> list[Path]:
+    return list(folder.glob("steppe-film-*"))
+
+
 def test_each_record_is_a_frame_and_the_film_is_that_of_the_command_line(scenario: Path, tmp_path: Path) -> None:
     with recorded(scenario) as client:
         found = frames_of(film_of(client))
@@ -121,10 +133,14 @@ def test_a_scenario_has_a_film_of_its_own(scenario: Path) -> None:
     assert not np.array_equal(dry, wet)
 
 
-def test_one_film_is_made_at_a_time_with_what_others_leave_of_the_processors_and_given_up_when_nobody_asks(scenario: Path) -> None:
+def test_one_film_is_made_at_a_time_with_what_others_leave_of_the_processors_and_given_up_when_nobody_asks(
+    scenario: Path, temporary: Path
+) -> None:
     with recorded(scenario) as client:
         making = held(client, scenario)
         assert os.getsid(making) == making
+        group = Path(f"/proc/{making}/autogroup")
+        assert not group.exists() or group.read_text().endswith("nice 19\n")
         begin = time.monotonic()
         answer = asked(client, f"{RUN}/film/runoff.mp4")
         assert problem(answer)["code"] == "too-many"
@@ -133,12 +149,15 @@ def test_one_film_is_made_at_a_time_with_what_others_leave_of_the_processors_and
         assert time.monotonic() - begin < 10
         wait_for(lambda: not Path(f"/proc/{making}").exists(), 60)
         assert len(frames_of(film_of(client, f"{RUN}/film/runoff.mp4"))) == 5
+        assert not left_in(temporary)
 
 
-def test_a_server_ends_while_a_film_is_made_and_takes_its_process_along(scenario: Path) -> None:
+def test_a_server_ends_while_a_film_is_made_and_takes_its_process_along(scenario: Path, temporary: Path) -> None:
     with recorded(scenario) as client:
         making = held(client, scenario)
+        assert left_in(temporary)
     assert not Path(f"/proc/{making}").exists()
+    assert not left_in(temporary)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +214,7 @@ def test_without_the_encoder_the_refusal_says_what_to_install(scenario: Path, tm
 def test_what_would_be_too_costly_is_refused_with_the_command_that_makes_it(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = steppe.run(steppe.read_run_file(scenario, {"time.end": "1990-05-31"}))
     monkeypatch.chdir(run.parent)
-    wanted = {"path": str(run), "name": "out", "options": {"variable": "water", "most": 3}}
+    wanted = {"path": str(run), "name": "out", "film": "short.mp4", "options": {"variable": "water", "most": 3}}
     command = [sys.executable, "-m", "steppe.engine.filming", json.dumps(wanted)]
     said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout.splitlines()[-1])
     assert said["code"] == "too-costly"

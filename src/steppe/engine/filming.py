@@ -1,7 +1,7 @@
 """A film that a server was asked for: `python -m steppe.engine.filming JSON`. It computes when nothing else wants to: it slows no run.
 
-The argument holds path and name of the run folder, and options of `draw_film`. Standard output is a line of JSON a frame,
-{"part": 0.25, "date": "1990-01-31"}, then {} and the film behind it; or else a code and a detail.
+The JSON holds path and name of the run folder, the film to write, and options of `draw_film`. Standard output is a line of JSON a frame,
+{"part": 0.25, "date": "1990-01-31"}, or a code and a detail when there is no film.
 """
 
 import json
@@ -9,7 +9,6 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from steppe.engine.film import draw_film
 from steppe.errors import RequestError, SteppeError
@@ -18,22 +17,20 @@ LEAST = 19  # niceness: what is left of the processors
 CODES = {"run-file": "not-computed", "folder": "not-computed", "mistake": "not-installed"}
 
 
-def _say(content: bytes = b"", **said: object) -> None:
-    sys.stdout.buffer.write(json.dumps(said).encode() + b"\n" + content)
-    sys.stdout.buffer.flush()
+def _say(**said: object) -> None:
+    print(json.dumps(said), flush=True)
 
 
 def main() -> None:
     """Makes the film."""
     asked = json.loads(sys.argv[1])
     path, name = asked["path"], asked["name"]
-    os.nice(LEAST)
     with suppress(OSError):  # where Linux gives each session an equal share, niceness counts within a session only
+        os.setsid()
         Path("/proc/self/autogroup").write_text(str(LEAST))
+    os.nice(LEAST)
     try:
-        with TemporaryDirectory(prefix="steppe-film-") as place:
-            draw_film(Path(path), Path(place, "film.mp4"), **asked["options"], tell=lambda part, date: _say(part=part, date=date))
-            _say(Path(place, "film.mp4").read_bytes())
+        draw_film(Path(path), Path(asked["film"]), **asked["options"], tell=lambda part, date: _say(part=part, date=date))
     except RequestError as error:
         command = f"steppe plot {name} --movie film.mp4 --variable {asked['options']['variable']}"
         _say(code="too-costly", detail=f"{error} Ask for a shorter period, or type `{command}` where the run folder lies.")

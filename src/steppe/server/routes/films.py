@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
@@ -76,17 +77,17 @@ class Filming:
 
     def _make(self) -> bytes:
         """The film; in a thread."""
-        command = [sys.executable, "-m", "steppe.engine.filming", json.dumps(self.wanted)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
-            self._process = process
-            if self._over:
-                process.kill()
-            assert process.stdout is not None
-            for line in process.stdout:
-                said = json.loads(line)
-                if not said:
-                    return process.stdout.read()
-                if "code" in said:
-                    raise Refused(**said)
-                self.done = said
+        with TemporaryDirectory(prefix="steppe-film-") as place:
+            film = Path(place, "film.mp4")
+            command = [sys.executable, "-m", "steppe.engine.filming", json.dumps({**self.wanted, "film": str(film)})]
+            with subprocess.Popen(command, stdout=subprocess.PIPE) as self._process:
+                if self._over:
+                    self._process.kill()
+                for line in self._process.stdout or ():
+                    said = json.loads(line)
+                    if "code" in said:
+                        raise Refused(**said)
+                    self.done = said
+            if self._process.returncode == 0:
+                return film.read_bytes()
         raise Wrong("defect", "The process that makes films has died. The log of the server tells more.")
