@@ -9,7 +9,7 @@ import xarray
 
 import steppe
 from steppe.engine import Simulation
-from steppe.errors import GridError
+from steppe.errors import Failure, GridError, ModelError
 from tests.comm.mpis import run_ranks
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
@@ -176,6 +176,43 @@ def test_a_rank_that_fails_between_messages_ends_those_that_wait_for_them(run_fi
     done = run_ranks("installed", 3, "-m", "steppe", "run", str(run_file), "--quiet", PYTHONPATH=str(EXAMPLES.parent))
     assert done.returncode in (2, signal.SIGKILL)  # MPICH's launcher may kill the rank that ends all before it has ended itself
     assert done.stderr.splitlines()[0] == "steppe: The sky fell on rank 1."
+
+
+ONCE = """\
+from pathlib import Path
+from examples.diffusion import Diffusion
+from steppe.errors import ModelError
+
+class Once(Diffusion):
+    name = "once"
+    steps = 0
+
+    def step(self):
+        super().step()
+        self.steps += 1
+        if self.steps == 35 and Path(FLAG).exists():
+            raise ModelError("The sky fell.")
+
+MODEL = Once
+"""
+
+
+def test_a_run_whose_step_failed_half_way_goes_on_from_its_checkpoint_alone(run_file):
+    flag, text = run_file.parent / "flag", run_file.read_text().replace(f"{EXAMPLES}/diffusion.py", "once.py") + SET_ON_DAY_THREE
+    (run_file.parent / "once.py").write_text(ONCE.replace("FLAG", repr(str(flag))))
+    run_file.write_text(text)
+    expected = digest(steppe.run(run_file, run_file.parent / "whole"))
+    flag.touch()
+    with Simulation(run_file) as simulation:
+        simulation.step(5)
+        simulation.checkpoint()
+        with pytest.raises(ModelError, match="The sky fell"):
+            simulation.step(40)
+        for work in (lambda: simulation.step(1), simulation.checkpoint, lambda: simulation.get("concentration")):
+            with pytest.raises(Failure, match=r"A step failed half way: .* Open the run again"):
+                work()
+    flag.unlink()
+    assert digest(steppe.run(run_file)) == expected
 
 
 def test_too_many_ranks_are_told_the_nearest_numbers(run_file):

@@ -16,7 +16,7 @@ import steppe
 from steppe import timeline
 from steppe.engine import Crew, Plan, Simulation, read_run_file
 from steppe.engine.part import Part
-from steppe.errors import BadCellError, DamagedError, ForcingError, GridError, ModelError, SteppeError
+from steppe.errors import BadCellError, DamagedError, Failure, ForcingError, GridError, ModelError, SteppeError
 from steppe.io import Progress, output_array
 from tests.engine.stages import on_crew
 from tests.engine.test_simulation import digest
@@ -257,6 +257,24 @@ def test_damaged_weather_of_one_rank_ends_all_with_its_error(wide_scenario):
         return str(caught.value)
 
     assert failure(1) == failure(3)
+
+
+def test_ranks_whose_step_failed_on_one_of_them_go_on_from_a_checkpoint_alone(wide_scenario, uninterrupted):
+    """The others did the step: in memory they stand somewhere else."""
+    shards = {path: path.read_bytes() for path in (wide_scenario.parent / "weather.zarr" / "rain" / "c").rglob("[0-9]*") if path.is_file()}
+
+    def work(simulation: Simulation) -> None:
+        last = max(shards)
+        last.write_bytes(shards[last][:64] + b"damage" + shards[last][70:])
+        with pytest.raises(DamagedError):
+            simulation.step(10)
+        last.write_bytes(shards[last])
+        with pytest.raises(Failure, match=r"A step failed half way: .* Open the run again"):
+            simulation.step(10)
+
+    on_ranks(3, wide_scenario, work, forcing__spread='"own"')
+    on_ranks(3, wide_scenario, Simulation.run, forcing__spread='"own"')
+    assert digest(wide_scenario.parent / "out") == uninterrupted
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

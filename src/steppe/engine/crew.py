@@ -23,7 +23,7 @@ from steppe.comm import Serial, Whereabouts, World, agree_on
 from steppe.engine.part import Part, Together, nothing
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import RunFile
-from steppe.errors import SteppeError
+from steppe.errors import Failure, SteppeError
 from steppe.timeline import span
 
 Array = NDArray[Any]
@@ -109,13 +109,24 @@ class Crew:
         ------
         SteppeError
             What the first rank that failed raised.
+        Failure
+            A step of this part failed half way.
         """
         part = self._parts[number]
+        if part.torn and what != "close":
+            raise Failure("A step failed half way: its state is of no use. Open the run again; it goes on from its last checkpoint.")
         if self._lost:
             return None
         self._send(_Order(number, what, arguments))
         try:
             return self._do(part, lambda: getattr(part, what)(**_with_parts(arguments, self._parts)))
+        except SteppeError:
+            if what == "step":
+                beside = [self._parts[other] for other in arguments.get("beside", ())]
+                alone = self.world.size == 1 and not beside
+                for each in (part, *beside):
+                    each.torn = not (alone and part.goes_back(arguments["start"], arguments["stop"]))
+            raise
         finally:
             if what == "close":
                 _forget(self._parts, number)

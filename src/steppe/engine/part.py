@@ -73,6 +73,7 @@ class Part:
         self._digests: dict[int, bytes] = {}
         self._undo: Callable[[], object] = nothing
         self._open = False
+        self.torn = False  # a step failed half way: its state is of no use
         self._beside: Sequence[Part] = ()
         self.reader: ForcingReader | SpreadReader | None = like.reader if like else plan.reader()
         self._shares = like is not None
@@ -232,6 +233,10 @@ class Part:
                 part.outputs.exchange()
 
         return together
+
+    def goes_back(self, start: int, stop: int) -> bool:
+        """Whether it stands where it stood when these steps failed: a model of cells does, unless an event lies between them."""
+        return self.model.needs.unit == "cells" and not any(start < action.step < stop for action in self.plan.actions)
 
     def export(self, name: str, cells: Array | None = None) -> Together:
         """A variable at the last step: on rank 0 of all cells, in packed order, or of some packed cells, as they come."""
