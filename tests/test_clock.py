@@ -1,3 +1,4 @@
+import re
 from datetime import timedelta
 
 import cftime
@@ -6,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steppe.clock import CALENDARS, EPOCH, Clock, parse_date
+from steppe.clock import CALENDARS, EPOCH, Clock, parse_date, parse_instant
+from steppe.errors import RunFileError
 
 
 @pytest.mark.parametrize("calendar", CALENDARS)
@@ -40,3 +42,67 @@ def test_a_piece_of_steps_may_end_at_the_first_step_of_a_year(calendar: str, yea
         assert found.day_of_year.tolist() == [date.dayofyr for date in dates]
         assert found.month.tolist() == [date.month for date in dates]
         assert found.year.tolist() == [date.year for date in dates]
+
+
+SHORT = [timedelta(minutes=10), timedelta(seconds=37.5), timedelta(hours=6), timedelta(microseconds=40)]
+
+
+@given(
+    st.sampled_from(CALENDARS),
+    st.integers(1600, 2300),
+    st.integers(0, 86399),
+    st.sampled_from([*SHORT, timedelta(days=1), timedelta(days=10)]),
+    st.integers(0, 10**6),
+)
+@settings(deadline=None)
+def test_the_name_of_a_step_parses_back_to_the_step(calendar: str, year: int, second: int, step: timedelta, index: int) -> None:
+    begin = 0 if step >= timedelta(days=1) else second
+    clock = Clock(cftime.datetime(year, 3, 1, calendar=calendar) + timedelta(seconds=begin), step, calendar)
+    assert clock.done(clock.name(index)) == index + 1
+    assert clock.index(clock.begin(index)) == index
+    assert clock.done(clock.after(index + 1)) == index + 1
+    assert parse_instant(clock.name(index), calendar) == clock.moment(index + 1)
+
+
+def test_a_step_of_whole_days_has_the_name_of_its_first_day() -> None:
+    daily, ten = Clock.daily("2001-03-05"), Clock(parse_date("2001-03-05"), timedelta(days=10))
+    assert (daily.name(0), daily.name(1), daily.begin(1)) == ("2001-03-05", "2001-03-06", "2001-03-06")
+    assert (ten.name(0), ten.name(1), ten.begin(1)) == ("2001-03-05", "2001-03-15", "2001-03-15")
+    assert [daily.after(steps) for steps in range(3)] == ["2001-03-05", "2001-03-05", "2001-03-06"]
+
+
+def test_a_step_shorter_than_a_day_has_the_name_of_the_instant_of_its_end() -> None:
+    clock = Clock(parse_date("2001-03-05"), timedelta(minutes=10))
+    assert (clock.name(35), clock.begin(36)) == ("2001-03-05T06:00", "2001-03-05T06:00")
+    assert [clock.after(steps) for steps in range(2)] == ["2001-03-05T00:00", "2001-03-05T00:10"]
+    assert clock.name(143) == "2001-03-06T00:00"
+
+
+def test_a_name_has_seconds_only_where_they_are_needed() -> None:
+    clock = Clock(parse_date("2001-03-05"), timedelta(seconds=37.5))
+    assert [clock.name(index) for index in (0, 1, 7)] == ["2001-03-05T00:00:37.5", "2001-03-05T00:01:15", "2001-03-05T00:05"]
+
+
+def test_of_short_steps_a_date_alone_is_done_at_its_end_and_begins_at_midnight() -> None:
+    clock = Clock(parse_date("2001-03-05"), timedelta(minutes=10))
+    assert (clock.done("2001-03-05"), clock.index("2001-03-05")) == (144, 0)
+    assert (clock.done("2001-03-05T00:00"), clock.done("2001-03-05T00:00:00")) == (0, 0)
+
+
+def test_an_instant_between_two_short_steps_is_refused() -> None:
+    clock = Clock(parse_date("2001-03-05"), timedelta(minutes=10))
+    with pytest.raises(RunFileError, match="2001-03-05T06:05 lies between two steps of 0:10:00"):
+        clock.done("2001-03-05T06:05")
+
+
+@pytest.mark.parametrize(
+    "text", ["2001-03-05T24:00", "2001-03-05T06", "2001-03-05T06:00Z", "2001-03-05T06:00+02:00", "5 March", "2001-3-5"]
+)
+def test_a_text_that_is_no_instant_is_refused_by_name(text: str) -> None:
+    with pytest.raises(RunFileError, match=f'"{re.escape(text)}" is not a date or a date-time'):
+        parse_instant(text)
+
+
+def test_the_units_name_the_time_of_a_start_that_is_not_midnight() -> None:
+    assert Clock.daily("2001-03-05").units == "days since 2001-03-05"
+    assert Clock(parse_instant("2001-03-05T06:00"), timedelta(minutes=10)).units == "days since 2001-03-05 06:00:00"

@@ -1,5 +1,9 @@
-"""What time is: a start, a step and a calendar; an index counts the steps from the start."""
+"""What time is: a start, a step and a calendar; an index counts the steps from the start.
 
+A step of whole days has the name of its first day, 2001-03-05; a shorter one has that of the instant of its end, 2001-03-05T06:00.
+"""
+
+import re
 from dataclasses import dataclass
 from datetime import date as Date
 from datetime import timedelta
@@ -14,7 +18,9 @@ from steppe.errors import RunFileError
 
 CALENDARS = ("standard", "proleptic_gregorian", "noleap", "360_day")
 TICK = timedelta(microseconds=1)
+DAY = timedelta(days=1)
 EPOCH = "days since 1850-01-01"  # of every time axis that Steppe writes
+_INSTANT = re.compile(r"(\d{4,}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?$")
 
 
 class CalendarFields(NamedTuple):
@@ -41,6 +47,35 @@ def parse_date(value: str | Date | cftime.datetime, calendar: str = "standard") 
         return cftime.datetime(year, month, day, calendar=calendar)
     except ValueError:
         raise RunFileError(f'"{text}" is not a date of the {calendar} calendar. Write one of it, such as 1990-01-30.') from None
+
+
+def parse_instant(value: str | Date | cftime.datetime, calendar: str = "standard") -> cftime.datetime:
+    """A date of `calendar` with the time of day, as 2001-03-05T06:00 or 2001-03-05T06:00:37.5; of a date alone its beginning.
+
+    Raises
+    ------
+    RunFileError
+        The text is no date or date-time, or the calendar has no such day.
+    """
+    text = value.isoformat() if isinstance(value, cftime.datetime | Date) else value
+    found = _INSTANT.match(text)
+    hour, minute, second = (int(part or 0) for part in found.group(2, 3, 4)) if found else (0, 0, 0)
+    if not found or hour > 23 or minute > 59 or second > 59:
+        raise RunFileError(f'"{text}" is not a date or a date-time. Write one such as 2001-03-05 or 2001-03-05T06:00, without a zone.')
+    time = timedelta(hours=hour, minutes=minute, seconds=second, microseconds=int((found[5] or "").ljust(6, "0")))
+    return parse_date(found[1], calendar) + time
+
+
+def day_text(date: cftime.datetime) -> str:
+    """The day of a date, as 2001-03-05."""
+    return str(date.isoformat())[:10]
+
+
+def instant_text(date: cftime.datetime) -> str:
+    """An instant, as 2001-03-05T06:00; with seconds and their fraction only where it has some."""
+    text = f"{day_text(date)}T{date.hour:02d}:{date.minute:02d}"
+    fraction = f".{date.microsecond:06d}".rstrip("0").rstrip(".")
+    return f"{text}:{date.second:02d}{fraction}" if date.second or date.microsecond else text
 
 
 @lru_cache
@@ -71,18 +106,63 @@ class Clock:
         return self.start + index * self.step
 
     def index(self, date: str | Date | cftime.datetime) -> int:
-        """The step that begins at `date`.
+        """The step that begins at `date`: at its instant where steps are shorter than a day, else with its day.
 
         Raises
         ------
         RunFileError
             The date lies between two steps or is no date of the calendar.
         """
+        return self._steps_to((parse_date if self.of_days else parse_instant)(date, self.calendar), date)
+
+    def done(self, name: str | Date | cftime.datetime) -> int:
+        """How many steps are done when a step with this name is. Of shorter steps, a date alone is the end of its day.
+
+        Raises
+        ------
+        RunFileError
+            The name lies between two steps or is no date of the calendar.
+        """
+        if self.of_days:
+            return self.index(name) + 1
+        end = parse_instant(name, self.calendar)
+        whole_day = len(str(name)) <= 10 and not isinstance(name, cftime.datetime)
+        return self._steps_to(end + DAY if whole_day else end, name)
+
+    @property
+    def of_days(self) -> bool:
+        """Whether a step is one or more whole days."""
         if self.step is None:
             raise RunFileError("This model iterates without time; it has no dates.")
-        whole, rest = divmod(parse_date(date, self.calendar) - self.start, self.step)
+        return self.step >= DAY
+
+    def name(self, index: int) -> str:
+        """What step `index` is called: its first day, 2001-03-05, or of a step shorter than a day the instant of its end."""
+        return day_text(self.date(index)) if self.of_days else instant_text(self.date(index + 1))
+
+    def begin(self, index: int) -> str:
+        """When step `index` begins: with a day, or at an instant where steps are shorter."""
+        return (day_text if self.of_days else instant_text)(self.date(index))
+
+    def after(self, steps: int) -> str:
+        """The name of what is there after so many steps: of the last of them, before the first the beginning of the run."""
+        return self.name(steps - 1) if steps else self.begin(0)
+
+    def moment(self, steps: int) -> cftime.datetime:
+        """The date of `after`: the beginning of the last step where it is of days, the end of a shorter one."""
+        return self.date(max(steps - 1, 0) if self.of_days else steps)
+
+    @property
+    def units(self) -> str:
+        """Days since the start, as CF writes it."""
+        since = str(self.start.isoformat())
+        return f"days since {since[:10] if since.endswith('T00:00:00') else since.replace('T', ' ')}"
+
+    def _steps_to(self, date: cftime.datetime, said: object) -> int:
+        assert self.step is not None  # else there is no date
+        whole, rest = divmod(date - self.start, self.step)
         if rest:
-            raise RunFileError(f"{date} lies between two steps of {self.step} from {self.start.isoformat()}.")
+            raise RunFileError(f"{said} lies between two steps of {self.step} from {self.start.isoformat()}.")
         return int(whole)
 
     def fields(self, steps: range) -> CalendarFields:

@@ -145,11 +145,11 @@ def test_a_calendar_of_a_model_is_named(client: Client, toy: Toy) -> None:
     assert system["calendar"].endswith("noleap")
 
 
-def test_steps_within_a_day_have_their_time(client: Client, toy: Toy) -> None:
+def test_steps_within_a_day_have_the_time_of_their_end(client: Client, toy: Toy) -> None:
     toy.facts = {**(toy.facts or {}), "clock": {**(toy.facts or {})["clock"], "step": 21600.0}}
     client.post("/step", {"steps": 3})
     found = checked(client.get("/series/green?at=139,-11&time=step:3&format=coverage-json"))
-    assert found["coverages"][0]["domain"]["axes"]["t"]["values"] == ["2001-01-01T12:00:00Z"]
+    assert found["coverages"][0]["domain"]["axes"]["t"]["values"] == ["2001-01-01T18:00:00Z"]
 
 
 def test_a_model_without_time_has_grids_but_no_series(client: Client, toy: Toy) -> None:

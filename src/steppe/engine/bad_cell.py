@@ -11,7 +11,7 @@ def bad_cell(status: Status, plan: Plan) -> BadCellError:
     """What to raise when a step left bad cells behind; status: the first of them, counted in packed cells of the whole grid."""
     grid, variables = plan.grid, plan.model.variables
     place = f"cell {status.cell:,} (longitude {grid.cell_lon[status.cell]:g}, latitude {grid.cell_lat[status.cell]:g})"
-    when = f"{plan.clock.date(status.step):%Y-%m-%d}"
+    when = plan.clock.name(status.step)
     if status.variable in variables and np.isfinite(status.low):
         what = f'"{status.variable}" is {status.value:g}, outside {status.low:g} to {status.high:g}'
     else:

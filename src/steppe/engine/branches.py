@@ -262,7 +262,7 @@ class Branches:
         if not source.output.exists():
             create_store(source.output, part.outputs.groups, self._plan.provenance | {"steppe_run": source.id})
         rows, readable = part.outputs.writer.whole_rows(branch.first)
-        progress = Progress("running", fork.step, f"{self._plan.clock.date(fork.step):%Y-%m-%d}", readable)
+        progress = Progress("running", fork.step, self._plan.clock.begin(fork.step), readable)
         path = self._folder_of(branch.number)
         parent = self._folder_of(fork.branch), self._id_of(branch.path[:-1])
         if branch.number in self._settled:  # a life of it that cannot be gone back to

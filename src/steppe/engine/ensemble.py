@@ -147,7 +147,7 @@ def _advance(stage: Stage, plan: Plan, numbers: Sequence[int], tell: Callable[[P
     while True:
         steps = {number: stage.position(number).step for number in numbers}
         first = min(steps.values())
-        tell(Progress(len(numbers), first, plan.steps, f"{plan.clock.date(min(first, plan.steps - 1)):%Y-%m-%d}"))
+        tell(Progress(len(numbers), first, plan.steps, plan.clock.begin(min(first, plan.steps - 1))))
         if first == plan.steps or stop():
             break
         behind = [number for number in numbers if steps[number] == first]

@@ -32,9 +32,7 @@ def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: G
     for section in sections:
         step = clock.index(section.date)
         if not 0 <= step < steps:
-            raise RunFileError(
-                f"[[event]] date {section.date} is outside the run, {clock.date(0):%Y-%m-%d} to {clock.date(steps - 1):%Y-%m-%d}."
-            )
+            raise RunFileError(f"[[event]] date {section.date} is outside the run, {clock.begin(0)} to {clock.name(steps - 1)}.")
         for name, value in section.set.items():
             settable = {
                 n

@@ -38,7 +38,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
             "start": clock.start.isoformat(),
             "step": None if clock.step is None else clock.step.total_seconds(),
             "calendar": clock.calendar,
-            "units": f"days since {clock.start:%Y-%m-%d}",
+            "units": clock.units,
         },
         "steps": plan.steps,
         "parameters": {name: "per cell" if np.ndim(value) else float(value) for name, value in plan.chosen.values.items()},

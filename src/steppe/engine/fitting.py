@@ -65,6 +65,6 @@ def _check_parameters(plan: "Plan") -> None:
         for name in action.values:
             if name in single and action.cells is not None:
                 raise RunFileError(
-                    f'[[event]] of {plan.clock.date(action.step):%Y-%m-%d} sets "{name}" in a region, but model "{plan.model.name}" takes '
+                    f'[[event]] of {plan.clock.begin(action.step)} sets "{name}" in a region, but model "{plan.model.name}" takes '
                     "one number for the whole grid. Remove the region."
                 )

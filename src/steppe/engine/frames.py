@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steppe.api import empty_frame, tell_missing
 from steppe.api.frame import KEY, LAST, RANGE
-from steppe.clock import Clock
+from steppe.clock import DAY, Clock
 from steppe.control import Position
 from steppe.engine.branch import Branch
 from steppe.engine.levels import Made
@@ -99,5 +99,5 @@ def _layout(grid: Grid, request: Request) -> tuple[Window, NDArray[np.int64] | N
 
 
 def time_of(clock: Clock, step: int) -> float:
-    """When the last of so many steps began [days since the start of the run]; the step itself of models without time."""
-    return float(step) if clock.step is None else max(step - 1, 0) * clock.step.total_seconds() / 86400.0
+    """The moment of so many steps [days since the start of the run]; the step itself of models without time."""
+    return float(step) if clock.step is None else (clock.moment(step) - clock.start) / DAY

@@ -100,7 +100,7 @@ class Happening:
         """The same, which tells nobody: of each event what there is to say."""
         step, said = on.position.step, []
         for event in on.rules.due(step, self._plan.clock, self._plan.steps) if on.rules.events else ():
-            name = f"Event {event.id}, {self._date(step)}" if self._plan.clock.step else f"Event {event.id}, step {step}"
+            name = f"Event {event.id}, {self._plan.clock.begin(step)}" if self._plan.clock.step else f"Event {event.id}, step {step}"
             try:
                 done = on.change(self._change(event.change))
                 said.append((event, "event", f"{name}: the sum of {done['variable']} was {done['before']:g}, is {done['after']:g}."))
@@ -143,7 +143,7 @@ class Happening:
 
     def _fire(self, on: Branch, trigger: Trigger) -> None:
         step = on.position.step
-        when = self._date(step - 1) if self._plan.clock.step else f"step {step}"
+        when = self._plan.clock.after(step) if self._plan.clock.step else f"step {step}"
         text = f"{trigger.text or f'{trigger.expression} has become true'} ({when})."
         if trigger.action == "image":
             try:
@@ -169,6 +169,3 @@ class Happening:
     def _add(self, fired: Fired) -> None:
         self._fired.append(fired)
         self._unheeded[fired.branch, fired.step, fired.source] = fired
-
-    def _date(self, step: int) -> str:
-        return f"{self._plan.clock.date(step):%Y-%m-%d}"

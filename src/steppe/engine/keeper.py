@@ -194,7 +194,7 @@ class Keeper:
         return found
 
     def _date(self, step: int) -> str:
-        return f"{self._plan.clock.date(step):%Y-%m-%d}"
+        return self._plan.clock.begin(step)
 
 
 @cache

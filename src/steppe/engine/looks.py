@@ -219,7 +219,7 @@ class Looks:
             "box": cut.box,
             "step": shown.position.step,
             "seq": shown.position.seq,
-            "date": f"{self._plan.clock.date(max(shown.position.step - 1, 0)):%Y-%m-%d}",
+            "date": self._plan.clock.after(shown.position.step),
         }
         if request.format == "raw":
             return head, found.reshape(-1).view(np.uint8).data

@@ -26,7 +26,7 @@ def labelled(values: NDArray[Any], variable: Variable, grid: Grid, clock: Clock,
         for label, coordinate in grid.coordinates().items()
         if label in dims or (len(dims) == 1 and label.startswith("cell_"))
     }
-    labels["time"] = clock.date(max(step - 1, 0))
+    labels["time"] = clock.moment(step)
     return xarray.DataArray(grid.unpack(values), labels, dims, variable.name, variable.attributes())
 
 
@@ -51,7 +51,7 @@ def facts(plan: Plan, outputs: Outputs, folder: Path, step: int) -> dict[str, st
     """What the card of a run says."""
     recorded = dict.fromkeys(output.variable.name for group in outputs.groups for output in group.outputs)
     found = {
-        "next day": "none, it is finished" if step >= plan.steps else f"{plan.clock.date(step):%Y-%m-%d}",
+        "next day": "none, it is finished" if step >= plan.steps else plan.clock.begin(step),
         "days": f"{step:,} of {plan.steps:,}",
         "cells": f"{plan.grid.n_cells:,}",
         "run folder": str(folder),
@@ -63,7 +63,7 @@ def facts(plan: Plan, outputs: Outputs, folder: Path, step: int) -> dict[str, st
 def finished(plan: Plan, folder: Path) -> FinishedError:
     """The error of an order for a run that is at its last step."""
     return FinishedError(
-        f'The run "{folder}" is already at its last step, {plan.steps} ({plan.clock.date(plan.steps - 1):%Y-%m-%d}). Start it again with '
+        f'The run "{folder}" is already at its last step, {plan.steps} ({plan.clock.name(plan.steps - 1)}). Start it again with '
         "fresh=True. To branch from a date, serve the run with `steppe serve`, connect, and call "
         'run.branch("name", at="DATE").'
     )

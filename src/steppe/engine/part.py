@@ -459,7 +459,7 @@ class Part:
     def _at(self, steps: range) -> None:
         mine = self.deal.mine
         self._where.cells = (mine.start, mine.stop) if isinstance(mine, range) and mine else None  # those of a box are no range
-        self._where.step, self._where.date = steps.start, f"{self.plan.clock.date(steps.start):%Y-%m-%d}"
+        self._where.step, self._where.date = steps.start, self.plan.clock.name(steps.start)
 
     def _write(self, aside: Path) -> None:
         self._digests = self._draft.write(aside)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from steppe.card import card
-from steppe.clock import Clock, parse_date
+from steppe.clock import Clock
 from steppe.comm import BoxReach, Serial, World
 from steppe.engine.events import Action, calendar
 from steppe.engine.fitting import check_fits
@@ -105,7 +105,7 @@ class Plan:
         grid = open_grid(run)
         forcing = open_weather(run, grid)
         clock = Clock.daily(run.time.start, forcing.calendar if forcing else "standard")
-        steps = clock.index(parse_date(run.time.end, clock.calendar)) + 1
+        steps = clock.done(run.time.end)
         cores = cores or usable_cores()
         threads = run.engine.threads or cores
         model = make_model(module, run.engine.dtype or "float32", threads)
@@ -222,9 +222,9 @@ class Plan:
         RunFileError
             The day is outside the run.
         """
-        step = self.clock.index(parse_date(day, self.clock.calendar)) + 1
+        step = self.clock.done(day)
         if not 0 < step <= self.steps:
-            first, last = (f"{self.clock.date(index):%Y-%m-%d}" for index in (0, self.steps - 1))
+            first, last = self.clock.begin(0), self.clock.name(self.steps - 1)
             raise RunFileError(f"--until {day} is outside the run, {first} to {last}.")
         return step
 

@@ -151,7 +151,7 @@ class Simulation:
     @property
     def date(self) -> str:
         """The day that the next step will compute, ISO text."""
-        return f"{self.clock.date(self.step_index):%Y-%m-%d}"
+        return self.clock.begin(self.step_index)
 
     @property
     def finished(self) -> bool:

@@ -8,7 +8,7 @@ import cftime
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import EPOCH, parse_date
+from steppe.clock import EPOCH, day_text, parse_date
 from steppe.errors import RunFileError
 
 WEEKS = 52  # of a year: the last one has the eight or nine days that remain; paper 000
@@ -21,7 +21,7 @@ def day_number(date: cftime.datetime) -> int:
 
 def day_name(number: int, calendar: str) -> str:
     """The date of a day as people write it, 1990-01-31."""
-    return str(cftime.num2date(number, EPOCH, calendar=calendar).strftime("%Y-%m-%d"))
+    return day_text(cftime.num2date(number, EPOCH, calendar=calendar))
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,7 +84,7 @@ def _time(steps: Sequence[int], facts: Mapping[str, Any]) -> Json:
     clock = clock_of(facts)
     if clock.step is None:
         return {}
-    return {"t": {"values": [f"{clock.date(max(step - 1, 0)).isoformat()}Z" for step in steps]}}
+    return {"t": {"values": [f"{clock.moment(step).isoformat()}Z" for step in steps]}}
 
 
 def _referencing(timed: bool, facts: Mapping[str, Any]) -> list[Json]:

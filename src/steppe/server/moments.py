@@ -1,6 +1,6 @@
 """Dates of requests as steps of the run, and back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import lru_cache
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import Clock, parse_date
+from steppe.clock import DAY, Clock, parse_instant
 from steppe.errors import RunFileError, SteppeError
 from steppe.server.problems import Wrong
 
 
 @lru_cache(64)
 def _clock(start: str, seconds: float | None, calendar: str) -> Clock:
-    return Clock(parse_date(start, calendar), None if seconds is None else timedelta(seconds=seconds), calendar)
+    return Clock(parse_instant(start, calendar), None if seconds is None else timedelta(seconds=seconds), calendar)
 
 
 def clock_of(facts: Mapping[str, Any]) -> Clock:
@@ -26,14 +26,16 @@ def clock_of(facts: Mapping[str, Any]) -> Clock:
 
 
 def step_behind(date: str, facts: Mapping[str, Any], position: str) -> int:
-    """The step that is reached when a date is done, 1 ... steps of the run: a date names the state at its end.
+    """The step that is reached when a date is done, 1 ... steps of the run: a date names the state at its end. Of steps shorter than a day
+    the instant of the beginning names step 0.
 
     Raises
     ------
     Wrong
         date-outside-forcing: the calendar has no such date, or it is not one of the run.
     """
-    return step_before(date, facts, position) + 1
+    clock, steps = _dated(date, facts, position)
+    return _inside(clock.done, date, range(1 if clock.of_days else 0, steps + 1), clock, steps, position)
 
 
 def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
@@ -44,19 +46,29 @@ def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
     Wrong
         date-outside-forcing: the calendar has no such date, or it is not one of the run.
     """
-    clock, steps = clock_of(facts), int(facts["steps"])
+    clock, steps = _dated(date, facts, position)
+    return _inside(clock.index, date, range(steps), clock, steps, position)
+
+
+def _dated(value: str, facts: Mapping[str, Any], position: str) -> tuple[Clock, int]:
+    """The clock of a run with dates, and its steps."""
+    clock = clock_of(facts)
     if clock.step is None:
-        raise Wrong("date-outside-forcing", "This model iterates without time. Name a step.", value=date, position=position)
-    span = [clock.date(0).isoformat()[:10], clock.date(steps - 1).isoformat()[:10]]
+        raise Wrong("date-outside-forcing", "This model iterates without time. Name a step.", value=value, position=position)
+    return clock, int(facts["steps"])
+
+
+def _inside(find: Callable[[str], int], date: str, allowed: range, clock: Clock, steps: int, position: str) -> int:
+    span = [clock.begin(0), clock.name(steps - 1)]
     try:
         if date.startswith("0000"):  # there is none in most calendars
             raise RunFileError(f"{date} is no date. Years begin with 0001.")
-        step = clock.index(date)
+        step = find(date)
     except SteppeError as error:
         raise Wrong("date-outside-forcing", str(error), value=date, allowed=span, position=position) from None
-    if not 0 <= step < steps:
+    if step not in allowed:
         text = f"{date} lies outside the run, which goes from {span[0]} to {span[1]}."
-        raise Wrong("date-outside-forcing", text, value=date, allowed=span, nearest=span[step >= 0], position=position)
+        raise Wrong("date-outside-forcing", text, value=date, allowed=span, nearest=span[step >= allowed.start], position=position)
     return step
 
 
@@ -68,14 +80,12 @@ def check_yearly(day: str, facts: Mapping[str, Any], position: str) -> str:
     Wrong
         date-outside-forcing: no year of the run has it.
     """
-    clock, steps = clock_of(facts), int(facts["steps"])
-    if clock.step is None:
-        raise Wrong("date-outside-forcing", "This model iterates without time. Name a step.", value=day, position=position)
+    clock, steps = _dated(day, facts, position)
     for year in range(clock.date(0).year, clock.date(steps - 1).year + 1):
         with suppress(SteppeError):
             if 0 <= clock.index(f"{year:04d}-{day}") < steps:
                 return day
-    span = [clock.date(0).isoformat()[:10], clock.date(steps - 1).isoformat()[:10]]
+    span = [clock.begin(0), clock.name(steps - 1)]
     text = f"No year of the run has a step that begins on {day}; it goes from {span[0]} to {span[1]}."
     raise Wrong("date-outside-forcing", text, value=day, allowed=span, position=position)
 
@@ -86,15 +96,22 @@ def date_of(step: int, facts: Mapping[str, Any]) -> str | None:
     return _date(said["start"], said["step"], said["calendar"], step)
 
 
+def begin_of(step: int, facts: Mapping[str, Any]) -> str | None:
+    """When a step begins, as `step_before` takes it; None for models without time."""
+    clock = clock_of(facts)
+    return None if clock.step is None else clock.begin(step)
+
+
 def cf_times(steps: Sequence[int], facts: Mapping[str, Any]) -> tuple[NDArray[np.float64], dict[str, str]]:
-    """The times of steps that are done, as CF has them: the beginning of each, in days, with units and calendar; without time the steps."""
-    clock, done = facts["clock"], np.asarray(steps, np.float64)
-    if clock["step"] is None:
+    """The moments of steps that are done, as CF has them: in days, with units and calendar; without time the steps."""
+    clock, done = clock_of(facts), np.asarray(steps, np.float64)
+    if clock.step is None:
         return done, {"units": "1"}
-    return (done - 1) * (clock["step"] / 86400.0), {"units": f"days since {clock['start'][:10]}", "calendar": clock["calendar"]}
+    moments = (done - 1 if clock.of_days else done) * (clock.step / DAY)
+    return moments, {"units": clock.units, "calendar": clock.calendar}
 
 
 @lru_cache(4096)
 def _date(start: str, seconds: float | None, calendar: str, step: int) -> str | None:
     clock = _clock(start, seconds, calendar)
-    return None if clock.step is None else clock.date(max(step - 1, 0)).isoformat()[:10]
+    return None if clock.step is None else clock.after(step)

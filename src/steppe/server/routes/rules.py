@@ -12,7 +12,7 @@ from steppe.control import Command
 from steppe.control.expression import ExpressionError, parse
 from steppe.server.asked import Asked, Reply
 from steppe.server.changes import arguments_of
-from steppe.server.moments import check_yearly, date_of, step_before
+from steppe.server.moments import begin_of, check_yearly, step_before
 from steppe.server.problems import Wrong
 from steppe.server.query import WHERE, read_query
 from steppe.server.routes.steering import cancel_of, found_again, moment, number_of, order, request_of
@@ -29,7 +29,7 @@ async def events(asked: Asked) -> Reply:
             "id": row.seq,
             "scenario": scenario,
             "at_step": step,
-            "date": date_of(step + 1, run.facts) if step is not None and run.facts else None,
+            "date": begin_of(step, run.facts) if step is not None and run.facts else None,
             "yearly": row.arguments.get("yearly") or None,
             "arguments": row.arguments.get("change", row.arguments),
             "who": row.who,
