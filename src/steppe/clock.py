@@ -6,7 +6,8 @@ A step of whole days has the name of its first day, 2001-03-05; a shorter one ha
 import re
 from dataclasses import dataclass
 from datetime import date as Date
-from datetime import timedelta
+from datetime import datetime, timedelta
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,7 +21,9 @@ CALENDARS = ("standard", "proleptic_gregorian", "noleap", "360_day")
 TICK = timedelta(microseconds=1)
 DAY = timedelta(days=1)
 EPOCH = "days since 1850-01-01"  # of every time axis that Steppe writes
-_INSTANT = re.compile(r"(\d{4,}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?$")
+_LENGTHS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # [s]
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?) (second|minute|hour|day)s?$")
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?$")
 
 
 class CalendarFields(NamedTuple):
@@ -66,6 +69,36 @@ def parse_instant(value: str | Date | cftime.datetime, calendar: str = "standard
     return parse_date(found[1], calendar) + time
 
 
+def ticks_since_epoch(date: cftime.datetime) -> int:
+    """Microseconds from the beginning of the time axes of files to a date."""
+    return int((date - cftime.datetime(1850, 1, 1, calendar=date.calendar)) // TICK)
+
+
+def length(text: str) -> timedelta:
+    """A time such as "10 minutes", "37.5 seconds" or "1 day".
+
+    Raises
+    ------
+    RunFileError
+        The text is no such time, or it is no whole number of microseconds, or it is 0.
+    """
+    found = _LENGTH.match(text)
+    ticks = Fraction(found[1]) * _LENGTHS[found[2]] * 1_000_000 if found else Fraction(0)
+    if not ticks or ticks.denominator != 1 or ticks > timedelta.max // TICK:
+        raise RunFileError(f'"{text}" is no length of time. Write a number of seconds, minutes, hours or days, such as "10 minutes".')
+    return int(ticks) * TICK
+
+
+def length_text(time: timedelta) -> str:
+    """A time in the largest unit that gives a whole number, else in seconds: "10 minutes", "1 day", "37.5 seconds"."""
+    for unit, seconds in reversed(_LENGTHS.items()):
+        number, rest = divmod(time, timedelta(seconds=seconds))
+        if not rest:
+            return f"{number} {unit}{'s' if number != 1 else ''}"
+    whole, ticks = divmod(time, timedelta(seconds=1))
+    return f"{whole}.{ticks // TICK:06d}".rstrip("0") + " seconds"
+
+
 def day_text(date: cftime.datetime) -> str:
     """The day of a date, as 2001-03-05."""
     return str(date.isoformat())[:10]
@@ -76,6 +109,11 @@ def instant_text(date: cftime.datetime) -> str:
     text = f"{day_text(date)}T{date.hour:02d}:{date.minute:02d}"
     fraction = f".{date.microsecond:06d}".rstrip("0").rstrip(".")
     return f"{text}:{date.second:02d}{fraction}" if date.second or date.microsecond else text
+
+
+def is_day(date: str | Date | cftime.datetime) -> bool:
+    """Whether it names a day, without a time of day."""
+    return len(date) <= 10 if isinstance(date, str) else isinstance(date, Date) and not isinstance(date, datetime)
 
 
 @lru_cache
@@ -101,22 +139,20 @@ class Clock:
 
     def date(self, index: int) -> cftime.datetime:
         """The date at which step `index` begins."""
-        if self.step is None:
-            raise RunFileError("This model iterates without time; it has no dates.")
-        return self.start + index * self.step
+        return self.start + index * self.length
 
     def index(self, date: str | Date | cftime.datetime) -> int:
-        """The step that begins at `date`: at its instant where steps are shorter than a day, else with its day.
+        """The step that begins at `date`: at an instant, or with the day where a date stands alone.
 
         Raises
         ------
         RunFileError
             The date lies between two steps or is no date of the calendar.
         """
-        return self._steps_to((parse_date if self.of_days else parse_instant)(date, self.calendar), date)
+        return self._steps_to((parse_date if is_day(date) else parse_instant)(date, self.calendar), date)
 
     def done(self, name: str | Date | cftime.datetime) -> int:
-        """How many steps are done when a step with this name is. Of shorter steps, a date alone is the end of its day.
+        """How many steps are done at the end of the step with this name. Of shorter steps a date alone is the whole day.
 
         Raises
         ------
@@ -125,16 +161,19 @@ class Clock:
         """
         if self.of_days:
             return self.index(name) + 1
-        end = parse_instant(name, self.calendar)
-        whole_day = len(str(name)) <= 10 and not isinstance(name, cftime.datetime)
-        return self._steps_to(end + DAY if whole_day else end, name)
+        return self._steps_to(parse_date(name, self.calendar) + DAY if is_day(name) else parse_instant(name, self.calendar), name)
+
+    @property
+    def length(self) -> timedelta:
+        """How long a step is."""
+        if self.step is None:
+            raise RunFileError("This model iterates without time; it has no dates.")
+        return self.step
 
     @property
     def of_days(self) -> bool:
         """Whether a step is one or more whole days."""
-        if self.step is None:
-            raise RunFileError("This model iterates without time; it has no dates.")
-        return self.step >= DAY
+        return self.length >= DAY
 
     def name(self, index: int) -> str:
         """What step `index` is called: its first day, 2001-03-05, or of a step shorter than a day the instant of its end."""
@@ -158,11 +197,15 @@ class Clock:
         since = str(self.start.isoformat())
         return f"days since {since[:10] if since.endswith('T00:00:00') else since.replace('T', ' ')}"
 
+    @property
+    def unit(self) -> str:
+        """What a step is called where steps are counted: "day", or "step" where it has another length."""
+        return "day" if self.step == DAY else "step"
+
     def _steps_to(self, date: cftime.datetime, said: object) -> int:
-        assert self.step is not None  # else there is no date
-        whole, rest = divmod(date - self.start, self.step)
+        whole, rest = divmod(date - self.start, self.length)
         if rest:
-            raise RunFileError(f"{said} lies between two steps of {self.step} from {self.start.isoformat()}.")
+            raise RunFileError(f"{said} lies between two steps of {length_text(self.length)} from {self.begin(0)}.")
         return int(whole)
 
     def fields(self, steps: range) -> CalendarFields:
@@ -182,7 +225,7 @@ class Clock:
 
     def days_since_epoch(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
         """The beginnings of steps on the time axis of the files ("days since 1850-01-01" in this calendar)."""
-        since = (self.date(0) - cftime.datetime(1850, 1, 1, calendar=self.calendar)) // TICK
+        since = ticks_since_epoch(self.date(0))
         assert self.step is not None  # else there is no date
-        days: NDArray[np.float64] = (since + steps * (self.step // TICK)) / (timedelta(days=1) // TICK)
+        days: NDArray[np.float64] = (since + steps * (self.step // TICK)) / (DAY // TICK)
         return days

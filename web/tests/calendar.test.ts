@@ -29,17 +29,38 @@ it("a step and its date lead to one another in every calendar", () => {
         const moment = momentOf(clock(calendar, length), step);
         if (!moment) throw new Error("no date");
         expect(stepOf(clock(calendar, length), moment)).toBe(step);
-        expect(between(parseMoment("2000-01-01", calendar), moment, calendar)).toBe((step - 1) * length);
+        expect(between(parseMoment("2000-01-01", calendar), moment, calendar)).toBe((length < 86400 ? step : step - 1) * length);
       },
     ),
   );
+});
+
+it("requests have the instant of a step that is shorter than a day, and it parses back", () => {
+  const lengths = [600, 37.5, 0.1, 3600];
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...calendars),
+      fc.integer({ min: 0, max: 80_000 }),
+      fc.constantFrom(...lengths),
+      (calendar, step, length) => {
+        const short = clock(calendar, length);
+        const moment = momentOf(short, step);
+        if (!moment) throw new Error("no date");
+        expect(stepOf(short, parseMoment(isoDate(moment, short), calendar))).toBe(step);
+      },
+    ),
+  );
+  const minutes = clock("standard", 600);
+  expect(isoDate(momentOf(minutes, 36)!, minutes)).toBe("2000-01-01T06:00");
+  expect(isoDate(momentOf(clock("standard"), 36)!, clock("standard"))).toBe("2000-02-05");
 });
 
 describe("dates in words", () => {
   it("say the day that was done last, and what was before the first", () => {
     expect(stepText(clock("standard"), 51)).toBe("20 Feb 2000");
     expect(stepText(clock("standard"), 0)).toBe("before 1 Jan 2000");
-    expect(stepText(clock("standard", 3600), 8)).toBe("1 Jan 2000, 07:00");
+    expect(stepText(clock("standard", 3600), 8)).toBe("1 Jan 2000, 08:00");
+    expect(stepText(clock("standard", 37.5), 3)).toBe("1 Jan 2000, 00:01:52.5");
     expect(stepText({ ...clock("standard"), step: null }, 12)).toBe("step 12");
   });
 });

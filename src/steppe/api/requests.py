@@ -18,10 +18,10 @@ VariableName = Annotated[
 Date = Annotated[
     str,
     Meta(
-        pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
-        max_length=10,
-        description="Year-month-day in the calendar of the run.",
-        examples=["2001-03-05"],
+        pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,6})?)?)?$",
+        max_length=26,
+        description="Year-month-day in the calendar of the run; with the time of day, without a zone, where steps are shorter than a day.",
+        examples=["2001-03-05", "2001-03-05T06:00"],
     ),
 ]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64, description="SHA-256 in hexadecimal digits.")]

@@ -73,13 +73,13 @@ def tell(message: dict[str, Any]) -> None:
 class Told(AbstractContextManager[Callable[["Event"], None]]):
     """Events of a run, passed on to the supervisor."""
 
-    def __init__(self, n_cells: int) -> None:
-        self._cells = n_cells
+    def __init__(self, n_cells: int, unit: str = "day") -> None:
+        self._facts = {"cells": n_cells, "unit": unit}
         self._said = -PAUSE
 
     def __enter__(self) -> Callable[["Event"], None]:
         self._speaker = Speaker()
-        self._speaker.say({"cells": self._cells})
+        self._speaker.say(self._facts)
         return self._tell
 
     def __exit__(self, *exception: object) -> None:

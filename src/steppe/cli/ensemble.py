@@ -61,7 +61,7 @@ def ensemble(
 
         wanted = read_scenarios(scenarios)
         plan = Plan.of(read_run_file(run_file, changes), cores=rank.cores)
-        with Stop() as stop, Silent() if quiet else progress(plan.grid.n_cells * len(wanted)) as tell:
+        with Stop() as stop, Silent() if quiet else progress(plan.grid.n_cells * len(wanted), plan.clock.unit) as tell:
 
             def show(far: Progress) -> None:
                 tell(Event("progress", far.date, far.step, far.steps, far.date))

@@ -28,8 +28,8 @@ class Silent(AbstractContextManager[Tell]):
 class Lines(AbstractContextManager[Tell]):
     """One line every ten seconds: date, rate, time left."""
 
-    def __init__(self, n_cells: int) -> None:
-        self._rate = Rate(n_cells)
+    def __init__(self, n_cells: int, unit: str = "day") -> None:
+        self._rate = Rate(n_cells, unit)
         self._said = time.monotonic()
 
     def __enter__(self) -> Tell:
@@ -73,10 +73,10 @@ class Shares:
 
 
 class Rate:
-    """Cell-days a second and the time that is left at that rate; the first piece, with which the kernel is loaded, does not count."""
+    """Cell-days a second (or cell-steps) and the time that is left; the first piece, with which the kernel is loaded, does not count."""
 
-    def __init__(self, n_cells: int) -> None:
-        self._cells = n_cells
+    def __init__(self, n_cells: int, unit: str = "day") -> None:
+        self._cells, self._unit = n_cells, unit
         self._begin: tuple[float, int] | None = None
         self.per_second = 0.0
         self.left = 0.0
@@ -97,19 +97,19 @@ class Rate:
     def __str__(self) -> str:
         from steppe.engine import in_cell_days
 
-        return f"{in_cell_days(self.per_second)}, {as_clock(self.left)} left" if self.per_second else "starting"
+        return f"{in_cell_days(self.per_second, self._unit)}, {as_clock(self.left)} left" if self.per_second else "starting"
 
 
 class Bar(AbstractContextManager[Tell]):
     """A progress bar with date, rate and time left."""
 
-    def __init__(self, n_cells: int) -> None:
+    def __init__(self, n_cells: int, unit: str = "day") -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
         columns = (TextColumn("{task.fields[date]}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
         self._progress = Progress(*columns, console=Console(stderr=True))
-        self._rate = Rate(n_cells)
+        self._rate = Rate(n_cells, unit)
         self._task: Any = None
 
     def __enter__(self) -> Tell:
@@ -130,11 +130,11 @@ class Bar(AbstractContextManager[Tell]):
         self._progress.update(self._task, completed=event.step, date=event.date, rate=str(self._rate))
 
 
-def progress(n_cells: int) -> AbstractContextManager[Tell]:
-    """What suits the standard error stream, or whoever started these ranks."""
+def progress(n_cells: int, unit: str = "day") -> AbstractContextManager[Tell]:
+    """What suits the standard error stream, or whoever started these ranks. unit: what a step is called."""
     if supervised():
-        return Told(n_cells)
-    return Bar(n_cells) if sys.stderr.isatty() else Lines(n_cells)
+        return Told(n_cells, unit)
+    return Bar(n_cells, unit) if sys.stderr.isatty() else Lines(n_cells, unit)
 
 
 def _warn(event: "Event") -> None:

@@ -177,7 +177,7 @@ class _Job:
             if "cells" in message:
                 from steppe.cli.progress import progress
 
-                self._tell = self._screen.enter_context(progress(message["cells"]))
+                self._tell = self._screen.enter_context(progress(message["cells"], message["unit"]))
             if "event" in message and self._tell is not None:
                 self._tell(SimpleNamespace(**message["event"]))
             if "told" in message:

@@ -169,7 +169,7 @@ def _change(text: str) -> tuple[str, str]:
 def _progress(plan: Any, quiet: bool) -> Any:
     from steppe.cli.progress import Silent, progress
 
-    return Silent() if quiet else progress(plan.grid.n_cells)
+    return Silent() if quiet else progress(plan.grid.n_cells, plan.clock.unit)
 
 
 def _report(found: Any, json: bool) -> None:

@@ -1,5 +1,6 @@
 """Where the values of a run lie: what an array needs to become one of xarray, and one of xarray to become cells. Asked once a region."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -181,7 +182,9 @@ def _times(head: Mapping[str, Any], calendar: str) -> Any:
     else:
         import cftime
 
-        found = np.array([cftime.datetime(*map(int, day.split("-")), calendar=calendar) for day in days])
+        parts = [day.partition(".") for day in days]
+        numbers = [([*map(int, re.split("[-T:]", whole))], int(rest.ljust(6, "0"))) for whole, _, rest in parts]
+        found = np.array([cftime.datetime(*whole, microsecond=rest, calendar=calendar) for whole, rest in numbers])
     return ("time", found, attributes) if "steps" in head else ((), found[0], attributes)
 
 

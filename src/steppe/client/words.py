@@ -15,10 +15,10 @@ Corners = Sequence[Sequence[float]]
 
 
 def day(text: Any) -> str:
-    """A date as year-month-day; of a datetime, datetime64 or cftime date its day."""
+    """A date as requests have it: year-month-day; of a datetime, datetime64 or cftime date the instant."""
     if isinstance(text, np.datetime64):
-        return str(text.astype("datetime64[D]"))
-    return text if isinstance(text, str) else str(text.isoformat())[:10]
+        return str(np.datetime_as_string(text, "D" if np.datetime_data(text.dtype)[0] in "YMWD" else "us"))
+    return text if isinstance(text, str) else str(text.isoformat())
 
 
 def at(when: Moment) -> dict[str, Any]:

@@ -1,6 +1,10 @@
 """When a run makes checkpoints, after the `checkpoint` of its run file: "auto", "none", or every so many days."""
 
 import time
+from datetime import timedelta
+
+from steppe.clock import DAY, length, length_text
+from steppe.errors import RunFileError
 
 BETWEEN = 10.0  # [s] between checkpoints of "auto", and at least 50 times what the last one cost
 BACK = 1.0  # [s] of steps from the newest checkpoint to the last piece of a run; beyond them it makes another one there
@@ -13,11 +17,20 @@ class Cadence:
     ----------
     setting
         Of the run file.
+    step
+        Length of a step.
+
+    Raises
+    ------
+    RunFileError
+        The interval is no whole number of steps.
     """
 
-    def __init__(self, setting: str) -> None:
+    def __init__(self, setting: str, step: timedelta = DAY) -> None:
         self._auto, self._never = setting == "auto", setting == "none"
-        self.days = 0 if self._auto or self._never else int(setting.split()[0])
+        self.steps, rest = (0, None) if self._auto or self._never else divmod(length(setting), step)
+        if rest:
+            raise RunFileError(f'checkpoint = "{setting}" is no whole number of steps of {length_text(step)}.')
         self.made()
 
     def made(self) -> None:
@@ -26,8 +39,8 @@ class Cadence:
 
     def due(self, step: int, seconds: float) -> bool:
         """Whether a checkpoint is due after so many steps. seconds: what the last one took."""
-        if self.days:
-            return step % self.days == 0
+        if self.steps:
+            return step % self.steps == 0
         return self._auto and time.monotonic() - self._last > max(BETWEEN, 50 * seconds)
 
     def far(self, seconds: float) -> bool:

@@ -23,6 +23,7 @@ class Cost(NamedTuple):
 
     seconds: of computing, measured on its first days; encode_seconds: of writing, of one core; compiling: seconds that the check itself
     waited for machine code, which the run will find in the cache. rounded: maps of results that are rounded -> their precision.
+    unit: what a step is called.
     """
 
     cells: int
@@ -39,6 +40,7 @@ class Cost(NamedTuple):
     encode_seconds: float
     compiling: float
     rounded: dict[str, str]
+    unit: str = "day"
 
     @property
     def memory(self) -> int:
@@ -50,14 +52,14 @@ class Cost(NamedTuple):
         seconds = f"about {self.seconds:.0f} s" if self.seconds >= 1 else "under a second"
         rounded = ", ".join(f"{name} to {precision}" for name, precision in self.rounded.items())
         return (
-            f"{self.cells:,} cells, {self.steps:,} days, {self.cells * self.steps:,} cell-days\n"
+            f"{self.cells:,} cells, {self.steps:,} {self.unit}s, {self.cells * self.steps:,} cell-{self.unit}s\n"
             f"memory {in_bytes(self.memory)}: state {in_bytes(self.state)}, parameters {in_bytes(self.parameters)}, "
             f"read-ahead {in_bytes(self.read_ahead)}, write buffers {in_bytes(self.write_buffers)}, "
             f"copy for a checkpoint {in_bytes(self.checkpoint)}\n"
             f"results {in_bytes(self.results)}, on disk about {in_bytes(self.results_on_disk)}; "
             f"checkpoints {in_bytes(CHECKPOINTS * self.checkpoint)}; {in_bytes(self.free)} are free\n"
             + (f"rounded: {rounded}\n" if rounded else "")
-            + f"time {seconds} at {in_cell_days(self.cells * self.steps / self.seconds)}, measured on the first days; "
+            + f"time {seconds} at {in_cell_days(self.cells * self.steps / self.seconds, self.unit)}, measured on the first {self.unit}s; "
             f"writing takes about {100 * self.encode_seconds / self.seconds:.1f} % of that, of another core\n"
             + (f"compiling took {self.compiling:.0f} s; the run uses the same machine code\n" if self.compiling >= 1 else "")
         )
@@ -148,6 +150,7 @@ def estimate(plan: Plan) -> Cost:
         results.seconds,
         plan.model.compiling,
         outputs.rounding,
+        plan.clock.unit,
     )
 
 
@@ -161,13 +164,13 @@ def _first_settings(plan: Plan) -> Iterator[tuple[str, float, NDArray[Any] | Non
                 yield name, value, action.cells
 
 
-def in_cell_days(per_second: float) -> str:
+def in_cell_days(per_second: float, unit: str = "day") -> str:
     """A rate as people read it: three digits and a unit."""
     rounded = float(f"{per_second:.3g}")
     for size, prefix in ((1e6, " M"), (1e3, " k"), (1.0, "")):
         if rounded >= size:
-            return f"{rounded / size:{',.0f' if rounded >= 100 * size else '.3g'}}{prefix} cell-days/s"
-    return f"{rounded:g} cell-days/s"
+            return f"{rounded / size:{',.0f' if rounded >= 100 * size else '.3g'}}{prefix} cell-{unit}s/s"
+    return f"{rounded:g} cell-{unit}s/s"
 
 
 def in_bytes(number: int) -> str:

@@ -14,6 +14,7 @@ KEYS = {
     "grid": ("grid", "forcing.store", "forcing.stations"),
     "forcing": ("forcing.store", "forcing.stations", "forcing.map", "forcing.units"),
     "time": ("time",),
+    "step": ("time.step",),
     "parameters": ("parameters", "land_type"),
     "options": ("parameters", "land_type"),
     "cadence": ("forcing.cadence",),
@@ -24,7 +25,7 @@ KEYS = {
     "on_bad_cell": ("engine.on_bad_cell",),
 }
 """Name in the identity of a run -> the keys of the run file that decide it."""
-PLAIN = ("time", "options")  # whose entries in the identity are words, not digests
+PLAIN = ("time", "step", "options")  # whose entries in the identity are words, not digests
 MOST = 5  # differences that a message shows
 
 

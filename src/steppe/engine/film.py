@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import parse_date
-from steppe.engine.picture import BLOCK, Ground, held_in, notes_of, scenarios_of, title_of
+from steppe.engine.picture import BLOCK, Ground, held_in, notes_of, rows_at, scenarios_of, title_of
 from steppe.errors import RequestError, RunFileError
 from steppe.grid import RegionLike
 from steppe.io import Axis, Records
-from steppe.io.axis import day_name, day_number
 from steppe.io.export import aside
 from steppe.view import Encoder, Map, Scene, Size, choose_colours, quantiles
 
@@ -43,7 +41,7 @@ class Reel(NamedTuple):
         """Values, as the map has them, and date of each frame."""
         axis = self.axis
         for row, values in _values(self.every, self.name, self.rows, self.cells):
-            first, last = (day_name(int(day), axis.calendar) for day in (axis.starts[row], axis.stops[row] - 1))
+            first, last = axis.begin_of(row), axis.end_of(row)
             yield self.ground.spread(values), first if first == last else f"{first} to {last}"
 
 
@@ -138,7 +136,7 @@ def reel_of(
     axis = min((one.axes[name] for one in every), key=lambda axis: axis.rows)
     if not axis.rows:
         raise RunFileError(f'The run "{path}" has no results yet.')
-    rows = range(_row("--from", start, axis, path, 0), _row("--to", end, axis, path, axis.rows - 1) + 1)
+    rows = range(rows_at("--from", start, axis, path).start, rows_at("--to", end, axis, path).stop)
     if not rows:
         raise RunFileError(f"The period from {start} to {end} holds no record. Give the first day with --from, the last with --to.")
     if most is not None and len(rows) > most:
@@ -153,16 +151,6 @@ def reel_of(
     said = f"Colours from {colours.low:,.6g} to {colours.high:,.6g} in all frames."
     notes = [f"{about.get('source', '')}. {said}", *(["Each frame is the median of the scenarios."] if ensemble else []), *notes_of(about)]
     return Reel(every, name, rows, cells, ground, ground.map(title, greatest, units, colours)._replace(ends=ends), notes)
-
-
-def _row(option: str, date: str | None, axis: Axis, path: Path, otherwise: int) -> int:
-    """The record that holds a day."""
-    if date is None:
-        return otherwise
-    day = day_number(parse_date(date, axis.calendar))
-    if not axis.first <= day < axis.stop:
-        raise RunFileError(f'{option} {date} is not in the run "{path}", which holds {axis.period()}.')
-    return int(axis.row_of_day[day - axis.first])
 
 
 def _values(every: Sequence[Records], name: str, rows: range, cells: NDArray[np.int64] | None) -> Iterator[tuple[int, Array]]:

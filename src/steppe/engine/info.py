@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steppe.clock import Clock
+from steppe.clock import Clock, instant_text, length, parse_instant
 from steppe.engine.differences import flat
 from steppe.engine.report import size_of, spent_of
 from steppe.io import Ensemble, ForcingStore, Progress, Spent, open_results, read_identity
@@ -41,7 +41,7 @@ def overview(path: Path) -> dict[str, Any]:
     found["dimensions"] = dict(dataset.sizes)
     if dataset.sizes.get("time", 0):
         bounds = dataset["time_bnds"].values
-        found["time"] = f"{str(bounds[0, 0])[:10]} until before {str(bounds[-1, 1])[:10]}"
+        found["time"] = " until before ".join(_moment(dataset["time"], bound) for bound in (bounds[0, 0], bounds[-1, 1]))
     found["variables"] = {str(name): _described(array) for name, array in dataset.data_vars.items()}
     for kind in ("maps", "series"):
         if names := names_of(path, kind):
@@ -50,7 +50,7 @@ def overview(path: Path) -> dict[str, Any]:
         folders = [path, *(member.folder for member in ensemble.members)] if ensemble else [path]
         every = ensemble.progress().values() if ensemble else [progress]
         spent, steps = sum((each.spent for each in every), Spent()), sum(each.step for each in every)
-        found["spent"] = spent_of(spent, dataset.sizes.get("cell", 0), steps)
+        found["spent"] = spent_of(spent, dataset.sizes.get("cell", 0), steps, "step" if "steps" in found else "day")
         found["bytes"] = sum(size_of(folder / "output.zarr") for folder in folders)
     else:
         store = ForcingStore.open(path)
@@ -83,23 +83,36 @@ def _range(ensemble: Ensemble, column: str) -> str:
 def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> dict[str, Any]:
     """What the run is, what its run file gives, and how it ended."""
     identity = read_identity(path)
-    start, _, end, calendar = identity["time"].split()
-    steps = Clock.daily(start, calendar).index(end) + 1
+    clock, end = _clock(identity)
     found: dict[str, Any] = {
         "title": attributes["title"],
         "model": identity["model"].rpartition(" ")[0],
         "made by": attributes["source"].partition(",")[0],
-        "days": f"{start} to {end}, {calendar} calendar",
+        f"{clock.unit}s": f"{clock.begin(0)} to {end}, {clock.calendar} calendar",
+        **({"step": identity["step"]} if "step" in identity else {}),
         "weather": attributes["weather"],
         "options": attributes.get("options", identity["options"]),
         "dtype": identity["dtype"],
         "given": _given(path),
         "id": attributes["steppe_run"],
-        "progress": {"state": progress.state, "steps": progress.step, "steps of the run": steps},
+        "progress": {"state": progress.state, "steps": progress.step, "steps of the run": clock.done(end)},
     }
-    found["progress"] |= {"next day": progress.date} if progress.step < steps else {}
+    found["progress"] |= {f"next {clock.unit}": progress.date} if progress.step < clock.done(end) else {}
     found["progress"] |= {"failure": progress.message} if progress.message else {}
     return found
+
+
+def _clock(identity: Mapping[str, str]) -> tuple[Clock, str]:
+    """The clock of a run, and the name of its last step."""
+    start, _, end, calendar = identity["time"].split()
+    return Clock(parse_instant(start, calendar), length(identity.get("step", "1 day")), calendar), end
+
+
+def _moment(axis: "xarray.DataArray", bound: Any) -> str:
+    """A bound as its day, or as an instant on an axis of shorter steps."""
+    if axis.attrs.get("long_name") != "end":
+        return str(bound)[:10]
+    return instant_text(parse_instant(str(bound)[:26], axis.encoding.get("calendar", "standard")))
 
 
 def _given(path: Path) -> dict[str, Any]:

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import parse_date
 from steppe.errors import ModelError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.io import Checkpoint, read_static
-from steppe.io.axis import day_name, day_number
 from steppe.io.records import Records
 from steppe.variable import Role, Variable
 
@@ -78,12 +76,12 @@ def _from_results(path: Path, date: Any, names: list[str], grid: Grid) -> State:
     found: State = {}
     for name in names:
         axis, method = records.axes[name], str(records.attributes[name].get("cell_methods", ""))
-        day = day_number(parse_date(date, axis.calendar))
-        at = np.flatnonzero(axis.stops == day + 1)
-        if not at.size or (axis.starts[at[0]] != day and not method.startswith("time: point")):
+        end = axis.end_after(date)
+        at = np.flatnonzero(axis.stops == end)
+        if not at.size or (not method.startswith("time: point") and not (axis.whole_days and axis.starts[at[0]] == end - 1)):
             held = axis.period() if axis.rows else "nothing yet"
             raise RunFileError(
-                f'[initial] state: the results "{path}" do not hold {name} at the end of {day_name(day, axis.calendar)}; they hold {held}, '
+                f'[initial] state: the results "{path}" do not hold {name} at the end of {date}; they hold {held}, '
                 f'as "{method}". It must be recorded every day, or as the last of an interval that ends then.'
             )
         found[name] = records.read(name, slice(int(at[0]), int(at[0]) + 1))[0]

@@ -1,12 +1,10 @@
 """Where the intervals of an output begin and end, as steps of the clock."""
 
-from datetime import timedelta
-
 import cftime
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import Clock
+from steppe.clock import DAY, TICK, Clock, length_text
 from steppe.engine.run_file import Every
 from steppe.errors import RunFileError
 
@@ -14,14 +12,21 @@ from steppe.errors import RunFileError
 def edges(every: Every, clock: Clock, steps: int) -> NDArray[np.int64]:
     """Steps at which intervals begin, and `steps` as the last end: (intervals + 1,) int64.
 
-    Months and years begin with the calendar's; the first and the last interval may be cut by the run. Days are counted from the start.
+    Months and years begin with the calendar's; the first and the last interval may be cut by the run. Days and what is shorter are counted
+    from the start.
+
+    Raises
+    ------
+    RunFileError
+        The interval is no whole number of steps.
     """
     if clock.step is None:
         return np.append(np.arange(0, steps, every.number), steps)
-    if every.unit == "day":
-        length, rest = divmod(timedelta(days=every.number), clock.step)
+    if every.unit in ("day", "length"):
+        time = every.number * (DAY if every.unit == "day" else TICK)
+        length, rest = divmod(time, clock.step)
         if rest or not length:
-            raise RunFileError(f"An interval of {every.number} days is no whole number of steps of {clock.step}.")
+            raise RunFileError(f"An interval of {length_text(time)} is no whole number of steps of {length_text(clock.step)}.")
         return np.append(np.arange(0, steps, length), steps)
     found = [0]
     start = clock.date(0)

@@ -51,8 +51,8 @@ def facts(plan: Plan, outputs: Outputs, folder: Path, step: int) -> dict[str, st
     """What the card of a run says."""
     recorded = dict.fromkeys(output.variable.name for group in outputs.groups for output in group.outputs)
     found = {
-        "next day": "none, it is finished" if step >= plan.steps else plan.clock.begin(step),
-        "days": f"{step:,} of {plan.steps:,}",
+        f"next {plan.clock.unit}": "none, it is finished" if step >= plan.steps else plan.clock.begin(step),
+        f"{plan.clock.unit}s": f"{step:,} of {plan.steps:,}",
         "cells": f"{plan.grid.n_cells:,}",
         "run folder": str(folder),
         "records": ", ".join(recorded) or "none",

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.clock import DAY
 from steppe.comm import Operation, Serial, World
 from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
 from steppe.engine.recorder import Deliver, Recorder
 from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
 from steppe.grid import Cells, Deal
-from steppe.io import SHARD_DAYS, Axis, Cost, Group, Output, OutputWriter
+from steppe.io import SHARD_STEPS, Axis, Cost, Group, Output, OutputWriter
 from steppe.io.output import SINGLE
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
 from steppe.timeline import span
@@ -142,7 +143,7 @@ class Outputs:
     def steps_between_exchanges(self) -> int:
         """How many steps may be made, at most, before `exchange` is called again."""
         rows = [(group, group.layout(output).shard[0]) for group in self.groups for output in group.outputs]
-        return min([length * int((group.axis.stops - group.axis.starts).min()) for group, length in rows], default=SHARD_DAYS)
+        return min([length * int(group.axis.steps.min()) for group, length in rows], default=SHARD_STEPS)
 
     def record_of(self, variable: str, step: int, rounded: bool = False) -> tuple[str, int] | None:
         """Key and number of a record of maps with the values of a variable after so many steps; None when there is none.
@@ -178,8 +179,10 @@ class Outputs:
         self.recorder.close()
 
     def _axis(self, borders: NDArray[np.int64]) -> Axis:
-        days = self._plan.clock.days_since_epoch(borders).astype(np.int64)
-        return Axis("time", days[:-1], days[1:], self._plan.clock.calendar)
+        clock = self._plan.clock
+        days = clock.days_since_epoch(borders)
+        days = days.astype(np.int64) if clock.of_days else days
+        return Axis("time", days[:-1], days[1:], clock.calendar, clock.length / DAY)
 
     def _add_maps(self, section: OutputSection | MapsSection, name: str) -> None:
         plan = self._plan

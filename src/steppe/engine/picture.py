@@ -9,11 +9,10 @@ import cftime
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import EPOCH, parse_date
+from steppe.clock import EPOCH
 from steppe.errors import RunFileError, nearest
 from steppe.grid import Grid, RegionLike
 from steppe.io import Axis, Ensemble, Records
-from steppe.io.axis import day_name, day_number
 from steppe.io.ensemble import listed
 from steppe.io.export import aside
 from steppe.io.results import names_of
@@ -85,7 +84,7 @@ def draw(
     if not names and not lines:
         raise RunFileError(f'The run "{path}" has no results yet.')
     cells = grid.select(region) if grid else None
-    shown = {name: _shown(common[name], path, date) for name in names}
+    shown = {name: rows_at("--date", date, common[name], path) for name in names}
     drawn = [_map(every, name, shown[name], cells, scale) for name in names]
     marks = [place.at for place in places if place.at]
     about = records.about
@@ -155,15 +154,18 @@ def _places(grid: Grid, at: Sequence[tuple[float, float]], region: RegionLike) -
     return found
 
 
-def _shown(axis: Axis, path: Path, date: str | None) -> slice:
-    """The records of which a map is drawn."""
-    if date is None:
-        return slice(0, axis.rows)
-    day = day_number(parse_date(date, axis.calendar))
-    if not axis.first <= day < axis.stop:
-        raise RunFileError(f'--date {date} is not in the run "{path}", which holds {axis.period()}.')
-    row = int(axis.row_of_day[day - axis.first])
-    return slice(row, row + 1)
+def rows_at(option: str, date: str | None, axis: Axis, path: Path) -> slice:
+    """The records that hold for a day or an instant, all without one.
+
+    Raises
+    ------
+    RunFileError
+        The run has no such day.
+    """
+    rows = axis.between(date, date)
+    if rows is None:
+        raise RunFileError(f'{option} {date} is not in the run "{path}", which holds {axis.period()}.')
+    return rows
 
 
 def _map(every: Sequence[Records], name: str, rows: slice, cells: NDArray[np.int64] | None, scale: tuple[float, float] | None) -> Map:
@@ -230,7 +232,7 @@ def _mean(records: Records, name: str, rows: slice, cells: NDArray[np.int64] | N
             values[~there] = 0.0
         total = total + length @ values
         days = days + (length.sum() if there.all() else length @ there.astype(np.float64))
-    return np.where(days > 0.0, total / np.maximum(days, 1.0), np.nan)
+    return np.where(days > 0.0, total / np.where(days > 0.0, days, 1.0), np.nan)
 
 
 def _lines(every: Sequence[Records], names: list[str], places: list[Place], scenarios: Sequence[str]) -> list[Series | Spread]:
@@ -291,7 +293,7 @@ def _stacked(parts: Sequence[Array]) -> Array:
 
 def _monthly(axis: Axis, values: Array) -> tuple[list[Any], Array]:
     """Means of the records (..., record, region) that begin in each month, and the first days of the months."""
-    dates = _dates(axis)
+    dates = _dates(axis, axis.starts)
     months = [(date.year, date.month) for date in dates]
     borders = [0, *(i for i in range(1, len(months)) if months[i] != months[i - 1])]
     there = np.isfinite(values)
@@ -299,8 +301,8 @@ def _monthly(axis: Axis, values: Array) -> tuple[list[Any], Array]:
     return [dates[i].replace(day=1) for i in borders], np.where(counts > 0, sums / np.maximum(counts, 1.0), np.nan)
 
 
-def _dates(axis: Axis) -> list[Any]:
-    return list(cftime.num2date(axis.starts, EPOCH, calendar=axis.calendar))
+def _dates(axis: Axis, days: Array | None = None) -> list[Any]:
+    return list(cftime.num2date(axis.times if days is None else days, EPOCH, calendar=axis.calendar))
 
 
 def _of_maps(records: Records, shown: dict[str, slice], date: str | None) -> str:
@@ -309,7 +311,7 @@ def _of_maps(records: Records, shown: dict[str, slice], date: str | None) -> str
         return ""
     name = next(iter(shown))
     axis, rows = records.axes[name], shown[name]
-    first, last = (day_name(int(day), axis.calendar) for day in (axis.starts[rows.start], axis.stops[rows.stop - 1] - 1))
+    first, last = axis.begin_of(rows.start), axis.end_of(rows.stop - 1)
     if first == last:
         return f"Maps: {first}. "
     return f"Maps: {'interval that holds ' + date + ', ' if date else 'means of '}{first} to {last}. "

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from steppe.card import card
-from steppe.clock import Clock
+from steppe.clock import DAY, Clock, is_day, length_text, parse_instant
 from steppe.comm import BoxReach, Serial, World
+from steppe.engine.cadence import Cadence
 from steppe.engine.events import Action, calendar
 from steppe.engine.fitting import check_fits
 from steppe.engine.initial import initial_state
@@ -89,7 +91,7 @@ class Plan:
     def _facts(self) -> dict[str, str]:
         run = self.run
         return {
-            "days": f"{run.time.start} to {run.time.end}, {self.steps:,}",
+            f"{self.clock.unit}s": f"{run.time.start} to {run.time.end}, {self.steps:,}",
             "cells": f"{self.grid.n_cells:,}",
             "weather": str(self.forcing.path) if self.forcing else "none",
             "maps": "; ".join(f"{', '.join(maps.variables)}, {maps.reduce} of {maps.every}" for maps in self.maps) or "none",
@@ -104,8 +106,7 @@ class Plan:
         module = find_model(run.model)
         grid = open_grid(run)
         forcing = open_weather(run, grid)
-        clock = Clock.daily(run.time.start, forcing.calendar if forcing else "standard")
-        steps = clock.done(run.time.end)
+        clock, steps = clock_of(run, forcing.calendar if forcing else "standard")
         cores = cores or usable_cores()
         threads = run.engine.threads or cores
         model = make_model(module, run.engine.dtype or "float32", threads)
@@ -121,6 +122,8 @@ class Plan:
         )
         if forcing:
             chosen = with_picks(chosen, module, choices, set(forcing.variables))
+        check_step(run, model)
+        Cadence(run.engine.checkpoint, run.time.length)
         actions = calendar(run.event, clock, steps, grid, model.variables)
         plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions)
         plan.initial = initial_state(run.initial, model.variables, grid)
@@ -276,7 +279,8 @@ class Plan:
             "model": f"{self.model.name} {self.model.version} {self.model.digest[:16]}",
             "grid": self.grid.digest[:16],
             "forcing": self.forcing.digest[:16] if self.forcing else "none",
-            "time": f"{run.time.start} to {run.time.end} {self.clock.calendar}",
+            "time": f"{self.clock.begin(0)} to {self.clock.name(self.steps - 1)} {self.clock.calendar}",
+            **({} if run.time.length == DAY else {"step": length_text(run.time.length)}),
             "parameters": _digest(_hashable(self.chosen.values)),
             "options": " ".join(f"{name}={word}" for name, word in sorted(self.chosen.options.items())) or "none",
             "cadence": _digest(run.forcing.cadence if run.forcing else {}),
@@ -286,6 +290,38 @@ class Plan:
             "dtype": self.dtype,
             "on_bad_cell": run.engine.on_bad_cell,
         }
+
+
+def clock_of(run: RunFile, calendar: str) -> tuple[Clock, int]:
+    """The clock of a run, and how many steps it makes. A date as the end of the run is the end of that day.
+
+    Raises
+    ------
+    RunFileError
+        The run has no step, or not a whole number of them; steps of days begin within a day.
+    """
+    time, start = run.time, parse_instant(run.time.start, calendar)
+    clock = Clock(start, time.length, calendar)
+    if clock.of_days and start.replace(hour=0, minute=0, second=0, microsecond=0) != start:
+        raise RunFileError(
+            f"time.start {time.start} lies within a day, but a step is {length_text(time.length)}. "
+            'Write a date, or a shorter step, such as step = "1 hour".'
+        )
+    end = parse_instant(time.end, calendar) + (DAY if is_day(time.end) else timedelta(0))
+    steps, rest = divmod(end - start, time.length)
+    if rest:
+        raise RunFileError(f"time.end {time.end} lies between two steps of {length_text(time.length)} from {time.start}.")
+    if steps < 1:
+        raise RunFileError(f"time.end {time.end} is before the end of the first step from time.start {time.start}.")
+    return clock, steps
+
+
+def check_step(run: RunFile, model: Model) -> None:
+    """Raises `RunFileError` when a model of days, or of daily weather, is to make other steps."""
+    if run.time.length == DAY or not (isinstance(model, CellModel) or run.forcing):
+        return
+    why = "reads daily weather" if run.forcing and not isinstance(model, CellModel) else "computes cells day by day"
+    raise RunFileError(f'time.step = "{run.time.step}": model "{model.name}" {why}, so its step is one day. Remove the step.')
 
 
 def regions_of(series: SeriesSection) -> dict[str, str | dict[str, Any]]:

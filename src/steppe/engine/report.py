@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.clock import parse_date
 from steppe.engine.check import in_bytes, in_cell_days
 from steppe.engine.options import options_text
 from steppe.engine.picture import GENERATED
@@ -43,8 +44,9 @@ class Summary:
 
     def as_text(self) -> str:
         """For a terminal."""
-        facts = self.facts | {"days": f"{self.facts['days']:,} of {self.facts['days_of_run']:,}", "cells": f"{self.facts['cells']:,}"}
-        lines = [f"{name}: {text}" for name, text in facts.items() if name not in ("days_of_run", "bytes")]
+        unit = "days" if "days" in self.facts else "steps"
+        facts = self.facts | {unit: f"{self.facts[unit]:,} of {self.facts[f'{unit}_of_run']:,}", "cells": f"{self.facts['cells']:,}"}
+        lines = [f"{name}: {text}" for name, text in facts.items() if name not in (f"{unit}_of_run", "bytes")]
         if self.years:
             width = [max(len(column), 9) for column in self.columns]
             lines.append("year   " + "  ".join(f"{column:>{w}}" for column, w in zip(self.columns, width, strict=True)))
@@ -63,13 +65,16 @@ class Summary:
         return "\n".join(lines) + "\n"
 
 
-def spent_of(spent: Spent, cells: int, days: int) -> dict[str, float]:
-    """What a run took, for JSON: seconds, and cell-days a second of the time in which it did not wait for a compiler."""
+def spent_of(spent: Spent, cells: int, steps: int, unit: str = "day") -> dict[str, float]:
+    """What a run took, for JSON: seconds, and cell-days a second of the time in which it did not wait for a compiler.
+
+    unit: "step" where a step is no day; then they are cell-steps.
+    """
     computing = spent.seconds - spent.compiling
     return {
         "seconds": round(spent.seconds, 3),
         "compiling_seconds": round(spent.compiling, 3),
-        "cell_days_per_second": round(cells * days / computing) if computing > 0 else 0,
+        f"cell_{unit}s_per_second": round(cells * steps / computing) if computing > 0 else 0,
         "stall_in_seconds": round(spent.stall_in, 3),
         "stall_out_seconds": round(spent.stall_out, 3),
     }
@@ -77,9 +82,11 @@ def spent_of(spent: Spent, cells: int, days: int) -> dict[str, float]:
 
 def spent_text(spent: dict[str, float]) -> str:
     """The same in words."""
+    unit = "day" if "cell_days_per_second" in spent else "step"
+    rate = in_cell_days(spent[f"cell_{unit}s_per_second"], unit)
     compiling = f" after {spent['compiling_seconds']:.1f} s of compiling" if spent["compiling_seconds"] >= COMPILED else ""
     return (
-        f"{spent['seconds'] - spent['compiling_seconds']:,.1f} s{compiling}, {in_cell_days(spent['cell_days_per_second'])}; "
+        f"{spent['seconds'] - spent['compiling_seconds']:,.1f} s{compiling}, {rate}; "
         f"waited {spent['stall_in_seconds']:.1f} s for weather, {spent['stall_out_seconds']:.1f} s for the disk"
     )
 
@@ -96,13 +103,14 @@ def _digits(value: float) -> str:
 
 def summary(simulation: "Simulation") -> Summary:
     """The facts of a run, and the years of its first series: totals of rates, means of other states, or what its records are."""
-    plan, cells, days = simulation.plan, simulation.grid.n_cells, simulation.step_index
+    plan, cells, steps = simulation.plan, simulation.grid.n_cells, simulation.step_index
+    unit = plan.clock.unit
     facts: dict[str, str | int] = {
         "run": str(simulation.folder.path),
         "model": f"{simulation.model.name} {simulation.model.version}",
         "cells": cells,
-        "days": days,
-        "days_of_run": simulation.steps,
+        f"{unit}s": steps,
+        f"{unit}s_of_run": simulation.steps,
         "bytes": size_of(simulation.folder.output),
     }
     if options := options_text(plan.chosen):
@@ -110,22 +118,24 @@ def summary(simulation: "Simulation") -> Summary:
     if plan.provenance["weather"] == "generated":
         facts["weather"] = GENERATED
     reading = simulation.reading.as_dict() if simulation.reading else {}
-    spent = spent_of(simulation.spent, cells, days)
-    if not plan.run.output.series or not days:
+    spent = spent_of(simulation.spent, cells, steps, unit)
+    if not plan.run.output.series or not steps:
         return Summary(facts, spent, [], {}, [], reading)
     series = plan.run.output.series[0]
     with open_results(simulation.folder.path, series.name) as dataset:
         region = str(dataset["region"].values[0])
         columns, years = _years(dataset.isel(region=0).load(), series.variables)
     facts["years"] = f'area means of series "{series.name}", region "{region}"'
-    partial = [year for year in years if plan.clock.index(f"{year}-01-01") < 0 or plan.clock.index(f"{year + 1}-01-01") > days]
+    first, stop = plan.clock.date(0), plan.clock.date(steps)
+    begins = {year: parse_date(f"{year:04d}-01-01", plan.clock.calendar) for year in (*years, max(years, default=0) + 1)}
+    partial = [year for year in years if begins[year] < first or begins[year + 1] > stop]
     return Summary(facts, spent, columns, years, partial, reading)
 
 
 def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict[int, list[float]]]:
     bounds = dataset["time_bnds"].values
-    days = (bounds[:, 1] - bounds[:, 0]).astype("timedelta64[D]").astype(np.float64)
-    year = dataset["time"].dt.year.values
+    days = (bounds[:, 1] - bounds[:, 0]).astype("timedelta64[us]") / np.timedelta64(1, "D")
+    year = dataset["time_bnds"].dt.year.values[:, 0]
     columns: list[str] = []
     rows: dict[int, list[float]] = {int(number): [] for number in np.unique(year)}
     for name in names:

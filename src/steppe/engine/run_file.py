@@ -4,23 +4,25 @@ import re
 import tomllib
 from collections.abc import Mapping
 from datetime import date as Date
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from steppe.clock import DAY, TICK, length
 from steppe.errors import RunFileError, nearest
 from steppe.io import SPREAD
 
 Reduction = Literal["mean", "sum", "min", "max", "last"]
-INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year."
+INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year; of shorter steps also 1 hour, 30 minutes."
 REDUCE = "What is kept of an interval."
-Interval = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* (day|week|month|year)s?$")]
+Interval = Annotated[str, StringConstraints(pattern=r"^([1-9]\d* (day|week|month|year)|\d+(\.\d+)? (second|minute|hour))s?$")]
 Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
 EXAMPLES = {
     "checkpoint": '"auto", "none" or "90 days"',
+    "step": '"10 minutes" or "1 day"',
     "spread": '"auto", "own", "node", "readers:2" or "broadcast"',
     "name": '"daily": it names a folder',
     "writers": '"private", "gather" or "aggregate:4"',
@@ -41,12 +43,20 @@ def _day(value: object) -> Date | str:
     raise PydanticCustomError("date_type", "no date")
 
 
+def _moment(value: object) -> Date | datetime | str:
+    """The same, or a date-time without a zone: of TOML, or in quotes, where seconds may be left out."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        raise PydanticCustomError("zone", "zone")
+    return value if isinstance(value, datetime) or (isinstance(value, str) and _TIME.match(value)) else _day(value)
+
+
 _FEBRUARY = re.compile(r"\d{4}-02-(29|30)$")
-Day = Annotated[Date | str, PlainValidator(_day, json_schema_input_type=Date)]
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?$")
+Moment = Annotated[datetime | Date | str, PlainValidator(_moment, json_schema_input_type=Date | datetime)]
 
 
 class Every(NamedTuple):
-    """An interval of the calendar: a number of units ("day", "month", "year")."""
+    """An interval of the calendar: a number of units ("day", "month", "year"), or a "length" of time, in microseconds."""
 
     number: int
     unit: str
@@ -56,6 +66,8 @@ def every(text: str) -> Every:
     """The interval of a text such as "1 month"."""
     number, unit = text.split()
     unit = unit.rstrip("s")
+    if unit in ("second", "minute", "hour"):
+        return Every(length(text) // TICK, "length")
     return Every(7 * int(number), "day") if unit == "week" else Every(int(number), unit)
 
 
@@ -66,10 +78,32 @@ class Section(BaseModel):
 
 
 class TimeSection(Section):
-    """First and last simulated day, both inclusive."""
+    """When: from the first day to the last, both inclusive, or from one instant to another; and the step."""
 
-    start: Day = Field(description="First simulated day, as 1990-01-01.")
-    end: Day = Field(description="Last simulated day, inclusive.")
+    start: Moment = Field(description="First simulated day, as 1990-01-01; of shorter steps also an instant, as 1990-01-01T06:00:00.")
+    end: Moment = Field(description="Last simulated day, inclusive; of shorter steps also the instant of the end.")
+    step: Annotated[str, StringConstraints(pattern=r"^\d+(\.\d+)? (second|minute|hour|day)s?$")] | None = Field(
+        default=None, description="Step of a field model: 10 minutes, 37.5 seconds, 10 days. Default: 1 day."
+    )
+
+    @model_validator(mode="after")
+    def _divides(self) -> "TimeSection":
+        if self.step is None:
+            return self
+        try:
+            step = self.length
+        except RunFileError as error:
+            raise ValueError(f"step: {str(error).rstrip('.')}") from None
+        if DAY % step and step % DAY:
+            raise ValueError(
+                f'step = "{self.step}" does not divide a day without remainder, and is no number of days; write one such as "10 minutes"'
+            )
+        return self
+
+    @property
+    def length(self) -> timedelta:
+        """How long a step is."""
+        return DAY if self.step is None else length(self.step)
 
 
 class RectangleSection(Section):
@@ -125,7 +159,7 @@ class ForcingSection(Section):
 class EventSection(Section):
     """A change of states, parameters or event inputs at the start of a day."""
 
-    date: Day = Field(description="The day at whose start it happens.")
+    date: Moment = Field(description="The day at whose start it happens; of shorter steps also an instant.")
     set: dict[str, float] = Field(description="State, parameter or event input -> its new value.")
     region: Region = Field(default="all", description="The cells that it happens to.")
 
@@ -184,8 +218,9 @@ class EngineSection(Section):
     dtype: Literal["float32", "float64"] | None = Field(
         default=None, description="Precision of the state. Default: float32 for a cell model, what the model declares for a field model."
     )
-    checkpoint: Annotated[str, StringConstraints(pattern=r"^(auto|none|[1-9]\d* days?)$")] = Field(
-        default="auto", description="auto: as often as costs little; none: only at the end; or an interval of the run, as 90 days."
+    checkpoint: Annotated[str, StringConstraints(pattern=r"^(auto|none|[1-9]\d* days?|\d+(\.\d+)? (second|minute|hour)s?)$")] = Field(
+        default="auto",
+        description="auto: as often as costs little; none: only at the end; or every 90 days or 6 hours of the run.",
     )
     on_bad_cell: Literal["stop", "freeze"] = Field(default="stop", description="What happens when a cell leaves its limits.")
     write_behind: bool = Field(default=True, description="Results and checkpoints are written in a thread; false: steps wait for them.")
@@ -215,7 +250,7 @@ class RunFile(Section):
     def _whole(self) -> "RunFile":
         if self.grid is None and self.forcing is None:
             raise ValueError("give a [grid] table, or [forcing], whose grid the run then takes")
-        if str(self.time.end) < str(self.time.start):
+        if str(self.time.end)[:10] < str(self.time.start)[:10]:
             raise ValueError(f"time.end {self.time.end} is before time.start {self.time.start}")
         return self
 
@@ -305,6 +340,7 @@ def _sentence(item: Any, table: Mapping[str, Any]) -> str:
         "string_pattern_mismatch": "is not of the form that is expected here, such as "
         + EXAMPLES.get(str(location[-1]), '"1 month" or "10 days"'),
         "date_type": "is not a date; write it bare, as 1990-01-31",
+        "zone": "has a zone; write it without one, as 1990-01-31T06:00:00",
     }.get(item["type"], "does not fit: " + item["msg"][0].lower() + item["msg"][1:])
     return f'Key "{key}" = {item["input"]!r} {wanted}.'
 

@@ -120,7 +120,7 @@ class Simulation:
             opening.callback(lambda: self.outputs.close())  # those there are then: a recut makes others
             opening.callback(self._trail.leave)
             self._closing = opening.pop_all()
-        self._kept_version, self._cadence = self.version, Cadence(self.plan.run.engine.checkpoint)
+        self._kept_version, self._cadence = self.version, Cadence(self.plan.run.engine.checkpoint, self.plan.run.time.length)
         self._balance = Balance(self.grid.n_cells, self.crew.world.size, self.step_index)
         if checkpoint and self.crew.world.size > 1 and self.model.needs.unit == "cells":
             even = self._balance.begin(self._part.partition, self.folder)
@@ -243,8 +243,8 @@ class Simulation:
 
     def _next_border(self) -> int:
         """The next step before which something other than computing may have to happen."""
-        days = self._cadence.days
-        borders = [(self.step_index // days + 1) * days] if days else []
+        every = self._cadence.steps
+        borders = [(self.step_index // every + 1) * every] if every else []
         fitting = int(SECONDS_BETWEEN_ORDERS / self._pace) if self._pace else PIECE
         if self.crew.world.size > 1:
             length = max(1, min(fitting, self.outputs.steps_between_exchanges))

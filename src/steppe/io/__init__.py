@@ -11,7 +11,7 @@ from steppe.io.forcing_reader import ForcingReader
 from steppe.io.forcing_scan import Problem, limits_of, scan
 from steppe.io.forcing_store import ForcingStore, read_static
 from steppe.io.identity import OtherRunError, run_id
-from steppe.io.output import SHARD_DAYS, Cost, Group, Output, create_store
+from steppe.io.output import SHARD_STEPS, Cost, Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
 from steppe.io.pack_file import check_pack, pack_store
 from steppe.io.records import Records
@@ -23,7 +23,7 @@ from steppe.io.spread_choice import SPREAD, Figures, Prediction, choose_spread, 
 from steppe.io.stream import ReadCounters
 
 __all__ = [
-    "SHARD_DAYS",
+    "SHARD_STEPS",
     "SPREAD",
     "Axis",
     "Checkpoint",

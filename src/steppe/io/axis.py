@@ -1,14 +1,18 @@
-"""Time axes of a forcing store: which days each row of a variable holds for. A row is valid on its days and nowhere else."""
+"""Time axes of a store: which days each row of a variable holds for. A row is valid on its days and nowhere else.
+
+Results of steps shorter than a day have rows between instants, float64 days: such a row has the name of the instant of its end.
+"""
 
 from dataclasses import dataclass
 from datetime import date as Date
 from functools import cached_property
+from typing import Any
 
 import cftime
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import EPOCH, day_text, parse_date
+from steppe.clock import DAY, EPOCH, TICK, day_text, instant_text, is_day, parse_date, parse_instant, ticks_since_epoch
 from steppe.errors import RunFileError
 
 WEEKS = 52  # of a year: the last one has the eight or nine days that remain; paper 000
@@ -24,14 +28,25 @@ def day_name(number: int, calendar: str) -> str:
     return day_text(cftime.num2date(number, EPOCH, calendar=calendar))
 
 
+def ticks_of(days: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The microseconds that days and their fractions mean: day and fraction apart, for their product has too few bits."""
+    whole, part = np.floor(days), days - np.floor(days)
+    found: NDArray[np.int64] = whole.astype(np.int64) * (DAY // TICK) + np.rint(part * (DAY // TICK)).astype(np.int64)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """Rows of consecutive days: row i holds for the days starts[i] .. stops[i] - 1, counted from 1850-01-01; int64 (rows,)."""
+    """Rows of consecutive days: row i holds for the days starts[i] .. stops[i] - 1, counted from 1850-01-01; int64 (rows,).
+
+    Of steps shorter than a day float64: row i holds from after the instant starts[i] to stops[i]. step: of the run that wrote it [days].
+    """
 
     name: str
-    starts: NDArray[np.int64]
-    stops: NDArray[np.int64]
+    starts: NDArray[Any]
+    stops: NDArray[Any]
     calendar: str = "standard"
+    step: float = 1.0
 
     @classmethod
     def daily(cls, first: int, days: int, calendar: str = "standard") -> "Axis":
@@ -80,6 +95,67 @@ class Axis:
         """The day after the last."""
         return int(self.stops[-1])
 
+    @property
+    def whole_days(self) -> bool:
+        """Whether the rows begin and end with days."""
+        return self.starts.dtype.kind != "f"
+
+    @property
+    def times(self) -> NDArray[Any]:
+        """What stands on the axis: the first day of each row, or the instant of its end."""
+        return self.starts if self.whole_days else self.stops
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """Steps of each row."""
+        steps: NDArray[np.int64] = np.rint((self.stops - self.starts) / self.step).astype(np.int64)
+        return steps
+
+    def begin_of(self, row: int) -> str:
+        """The first day of a row, or the instant at which it begins."""
+        return self._text(self.starts[row])
+
+    def end_of(self, row: int) -> str:
+        """The last day of a row, or the instant of its end."""
+        return self._text(self.stops[row] - 1 if self.whole_days else self.stops[row])
+
+    def name_of(self, row: int) -> str:
+        """What a row is called."""
+        return self._text(self.times[row])
+
+    def between(self, start: str | Date | None, end: str | Date | None) -> slice | None:
+        """The rows that hold for something from `start` to `end`, both inclusive; None when one of the two lies outside.
+
+        Raises
+        ------
+        RunFileError
+            One of them is no date of the calendar, or a time of day where the rows are of days.
+        """
+        low = self._span(start)[0] if start else self.starts[0]
+        high = self._span(end)[1] if end else self.stops[-1]
+        if not np.nextafter(self.starts[0], -np.inf) <= low < high <= self.stops[-1]:
+            return None
+        return slice(int(np.searchsorted(self.stops, low, side="right")), int(np.searchsorted(self.starts, high, side="left")))
+
+    def end_after(self, date: str | Date) -> Any:
+        """The end of a day, or the instant itself: where the row that ends with it ends."""
+        return self._span(date)[1]
+
+    def _span(self, date: str | Date) -> tuple[Any, Any]:
+        """From where to where a date goes: rows that hold for it end after the first and begin before the second."""
+        if is_day(date):
+            day = day_number(parse_date(date, self.calendar))
+            return day, day + 1
+        if self.whole_days:
+            raise RunFileError(f"{date} lies within a day, and these are records of days. Write a date, such as {str(date)[:10]}.")
+        instant = ticks_since_epoch(parse_instant(date, self.calendar)) / (DAY // TICK)
+        return np.nextafter(instant, -np.inf), instant
+
+    def _text(self, number: Any) -> str:
+        if self.whole_days:
+            return day_name(int(number), self.calendar)
+        return instant_text(cftime.datetime(1850, 1, 1, calendar=self.calendar) + int(ticks_of(number)) * TICK)
+
     @cached_property
     def row_of_day(self) -> NDArray[np.int32]:
         """The row of each day from the first to the last, (days,)."""
@@ -97,4 +173,4 @@ class Axis:
 
     def period(self) -> str:
         """First and last day as people write them."""
-        return f"{day_name(self.first, self.calendar)} to {day_name(self.stop - 1, self.calendar)}"
+        return f"{self.begin_of(0)} to {self.end_of(-1)}"

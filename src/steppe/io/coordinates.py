@@ -44,12 +44,12 @@ def write_coordinates(group: Path, grid: Grid) -> None:
 
 
 def write_axis(group: Path, axis: Axis) -> None:
-    """Writes a time axis and its bounds, int32 days since 1850-01-01: one chunk, at full length."""
-    bounds = f"{axis.name}_bnds"
+    """Writes a time axis and its bounds, int32 days since 1850-01-01, float64 of shorter steps: one chunk, at full length."""
+    bounds, kind = f"{axis.name}_bnds", np.int32 if axis.whole_days else np.float64
     units = {"units": EPOCH, "calendar": axis.calendar}
-    names = {"standard_name": "time", "long_name": "first day", "axis": "T", "bounds": bounds}
-    write_small(group, axis.name, axis.starts.astype(np.int32), {**units, **names}, (axis.name,))
-    both = np.stack([axis.starts, axis.stops], axis=1).astype(np.int32)
+    names = {"standard_name": "time", "long_name": "first day" if axis.whole_days else "end", "axis": "T", "bounds": bounds}
+    write_small(group, axis.name, axis.times.astype(kind), {**units, **names}, (axis.name,))
+    both = np.stack([axis.starts, axis.stops], axis=1).astype(kind)
     write_small(group, bounds, both, units, (axis.name, "bnds"))
 
 

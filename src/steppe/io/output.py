@@ -34,7 +34,7 @@ from steppe.variable import Variable
 
 FORMAT = 1  # of output stores; a reader refuses a greater one
 CONVENTIONS = "CF-1.12"  # the first that knows of rounding
-SHARD_DAYS = 384  # of a shard, at most, unless its records are few:
+SHARD_STEPS = 384  # of a shard, at most, unless its records are few:
 SHARD_RECORDS = 12  # then so many, since each file costs as much as many records, where those of all cells are no more than
 FEW_BYTES = 4 << 20  # in memory
 SHARD_BYTES = 4 << 20  # of a shard in memory, at most
@@ -148,7 +148,7 @@ class Group:
         width = min(tile_size(self.n_columns), self.n_columns)
         size = np.dtype(output.dtype).itemsize
         few = min(SHARD_RECORDS, FEW_BYTES // (size * self.n_columns))
-        interval = max(1, SHARD_DAYS // int((self.axis.stops - self.axis.starts).max()), few)
+        interval = max(1, SHARD_STEPS // int(self.axis.steps.max()), few)
         fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * size <= SHARD_BYTES]
         shape = min(max(fitting), self.axis.rows), width
         return Layout(shape, shape, output.dtype, "shuffle" if output.kind == output.dtype else "bitshuffle")

@@ -132,5 +132,6 @@ class Records:
 
 
 def _axis(group: Path, name: str, described: Mapping[str, Any]) -> Axis:
-    days = read_small(group, f"{name}_bnds").astype(np.int64)
+    days = read_small(group, f"{name}_bnds")
+    days = days if days.dtype.kind == "f" else days.astype(np.int64)
     return Axis(name, days[:, 0], days[:, 1], str(described["attributes"].get("calendar", "standard")))

@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, FolderError, GridError, nearest
+from steppe.io.axis import ticks_of
 from steppe.io.ensemble import FILE, SCENARIO, Ensemble, listed
 from steppe.io.folder import Progress
 from steppe.io.forcing_store import FORMAT as FORCING_FORMAT
 from steppe.io.output import FORMAT, QUANTIZATION, check_format, group_attributes
 from steppe.io.shard import layout_of
+
+BEGIN = np.datetime64("1850-01-01", "us")  # of all time axes of Steppe
 
 if TYPE_CHECKING:
     import xarray
@@ -69,9 +72,18 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
         cut = {axis: max(found[axis] for found in cuts) for axis in axis_of.values()}
         rows = [{name: found[axis] for name, axis in axis_of.items()} for found in cuts]
         values = stacked(raw, groups, rows, list(axis_of))
-    dataset = xarray.decode_cf(values, decode_coords="all").isel({axis: slice(0, records) for axis, records in cut.items()})
+    dataset = _exact(xarray.decode_cf(values, decode_coords="all"), raw).isel({axis: slice(0, records) for axis, records in cut.items()})
     dataset = dataset.set_coords(_coordinates(dataset))
     return _labelled(dataset, ensemble) if ensemble else dataset
+
+
+def _exact(dataset: "xarray.Dataset", raw: "xarray.Dataset") -> "xarray.Dataset":
+    """The same; times that are days and fractions, float64, are the microseconds that they mean, which xarray misses by one."""
+    found = {}
+    for name, array in dataset.coords.items():
+        if raw[name].dtype.kind == "f" and array.dtype.kind == "M":
+            found[name] = array.variable.copy(data=(BEGIN + ticks_of(raw[name].values)).astype(array.dtype))
+    return dataset.assign_coords(found)
 
 
 def _is_packed(array: "xarray.Variable") -> bool:

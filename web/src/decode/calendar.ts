@@ -50,7 +50,7 @@ function ofDayNumber(number: number, calendar: string): [number, number, number]
 
 /** Raises an error when the text is no date of the calendar. */
 export function parseMoment(text: string, calendar: string): Moment {
-  const found = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2}))?)?/.exec(text);
+  const found = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?)?/.exec(text);
   const [year, month, day, hour = 0, minute = 0, second = 0] = (found ?? []).slice(1).map((part) => Number(part ?? 0));
   if (!year || !month || !day || month > 12 || day > daysOfMonth(year, month, calendar)) {
     throw new RangeError(`"${text}" is no date of the calendar "${calendar}".`);
@@ -72,27 +72,41 @@ export function between(from: Moment, to: Moment, calendar: string): number {
   return (day(to) - day(from)) * DAY + to.second - from.second;
 }
 
-/** The beginning of the step that was done last, which is its date; of step 0 the beginning of the run. Null without dates. */
-export function momentOf(clock: Clock, step: number): Moment | null {
-  if (clock.step === null || !clock.start) return null;
-  return later(parseMoment(clock.start, clock.calendar), Math.max(step - 1, 0) * clock.step, clock.calendar);
+/** Whether steps are shorter than a day, and so have the time of their end. */
+export function isShort(clock: Clock): boolean {
+  return clock.step !== null && clock.step < DAY;
 }
 
-/** Steps that are done when the step that begins at a date, or the last before it, is. Raises an error when there is none. */
+/**
+ * The date of the step that was done last: its first day, or the instant of its end where steps are shorter than a day; of step 0 the beginning
+ * of the run. Null without dates.
+ */
+export function momentOf(clock: Clock, step: number): Moment | null {
+  if (clock.step === null || !clock.start) return null;
+  const steps = isShort(clock) ? step : Math.max(step - 1, 0);
+  return later(parseMoment(clock.start, clock.calendar), steps * clock.step, clock.calendar);
+}
+
+/** Steps that are done when the step of a date, or the last before it, is. Raises an error when there is none. */
 export function stepOf(clock: Clock, date: Moment): number {
   if (clock.step === null) throw new RangeError("This run has no dates.");
-  return Math.floor(between(parseMoment(clock.start, clock.calendar), date, clock.calendar) / clock.step) + 1;
+  const steps = between(parseMoment(clock.start, clock.calendar), date, clock.calendar) / clock.step;
+  return isShort(clock) ? Math.floor(steps + 1e-6) : Math.floor(steps) + 1;
 }
 
 /** "20 Feb 2003", with the time where steps are shorter than a day. */
 export function momentText(moment: Moment, clock: Clock): string {
   const date = `${moment.day} ${MONTHS[moment.month - 1]} ${moment.year}`;
-  return clock.step !== null && clock.step < DAY ? `${date}, ${timeText(moment.second)}` : date;
+  return isShort(clock) ? `${date}, ${timeText(moment.second)}` : date;
 }
 
 function timeText(second: number): string {
   const two = (value: number) => String(Math.floor(value)).padStart(2, "0");
-  return `${two(second / 3600)}:${two((second % 3600) / 60)}`;
+  const ticks = Math.round(second * 1e6); // so that a sum of fractions is the number that is meant
+  const rest = ticks % 60e6;
+  const seconds =
+    rest === 0 ? "" : `:${two(rest / 1e6)}${rest % 1e6 === 0 ? "" : ((rest % 1e6) / 1e6).toFixed(6).slice(1).replace(/0+$/, "")}`;
+  return `${two(ticks / 3600e6)}:${two((ticks % 3600e6) / 60e6)}${seconds}`;
 }
 
 /** The date of a step in words: "20 Feb 2003", "before 1 Jan 2003" of step 0, "step 12" of what has no dates. */
@@ -102,9 +116,10 @@ export function stepText(clock: Clock, step: number): string {
   return step === 0 ? `before ${momentText(moment, clock)}` : momentText(moment, clock);
 }
 
-/** "2003-02-20", as requests take it. */
-export function isoDate({ year, month, day }: Moment): string {
-  return `${String(year).padStart(4, "0")}-${String(month).padStart(2, "0")}-${String(day).padStart(2, "0")}`;
+/** "2003-02-20", as requests take it; with the time, "2003-02-20T06:00", of a clock of shorter steps. */
+export function isoDate({ year, month, day, second }: Moment, clock?: Clock): string {
+  const date = `${String(year).padStart(4, "0")}-${String(month).padStart(2, "0")}-${String(day).padStart(2, "0")}`;
+  return clock && isShort(clock) ? `${date}T${timeText(second)}` : date;
 }
 
 /** The same day some months later, or the last of that month. */

@@ -3,7 +3,7 @@
  * fetched a few frames ahead.
  */
 import type { RawArray } from "../decode/array";
-import { isoDate, momentOf, monthsLater, parseMoment, stepOf } from "../decode/calendar";
+import { isoDate, isShort, momentOf, monthsLater, parseMoment, stepOf } from "../decode/calendar";
 import { frameOf } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import type { Api } from "../fetch/api";
@@ -108,7 +108,7 @@ export class Past {
     const moment = clock && momentOf(clock, step);
     if (!clock || !moment) return step;
     const first = parseMoment(`${isoDate(moment).slice(0, -2)}01`, clock.calendar);
-    return stepOf(clock, monthsLater(first, 1, clock.calendar)) - 1;
+    return stepOf(clock, monthsLater(first, 1, clock.calendar)) - (isShort(clock) ? 0 : 1);
   }
 
   private async show(step: number): Promise<void> {

@@ -70,7 +70,7 @@ export function fromFragment(fragment: string): Partial<Omit<Linked, "look">> & 
   const run = has("run");
   if (run) found.run = run;
   const date = has("date");
-  if (date && /^(\d{4}-\d{2}-\d{2}|step:\d+)$/.test(date)) found.date = date;
+  if (date && /^(\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?|step:\d+)$/.test(date)) found.date = date;
   const steered = has("steer");
   if (steered) found.steered = decodeURIComponent(steered);
   const view = list(has("view"));

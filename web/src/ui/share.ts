@@ -21,7 +21,7 @@ export function linkTo(state: State, page: string): string {
   const range = rangeOf(state);
   const look = { ...state.look, range: range && ([...range] as [number, number]) };
   const moment = run && preview !== null ? momentOf(run.clock, preview) : null;
-  const date = preview === null ? null : moment ? isoDate(moment) : `step:${preview}`;
+  const date = preview === null ? null : run && moment ? isoDate(moment, run.clock) : `step:${preview}`;
   return `${page}#${toFragment({ run: run?.name ?? "", date, look, steered, view, pins: pins.map(({ place }) => place), selection })}`;
 }
 
@@ -87,7 +87,9 @@ export function seriesCsv(state: State): string {
   ].map((line) => line.replaceAll(/[\r\n]/g, " "));
   const rows = steps.map((step) => {
     const moment = run && momentOf(run.clock, step);
-    return [String(step), moment ? isoDate(moment) : "", ...at.map((values) => String(values.get(step) ?? ""))].map(csvCell).join(",");
+    return [String(step), run && moment ? isoDate(moment, run.clock) : "", ...at.map((values) => String(values.get(step) ?? ""))]
+      .map(csvCell)
+      .join(",");
   });
   return [...head, ["step", "date", ...columns.map(({ name }) => name)].map(csvCell).join(","), ...rows, ""].join("\n");
 }
@@ -174,7 +176,7 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
   const scenario = look.scenarios[0] ?? "main";
   const at = preview ?? scenarioNow(now, scenario)?.step ?? 0;
   const moment = run && at > 0 ? momentOf(run.clock, at) : null;
-  const today = moment ? isoDate(moment) : "";
+  const today = run && moment ? isoDate(moment, run.clock) : "";
   const field = (id: string, label: string, value: string) => {
     const input = h("input", { id, value, size: 8, placeholder: "2003-02-21", autocomplete: "off" });
     return { input, element: h("label", { for: id }, label, input) };

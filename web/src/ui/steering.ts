@@ -98,7 +98,7 @@ export class Steering {
     const then = monthsLater(now, 1, run.clock.calendar);
     if (looks) return this.look(stepOf(run.clock, then));
     const last = run.steps === null ? null : momentOf(run.clock, run.steps);
-    this.until(isoDate(last && between(then, last, run.clock.calendar) < 0 ? last : then));
+    this.until(isoDate(last && between(then, last, run.clock.calendar) < 0 ? last : then, run.clock));
   }
 
   /** Orders those to go on that can. */

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import GridError, Mistake, not_installed
-from steppe.io.axis import day_name
 from steppe.io.export.aside import aside, refuse_existing
 from steppe.io.export.source import Progress, Source, Window, refuse_ensemble
 
@@ -72,7 +71,7 @@ def _dates(source: Source, name: str) -> list[str]:
     if not time:
         return [""]
     axis = source.axes[time]
-    return [day_name(int(day), axis.calendar) for day in axis.starts]
+    return [axis.name_of(row) for row in range(axis.rows)]
 
 
 def _profile(source: Source, window: Window) -> dict[str, Any]:

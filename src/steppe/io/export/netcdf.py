@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steppe.clock import EPOCH
-from steppe.io.axis import Axis, day_name
+from steppe.io.axis import Axis
 from steppe.io.coordinates import ATTRIBUTES
 from steppe.io.ensemble import SCENARIO, Ensemble, Member
 from steppe.io.export.aside import aside, refuse_existing
@@ -223,8 +223,8 @@ def _write_axis(file: "netCDF4.Dataset", axis: Axis) -> None:
     units = {"units": EPOCH, "calendar": axis.calendar}
     if axis.calendar in ("standard", "proleptic_gregorian"):
         units["units_metadata"] = "leap_seconds: none"
-    names = {"standard_name": "time", "long_name": "first day", "axis": "T", "bounds": f"{axis.name}_bnds"}
-    _put(file, axis.name, axis.starts.astype(np.float64), (axis.name,), {**units, **names})
+    names = {"standard_name": "time", "long_name": "first day" if axis.whole_days else "end", "axis": "T", "bounds": f"{axis.name}_bnds"}
+    _put(file, axis.name, axis.times.astype(np.float64), (axis.name,), {**units, **names})
     _put(file, f"{axis.name}_bnds", np.stack([axis.starts, axis.stops], 1).astype(np.float64), (axis.name, "bnds"), {})
 
 
@@ -248,9 +248,9 @@ def _write_about(file: "netCDF4.Dataset", source: Source, extent: Mapping[str, f
     if "summary" not in found and found.get("weather_summary"):
         found["summary"] = f"{found['source']}. Weather: {found['weather_summary']}"
     if axes:
-        first, last = min(axes, key=lambda axis: axis.first), max(axes, key=lambda axis: axis.stop)
-        found["time_coverage_start"] = day_name(first.first, first.calendar)
-        found["time_coverage_end"] = day_name(last.stop - 1, last.calendar)
+        first, last = min(axes, key=lambda axis: axis.starts[0]), max(axes, key=lambda axis: axis.stops[-1])
+        found["time_coverage_start"] = first.begin_of(0)
+        found["time_coverage_end"] = last.end_of(-1)
     file.setncatts(_plain(found))
 
 

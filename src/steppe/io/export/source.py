@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import parse_date
 from steppe.errors import DamagedError, Mistake, nearest
 from steppe.grid import RegionLike
-from steppe.io.axis import Axis, day_name, day_number
+from steppe.io.axis import Axis
 from steppe.io.ensemble import Ensemble, listed
 from steppe.io.output import group_attributes
 from steppe.io.records import Records
@@ -118,13 +117,13 @@ class Source:
     def _between(self, axis: Axis, committed: int) -> slice:
         """The records that hold a day from start to end."""
         wanted = (self._start, self._end)
-        found = days_between(axis, *wanted)
+        found = axis.between(*wanted)
         if found is None:
             given = " to ".join(day for day in dict.fromkeys(wanted) if day)
             raise Mistake(f'{given} is not in "{self.path}", which holds {axis.period()}. Days are written as 1990-01-31.')
         stop = found.stop if self._end else min(found.stop, committed)
         if stop > committed or found.start >= stop:
-            so_far = f"up to {day_name(int(axis.stops[committed - 1]) - 1, axis.calendar)}" if committed else "nothing"
+            so_far = f"up to {axis.end_of(committed - 1)}" if committed else "nothing"
             raise Mistake(
                 f'"{self.path}" holds {axis.period()}, but the run has written {so_far} yet. Wait for it or go on with it, '
                 "or ask for days that are there."
@@ -170,8 +169,7 @@ class Source:
                 values = self._stores[scenario].read(name, slice(begin + first, begin + stop), None if every else cells)
             except DamagedError as error:
                 axis = self.axes[dim]
-                days = (day_name(int(day), axis.calendar) for day in (axis.starts[first], axis.stops[stop - 1] - 1))
-                raise DamagedError(f'Variable "{name}", {" to ".join(days)}: {error}') from None
+                raise DamagedError(f'Variable "{name}", {axis.begin_of(first)} to {axis.end_of(stop - 1)}: {error}') from None
             yield Block(first, values.astype(self.dtype(name), copy=False))
 
     def window(self) -> Window:
@@ -216,19 +214,3 @@ def _folders(path: Path, ensemble: Ensemble | None) -> list[Path]:
     if missing := [member.name for member in ensemble.members if not member.folder.is_dir()]:
         raise Mistake(f'"{path}": {", ".join(missing)} of its scenarios have no results yet. Start the same `steppe ensemble` again.')
     return [member.folder for member in ensemble.members]
-
-
-def days_between(axis: Axis, start: str | None, end: str | None) -> slice | None:
-    """The records of an axis that hold a day from start to end, both inclusive; None when one of the two lies outside.
-
-    Raises
-    ------
-    RunFileError
-        One of them is no date of the calendar.
-    """
-    first = day_number(parse_date(start, axis.calendar)) if start else axis.first
-    last = day_number(parse_date(end, axis.calendar)) if end else axis.stop - 1
-    if not axis.first <= first <= last < axis.stop:
-        return None
-    found = axis.rows_of(range(first, last + 1))
-    return slice(found.start, found.stop)

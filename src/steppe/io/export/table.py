@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import Mistake, nearest
-from steppe.io.axis import Axis, day_name
+from steppe.io.axis import Axis
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import Progress, Source, days_between, refuse_ensemble
+from steppe.io.export.source import Progress, Source, refuse_ensemble
 from steppe.io.records import Records
 from steppe.io.results import names_of
 
@@ -97,7 +97,7 @@ def write_series(
             raise Mistake(f'Series "{name}" of "{path}" holds no variable "{variable}".{nearest(variable, held)}')
     names = list(variables or held)
     axis, committed = store.whole["time"], min(store.axes[variable].rows for variable in names)
-    found = days_between(axis, start, end)
+    found = axis.between(start, end)
     if found is None or found.start >= committed or (end and found.stop > committed):
         raise Mistake(f'Series "{name}" of "{path}" holds {_period(axis, committed)}. Ask for days of these, written as 1990-01-31.')
     records = slice(found.start, min(found.stop, committed))
@@ -135,12 +135,12 @@ def _common_axis(source: Source) -> Axis | None:
 def _period(axis: Axis, records: int) -> str:
     if not records:
         return f"nothing yet of {axis.period()}"
-    return f"{day_name(axis.first, axis.calendar)} to {day_name(int(axis.stops[records - 1]) - 1, axis.calendar)}"
+    return f"{axis.begin_of(0)} to {axis.end_of(records - 1)}"
 
 
 def _dates(axis: Axis, first: int, stop: int) -> list[str]:
-    """First days of some records."""
-    return [day_name(int(day), axis.calendar) for day in axis.starts[first:stop]]
+    """First days of some records, or the instants of their ends."""
+    return [axis.name_of(row) for row in range(first, stop)]
 
 
 def _texts(values: NDArray[Any]) -> list[list[str]]:
