@@ -1,0 +1,27 @@
+"""The page of a run of steps of ten minutes: it shows instants, and orders and links name them."""
+
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, expect
+
+from tests.minutes import made
+from tests.page.house import House, Opened, wait_for
+
+
+def test_the_page_shows_links_and_orders_instants(context: BrowserContext, tmp_path: Path) -> None:
+    with House(made(tmp_path)) as house:
+        house.order("/step", {"until": "2001-03-05T06:00"})
+        wait_for(lambda: house.main()["step"] == 36)
+        opened = Opened(context.new_page(), house)
+        opened.open()
+        expect(opened.page.locator("body")).to_contain_text("5 Mar 2001, 06:00")
+        opened.page.get_by_role("slider").first.focus()
+        opened.press("ArrowLeft")
+        expect(opened.page.locator("body")).to_contain_text("5 Mar 2001, 05:50")
+        opened.open(fragment="&run=out&date=2001-03-05T05:40")
+        expect(opened.page.locator("body")).to_contain_text("5 Mar 2001, 05:40")
+        opened.open()
+        opened.page.get_by_role("button", name="+1 month").click()
+        wait_for(lambda: house.main()["step"] == 180)
+        assert house.main()["date"] == "2001-03-06T06:00"
+        assert opened.complaints == []
