@@ -31,7 +31,7 @@ def tell(event: Event) -> None:
         seen.update({name.partition(".")[0] for name in sys.modules})
 
 seen = set()
-progress.progress = lambda n_cells: Watch()
+progress.progress = lambda *of: Watch()
 run_command(sys.argv[1:])
 print(*seen, file=sys.stderr)
 """

@@ -28,7 +28,7 @@ def crossed(count: int) -> list[list[float]]:
         ("/data/green?scenario=mian", "unknown-scenario", {"nearest": "main"}),
         ("/series/green?at=152,-11", "cell-inactive", {"value": [152.0, -11.0]}),
         ("/series/green?at=10,50", "cell-outside", {"value": [10.0, 50.0]}),
-        ("/series/green", "bad-query", {}),
+        ("/series/green", "region-invalid", {"position": "at"}),
         ("/data/green?time=2000-12-31", "date-outside-forcing", {"allowed": ["2001-01-01", "2001-12-31"]}),
         ("/data/green?time=2002-01-01", "date-outside-forcing", {}),
         ("/data/green?time=2001-02-30", "date-outside-forcing", {}),

@@ -425,7 +425,7 @@ class Simulation:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._failure = error if isinstance(error, Failure) else None
         try:
-            if error is None and self._sound and not self._part.torn and self.version != self._kept_version:
+            if error is None and self._sound and self.version != self._kept_version and not self._part.torn:
                 self.checkpoint()
         finally:
             self.close()
