@@ -35,7 +35,7 @@ def crossed(count: int) -> list[list[float]]:
         ("/data/green?time=2001-01-05", "not-computed", {"computed": [0, 2]}),
         ("/data/green?time=step:3", "not-computed", {"computed": [0, 2]}),
         ("/data/green?time=step:366", "date-outside-forcing", {}),
-        ("/data/green?time=2001-01-02/2001-01-01", "bad-query", {}),
+        ("/data/green?time=2001-01-02/2001-01-01", "out-of-range", {}),
         ("/data/green?tiem=latest", "bad-query", {"value": "tiem"}),
         ("/data/green?time=latest&time=latest", "bad-query", {"value": "time"}),
         ("/data/green?time=soon", "bad-query", {"position": "time"}),

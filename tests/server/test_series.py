@@ -81,7 +81,7 @@ def test_a_region_has_a_mean_a_least_and_a_greatest_value(client: Client, toy: T
         ("", "region-invalid", "at"),
         (f"{AT}&box=138,-20,143,-10", "region-invalid", "box"),
         (f"{AT}&points=5", "bad-query", "points"),
-        (f"{AT}&time=step:3/2", "bad-query", "time"),
+        (f"{AT}&time=step:3/2", "out-of-range", "time"),
         (f"{AT}&time=step:1/9", "not-computed", "time"),
     ],
 )

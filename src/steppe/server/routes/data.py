@@ -165,7 +165,7 @@ def steps_of(time: str, known: Known, scenario: Mapping[str, Any], most: int) ->
     Raises
     ------
     Wrong
-        date-outside-forcing, not-computed with what there is, bad-query.
+        date-outside-forcing, not-computed with what there is, out-of-range.
     """
     if time == "latest":
         return None
@@ -181,7 +181,7 @@ def steps_of(time: str, known: Known, scenario: Mapping[str, Any], most: int) ->
         dates = time.split("/")
         first, last = step_behind(dates[0], facts, "time"), step_behind(dates[-1], facts, "time")
     if first > last:
-        raise Wrong("bad-query", f"{time} ends before it begins.", value=time, position="time")
+        raise Wrong("out-of-range", f"{time} ends before it begins.", value=time, position="time")
     if last > shown:
         span = [date_of(1, facts), date_of(shown, facts)] if shown else []
         text = f"time={time} has not been computed: {scenario['name']} stands at step {shown}."
