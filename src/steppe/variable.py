@@ -93,6 +93,15 @@ class Variable:
         if not self.low <= self.high:
             raise ModelError(f'"{self.name}": low is {self.low:g} and high is {self.high:g}. low must not be above high.')
 
+    @property
+    def component(self) -> tuple[str, str] | None:
+        """The vector that it is a component of, and where its positive values point: as declared, else by its CF name."""
+        if self.vector is None:
+            for toward in ("east", "north"):
+                if self.standard_name.startswith(f"{toward}ward_"):
+                    return self.standard_name.removeprefix(f"{toward}ward_"), toward
+        return self.vector
+
     def attributes(self) -> dict[str, Any]:
         """The CF attributes that Zarr, NetCDF and xarray carry for this variable."""
         found: dict[str, Any] = {"units": self.units, "long_name": self.long_name}
@@ -157,11 +166,9 @@ def vectors(variables: Mapping[str, Variable]) -> dict[str, tuple[str, str]]:
     """
     found: dict[str, list[tuple[str, Variable]]] = {}
     for variable in variables.values():
-        for toward in ("east", "north"):
-            if variable.standard_name.startswith(f"{toward}ward_") and variable.vector is None:
-                found.setdefault(variable.standard_name.removeprefix(f"{toward}ward_"), []).append((toward, variable))
-        if variable.vector is not None:
-            found.setdefault(variable.vector[0], []).append((variable.vector[1], variable))
+        if variable.component is not None:
+            name, toward = variable.component
+            found.setdefault(name, []).append((toward, variable))
     whole: dict[str, tuple[str, str]] = {}
     for name, parts in found.items():
         along = [[each for toward, each in parts if toward in axis] for axis in (("east", "west"), ("north", "south"))]

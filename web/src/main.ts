@@ -19,6 +19,7 @@ import { Session } from "./session/session";
 import { cellAt, centreOf } from "./state/grid";
 import { fromFragment } from "./state/link";
 import { paced } from "./state/pace";
+import { variableOf } from "./state/scenario";
 import { FIRST, Store } from "./state/store";
 import { Actions } from "./ui/actions";
 import { mount as mountBubble } from "./ui/bubble";
@@ -163,7 +164,7 @@ function followLook(): void {
   store.subscribe(
     (state) => [state.look.variable, state.run],
     () => {
-      const variable = store.now.run?.variables.find((each) => each.name === store.now.look.variable);
+      const variable = variableOf(store.now, store.now.look.variable);
       if (!variable || variable.name === before) return;
       before = variable.name;
       store.look({ palette: suitable(variable), logarithmic: null });

@@ -14,6 +14,7 @@ import { type Hearers, heardBinary, type Stream, type Wire } from "./fetch/live"
 import { Following } from "./session/following";
 import { Past } from "./session/past";
 import { Session } from "./session/session";
+import { variableOf } from "./state/scenario";
 import { FIRST, Store } from "./state/store";
 import type { Message } from "./state/told";
 import { Actions } from "./ui/actions";
@@ -139,7 +140,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     (state) => [state.look.variable, state.run],
     (_, { look, run }) => {
       variable.show(look.variable);
-      const found = run?.variables.find((each) => each.name === look.variable);
+      const found = variableOf({ run }, look.variable);
       if (found) store.look({ palette: suitable(found), logarithmic: null });
     },
   );

@@ -37,6 +37,7 @@ from steppe.api.replies import (
     Whoami,
 )
 from steppe.api.requests import (
+    DATE,
     EXACTLY_ONE,
     At,
     Change,
@@ -67,6 +68,7 @@ from steppe.api.requests import (
 ROLES = ("view", "steer", "admin")  # each may do what those before it may
 
 __all__ = [
+    "DATE",
     "DROPPED",
     "DROPPED_MAGIC",
     "EXACTLY_ONE",

@@ -15,10 +15,11 @@ Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\n)", m
 VariableName = Annotated[
     str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,127}$", max_length=128, description="Name of a variable of the model.")
 ]
+DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
 Date = Annotated[
     str,
     Meta(
-        pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,6})?)?)?$",
+        pattern=f"^{DATE}$",
         max_length=26,
         description="Year-month-day in the calendar of the run; with the time of day, without a zone, where steps are shorter than a day.",
         examples=["2001-03-05", "2001-03-05T06:00"],

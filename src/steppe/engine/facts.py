@@ -20,7 +20,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
     is the name of the one that it is a component of, or "", and `toward` where its positive values point.
     """
     clock, model = plan.clock, plan.model
-    components = {part: name for name, parts in vectors(plan.variables).items() for part in parts}
+    whole = {part for parts in vectors(plan.variables).values() for part in parts}
     single = {name for each in plan.maps if each.precision == "float32" for name in each.variables}
     return {
         "model": model.name,
@@ -30,7 +30,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
         "weather": plan.provenance["weather"],
         "identity": plan.identity,
         "variables": [
-            _of_variable(variable, variable.name in single, variable.name in model.variables, components.get(variable.name, ""))
+            _of_variable(variable, variable.name in single, variable.name in model.variables, variable.name in whole)
             for variable in plan.variables.values()
         ],
         "grid": as_plain(plan.grid),
@@ -50,9 +50,10 @@ def facts_of(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _of_variable(variable: Variable, single: bool, own: bool, vector: str) -> dict[str, Any]:
+def _of_variable(variable: Variable, single: bool, own: bool, whole: bool) -> dict[str, Any]:
     given = variable.role in (Role.STATE, Role.PARAMETER) or (variable.role is Role.FORCING and variable.initial is not None)
     internal = variable.name in ("bad_code", "bad_step")
+    vector, toward = (variable.component if whole else None) or ("", "")
     return {
         "name": variable.name,
         "role": variable.role.value,
@@ -73,6 +74,6 @@ def _of_variable(variable: Variable, single: bool, own: bool, vector: str) -> di
         "logarithmic": variable.logarithmic or any(word in variable.standard_name for word in WIDE),
         "heading": variable.heading,
         "vector": vector,
-        "toward": (variable.vector[1] if variable.vector else variable.standard_name.split("ward_")[0]) if vector else "",
+        "toward": toward,
         "rounded": "float32" if single and variable.dtype == "float64" else "",
     }

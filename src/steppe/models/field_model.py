@@ -12,7 +12,7 @@ the same bits however the grid is cut, as long as `compute` does the same arithm
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from math import prod
 from pathlib import Path
@@ -63,9 +63,7 @@ class FieldModel(ABC):
 
     def mirror(self) -> None:
         """Fills the halos behind walls: nothing flows through them. A field that points through a wall must be reversed."""
-        for mirror in self.box.mirrors:
-            for field in self.now:
-                field[mirror.target] = field[mirror.source]
+        self._repeat(self.now)
 
     def step(self) -> None:
         """From `now` to `new`: the interior while messages travel, then the rims."""
@@ -109,9 +107,7 @@ class FieldModel(ABC):
         """All steps, recorded one by one."""
         if self.maps:  # any of them may have been set
             self.reach.exchange([*self.maps.values()], [self.variables[name].parity for name in self.maps]).finish()
-            for mirror in self.box.mirrors:
-                for values in self.maps.values():
-                    values[mirror.target] = values[mirror.source]
+            self._repeat(self.maps.values())
         for piece in inputs.pieces(steps) if self.forcing else [steps]:
             if self.forcing and inputs.in_turns:
                 inputs.turn_to(piece)
@@ -212,6 +208,12 @@ class FieldModel(ABC):
     def status(self) -> Status:
         """The first cell that met forcing outside its limits or is not finite."""
         return self._bad
+
+    def _repeat(self, fields: Iterable[Array]) -> None:
+        """Behind walls the values of the other side."""
+        for mirror in self.box.mirrors:
+            for field in fields:
+                field[mirror.target] = field[mirror.source]
 
     def _own(self, name: str) -> Array:
         found: Array = (self.now[self._fields[name]] if name in self._fields else {**self.maps, **self._of_step}[name])[self.box.own]

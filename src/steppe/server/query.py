@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
+from steppe.api import DATE
 from steppe.errors import nearest
 from steppe.server.polygon import check_polygon
 from steppe.server.problems import Wrong
@@ -65,8 +66,7 @@ _MAPS = [
 STYLES = (*_MAPS, *(f"{name}_r" for name in _MAPS))
 PIXELS = 8192  # of a side of an image
 _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?")
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
-_TIME = re.compile(rf"latest|step:[0-9]{{1,10}}(/[0-9]{{1,10}})?|{_DATE}(/{_DATE})?")
+_TIME = re.compile(rf"latest|step:[0-9]{{1,10}}(/[0-9]{{1,10}})?|{DATE}(/{DATE})?")
 
 
 class Parameter(NamedTuple):
@@ -209,7 +209,7 @@ def _time(text: str) -> str:
 
 
 def _day(text: str) -> str:
-    if not re.fullmatch(_DATE, text):
+    if not re.fullmatch(DATE, text):
         raise ValueError("It is no date, such as 2001-03-05.")
     return text
 
@@ -226,7 +226,7 @@ time = Parameter(
     "latest: the last finished step; a date, from/to (both included), step:n or step:n/m of what was computed. A date means its end.",
     "latest",
 )
-day = Parameter(_day, {**_TEXT, "pattern": f"^{_DATE}$"}, "A date.")
+day = Parameter(_day, {**_TEXT, "pattern": f"^{DATE}$"}, "A date.")
 box = Parameter(_box, {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{3}}$", "example": "150,-28,153,-25"}, "West,south,east,north.")
 polygon = Parameter(
     _polygon,

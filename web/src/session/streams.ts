@@ -1,6 +1,6 @@
 /** Which streams of the live socket show what somebody chose. */
 import type { Stream } from "../fetch/live";
-import { componentsOf, mapsOf } from "../state/scenario";
+import { componentsOf, mapsOf, variableOf } from "../state/scenario";
 import type { State } from "../state/store";
 import type { Variable } from "../state/told";
 
@@ -47,7 +47,7 @@ export function fits(told: { stream: number; scenario: string; variable: string 
 
 /** Whether the variable that was chosen has a map. The others are one number of the whole grid. */
 export function hasMap({ run, look }: Pick<State, "run" | "look">): boolean {
-  return !!run?.variables.find((each) => each.name === look.variable)?.map;
+  return !!variableOf({ run }, look.variable)?.map;
 }
 
 /**

@@ -26,6 +26,11 @@ export function mapsOf(look: Pick<Look, "maps" | "scenarios" | "variable" | "oth
   return onView(look).flatMap((scenario) => variables.map((variable) => ({ scenario, variable })));
 }
 
+/** A variable of the run by its name. */
+export function variableOf({ run }: Pick<State, "run">, name: string | undefined): Variable | undefined {
+  return run?.variables.find((each) => each.name === name);
+}
+
 /** The components of a vector of the run: along east or west, along north or south. */
 export function componentsOf({ run }: Pick<State, "run">, vector: string): [Variable, Variable] | null {
   const parts = (run?.variables ?? []).filter((each) => vector && each.vector === vector);

@@ -4,7 +4,7 @@ import type { Range } from "../decode/statistics";
 import { prettyUnit, rounded } from "../decode/units";
 import { APART, type Arrows } from "../draw/arrows";
 import { type Scale, scaleOf, suitable } from "../draw/palette";
-import { besides, componentsOf } from "../state/scenario";
+import { besides, componentsOf, variableOf } from "../state/scenario";
 import type { Run, State, Store } from "../state/store";
 import { fill, h, say } from "./dom";
 
@@ -65,6 +65,6 @@ export function arrowsNow(state: Pick<State, "run" | "look" | "ranges">, screen:
 
 /** The scale of the variable on the map beside. */
 export function scaleBeside(run: Run | null, name: string, range: Range): Scale {
-  const variable = run?.variables.find((each) => each.name === name);
+  const variable = variableOf({ run }, name);
   return scaleOf(variable, variable ? suitable(variable) : "batlow", null, range);
 }

@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import { dateTicks, stepText } from "../decode/calendar";
 import { exactText, grouped, prettyUnit, rounded, toStep } from "../decode/units";
 import { paced } from "../state/pace";
-import { scenarioNow } from "../state/scenario";
+import { scenarioNow, variableOf } from "../state/scenario";
 import type { Line, Store } from "../state/store";
 import { fill, h, say } from "./dom";
 import { aligned } from "./lines";
@@ -133,7 +133,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
     const { series, pointed, preview, shown, run, look, pins, filling, zoomed } = store.now;
     if (!run || element.hidden) return;
     const at = pointed ?? preview ?? shown[0]?.step ?? 0;
-    const unit = prettyUnit(run.variables.find((each) => each.name === look.variable)?.units ?? "");
+    const unit = prettyUnit(variableOf({ run }, look.variable)?.units ?? "");
     const both = new Set(series.map((each) => each.scenario)).size > 1;
     fill(
       told,

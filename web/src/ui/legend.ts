@@ -4,6 +4,7 @@ import { drawLegend, HEIGHT } from "../draw/legend";
 import { DIFFERENCE, type Scale, scaleOf } from "../draw/palette";
 import type { Api } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
+import { variableOf } from "../state/scenario";
 import type { Store } from "../state/store";
 import { choices, scaleBeside } from "./beside";
 import { type Coloured, type Colouring, rangeOf } from "./colouring";
@@ -52,7 +53,7 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
 
   function show(): void {
     const { look, shown, run } = store.now;
-    const variable = run?.variables.find((each) => each.name === look.variable);
+    const variable = variableOf({ run }, look.variable);
     const units = prettyUnit(shown[0]?.units ?? variable?.units ?? "");
     say(name, variable?.long_name || look.variable);
     say(unit, units);
@@ -79,7 +80,7 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     centred.hidden = apart !== null;
     resolution.hidden = true;
     if (apart) {
-      const beside = run?.variables.find((each) => each.name === look.other);
+      const beside = variableOf({ run }, look.other);
       const units = prettyUnit(beside?.units ?? "");
       say(otherName, beside?.long_name || look.other);
       say(otherUnit, units);

@@ -12,7 +12,7 @@ import { drawMarks, drawMask, drawOutline, drawOver, drawUnder, type Mark, type 
 import { DIFFERENCE, type Scale, scaleOf } from "../draw/palette";
 import { drawPoints } from "../draw/points";
 import { cellAt } from "../state/grid";
-import { besides, mapsOf } from "../state/scenario";
+import { besides, mapsOf, variableOf } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { Place } from "../state/told";
 import { type Panel, panels, toPlace, type View, wholeView } from "../state/view";
@@ -224,7 +224,7 @@ export class MapView {
     const { values, other, difference } = this.colouring;
     if (mode === 2) return difference && scaleOf(undefined, DIFFERENCE, false, difference.range);
     if (mode === 1 && besides(look)) return other && scaleBeside(run, look.other, other.range);
-    const variable = run?.variables.find((each) => each.name === shown[0]?.variable);
+    const variable = variableOf({ run }, shown[0]?.variable);
     return values && scaleOf(variable, look.palette, look.logarithmic, values.range);
   }
 

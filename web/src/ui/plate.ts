@@ -3,6 +3,7 @@ import type { Screen } from "../decode/screen";
 import { prettyUnit } from "../decode/units";
 import { contextFor } from "../draw/context";
 import type { Plate } from "../draw/picture";
+import { variableOf } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Colouring } from "./colouring";
 import { cornersOf, type MapView } from "./map";
@@ -26,7 +27,7 @@ export function plateOf(
     const [look, title] = [map.coloursOf(mode), titles[index]];
     return look && title ? [{ mode, ...look, ...title }] : [];
   });
-  const variable = run.variables.find((each) => each.name === look.variable);
+  const variable = variableOf({ run }, look.variable);
   const unit = prettyUnit(variable?.units ?? "");
   const [scale, other] = [map.coloursOf(0), map.coloursOf(2)];
   if (!scale) return null;

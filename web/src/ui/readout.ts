@@ -4,7 +4,7 @@ import type { Screen } from "../decode/screen";
 import { areaText, exactText, grouped, placeText, prettyUnit } from "../decode/units";
 import { areaOf, centreOf, degreesOf, rowOf } from "../state/grid";
 import { paced } from "../state/pace";
-import { besides } from "../state/scenario";
+import { besides, variableOf } from "../state/scenario";
 import type { Reading, Store } from "../state/store";
 import { fill, h } from "./dom";
 
@@ -14,7 +14,7 @@ export function valueText(store: Store, screen: Screen, index: number, cell: num
   const [frame, facts] = [screen.frames[index], shown[index]];
   if (!frame || !facts || !grid) return "";
   const unit = prettyUnit(facts.units);
-  const { classes = {} } = store.now.run?.variables.find((each) => each.name === facts.variable) ?? {};
+  const { classes = {} } = variableOf(store.now, facts.variable) ?? {};
   if (grid.active && !grid.active[cell]) return "outside the model";
   if (reading && reading.cell === cell && facts.live) {
     return reading.value === null ? "missing" : worded(reading.value, reading.text);
@@ -61,7 +61,7 @@ export function mount(element: HTMLElement, store: Store, screen: Screen): void 
     fill(list, ...rows.flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]));
   }
   function nameOf(name: string): string {
-    return store.now.run?.variables.find((each) => each.name === name)?.long_name || name;
+    return variableOf(store.now, name)?.long_name || name;
   }
   function centreText(): string {
     const { cursor, grid } = store.now;

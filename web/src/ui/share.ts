@@ -4,7 +4,7 @@ import { prettyUnit } from "../decode/units";
 import type { Api, DataQuery } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
 import { toFragment } from "../state/link";
-import { scenarioNow } from "../state/scenario";
+import { scenarioNow, variableOf } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { Actions } from "./actions";
 import { rangeOf } from "./colouring";
@@ -70,7 +70,7 @@ export function csvCell(text: string): string {
 /** The lines of the figure as CSV, with what they are in lines that begin with #. */
 export function seriesCsv(state: State): string {
   const { run, look, series, pins, grid } = state;
-  const variable = run?.variables.find((each) => each.name === look.variable);
+  const variable = variableOf({ run }, look.variable);
   const columns = series.map((line) => {
     const pin = pins.find((each) => each.colour === line.pin);
     return { line, name: `${line.scenario} ${pin ? `cell ${pin.colour}` : "region mean"}`, place: pin?.place };
@@ -197,7 +197,7 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
     if (picture) save(await picture(how), `${name}${today ? `-${today}` : ""}.png`);
   };
   const csv = () => save(new Blob([seriesCsv(now)], { type: "text/csv" }), `${name}-series.csv`);
-  const unit = run?.variables.find((each) => each.name === look.variable)?.units ?? "";
+  const unit = variableOf({ run }, look.variable)?.units ?? "";
   const [film, said] = [filmOf(now), h("span", { role: "status" })];
   const [begin, end] = [field("film-from", "First day", ""), field("film-to", "Last day", "")];
   const bar = h("progress", { "aria-label": "Part of the film that is made", hidden: true });

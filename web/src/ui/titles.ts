@@ -2,7 +2,7 @@
 import { stepText } from "../decode/calendar";
 import { prettyUnit, rounded } from "../decode/units";
 import type { Mode } from "../draw/field";
-import { besides } from "../state/scenario";
+import { besides, variableOf } from "../state/scenario";
 import type { State } from "../state/store";
 import type { Panel } from "../state/view";
 import { fill, h } from "./dom";
@@ -14,11 +14,11 @@ export interface Title {
 
 export function titlesOf({ run, shown, numbers, look, preview, not_at_hand, connection }: State, modes: readonly Mode[]): Title[] {
   const [first, second] = look.scenarios;
-  const variable = run?.variables.find((each) => each.name === look.variable);
+  const variable = variableOf({ run }, look.variable);
   const apart = besides(look);
   const dated = (index: number) => {
     const frame = shown[index];
-    const of = apart && index ? run?.variables.find((each) => each.name === look.other) : variable;
+    const of = apart && index ? variableOf({ run }, look.other) : variable;
     const name = of?.long_name || of?.name || look.variable;
     if (variable && !variable.map) {
       const number = numbers[look.scenarios[index] ?? ""];
