@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import BrowserContext, expect
 
 from steppe.api import decode
 from tests.page.house import House, Opened
 from tests.page.test_examples import run_file_of
+from tests.page.test_looking import NOTE_TEXTS
 
 
 def shown(opened: Opened, which: str = "frames[1]") -> Any:
@@ -30,7 +32,10 @@ def agrees(opened: Opened, which: str, variable: str, more: str = "") -> bool:
     return bool(np.nanmax(np.abs(found - served(opened, variable, more))) <= 0.51 * step)
 
 
-def test_two_variables_are_shown_side_by_side_each_with_its_name_values_and_colours(opened: Opened) -> None:
+def test_two_variables_are_shown_side_by_side_each_with_its_name_values_and_colours(context: BrowserContext, run: House) -> None:
+    context.add_init_script(NOTE_TEXTS)
+    opened = Opened(context.new_page(), run)
+    opened.open()
     page = opened.page
     opened.house.order("/step", {"steps": 9})
     page.get_by_label("Beside it").select_option("runoff")
@@ -46,6 +51,17 @@ def test_two_variables_are_shown_side_by_side_each_with_its_name_values_and_colo
     exact = np.float32(opened.house.value("runoff", 8, 5))
     expect(page.locator("#readout dd").nth(2)).to_contain_text(np.format_float_positional(exact, trim="-"))
 
+    # a saved picture has both legends
+    page.locator("#map").focus()
+    opened.press("x")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="As seen").click()
+    saved.value.path()
+    texts = page.evaluate("() => written")
+    assert [texts.count(name) for name in ("Soil water", "Runoff")] == [1, 1]
+    opened.press("Escape")
+    page.locator("#map").focus()
+
     # a past date shows both, a link brings both back, and "none" ends it
     opened.press(",")
     opened.wait("steppe.store.now.shown.every((each) => each.step === 8 && !each.live)")
@@ -55,6 +71,7 @@ def test_two_variables_are_shown_side_by_side_each_with_its_name_values_and_colo
     opened.wait("steppe.screen?.frames.length === 2 && steppe.store.now.shown.every((each) => each.step === 8)")
     page.get_by_label("Beside it").select_option("none")
     expect(titles).to_have_count(1)
+    assert opened.complaints == []
 
 
 def test_a_line_is_swiped_between_two_scenarios(opened: Opened) -> None:
@@ -97,6 +114,7 @@ def water(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 
 def test_a_vector_is_drawn_as_arrows_that_point_where_it_flows(context: BrowserContext, water: House) -> None:
+    context.add_init_script(NOTE_TEXTS)
     opened = Opened(context.new_page(), water)
     page = opened.page
     opened.open()
@@ -126,6 +144,17 @@ def test_a_vector_is_drawn_as_arrows_that_point_where_it_flows(context: BrowserC
     )
     assert 0 < above < below
     assert across == 0
+
+    opened.press("x")  # a saved picture has them, too, and says how long they are
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="As seen").click()
+    with Image.open(saved.value.path()) as image:
+        drawn = np.asarray(image.convert("RGB").resize((1280, round(1280 * image.height / image.width))))
+    saved_dark = (drawn.max(axis=2) < 60).sum()
+    assert saved_dark > 2000  # ink of some hundreds of arrows
+    assert "Arrows: flow, as long as they are apart at 1 m² s⁻¹" in " ".join(page.evaluate("() => written"))
+    opened.press("Escape")
+    page.locator("#map").focus()
 
     opened.press(",")  # the past has its own arrows
     opened.wait("steppe.store.now.shown[0].step === 3 && steppe.screen.arrows.every((each) => each.step === 3)")

@@ -22,6 +22,7 @@ import { paced } from "./state/pace";
 import { variableOf } from "./state/scenario";
 import { FIRST, Store } from "./state/store";
 import { Actions } from "./ui/actions";
+import { lengthText } from "./ui/beside";
 import { mount as mountBubble } from "./ui/bubble";
 import { mount as mountChart } from "./ui/chart";
 import { Colouring } from "./ui/colouring";
@@ -136,8 +137,17 @@ async function draw(how: "screen" | "double" | "print"): Promise<Blob> {
   const source = `${run.title || run.name}: run ${run.name}, version ${info?.version}, grid ${grid.digest.slice(0, 16)}, model ${run.model} ${version ?? ""}`;
   return picture({
     ...plate,
-    notes: [source.trim(), `${CREDIT}. Coastline and borders: Natural Earth. Towns: GeoNames (CC BY 4.0). Drawn by Steppe.`],
+    notes: [
+      [source.trim(), arrowsText()].filter(Boolean).join(". "),
+      `${CREDIT}. Coastline and borders: Natural Earth. Towns: GeoNames (CC BY 4.0). Drawn by Steppe.`,
+    ],
   });
+}
+
+/** What an arrow of the picture is. */
+function arrowsText(): string {
+  const length = lengthText(store.now);
+  return length && `Arrows: ${store.now.look.arrows}, as long as they are apart at ${length}`;
 }
 
 /** What a link asks for and only the run can answer, and what goes with a variable that is chosen. */

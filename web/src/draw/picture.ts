@@ -3,6 +3,7 @@ import type { Frame } from "../decode/frame";
 import type { Grid } from "../state/grid";
 import type { Place } from "../state/told";
 import { panels, type View } from "../state/view";
+import { type Arrows, drawArrows } from "./arrows";
 import type { Coast } from "./coast";
 import { type Context, drawContext } from "./context";
 import { FieldMap, type Mode, placementOf } from "./field";
@@ -25,7 +26,7 @@ export interface Plate {
   hatch: readonly [number, number, number];
   smooth: boolean;
   frames: readonly Frame[];
-  maps: readonly ({ mode: Mode; title: string; text: string } & Scale)[];
+  maps: readonly ({ mode: Mode; title: string; text: string; arrows: Arrows | null } & Scale)[];
   legends: readonly { title: string; unit: string; legend: Legend }[];
   marks: readonly Mark[];
   outline: readonly Place[] | null;
@@ -82,6 +83,7 @@ function drawMaps(pen: CanvasRenderingContext2D, plate: Plate): void {
     drawOver(pen, coast, scene, 60);
     drawContext(pen, plate.context, scene, 60);
     if (map && grid.kind === "points") drawPoints(pen, frames, map.mode, map, scene, scene.panel);
+    if (map?.arrows) drawArrows(pen, map.arrows, scene, scene.panel);
     if (plate.outline) drawOutline(pen, plate.outline, false, scene);
     drawMarks(pen, plate.marks, scene);
   }

@@ -36,10 +36,9 @@ export function choices(store: Store): HTMLElement {
         look.arrows,
       );
       vector.hidden = vectors.length === 0;
-      const parts = componentsOf({ run }, look.arrows);
-      const longest = parts && longestOf(parts.map((each) => ranges[each.name]));
-      key.hidden = !longest;
-      if (parts && longest) say(length, `${rounded(longest)} ${prettyUnit(parts[0].units)}`);
+      const text = lengthText({ run, look, ranges });
+      key.hidden = !text;
+      say(length, text);
     },
   );
   return h("div", { class: "acts beside" }, h("label", {}, "Beside it", other), vector, key);
@@ -52,6 +51,13 @@ function list(select: HTMLSelectElement, options: readonly (readonly [string, st
 /** The length of the longest arrow: the farthest end of the ranges of both components. */
 function longestOf(ranges: readonly (readonly [number, number] | undefined)[]): number {
   return Math.max(...ranges.flatMap((range) => range ?? []).map(Math.abs), 0);
+}
+
+/** The longest arrow in words, "0.5 m² s⁻¹"; empty where there are no arrows. */
+export function lengthText({ run, look, ranges }: Pick<State, "run" | "look" | "ranges">): string {
+  const parts = componentsOf({ run }, look.arrows);
+  const longest = parts && longestOf(parts.map((each) => ranges[each.name]));
+  return parts && longest ? `${rounded(longest)} ${prettyUnit(parts[0].units)}` : "";
 }
 
 /** What is drawn as arrows; null while there is nothing to draw. */

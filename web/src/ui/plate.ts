@@ -3,8 +3,9 @@ import type { Screen } from "../decode/screen";
 import { prettyUnit } from "../decode/units";
 import { contextFor } from "../draw/context";
 import type { Plate } from "../draw/picture";
-import { variableOf } from "../state/scenario";
+import { besides, variableOf } from "../state/scenario";
 import type { Store } from "../state/store";
+import { arrowsNow } from "./beside";
 import type { Colouring } from "./colouring";
 import { cornersOf, type MapView } from "./map";
 import type { Theme } from "./theme";
@@ -23,15 +24,22 @@ export function plateOf(
   const { colours, hatch } = paper ? theme.light() : theme;
   const modes = map.modes.filter((mode) => map.coloursOf(mode));
   const titles = titlesOf(store.now, modes);
+  const arrows = arrowsNow(store.now, screen);
+  const apart = besides(look);
   const maps = modes.flatMap((mode, index) => {
     const [look, title] = [map.coloursOf(mode), titles[index]];
-    return look && title ? [{ mode, ...look, ...title }] : [];
+    return look && title ? [{ mode, ...look, ...title, arrows: mode === 0 || apart ? arrows : null }] : [];
   });
   const variable = variableOf({ run }, look.variable);
   const unit = prettyUnit(variable?.units ?? "");
   const [scale, other] = [map.coloursOf(0), map.coloursOf(2)];
   if (!scale) return null;
   const legends = [{ title: variable?.long_name || look.variable, unit, legend: { ...values, ...scale, signed: false } }];
+  const [beside, second] = [map.coloursOf(1), variableOf({ run }, look.other)];
+  if (colouring.other && beside && second) {
+    const legend = { ...colouring.other, ...beside, signed: false };
+    legends.push({ title: second.long_name || second.name, unit: prettyUnit(second.units), legend });
+  }
   if (difference && other && modes.includes(2)) {
     const [first, second] = look.scenarios;
     const legend = { ...difference, ...other, signed: true };
