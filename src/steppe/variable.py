@@ -4,13 +4,14 @@ A modeller writes `Annotated[float, Var(units, long_name, ...)]` in a NamedTuple
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import inf
 from numbers import Real
 from typing import Any, get_args, get_type_hints
 
 from steppe.errors import ModelError
+from steppe.levels import Layered, Space
 
 
 class Role(Enum):
@@ -56,7 +57,7 @@ class Var:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One quantity of a model. dims: names of spaces, e.g. ("cell",) or ("y", "x"); () for a scalar of the run.
+    """One quantity of a model. dims: ("cell",), ("y", "x") or ("level", "y", "x"), "level" being a space of the model; () for a scalar.
 
     parity -1: changes sign across a pole or a mirror (a velocity component). The rest as in `Var`. What decides only how a map looks
     is no part of the text of a variable, from which the digest of a model is made: a run goes on after such a change.
@@ -112,6 +113,13 @@ class Variable:
         if self.high < inf:
             found["valid_max"] = self.high
         return found
+
+
+class Variables(Layered[Variable]):
+    """The variables of a model."""
+
+    def __init__(self, variables: Mapping[str, Variable], spaces: Mapping[str, Space]) -> None:
+        super().__init__(variables, spaces, replace)
 
 
 def declared(group: type, role: Role, dtype: str = "float32", dims: tuple[str, ...] = ("cell",)) -> dict[str, Variable]:

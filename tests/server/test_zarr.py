@@ -9,6 +9,7 @@ import pytest
 import xarray
 from aiohttp import ClientResponseError
 
+from steppe.api import by_name
 from steppe.grid import Points, Projected, Raster
 from steppe.server import Limits, application, zarr_view
 from steppe.server.house import Known, variable_info
@@ -114,4 +115,4 @@ def test_points_projections_and_models_without_time_say_where_and_when() -> None
 def known(grid: Any, clock: dict[str, Any] | None = None) -> Known:
     facts = facts_of(grid, steps=10)
     facts["clock"] = clock or facts["clock"]
-    return Known(facts, {each["name"]: variable_info(each) for each in facts["variables"]}, grid)
+    return Known(facts, by_name(map(variable_info, facts["variables"])), grid)

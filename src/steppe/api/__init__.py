@@ -2,6 +2,7 @@
 
 from steppe.api.array import MEDIA_TYPE, decode, encode_head
 from steppe.api.frame import DROPPED, DROPPED_MAGIC, PROTOCOL, Frame, empty_frame, numbered, read_frame, tell_missing
+from steppe.api.layers import by_name
 from steppe.api.live import CursorAt, Line, Said, Stream
 from steppe.api.problems import KINDS, Kind
 from steppe.api.replies import (
@@ -17,6 +18,7 @@ from steppe.api.replies import (
     GridInfo,
     Health,
     Info,
+    Levels,
     ModelDeclared,
     ModelInfo,
     ModelList,
@@ -39,6 +41,7 @@ from steppe.api.replies import (
 from steppe.api.requests import (
     DATE,
     EXACTLY_ONE,
+    VARIABLE,
     At,
     Change,
     Checkpoint,
@@ -76,6 +79,7 @@ __all__ = [
     "MEDIA_TYPE",
     "PROTOCOL",
     "ROLES",
+    "VARIABLE",
     "ArrayInfo",
     "At",
     "Change",
@@ -97,6 +101,7 @@ __all__ = [
     "Info",
     "Kind",
     "Leave",
+    "Levels",
     "Line",
     "Login",
     "ModelDeclared",
@@ -133,6 +138,7 @@ __all__ = [
     "VariableInfo",
     "VariableList",
     "Whoami",
+    "by_name",
     "canonical",
     "decode",
     "empty_frame",

@@ -107,6 +107,18 @@ class GridInfo(Struct, kw_only=True):
     crs: Annotated[dict[str, Any] | None, Meta(description="CF grid mapping of a projection.")] = None
 
 
+class Levels(Struct, kw_only=True):
+    """The levels of a variable. Level 3 of ozone has the name ozone[3]; levels are counted from 0."""
+
+    name: Annotated[str, Meta(description="Of the dimension.")]
+    values: Annotated[list[float], Meta(description="The coordinate of each level.")]
+    units: str
+    standard_name: str = ""
+    long_name: str = ""
+    positive: Annotated[Literal["up", "down", ""], Meta(description="Where values of a vertical coordinate grow.")] = ""
+    bounds: Annotated[list[tuple[float, float]], Meta(description="Both ends of each level, if the model declares them.")] = []
+
+
 class VariableInfo(Struct, kw_only=True):
     """A variable as the model declares it."""
 
@@ -133,6 +145,7 @@ class VariableInfo(Struct, kw_only=True):
     vector: Annotated[str, Meta(description="The vector that it is a component of.")] = ""
     toward: Annotated[Literal["east", "north", "south", "west", ""], Meta(description="Where positive values of a component point.")] = ""
     rounded: Annotated[str, Meta(description='"float32": past steps that only a record holds are rounded to it.')] = ""
+    levels: Annotated[Levels | None, Meta(description="Its levels; requests name one of them.")] = None
 
 
 class VariableList(Struct, kw_only=True):
@@ -319,6 +332,7 @@ class SeriesInfo(Struct, kw_only=True):
     dates: list[str | None]
     places: Annotated[list[tuple[float, float]], Meta(description="Longitude and latitude of the cells' centres; none of a region.")]
     values: Annotated[list[list[float | None]], Meta(description="One list a place; of a region its mean by area, min and max.")]
+    levels: Annotated[list[float], Meta(description="Of a profile the coordinate of each list, whose place is in `places`.")] = []
     gaps: Annotated[list[Gap], Meta(description="Steps without a value, where `points` was given; else they are refused.")] = []
     thinned: Thinned | None = None
     cells: Annotated[int | None, Meta(description="How many a region has.")] = None

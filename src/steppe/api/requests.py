@@ -12,8 +12,14 @@ CELLS = 100_000  # cells listed one by one
 
 # alone, $ of Python matches before a line feed at the end, too, and a name stands in headers
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\n)", max_length=64, description="1 to 64 of A-Z a-z 0-9 . _ -")]
+VARIABLE = r"[A-Za-z_][A-Za-z0-9_]{0,127}(\[[0-9]{1,6}\])?"
 VariableName = Annotated[
-    str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,127}$", max_length=128, description="Name of a variable of the model.")
+    str,
+    Meta(
+        pattern=rf"^{VARIABLE}$",
+        max_length=136,
+        description="Name of a variable of the model; of one of its levels, counted from 0, such as ozone[3].",
+    ),
 ]
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
 Date = Annotated[

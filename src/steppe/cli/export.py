@@ -121,7 +121,7 @@ def _write(
     if targets["--csv"] and not at and region is None:
         return [write_series(path, series or "", targets["--csv"], variables, start, end, overwrite)]
     places = [place_of(text) for text in at or []]
-    source = Source(path, variables, start, end, region or "all", maps)
+    source = Source(path, variables, start, end, region or "all", maps, levels=bool(targets["--netcdf"]))
     if source.unfinished:
         sys.stderr.write(f"Unfinished scenarios: {source.unfinished}. The records that all have are exported.\n")
     if targets["--csv"]:

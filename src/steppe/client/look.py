@@ -14,6 +14,7 @@ from steppe.api import (
     EventInfo,
     EventList,
     Info,
+    Levels,
     Operation,
     ScenarioInfo,
     ScenarioList,
@@ -32,6 +33,7 @@ from steppe.client.picture import Picture
 from steppe.client.problems import UnknownError
 from steppe.client.remote import Remote
 from steppe.errors import Mistake, nearest, not_installed
+from steppe.levels import layer
 
 if TYPE_CHECKING:
     import xarray
@@ -134,7 +136,7 @@ class AsyncLook:
         Parameters
         ----------
         name
-            Of the variable.
+            Of the variable; of one of its levels, counted from 0, as "ozone[3]".
         box, polygon, cells
             West, south, east, north; corners (longitude, latitude); packed numbers. Outside a polygon the map is NaN.
         stride
@@ -149,7 +151,8 @@ class AsyncLook:
         Returns
         -------
         DataArray
-            (lat, lon) of a raster, (y, x) of a projected grid, (cell,) of points and of `cells`; (time, ...) of several dates.
+            (lat, lon) of a raster, (y, x) of a projected grid, (cell,) of points and of `cells`; (time, ...) of several dates;
+            (level, ...) of a variable with levels.
 
         Raises
         ------
@@ -161,6 +164,9 @@ class AsyncLook:
             The region holds no cell, or is none.
         """
         variable = await self._remote.variable(name)
+        if variable.levels:
+            where = {"box": box, "polygon": polygon, "cells": cells, "stride": stride, "width": width, "step": step, "date": date}
+            return await self._every_level(variable, {**where, "scenario": scenario})
         region = words.region(box, polygon, cells)
         if step is not None and date is not None:
             raise Mistake("Give step or date, not both.")
@@ -244,7 +250,7 @@ class AsyncLook:
         date: words.Day | tuple[words.Day, words.Day] | slice | None = None,
         scenario: str | None = None,
     ) -> "xarray.DataArray":
-        """Values of a variable at some places (longitude, latitude) over time; (time, place)."""
+        """Values of a variable at some places (longitude, latitude) over time; (time, place), of all its levels (time, level, place)."""
         import xarray
 
         variable = await self._remote.variable(name)
@@ -253,12 +259,16 @@ class AsyncLook:
         found = msgspec.json.decode(await self._ask(f"series/{name}", query), type=SeriesInfo)
         kind = variable.dtype if variable.dtype.startswith("float") else float  # a decimal of float32 gives its bits to float32 alone
         values = np.array(found.values, kind).T
-        lon, lat = np.array(found.places).T
+        lon, lat = np.array(found.places[: len(at)]).T
         coordinates: dict[str, Any] = {"lon": ("place", lon), "lat": ("place", lat), "step": ("time", found.steps)}
+        dims: tuple[str, ...] = ("time", "place")
+        if variable.levels:
+            values, dims = values.reshape(len(values), -1, len(at)), ("time", variable.levels.name, "place")
+            coordinates[variable.levels.name] = _coordinate(variable.levels)
         if all(found.dates):
             coordinates["time"] = np.array(found.dates, "datetime64[ns]")
         said = {"units": variable.units, "long_name": variable.long_name, "scenario": found.scenario}
-        return xarray.DataArray(values, coordinates, ("time", "place"), name, said)
+        return xarray.DataArray(values, coordinates, dims, name, said)
 
     def dataset(self) -> "xarray.Dataset":
         """All variables of all dates of the run, as the server gives them to readers of Zarr: fetched when they are looked at.
@@ -310,6 +320,17 @@ class AsyncLook:
     async def _ask(self, path: str, query: Mapping[str, Any] | None = None) -> bytes:
         return (await self._remote.line.ask("GET", f"{self._remote.path}/{path}", query)).content
 
+    async def _every_level(self, variable: VariableInfo, where: Mapping[str, Any]) -> "xarray.DataArray":
+        import xarray
+
+        assert variable.levels is not None
+        maps = [await self.get(layer(variable.name, level), **where) for level in range(len(variable.levels.values))]
+        whole = xarray.concat(maps, variable.levels.name, coords="minimal", compat="override", join="override")
+        first = ("time",) if "time" in maps[0].dims else ()
+        whole = whole.transpose(*first, variable.levels.name, ...).assign_coords({variable.levels.name: _coordinate(variable.levels)})
+        whole.attrs["long_name"] = variable.long_name
+        return whole.rename(variable.name)
+
     async def _stream(self, name: str, wish: Mapping[str, Any]) -> Stream:
         """What is to be watched."""
         variable, grid = await self._remote.variable(name), await self._remote.places.grid()
@@ -335,3 +356,9 @@ class AsyncLook:
             facts["problem"] = str(seen.problem.get("text", seen.problem))
         rows = [(each.name, each.date or "", f"step {each.step:,}", each.state) for each in seen.scenarios]
         return card(f"Run {self.name}", facts, part, tables={"scenarios": rows})
+
+
+def _coordinate(levels: Levels) -> tuple[str, list[float], dict[str, str]]:
+    """The coordinate of levels, as xarray takes it."""
+    said = {name: getattr(levels, name) for name in ("units", "standard_name", "long_name", "positive")}
+    return levels.name, levels.values, {name: text for name, text in said.items() if text}

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import uuid
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.api import Info, Ordered, VariableInfo, VariableList
+from steppe.api import Info, Ordered, VariableInfo, VariableList, by_name
 from steppe.client.line import BASE, Line
 from steppe.client.operation import HELD, AsyncOperation
 from steppe.client.places import Places
@@ -26,7 +27,7 @@ class Remote:
         self.places = Places(line, self.path)
         self.seen = seen
         self._versions = {each.name: each.version for each in seen.scenarios}
-        self._variables: dict[str, VariableInfo] = {}
+        self._variables: Mapping[str, VariableInfo] = {}
         self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if asynchronous else nullcontext()
 
     @property
@@ -43,11 +44,11 @@ class Remote:
             self._versions = {each.name: each.version for each in self.seen.scenarios} | self._versions
         return self.seen
 
-    async def variables(self) -> dict[str, VariableInfo]:
-        """All variables by name; they never change."""
+    async def variables(self) -> Mapping[str, VariableInfo]:
+        """All variables by name; they never change. A level of one has a name, too, which is not listed: "ozone[3]"."""
         if not self._variables:
             found = msgspec.json.decode((await self.line.ask("GET", f"{self.path}/variables")).content, type=VariableList)
-            self._variables = {each.name: each for each in found.variables}
+            self._variables = by_name(found.variables)
         return self._variables
 
     async def variable(self, name: str) -> VariableInfo:

@@ -3,7 +3,7 @@
     either     both { "or" both }                     both    test { "and" test }
     test       sum [ "<" | ">" sum ]                   sum     product { "+" | "-" product }
     product    factor { "*" | "/" factor }
-    factor     number │ variable │ "-" factor │ "(" either ")" │ "mean" | "min" | "max" | "sum" "(" sum ")"
+    factor     number │ variable │ variable "[" level "]" │ "-" factor │ "(" either ")" │ "mean" | "min" | "max" | "sum" "(" sum ")"
 
 A variable has a value for each cell; only what mean, min, max or sum makes of it is one number, and only numbers are compared.
 """
@@ -13,12 +13,16 @@ from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import Literal, NamedTuple
 
+from steppe.levels import Layered, which_level
+
 LENGTH = 1024  # [byte]
 NODES = 100
 DEPTH = 25
 AGGREGATES = ("mean", "min", "max", "sum")
 WORDS = ("and", "or", *AGGREGATES)
-_TOKEN = re.compile(r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*/<>()]))", re.ASCII)
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*(?:\[\d+\])?)|(?P<sign>[-+*/<>()]))", re.ASCII
+)
 
 Kind = Literal["truth", "number", "cells"]
 
@@ -195,4 +199,6 @@ class _Reader:
             close = next(iter(get_close_matches(name, list(self._variables), n=1)), None)
             hint = f' Did you mean "{close}"?' if close else ""
             raise ExpressionError(f'There is no variable "{name[:64]}" (column {column}).{hint}', column, close)
+        if isinstance(self._variables, Layered) and (levels := self._variables.levels(name)):
+            raise ExpressionError(which_level(name, *levels), column)
         return Node("variable", "cells", name=name)

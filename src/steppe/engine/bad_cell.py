@@ -9,7 +9,7 @@ from steppe.models import Status
 
 def bad_cell(status: Status, plan: Plan) -> BadCellError:
     """What to raise when a step left bad cells behind; status: the first of them, counted in packed cells of the whole grid."""
-    grid, variables = plan.grid, plan.model.variables
+    grid, variables = plan.grid, plan.variables
     place = f"cell {status.cell:,} (longitude {grid.cell_lon[status.cell]:g}, latitude {grid.cell_lat[status.cell]:g})"
     when = plan.clock.name(status.step)
     if status.variable in variables and np.isfinite(status.low):

@@ -22,6 +22,7 @@ from steppe.engine.rules import Rules
 from steppe.errors import BadCellError, Failure
 from steppe.failpoint import reach
 from steppe.io import Records, Spent
+from steppe.levels import parted
 
 Actions = Mapping[Position, tuple[str, Mapping[str, Any]]]
 """Kind and arguments of what was done, by where a branch stood then."""
@@ -136,7 +137,7 @@ class Branch:
         return bad_cell(status, self.plan) if status.count else None
 
     def recorded(self, name: str, step: int, rounded: bool = False) -> NDArray[Any] | None:
-        """What a variable was after so many steps, (cells,), from records that are on the disk; None when none holds it.
+        """What a variable was after so many steps, ([levels,] cells), from records that are on the disk; None when none holds it.
 
         rounded: of a record that was rounded to float32.
         """
@@ -144,14 +145,14 @@ class Branch:
         return None if found is None else found[0]
 
     def records_from(self, name: str, step: int, last: int, cells: NDArray[Any] | None, rounded: bool = False) -> NDArray[Any] | None:
-        """The same of a step and of those behind it whose records lie side by side, up to `last`, (steps, cells); of all cells, or some."""
-        outputs = self.crew.part(self.part).outputs
-        found = outputs.record_of(name, step, rounded)
+        """The same of a step and of those behind it whose records lie side by side, up to `last`, (steps, ...); of all cells, or some."""
+        outputs, whole = self.crew.part(self.part).outputs, parted(name)[0]
+        found = outputs.record_of(whole, step, rounded)
         if found is None or self.keeper is None or found[1] >= self.keeper.progress.records.get(found[0], 0):
             return None
         key, record = found
         most = min(last - step + 1, self.keeper.progress.records[key] - record, BLOCK)
-        stop = next((n for n in range(1, most) if outputs.record_of(name, step + n, rounded) != (key, record + n)), most)
+        stop = next((n for n in range(1, most) if outputs.record_of(whole, step + n, rounded) != (key, record + n)), most)
         group = key.rpartition("/")[0].removeprefix("maps/")
         records = Records.open(self.keeper.folder.path, group)
         return records.read(name, slice(record, record + stop), None if cells is None else cells.astype(np.int64))

@@ -1,6 +1,6 @@
 """Actions on a calendar: states, parameters and event inputs that are set at the start of a day."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -9,7 +9,8 @@ from steppe.clock import Clock
 from steppe.engine.run_file import EventSection
 from steppe.errors import RunFileError, nearest
 from steppe.grid import Grid
-from steppe.variable import Role, Variable
+from steppe.levels import parted
+from steppe.variable import Role, Variables
 
 
 class Action(NamedTuple):
@@ -20,13 +21,15 @@ class Action(NamedTuple):
     cells: NDArray[Any] | None
 
 
-def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: Grid, variables: Mapping[str, Variable]) -> list[Action]:
+def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: Grid, variables: Variables) -> list[Action]:
     """The events of a run file in order of their dates.
 
     Raises
     ------
     RunFileError
         A date outside the run, or a name that cannot be set.
+    RequestError
+        A level that there is not, or of a variable that has none.
     """
     actions = []
     for section in sections:
@@ -39,10 +42,13 @@ def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: G
                 for n, v in variables.items()
                 if v.role in (Role.STATE, Role.PARAMETER) or (v.role is Role.FORCING and v.initial is not None)
             }
-            if name not in settable:
+            if name not in variables or parted(name)[0] not in settable:
                 raise RunFileError(f'[[event]] of {section.date} sets "{name}", which cannot be set.{nearest(name, settable)}')
             low, high = variables[name].low, variables[name].high
             if not low <= value <= high:
                 raise RunFileError(f'[[event]] of {section.date} sets "{name}" to {value:g}; it must lie between {low:g} and {high:g}.')
-        actions.append(Action(step, section.set, None if section.region == "all" else grid.select(section.region)))
+        values = (
+            section.set if section.level is None else {variables.layer(name, section.level): each for name, each in section.set.items()}
+        )
+        actions.append(Action(step, values, None if section.region == "all" else grid.select(section.region)))
     return sorted(actions, key=lambda action: action.step)

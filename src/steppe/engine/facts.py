@@ -7,6 +7,7 @@ import numpy as np
 
 from steppe.engine.plan import Plan
 from steppe.grid import as_plain
+from steppe.levels import Space
 from steppe.variable import Role, Variable, vectors
 
 WIDE = ("rainfall", "precipitation", "snowfall", "runoff", "river")  # in CF names of what spans powers of ten
@@ -17,7 +18,8 @@ def facts_of(plan: Plan) -> dict[str, Any]:
 
     Of a variable `low` and `high` are None where there is no limit; `settable` says whether it can be set, `rounded` to what
     its records are rounded, `map` what its map shows: a "field" of numbers, "classes", or "" for one number of the whole grid; `vector`
-    is the name of the one that it is a component of, or "", and `toward` where its positive values point.
+    is the name of the one that it is a component of, or "", and `toward` where its positive values point; `levels` name and coordinate
+    of its levels, or None.
     """
     clock, model = plan.clock, plan.model
     whole = {part for parts in vectors(plan.variables).values() for part in parts}
@@ -31,6 +33,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
         "identity": plan.identity,
         "variables": [
             _of_variable(variable, variable.name in single, variable.name in model.variables, variable.name in whole)
+            | {"levels": _of_levels(plan.variables.levels(variable.name))}
             for variable in plan.variables.values()
         ],
         "grid": as_plain(plan.grid),
@@ -48,6 +51,14 @@ def facts_of(plan: Plan) -> dict[str, Any]:
         "given": [name for name in plan.variables if any(name in table for table in (plan.run.parameters, *plan.run.land_type))],
         "outputs": list(dict.fromkeys(name for each in (*plan.maps, *plan.run.output.series) for name in each.variables)),
     }
+
+
+def _of_levels(levels: tuple[str, Space] | None) -> dict[str, Any] | None:
+    if levels is None:
+        return None
+    name, space = levels
+    said = {key: getattr(space, key) for key in ("units", "standard_name", "positive", "long_name")}
+    return {"name": name, "values": list(space.values), "bounds": [list(pair) for pair in space.bounds], **said}
 
 
 def _of_variable(variable: Variable, single: bool, own: bool, whole: bool) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Happening:
             self._check_image(arguments)
             trigger = Trigger(**{name: arguments[name] for name in ("id", "expression", "action", "text", "variable")})
             try:
-                parse(trigger.expression, self._plan.model.variables)
+                parse(trigger.expression, self._plan.variables)
             except ExpressionError as error:
                 raise RequestError(str(error)) from None
             on.rules = on.rules.with_trigger(trigger)
@@ -135,8 +135,8 @@ class Happening:
     def _check_image(self, arguments: Mapping[str, Any]) -> None:
         if arguments["action"] != "image":
             return
-        if arguments["variable"] not in self._plan.model.variables:
-            known = self._plan.model.variables
+        if arguments["variable"] not in self._plan.variables:
+            known = self._plan.variables
             raise UnknownNameError(f'There is no variable "{arguments["variable"]}".{nearest(arguments["variable"], known)}')
         if self._plan.grid.active.ndim != 2:
             raise RequestError("An image is of a raster; these are points.")
@@ -157,7 +157,7 @@ class Happening:
         """Saves a map; gives its name in the folder of images. Made again it is the same file."""
         name, folder = f"{on.number}-{on.position.step}-{trigger.id}.png", self._folder / IMAGES
         values = self._plan.grid.unpack(on.order("export", name=trigger.variable))
-        content = image_of(values, self._plan.model.variables[trigger.variable])[0]
+        content = image_of(values, self._plan.variables[trigger.variable])[0]
         make_folder(folder)
         write_whole(folder / name, content)
         return name

@@ -1,5 +1,6 @@
 """What one rank has of arrays over all cells, and how they come together again."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -46,23 +47,29 @@ class Holding:
         return values if self._box is None or np.ndim(values) == 0 else self._box.unpack(values)
 
     def gathered(self, values: Array) -> Array | None:
-        """On rank 0 the values of all packed cells; every rank gives those of its own."""
-        parts = self._world.gather(values, lengths=[len(cells) for cells in self._deal.cells])
+        """On rank 0 the values of all packed cells, (..., cells); every rank gives those of its own."""
+        parts = self._parts(values, [len(cells) for cells in self._deal.cells])
         if parts is None:
             return None
         if len(parts) == 1:
             return parts[0]
-        whole = np.empty(self._deal.n_cells, values.dtype)
+        whole = np.empty((*values.shape[:-1], self._deal.n_cells), values.dtype)
         for cells, part in zip(self._deal.cells, parts, strict=True):
-            whole[slice(cells.start, cells.stop) if isinstance(cells, range) else cells] = part
+            whole[..., slice(cells.start, cells.stop) if isinstance(cells, range) else cells] = part
         return whole
 
     def gathered_of(self, values: Array, cells: Array) -> Array | None:
-        """On rank 0 the values of some packed cells, as they come; every rank gives those that it has of them."""
-        parts = self._world.gather(values)
+        """On rank 0 the values of some packed cells, as they come, (..., cells); every rank gives those that it has of them."""
+        parts = self._parts(values, None)
         if parts is None:
             return None
-        whole = np.empty(len(cells), values.dtype)
+        whole = np.empty((*values.shape[:-1], len(cells)), values.dtype)
         for theirs, part in zip(self._deal.cells, parts, strict=True):
-            whole[positions(cells, theirs)[0]] = part
+            whole[..., positions(cells, theirs)[0]] = part
         return whole
+
+    def _parts(self, values: Array, lengths: list[int] | None) -> list[Array] | None:
+        """On rank 0 what every rank gives, (..., cells)."""
+        between = values.shape[:-1]
+        parts = self._world.gather(values.ravel(), lengths=lengths and [length * prod(between) for length in lengths])
+        return None if parts is None else [part.reshape(*between, part.size // max(1, prod(between))) for part in parts]

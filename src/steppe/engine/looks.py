@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from steppe.engine.requests import Cut, Request, cut_of
 from steppe.engine.uploads import cells_of
 from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
 from steppe.failpoint import reach
+from steppe.levels import which_level
 from steppe.variable import Role, Variable
 from steppe.view import choose_colours, levels, png
 
@@ -32,6 +34,7 @@ Answer = tuple[dict[str, Any], memoryview]
 
 MOST = 256  # things that are shown of a branch that stands still, and answers that are kept of them
 MADE = 64 << 20  # bytes of these answers
+AT_HAND = 16 << 20  # bytes of states that are gathered before each long step
 HOT = 2.0  # [s] after its last request something is shown
 
 
@@ -62,7 +65,7 @@ class Looks:
         self.moved: Counter[str] = Counter()
         """Bytes of each variable that were computed or gathered for answers."""
         self._hot: dict[int, dict[str, tuple[_Asked, float]]] = {}
-        self._states = [name for name, variable in plan.model.variables.items() if variable.role is Role.STATE]
+        self._states = _small(plan)
 
     def get(self, on: Branch, words: Mapping[str, Any]) -> Answer:
         """An answer, computed now; by the stepper.
@@ -127,7 +130,7 @@ class Looks:
         wanted = [asked for asked, at in list(self._hot.get(on.number, {}).values()) if now - at < HOT]
         self._hot[on.number] = {asked.key: self._hot[on.number][asked.key] for asked in wanted}
         if every_state:
-            wanted += [self._asked({"name": name}) for name in self._states]
+            wanted += [self._asked({"name": name, "packed": True}) for name in self._states]
         values: dict[str, Array] = {}
         for asked in wanted:
             if asked.key not in values:
@@ -155,7 +158,7 @@ class Looks:
                 "Take the last step, record the variable every day, or branch at that step."
             )
         self.moved[name] += values.nbytes
-        values = values.astype(self._plan.model.variables[name].dtype, copy=False)  # all steps of a series have one type
+        values = values.astype(self._plan.variables[name].dtype, copy=False)  # all steps of a series have one type
         head, body = self._made(Shown(Position(step, 0), {asked.key: values}, {}), asked._replace(whole=True))
         return {**head, "moved": values.nbytes} | ({"rounded": "float32"} if rounded else {}), body
 
@@ -171,6 +174,8 @@ class Looks:
             request = replace(request, step=None)  # it is the same at every step
         if request.name not in self._plan.variables:
             raise UnknownNameError(f'There is no variable "{request.name}".{nearest(request.name, self._plan.variables)}')
+        if (levels := self._plan.variables.levels(request.name)) and not (request.packed or request.at):
+            raise RequestError(which_level(request.name, *levels))
         cells = cells_of(request.cells, self._plan.grid.n_cells) if request.cells else None
         cut = cut_of(request, self._plan.grid, cells)
         whole = self._ranks == 1 or (cut.cells is None and not cut.reduce)
@@ -225,6 +230,17 @@ class Looks:
             return head, found.reshape(-1).view(np.uint8).data
         image, said = image_of(found, variable, request.low, request.high, request.style)
         return {**head, **said}, memoryview(image)
+
+
+def _small(plan: Plan) -> list[str]:
+    """The states that are shown while a long step goes on: in the order of the model as many as fit into `AT_HAND`."""
+    found, room = [], AT_HAND
+    for name, variable in plan.model.variables.items():
+        size = prod(plan.variables.between(name)) * plan.grid.n_cells * np.dtype(variable.dtype).itemsize
+        if variable.role is Role.STATE and size <= room:
+            found.append(name)
+            room -= size
+    return found
 
 
 def image_of(

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from steppe.clock import Clock
@@ -10,14 +11,17 @@ from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.errors import FinishedError, GridError
 from steppe.grid import Grid
+from steppe.levels import Space
 from steppe.variable import Variable
 
 if TYPE_CHECKING:
     import xarray
 
 
-def labelled(values: NDArray[Any], variable: Variable, grid: Grid, clock: Clock, step: int) -> "xarray.DataArray":
-    """A map with coordinates, unit and date, of values (cells,) after so many steps."""
+def labelled(
+    values: NDArray[Any], variable: Variable, grid: Grid, clock: Clock, step: int, levels: tuple[str, Space] | None = None
+) -> "xarray.DataArray":
+    """A map with coordinates, unit and date, of values ([levels,] cells) after so many steps."""
     import xarray
 
     dims = tuple(grid.shape)
@@ -27,6 +31,9 @@ def labelled(values: NDArray[Any], variable: Variable, grid: Grid, clock: Clock,
         if label in dims or (len(dims) == 1 and label.startswith("cell_"))
     }
     labels["time"] = clock.moment(step)
+    if levels:
+        name, space = levels
+        dims, labels[name] = (name, *dims), (name, np.array(space.values), space.attributes(name))
     return xarray.DataArray(grid.unpack(values), labels, dims, variable.name, variable.attributes())
 
 

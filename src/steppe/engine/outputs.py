@@ -43,7 +43,7 @@ class _Due(NamedTuple):
 
     key: str
     first: int
-    values: NDArray[np.float64]  # (records, own cells)
+    values: NDArray[np.float64]  # (records, [levels,] own cells)
     regions: Sequence[_Region]
 
 
@@ -73,7 +73,7 @@ class Outputs:
             self._add_all()
         for key, (variable, method, borders, regions) in self._wanted.items():
             deliver = self._deliver_map(key) if regions is None else self._deliver_series(key, regions)
-            self.recorder.want(variable, method, borders, deliver)
+            self.recorder.want(variable, method, borders, deliver, plan.variables.between(variable))
 
     def _add_all(self) -> None:
         plan = self._plan
@@ -97,15 +97,15 @@ class Outputs:
     def exchange(self) -> None:
         """Brings records to the ranks that write them; every rank calls it after the same steps."""
         due, self._due = self._due, []
-        largest = [largest_products(each.values, r.places, r.weights) for each in due for r in each.regions]
+        parts = [(each.values.reshape(-1, each.values.shape[-1]), r) for each in due for r in each.regions]
+        largest = [largest_products(values, r.places, r.weights) for values, r in parts]
         largest = self._of_all(largest, "max")
-        parts = [(each.values, r) for each in due for r in each.regions]
         limbs = [limb_sums(values, r.places, r.weights, most) for (values, r), most in zip(parts, largest, strict=True)]
         limbs = self._of_all(limbs, "sum")
         means = iter([means_of(sums, most, r.total) for sums, most, (_, r) in zip(limbs, largest, parts, strict=True)])
         for each in due:
-            values = np.stack([next(means) for _ in each.regions], axis=1)
-            self.writer.put(each.key, each.first, values if self._world.rank == 0 else values[:, :0])
+            values = np.stack([next(means).reshape(each.values.shape[:-1]) for _ in each.regions], axis=-1)
+            self.writer.put(each.key, each.first, values if self._world.rank == 0 else values[..., :0])
         self.writer.exchange()
 
     def _of_all(self, parts: list[NDArray[Any]], operation: Operation) -> list[NDArray[Any]]:
@@ -187,7 +187,10 @@ class Outputs:
     def _add_maps(self, section: OutputSection | MapsSection, name: str) -> None:
         plan = self._plan
         borders = edges(every(section.every), plan.clock, plan.steps)
-        outputs = tuple(Output(plan.recordable(each, section.where), section.reduce, section.precision) for each in section.variables)
+        outputs = tuple(
+            Output(plan.recordable(each, section.where), section.reduce, section.precision, levels=plan.variables.levels(each))
+            for each in section.variables
+        )
         self.groups.append(Group(self._axis(borders), plan.grid, outputs, name))
         for each in section.variables:
             self._wanted[f"{name}/{each}".lstrip("/")] = _Wanted(each, section.reduce, borders, None)
@@ -196,7 +199,10 @@ class Outputs:
         plan = self._plan
         borders = edges(every(section.every), plan.clock, plan.steps)
         regions = regions_of(section)
-        outputs = tuple(Output(plan.recordable(name, section.where), section.reduce, area="mean") for name in section.variables)
+        outputs = tuple(
+            Output(plan.recordable(name, section.where), section.reduce, area="mean", levels=plan.variables.levels(name))
+            for name in section.variables
+        )
         group = Group(self._axis(borders), tuple(regions), outputs, f"series/{section.name}")
         self.groups.append(group)
         here = [self._region(plan.grid.select(region)) for region in regions.values()]

@@ -27,6 +27,7 @@ from steppe.errors import RangeError, SteppeError
 from steppe.grid import Partition
 from steppe.io import Checkpoint, Contents, Draft, ForcingReader, Prediction, SpreadReader, spread_forcing
 from steppe.kernels.sums import total
+from steppe.levels import parted
 from steppe.models import CellModel, Increment, Inputs, Status, advance_together
 
 Array = NDArray[Any]
@@ -241,7 +242,7 @@ class Part:
     def export(self, name: str, cells: Array | None = None) -> Together:
         """A variable at the last step: on rank 0 of all cells, in packed order, or of some packed cells, as they come."""
         values = self.exported(name)
-        mine = values if cells is None else values[self.index_of(cells)[1]]
+        mine = values if cells is None else values[..., self.index_of(cells)[1]]
         return lambda: self.gathered(mine, cells)
 
     def reduce(self, request: dict[str, Any], cells: Array | None) -> Together:
@@ -259,7 +260,7 @@ class Part:
 
     def evaluate(self, expressions: list[str]) -> Together:
         """On all ranks of each expression whether it is true at the last step, and why it has no value, "" if it has one."""
-        trees = [parse(text, self.model.variables) for text in expressions]
+        trees = [parse(text, self.plan.variables) for text in expressions]
         names = sorted(set().union(*map(names_of, trees)))
         fields = {name: self.exported(name) for name in names}
         area = self.plan.grid.cell_area[np.asarray(self.deal.mine)]
@@ -284,9 +285,9 @@ class Part:
         if cells is not None or np.ndim(value):
             every = cells if cells is not None else np.arange(self.plan.grid.n_cells)
             here, index = self._holding.positions(every)
-            value = value[here] if isinstance(value, np.ndarray) and value.ndim else value
+            value = value[..., here] if isinstance(value, np.ndarray) and value.ndim else value
             index = None if cells is None else index
-        known = name in self.model.state or name in self.model.parameters
+        known = parted(name)[0] in self.model.state or name in self.model.parameters
         before = self._values(name, index) if known else np.empty(0)
         if known:
             value = changed(operation, before, value)
@@ -300,7 +301,7 @@ class Part:
             cells = len(self.deal.mine) if index is None else len(index)
             count = self.world.reduce(np.array([cells], np.int64), "sum")
             # of one number for all cells `total` would give the same bits: the product, rounded once
-            sums = (total(each, self.world.reduce) if each.ndim else float(count[0] * each) for each in (before, after))
+            sums = (total(each.ravel(), self.world.reduce) if each.ndim else float(count[0] * each) for each in (before, after))
             return Increment(name, int(count[0]), *sums)
 
         return together
@@ -308,13 +309,13 @@ class Part:
     def _refuse_cell(self, name: str, value: float | Array, cells: Array | None) -> None:
         """Raises `RangeError` for the first of many values that its variable cannot have; the cell is told as any number of ranks would."""
         if np.ndim(value):
-            variable, values = self.model.variables[name], np.asarray(value, np.float64)
-            wrong = np.flatnonzero(~((values >= variable.low) & (values <= variable.high) & np.isfinite(values)))
+            variable, values = self.plan.variables[name], np.asarray(value, np.float64)
+            wrong = np.argwhere(~((values >= variable.low) & (values <= variable.high) & np.isfinite(values)))
             if len(wrong):
-                mine = np.asarray(self.deal.mine)
-                cell = int((mine if cells is None else cells[self._holding.positions(cells)[0]])[wrong[0]])
+                mine, first = np.asarray(self.deal.mine), tuple(wrong[np.argmin(wrong[:, -1])].tolist())
+                cell = int((mine if cells is None else cells[self._holding.positions(cells)[0]])[first[-1]])
                 raise RangeError(
-                    f'"{name}" is {values[wrong[0]]:g} {variable.units} in cell {cell}; it must lie between {variable.low:g} and '
+                    f'"{name}" is {values[first]:g} {variable.units} in cell {cell}; it must lie between {variable.low:g} and '
                     f"{variable.high:g}. Correct the value."
                 )
 
@@ -433,7 +434,7 @@ class Part:
             index = None if action.cells is None else self._holding.positions(action.cells)[1]
             for part in parts:
                 for name, value in action.values.items():
-                    part.model.set(name, value, index if self.model.variables[name].dims else None)
+                    part.model.set(name, value, index if self.plan.variables[name].dims else None)
         self._advance_all(parts, range(at, stop))
 
     def _advance_all(self, parts: Sequence["Part"], steps: range) -> None:
@@ -467,9 +468,10 @@ class Part:
 
     def _values(self, name: str, index: Array | None) -> Array:
         """A copy of a state or a parameter: of the cells `index`, or of all; of a parameter that one number gives, that."""
-        values = self.model.state.get(name)
+        whole, level = parted(name)
+        values = self.model.state.get(whole)
         if values is None:
             values = self.model.parameters[name]
             values = values if index is None or values.ndim else np.broadcast_to(values, len(self.deal.mine))
-        values = self._holding.packed(values)
-        return np.array(values if index is None else values[index])
+        values = self._holding.packed(values if level is None else values[level])
+        return np.array(values if index is None else values[..., index])

@@ -16,6 +16,7 @@ from steppe.io import Axis, Ensemble, Records
 from steppe.io.ensemble import listed
 from steppe.io.export import aside
 from steppe.io.results import names_of
+from steppe.levels import parted
 from steppe.view import Colours, Map, Series, Spread, choose_colours, draw_run, quantiles
 
 Array = NDArray[Any]
@@ -75,7 +76,8 @@ def draw(
     ensemble, folders, scenarios = scenarios_of(path)
     every = [Records.open(folder, maps) for folder in folders]
     records, held = every[0], held_in(every[0], path, maps, variables)
-    common = {name: min((one.axes[name] for one in every), key=lambda axis: axis.rows) for name in variables or held}
+    first = [name for name in held if parted(name)[1] in (None, 0)]  # of each variable one map
+    common = {name: min((one.axes[name] for one in every), key=lambda axis: axis.rows) for name in variables or first}
     names = [name for name, axis in common.items() if axis.rows]
     grid = records.grid if at or region != "all" else None
     places = _places(grid, at, region) if grid else []
@@ -104,14 +106,14 @@ def scenarios_of(path: Path) -> tuple[Ensemble | None, list[Path], list[str]]:
 
 
 def held_in(records: Records, path: Path, maps: str, wanted: list[str] | None) -> list[str]:
-    """The variables of which there are maps, in the order of the run file.
+    """The variables of which there are maps, in the order of the run file; of one with levels each level.
 
     Raises
     ------
     RunFileError
         One that is wanted is not among them.
     """
-    held = _in_order(list(records.axes), path, maps)
+    held = _in_order(records.names, path, maps)
     for name in wanted or []:
         if name not in held:
             raise RunFileError(f'The run "{path}" has no map of "{name}".{nearest(name, held)}')
@@ -134,7 +136,7 @@ def _in_order(names: list[str], path: Path, group: str = "") -> list[str]:
         named = (*output.get("series", []), *output.get("maps", []))
         output = next((one for one in named if one.get("name") == group), {})
     wanted = output.get("variables", [])
-    return sorted(names, key=lambda name: (wanted.index(name) if name in wanted else len(wanted), name))
+    return sorted(names, key=lambda name: (wanted.index(parted(name)[0]) if parted(name)[0] in wanted else len(wanted), *parted(name)))
 
 
 def _places(grid: Grid, at: Sequence[tuple[float, float]], region: RegionLike) -> list[Place]:
@@ -261,7 +263,7 @@ def _series(folders: Sequence[Path], wanted: set[str] | None, scenarios: Sequenc
     for group in names_of(folders[0], "series"):
         every = [Records.open(folder, group) for folder in folders]
         regions = [str(region) for region in every[0].small("region")]
-        for name in _in_order(list(every[0].axes), folders[0], group):
+        for name in _in_order(every[0].names, folders[0], group):
             axis = _longest(every, name)
             if not axis.rows or (wanted is not None and name not in wanted):
                 continue

@@ -31,7 +31,7 @@ from steppe.grid import Deal, Grid, Partition, Raster, Region
 from steppe.io import ForcingReader, ForcingStore, read_static
 from steppe.kernels.sums import totals
 from steppe.models import CellModel, Model, Reach, authored, check_served, find_model
-from steppe.variable import Role, Variable
+from steppe.variable import Role, Variable, Variables
 
 LAND_TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "Land type", source="the run file")
 
@@ -124,7 +124,7 @@ class Plan:
             chosen = with_picks(chosen, module, choices, set(forcing.variables))
         check_step(run, model)
         Cadence(run.engine.checkpoint, run.time.length)
-        actions = calendar(run.event, clock, steps, grid, model.variables)
+        actions = calendar(run.event, clock, steps, grid, Variables(model.variables, model.spaces))
         plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions)
         plan.initial = initial_state(run.initial, model.variables, grid)
         plan.check_forcing(module)
@@ -182,9 +182,10 @@ class Plan:
         return {"land_type": (replace(LAND_TYPE, classes=self.chosen.classes), self.chosen.land_type)}
 
     @cached_property
-    def variables(self) -> dict[str, Variable]:
+    def variables(self) -> Variables:
         """All that can be looked at, by name: the variables of the model, then the inputs."""
-        return {**self.model.variables, **{name: variable for name, (variable, _) in self.inputs.items()}}
+        inputs = {name: variable for name, (variable, _) in self.inputs.items()}
+        return Variables({**self.model.variables, **inputs}, self.model.spaces)
 
     @property
     def maps(self) -> list[OutputSection | MapsSection]:
@@ -285,7 +286,7 @@ class Plan:
             "options": " ".join(f"{name}={word}" for name, word in sorted(self.chosen.options.items())) or "none",
             "cadence": _digest(run.forcing.cadence if run.forcing else {}),
             "initial": _digest(_hashable(self.initial)),
-            "events": _digest([section.model_dump(mode="json") for section in run.event]),
+            "events": _digest([section.model_dump(mode="json", exclude_none=True) for section in run.event]),
             "output": _digest(run.output.model_dump(mode="json", exclude={"path"})),
             "dtype": self.dtype,
             "on_bad_cell": run.engine.on_bad_cell,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,21 @@ AT_ONCE = 6 * PIECE  # steps: what threads compute before they meet, where there
 OPERATION = {"mean": "sum", "sum": "sum", "min": "min", "max": "max", "last": "last"}
 START = {"sum": 0.0, "min": np.inf, "max": -np.inf}
 
-Deliver = Callable[[int, NDArray[np.float64]], None]  # first record, values (records, cells)
+Deliver = Callable[[int, NDArray[np.float64]], None]  # first record, values (records, [levels,] cells)
 
 
 @dataclass
 class Reduction:
     """One variable reduced by one method over intervals of the run; `deliver` takes whole intervals.
 
-    edges: first step of each interval and the end of the last. carried: what the unfinished interval holds so far. buffer: (slots + 1,
-    cells); its last row is room for what is carried.
+    edges: first step of each interval and the end of the last. between: (levels,) of a variable that has some. carried: what the
+    unfinished interval holds so far. buffer: (slots + 1, [levels,] cells); its last row is room for what is carried.
     """
 
     variable: str
     method: str
     edges: NDArray[np.int64]
+    between: tuple[int, ...] = ()
     deliver: list[Deliver] = field(default_factory=list)
     carried: NDArray[np.float64] | None = None
     buffer: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
@@ -58,13 +60,13 @@ class Recorder:
         self._open: list[tuple[Reduction, int, Records]] = []
         self.on_piece: Callable[[range], None] = lambda steps: None  # is told what will be computed next
 
-    def want(self, variable: str, method: str, edges: NDArray[np.int64], deliver: Deliver) -> None:
-        """Asks for a reduction; equal ones are computed once."""
+    def want(self, variable: str, method: str, edges: NDArray[np.int64], deliver: Deliver, between: tuple[int, ...] = ()) -> None:
+        """Asks for a reduction; equal ones are computed once. between: (levels,) of a variable that has some."""
         for reduction in self._reductions:
             if (reduction.variable, reduction.method) == (variable, method) and np.array_equal(reduction.edges, edges):
                 reduction.deliver.append(deliver)
                 return
-        self._reductions.append(Reduction(variable, method, edges, [deliver]))
+        self._reductions.append(Reduction(variable, method, edges, between, [deliver]))
 
     def mute(self) -> None:
         """Reduces as before, by the same kernel, and hands on nothing."""
@@ -93,7 +95,7 @@ class Recorder:
                 # Of a run as long as it will ever be, and filled, so that from then on a process has the memory that is announced; some
                 # days of a calibration need little of that.
                 most = slots if len(steps) <= PIECE else max(slots, self._most_slots(reduction))
-                reduction.buffer = np.full((most + 1, self._cells), np.nan)
+                reduction.buffer = np.full((most + 1, *reduction.between, self._cells), np.nan)
             values = reduction.buffer[:slots]
             if operation != "last":  # which asks for no value before
                 values[1:] = START[operation]
@@ -111,7 +113,7 @@ class Recorder:
                 values = record.values[:whole]
                 lengths = np.diff(reduction.edges[first : first + whole + 1])
                 if reduction.method == "mean" and lengths.max() > 1:
-                    values /= lengths[:, None]
+                    values /= lengths.reshape(-1, *(1,) * (values.ndim - 1))
                 for deliver in reduction.deliver:
                     deliver(first, values)
             reduction.carried = None
@@ -123,7 +125,8 @@ class Recorder:
     @property
     def nbytes(self) -> int:
         """Bytes of the accumulators: the slots of as many steps as are recorded at once, and what is carried to the next."""
-        return sum(self._most_slots(reduction) + 1 for reduction in self._reductions) * self._cells * 8
+        rows = sum((self._most_slots(reduction) + 1) * prod(reduction.between) for reduction in self._reductions)
+        return rows * self._cells * 8
 
     def _most_slots(self, reduction: Reduction) -> int:
         """Intervals that the steps recorded at once may touch, unless they are of very different lengths."""

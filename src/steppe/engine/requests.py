@@ -140,12 +140,12 @@ class Cut:
 
     def chosen(self, values: Array) -> Array:
         """The values of its cells, of those of all."""
-        return values if self.cells is None else values[self.cells]
+        return values if self.cells is None else values[..., self.cells]
 
     def placed(self, chosen: Array) -> Array:
-        """The answer from the values of its cells; what is no cell is NaN, of whole numbers the least there is."""
+        """The answer from the values of its cells, (..., cells); what is no cell is NaN, of whole numbers the least there is."""
         if self.places is None:
-            return chosen.reshape(self.shape)
+            return chosen.reshape(*chosen.shape[:-1], *self.shape)
         missing = np.nan if chosen.dtype.kind == "f" else np.iinfo(chosen.dtype).min
         found = np.full(self.shape, missing, chosen.dtype)
         found.ravel()[self.places] = chosen

@@ -162,6 +162,9 @@ class EventSection(Section):
     date: Moment = Field(description="The day at whose start it happens; of shorter steps also an instant.")
     set: dict[str, float] = Field(description="State, parameter or event input -> its new value.")
     region: Region = Field(default="all", description="The cells that it happens to.")
+    level: int | str | None = Field(
+        default=None, description='Of variables with levels the one that is set, a number or a value such as "850 hPa"; default: all.'
+    )
 
 
 class SeriesSection(Section):

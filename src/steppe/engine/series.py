@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,15 @@ NO_RECORD = 'No record of "{name}" holds these steps'
 def series_of(on: Branch, words: Mapping[str, Any], get: Callable[[Mapping[str, Any]], Answer], area: Array) -> Answer:
     """Values (steps, cells) from the first of some steps on, as many as `TURN` allows; of a region (steps, 3): mean by area, min, max.
 
+    Of a variable with levels the cells of the first level, then those of the second, and so on.
+
     words: of a request with cells; its member `along` has `steps`, the first and the last, `again`, whether steps may be computed again,
     and `region`. get: answers a request for one step. The head has `last`, the last step answered, and `missing`: first, last and reason.
     """
     rest = {key: value for key, value in words.items() if key != "along"}
     along, name = words["along"], str(rest["name"])
     (at, last), region, again = along["steps"], bool(along["region"]), bool(along["again"])
-    variable, cells = on.plan.model.variables[name], cells_of(rest["cells"], on.plan.grid.n_cells)
+    variable, cells = on.plan.variables[name], cells_of(rest["cells"], on.plan.grid.n_cells)
     floating = variable.dtype if np.dtype(variable.dtype).kind == "f" else "float64"
     weights, begin = area[cells], time.monotonic()
     found: list[Array] = []
@@ -44,12 +47,13 @@ def series_of(on: Branch, words: Mapping[str, Any], get: Callable[[Mapping[str, 
                 block = None if again else on.records_from(name, at, last, cells, rounded=True)
                 head |= {} if block is None else {"rounded": "float32"}
         if block is None:
-            block = np.full((1, len(cells)), np.nan, floating)
+            block = np.full((1, prod(on.plan.variables.between(name)) * len(cells)), np.nan, floating)
             why = NO_RECORD.format(name=name) + (", and computing them again takes too long." if again else "; they may be computed again.")
             if missing and missing[-1][1] == at - 1:
                 missing[-1][1] = at
             else:
                 missing.append([at, at, why])
+        block = block.reshape(len(block), -1)  # level by level
         block = block if why else block.astype(variable.dtype, copy=False)  # all steps of a series have one type
         found.append(of_region(block, weights) if region else block)
         at += len(block)

@@ -35,6 +35,7 @@ from steppe.errors import Failure, ModelError, NotComputedError, RequestError, n
 from steppe.grid import Moving, RegionLike, imbalance
 from steppe.io import Checkpoint, ReadCounters, Spent
 from steppe.io.ensemble import expect_no_ensemble
+from steppe.levels import which_level
 from steppe.models import Increment
 from steppe.timeline import Spans
 from steppe.variable import Variable
@@ -264,16 +265,20 @@ class Simulation:
         ModelError
             The name is unknown, or belongs to a step and none was made.
         """
-        return labelled(self.get(name), self._variable(name), self.grid, self.clock, self.step_index)
+        levels = self.plan.variables.levels(name) if name in self.plan.variables else None
+        return labelled(self.get(name), self._variable(name), self.grid, self.clock, self.step_index, levels)
 
     def get(self, name: str, region: RegionLike = "all") -> NDArray[Any]:
-        """Values of the packed cells of a region, (cells,), in the variable's unit."""
+        """Values of the packed cells of a region, (cells,), in the variable's unit; (levels, cells) of a variable with levels.
+
+        One level of it has a name, too: `get("ozone[3]")`.
+        """
         self._variable(name)
         version, values = self._kept.get(name, (-1, np.empty(0)))
         if version != self.version:
             values = self._look("export", name=name)
             self._kept[name] = (self.version, values)
-        return values if region == "all" else values[self.grid.select(region)]
+        return values if region == "all" else values[..., self.grid.select(region)]
 
     def image(self, name: str, width: int | None = None, low: float | None = None, high: float | None = None) -> bytes:
         """A map of a variable at the last step as a PNG file, made where the cells are; the sea is transparent.
@@ -281,7 +286,7 @@ class Simulation:
         Parameters
         ----------
         name
-            Of any variable of the model.
+            Of any variable of the model; of one with levels with the level, "ozone[3]".
         width
             Pixels of a row, at most one for each cell, which is the default; each is the mean of its cells by area.
         low, high
@@ -295,17 +300,22 @@ class Simulation:
             The grid is no raster, or `width` is not possible.
         """
         self._variable(name)
+        if levels := self.plan.variables.levels(name):
+            raise RequestError(which_level(name, *levels))
         reduced = pixels(self.grid, width)
         if reduced is None:
             values = self.grid.unpack(self.get(name))
         else:
             values = self._look("reduce", request={"name": name, "width": reduced[0], "height": reduced[1]}, cells=None)
-        return image_of(values, self.model.variables[name], low, high)[0]
+        return image_of(values, self._variable(name), low, high)[0]
 
-    def set(self, name: str, value: float | NDArray[Any] | xarray.DataArray, region: RegionLike = "all") -> Increment:
+    def set(
+        self, name: str, value: float | NDArray[Any] | xarray.DataArray, region: RegionLike = "all", level: int | str | None = None
+    ) -> Increment:
         """Sets a state, a parameter or an event input (of the next step) in a region from now on.
 
-        value: one number, numbers of the region's packed cells, or a whole map as `sim[name]` gives it, in the variable's unit.
+        value: one number, numbers of the region's packed cells, or a whole map as `sim[name]` gives it, in the variable's unit. level:
+        number of one level, or its value with its unit, "850 hPa"; default: all levels of a variable that has some.
 
         Raises
         ------
@@ -317,9 +327,10 @@ class Simulation:
             The region is unknown or empty.
         """
         self._variable(name)
+        name = name if level is None else self.plan.variables.layer(name, level)
         values, cells = np.asarray(value), None if region == "all" else self.grid.select(region)
-        if values.ndim > 1 and values.shape == tuple(self.grid.shape.values()):
-            values = values.ravel()[self.grid.order][slice(None) if cells is None else cells]
+        if values.ndim > 1 and values.shape[-2:] == tuple(self.grid.shape.values()):
+            values = values.reshape(*values.shape[:-2], -1)[..., self.grid.order][..., slice(None) if cells is None else cells]
         if self.finished:
             raise finished(self.plan, self.folder.path)
         given = values if values.ndim else float(values)
@@ -330,9 +341,9 @@ class Simulation:
         return increment
 
     def _variable(self, name: str) -> Variable:
-        if name not in self.model.variables:
+        if name not in self.plan.variables:
             raise ModelError(f'There is no variable "{name}".{nearest(name, self.model.variables)}')
-        return self.model.variables[name]
+        return self.plan.variables[name]
 
     def watch(self) -> None:
         """Begins a timeline of what the threads of all ranks do; `timeline` ends it."""

@@ -30,8 +30,8 @@ def read_change(run_folder: Path, plan: Plan, arguments: Mapping[str, Any]) -> d
         There is no value, or what was sent cannot be read.
     """
     name, n_cells = arguments["variable"], plan.grid.n_cells
-    if name not in plan.model.variables:
-        raise UnknownNameError(f'There is no variable "{name}".{nearest(name, plan.model.variables)}')
+    if name not in plan.variables:
+        raise UnknownNameError(f'There is no variable "{name}".{nearest(name, plan.variables)}')
     cells = read_cells(run_folder, arguments["cells"], n_cells) if arguments.get("cells") else None
     value: float | NDArray[Any] | None = arguments.get("value")
     if arguments.get("upload"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CheckedArray(BackendArray):
-    """The raw values (rows, cells) of one array, as they are written."""
+    """The raw values (rows, [levels,] cells) of one array, as they are written."""
 
     def __init__(self, group: Path, name: str, shape: tuple[int, ...]) -> None:
         self.shape = shape
@@ -33,16 +33,16 @@ class CheckedArray(BackendArray):
         return explicit_indexing_adapter(key, self.shape, IndexingSupport.OUTER, self.read)
 
     def read(self, key: tuple[Any, ...]) -> NDArray[Any]:
-        """Rows and cells by numbers, slices or arrays of numbers; only the chunks that hold some of them are read."""
+        """Rows, levels and cells by numbers, slices or arrays of numbers; only the chunks that hold some of them are read."""
         wanted = [np.atleast_1d(np.arange(length)[part]) for length, part in zip(self.shape, key, strict=True)]
         values = np.empty([len(numbers) for numbers in wanted], self.dtype)
         chunk = np.empty(self._layout.chunk, self.dtype)
         places = [[(i, np.flatnonzero(numbers // size == i)) for i in np.unique(numbers // size)] for numbers, size in self._cuts(wanted)]
         for i, rows in places[0]:
-            for j, cells in places[1]:
+            for j, cells in places[-1]:
                 read_chunk(self._group, self._name, (int(i), int(j)), self._layout, chunk)
-                inside = np.ix_(wanted[0][rows] - i * chunk.shape[0], wanted[1][cells] - j * chunk.shape[1])
-                values[np.ix_(rows, cells)] = chunk[inside]
+                inside = np.ix_(wanted[0][rows] - i * chunk.shape[0], *wanted[1:-1], wanted[-1][cells] - j * chunk.shape[-1])
+                values[np.ix_(rows, *map(np.arange, values.shape[1:-1]), cells)] = chunk[inside]
         return values[tuple(0 if isinstance(part, int | np.integer) else slice(None) for part in key)]
 
     def _cuts(self, wanted: list[NDArray[Any]]) -> list[tuple[NDArray[Any], int]]:
@@ -50,7 +50,7 @@ class CheckedArray(BackendArray):
 
 
 class StackedArray(BackendArray):
-    """Arrays of one name as one (members, rows, cells). A member has so many rows; NaN stands for those that it does not have."""
+    """Arrays of one name as one (members, rows, [levels,] cells). A member has so many rows; NaN stands for those that it does not have."""
 
     def __init__(self, arrays: Sequence[CheckedArray | None], rows: Sequence[int], shape: tuple[int, ...], dtype: Any) -> None:
         self.shape, self.dtype = (len(arrays), *shape), np.dtype(dtype)
@@ -60,13 +60,13 @@ class StackedArray(BackendArray):
         return explicit_indexing_adapter(key, self.shape, IndexingSupport.OUTER, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> NDArray[Any]:
-        members, rows, cells = (np.atleast_1d(np.arange(length)[part]) for length, part in zip(self.shape, key, strict=True))
-        values = np.full((len(members), len(rows), len(cells)), np.nan, self.dtype)
+        members, rows, *others = (np.atleast_1d(np.arange(length)[part]) for length, part in zip(self.shape, key, strict=True))
+        values = np.full((len(members), len(rows), *map(len, others)), np.nan, self.dtype)
         for i, member in enumerate(members):
             there = np.flatnonzero(rows < self._rows[member])
             array = self._arrays[member]
             if array is not None and there.size:
-                values[i, there] = array.read((rows[there], cells))
+                values[i, there] = array.read((rows[there], *others))
         return values[tuple(0 if isinstance(part, int | np.integer) else slice(None) for part in key)]
 
 

@@ -11,6 +11,7 @@ from steppe.clock import EPOCH
 from steppe.grid import Grid, Points, Projected
 from steppe.io.axis import Axis
 from steppe.io.shard import write_durable, write_small
+from steppe.levels import Space
 
 ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
     "lat": {"units": "degrees_north", "standard_name": "latitude", "long_name": "latitude of rows", "axis": "Y", "bounds": "lat_bnds"},
@@ -51,6 +52,14 @@ def write_axis(group: Path, axis: Axis) -> None:
     write_small(group, axis.name, axis.times.astype(kind), {**units, **names}, (axis.name,))
     both = np.stack([axis.starts, axis.stops], axis=1).astype(kind)
     write_small(group, bounds, both, units, (axis.name, "bnds"))
+
+
+def write_space(group: Path, name: str, space: Space) -> None:
+    """Writes the coordinate of levels, with its bounds where it has some."""
+    bounds = {"bounds": f"{name}_bnds"} if space.bounds else {}
+    write_small(group, name, np.array(space.values, np.float64), space.attributes(name) | bounds, (name,))
+    if space.bounds:
+        write_small(group, f"{name}_bnds", np.array(space.bounds, np.float64), {}, (name, "bnds"))
 
 
 def write_group(group: Path, attributes: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """What the output store of a run holds, and how it is laid out; readable by any Zarr reader at any moment.
 
-    output.zarr/                    maps: variables (time, cell) in the dtype of the model, one time axis
+    output.zarr/                    maps: variables (time, cell) or (time, level, cell) in the dtype of the model, one time axis
       zarr.json                     provenance; steppe_progress "running" or "complete"
       time  time_bnds  cell  lat  lon  cell_lat ...
       growth  soil_water_index ...
@@ -20,6 +20,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,8 +29,9 @@ import numpy as np
 from steppe.errors import DamagedError, Failure, FolderError
 from steppe.grid import Grid, tile_size
 from steppe.io.axis import Axis
-from steppe.io.coordinates import consolidate, write_axis, write_coordinates, write_group
+from steppe.io.coordinates import consolidate, write_axis, write_coordinates, write_group, write_space
 from steppe.io.shard import Layout, create_array, sync_folder, write_durable, write_small, writing
+from steppe.levels import Space
 from steppe.variable import Variable
 
 FORMAT = 1  # of output stores; a reader refuses a greater one
@@ -56,12 +58,16 @@ METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One variable to be written. method: reduction over time, of `METHODS`. area: CF method over a region ("mean"), for series."""
+    """One variable to be written. method: reduction over time, of `METHODS`. area: CF method over a region ("mean"), for series.
+
+    levels: name and coordinate of its levels, of a variable that has some.
+    """
 
     variable: Variable
     method: str = "mean"
     precision: str = "exact"
     area: str = ""
+    levels: tuple[str, Space] | None = None
 
     @property
     def dtype(self) -> str:
@@ -80,6 +86,11 @@ class Output:
     def kind(self) -> str:
         """What decides the size of a value on disk: a key of `SIZE` and `SPEED`."""
         return self.precision if self.bits not in (None, SINGLE) else self.dtype
+
+    @property
+    def between(self) -> tuple[int, ...]:
+        """Dimensions of a record before its columns: the number of levels, if it has some."""
+        return (len(self.levels[1].values),) if self.levels else ()
 
     def attributes(self) -> dict[str, Any]:
         """CF attributes of the array."""
@@ -129,28 +140,31 @@ class Group:
     def memory(self) -> int:
         """Bytes of the buffers of its writer at most: for each output a shard that is being filled and one that is being written."""
         return sum(
-            min(2 * layout.shard[0], self.axis.rows) * self.n_columns * np.dtype(layout.dtype).itemsize
+            min(2 * layout.shard[0], self.axis.rows) * prod(layout.shard[1:-1]) * self.n_columns * np.dtype(layout.dtype).itemsize
             for layout in map(self.layout, self.outputs)
         )
 
     def cost(self) -> "Cost":
         """What its records come to."""
-        values = self.axis.rows * self.n_columns
-        sizes = [(values * np.dtype(output.dtype).itemsize, output.kind) for output in self.outputs]
+        sizes = [(prod(self.shape(output)) * np.dtype(output.dtype).itemsize, output.kind) for output in self.outputs]
         return Cost(
             sum(size for size, _ in sizes),
             round(sum(size * SIZE[kind] for size, kind in sizes)),
             sum(size / SPEED[kind] for size, kind in sizes),
         )
 
+    def shape(self, output: Output) -> tuple[int, ...]:
+        """Of the array of an output: records, levels if it has some, columns."""
+        return self.axis.rows, *output.between, self.n_columns
+
     def layout(self, output: Output) -> Layout:
-        """How the array of an output is cut."""
+        """How the array of an output is cut. All levels of a tile are in one chunk."""
         width = min(tile_size(self.n_columns), self.n_columns)
-        size = np.dtype(output.dtype).itemsize
+        size = np.dtype(output.dtype).itemsize * prod(output.between)
         few = min(SHARD_RECORDS, FEW_BYTES // (size * self.n_columns))
         interval = max(1, SHARD_STEPS // int(self.axis.steps.max()), few)
         fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * size <= SHARD_BYTES]
-        shape = min(max(fitting), self.axis.rows), width
+        shape = min(max(fitting, default=1), self.axis.rows), *output.between, width
         return Layout(shape, shape, output.dtype, "shuffle" if output.kind == output.dtype else "bitshuffle")
 
 
@@ -254,7 +268,9 @@ def _create_group(store: Path, group: Group, about: Mapping[str, Any]) -> None:
     if any(output.bits for output in group.outputs):
         made_by = {"algorithm": "bitround", "implementation": f"steppe version {version('steppe')}"}
         write_small(folder, QUANTIZATION, np.int32(0), made_by, ())
+    for name, space in dict(output.levels for output in group.outputs if output.levels).items():
+        write_space(folder, name, space)
     for output in group.outputs:
-        shape = (group.axis.rows, group.n_columns)
+        dimensions = ("time", *([output.levels[0]] if output.levels else []), dimension)
         attributes = output.attributes() | refers
-        create_array(folder, output.variable.name, shape, group.layout(output), np.nan, attributes, ("time", dimension))
+        create_array(folder, output.variable.name, group.shape(output), group.layout(output), np.nan, attributes, dimensions)

@@ -1,5 +1,6 @@
 """One array of results on its way to the disk: two buffers of a shard row each, and the shards that are made of them."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from steppe.errors import DamagedError
 from steppe.grid import Deal
 from steppe.io.output import SINGLE, Group, Output
-from steppe.io.shard import write_shard, writing
+from steppe.io.shard import shard_path, write_shard, writing
 from steppe.io.shard_file import read_chunk
 
 Array = NDArray[Any]
@@ -21,14 +22,14 @@ Array = NDArray[Any]
 class Buffer:
     """Room for the records of one shard row: tiles that this rank writes, and its cells of those that others write.
 
-    reading: the last job of the thread that needs what it holds.
+    rows: (records, [levels]) of it. reading: the last job of the thread that needs what it holds.
     """
 
-    def __init__(self, rows: int, deal: Deal, dtype: str) -> None:
+    def __init__(self, rows: tuple[int, ...], deal: Deal, dtype: str) -> None:
         self._deal = deal
-        self.tiles: dict[int, Array] = {tile.tile: np.empty((rows, tile.width), dtype) for tile in deal.written}
+        self.tiles: dict[int, Array] = {tile.tile: np.empty((*rows, tile.width), dtype) for tile in deal.written}
         self.parts: dict[int, Array] = {
-            held.tile: np.empty((rows, held.mine.stop - held.mine.start), dtype) for held in deal.held if held.writer != deal.rank
+            held.tile: np.empty((*rows, held.mine.stop - held.mine.start), dtype) for held in deal.held if held.writer != deal.rank
         }
         self.reading: Future[None] | None = None
 
@@ -37,9 +38,9 @@ class Buffer:
         rows = slice(place, place + len(records))
         for tile, columns, mine, writer in self._deal.held:
             if writer == self._deal.rank:
-                self.tiles[tile][rows, columns] = records[:, mine]
+                self.tiles[tile][rows, ..., columns] = records[..., mine]
             else:
-                self.parts[tile][rows] = records[:, mine]
+                self.parts[tile][rows] = records[..., mine]
 
 
 class OutputArray:
@@ -48,7 +49,7 @@ class OutputArray:
     def __init__(self, folder: Path, group: Group, output: Output, deal: Deal) -> None:
         self.folder, self.group = folder, group.name
         self.name = output.variable.name
-        self.shape = (group.axis.rows, group.n_columns)
+        self.shape = group.shape(output)
         self.layout = group.layout(output)
         self.bits = None if output.bits == SINGLE else output.bits  # a buffer of float32 rounds by itself
         self.deal = deal
@@ -69,7 +70,7 @@ class OutputArray:
         """The buffer of shard row `row`; it may still be read for the row two before."""
         while len(self._buffers) <= row % 2:
             rows = self.length(len(self._buffers))
-            self._buffers.append(Buffer(rows, self.deal, self.layout.dtype))
+            self._buffers.append(Buffer((rows, *self.shape[1:-1]), self.deal, self.layout.dtype))
         return self._buffers[row % 2]
 
     def write(self, row: int, records: int) -> list[str]:
@@ -80,7 +81,7 @@ class OutputArray:
             if self.bits is not None:
                 part = bitround(part, self.bits)
             if records < self.length(row):
-                whole = np.full((self.length(row), part.shape[1]), np.nan, part.dtype)
+                whole = np.full((self.length(row), *part.shape[1:]), np.nan, part.dtype)
                 whole[:records] = part
                 part = whole
             files.append(write_shard(self.folder, self.name, (row, tile), part, self.layout, durable=False))
@@ -89,7 +90,7 @@ class OutputArray:
     def read(self, row: int, records: int, folder: Path | None = None) -> None:
         """Fills the buffer with the first records of a shard row that was committed unfinished; folder: of another store."""
         for tile, values in self.buffer(row).tiles.items():
-            values[:records] = read_chunk(folder or self.folder, self.name, (row, tile), self.layout)[:records, : values.shape[1]]
+            values[:records] = read_chunk(folder or self.folder, self.name, (row, tile), self.layout)[:records, ..., : values.shape[-1]]
 
     def unexchanged(self) -> Iterator[tuple[int, slice]]:
         """Shard rows with records that are not with their writers, and which of the row."""
@@ -106,14 +107,13 @@ class OutputArray:
                 if int(row.name) >= needed:
                     shutil.rmtree(row)
                 else:
-                    for left_over in row.glob("*.tmp"):
+                    for left_over in row.rglob("*.tmp"):
                         left_over.unlink()
         for shard in range(needed):
-            for tile in range(-(-self.shape[1] // self.layout.shard[1])):
-                if not (folder / str(shard) / str(tile)).is_file():
-                    raise DamagedError(
-                        f'"{folder}/{shard}/{tile}" is missing: output before the checkpoint was removed. Start with --fresh.'
-                    )
+            for tile in range(-(-self.shape[-1] // self.layout.shard[-1])):
+                path = shard_path(self.folder, self.name, (shard, tile), len(self.shape))
+                if not os.path.isfile(path):
+                    raise DamagedError(f'"{path}" is missing: output before the checkpoint was removed. Start with --fresh.')
 
 
 def bitround(values: NDArray[np.floating[Any]], bits: int) -> NDArray[np.float32]:

@@ -128,7 +128,7 @@ class OutputWriter:
         return {key: array.count for key, array in self._arrays.items()}
 
     def put(self, key: str, first: int, values: Array) -> None:
-        """Takes the next records of an array, (records, own columns); one of them may come as (own columns,).
+        """Takes the next records of an array, (records, [levels,] own columns); one of them may come without the first dimension.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class OutputWriter:
             Writing an earlier one failed.
         """
         array = self._arrays[key]
-        records = np.atleast_2d(values)
+        records = values if values.ndim == len(array.shape) else values[None]
         if first != array.count or first + len(records) > array.shape[0]:
             last = first + len(records) - 1
             raise Failure(
@@ -190,7 +190,7 @@ class OutputWriter:
 
     def _pass(self, coming: Mapping[int, Sequence[tuple[Array, Any]]], going: Mapping[int, Sequence[Array]]) -> None:
         """Fills columns of arrays and sends others, all between two ranks in one message."""
-        parts = {peer: [np.empty_like(rows[:, columns], order="C") for rows, columns in targets] for peer, targets in coming.items()}
+        parts = {peer: [np.empty_like(rows[..., columns], order="C") for rows, columns in targets] for peer, targets in coming.items()}
         rooms = {peer: _bytes(arrays) for peer, arrays in parts.items()}
         awaited = [self._world.receive(room, peer, STORE_TAG) for peer, room in rooms.items()]
         awaited += [self._world.send(_bytes(arrays), peer, STORE_TAG) for peer, arrays in going.items()]
@@ -200,7 +200,7 @@ class OutputWriter:
         for peer, targets in coming.items():
             at = 0
             for (rows, columns), part in zip(targets, parts[peer], strict=True):
-                rows[:, columns] = rooms[peer][at : at + part.nbytes].view(part.dtype).reshape(part.shape)
+                rows[..., columns] = rooms[peer][at : at + part.nbytes].view(part.dtype).reshape(part.shape)
                 at += part.nbytes
 
     def commit_behind(self, then: Then) -> None:

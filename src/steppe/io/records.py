@@ -3,11 +3,11 @@
 `open_results` is for people; this reads the same records, chunk by chunk, with both checksums verified.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,12 @@ from steppe.grid.raster import DIGITS
 from steppe.io.axis import Axis
 from steppe.io.forcing_store import read_small
 from steppe.io.output import description, group_attributes
-from steppe.io.results import locate, readable_records
+from steppe.io.results import is_packed, locate, readable_records
 from steppe.io.shard import layout_of
 from steppe.io.shard_file import read_chunk
+from steppe.levels import Space, layer, parted
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +30,8 @@ class Records:
     """A group of variables. about: attributes of the store. attributes: of everything in the group, coordinates too.
 
     axes: variable (time, cell) or (time, region) -> the readable part of its time axis. whole: time axis -> all of it, written or not.
-    static: variables (cell,) without time.
+    static: variables (cell,) without time. levels: variable (time, level, ...) -> name and coordinate of its levels. A level has a name
+    in `axes` and `attributes`, too, which they do not list: "ozone[3]".
     """
 
     path: Path
@@ -36,6 +40,7 @@ class Records:
     whole: Mapping[str, Axis]
     static: tuple[str, ...]
     attributes: Mapping[str, Mapping[str, Any]]
+    levels: Mapping[str, tuple[str, Space]]
 
     @classmethod
     def open(cls, path: Path, name: str = "") -> "Records":
@@ -51,7 +56,7 @@ class Records:
         store, group = locate(path, name)
         described = {file.parent.name: description(file.parent) for file in sorted(group.glob("*/zarr.json"))}
         dims = {name: what.get("dimension_names") or [] for name, what in described.items()}
-        values = {name: str(of[0]) for name, of in dims.items() if len(of) == 2 and of[1] in ("cell", "region")}
+        values = {name: str(of[0]) for name, of in dims.items() if is_packed(of)}
         whole = {axis: _axis(group, axis, described[f"{axis}_bnds"]) for axis in set(values.values())}
         counts = readable_records(store, group)
         axes = {}
@@ -59,8 +64,20 @@ class Records:
             rows = slice(0, whole[axis].rows if counts is None else counts.get(variable, 0))
             axes[variable] = Axis(axis, whole[axis].starts[rows], whole[axis].stops[rows], whole[axis].calendar)
         attributes = {name: what["attributes"] for name, what in described.items()}
+        levels = {name: (of[1], _space(group, of[1], attributes[of[1]])) for name, of in dims.items() if name in values and len(of) == 3}
         static = tuple(name for name, of in dims.items() if list(of) == ["cell"] and attributes[name].get("steppe_role") == "forcing")
-        return cls(group, group_attributes(store), axes, whole, static, attributes)
+        axes = _Named(axes, levels, lambda axis, label: axis)
+        attributes = _Named(attributes, levels, lambda said, label: {**said, "long_name": f"{said['long_name']}, {label}"})
+        return cls(group, group_attributes(store), axes, whole, static, attributes, levels)
+
+    @property
+    def names(self) -> list[str]:
+        """The variables, but of one with levels each level."""
+        return [each for name in self.axes for each in self.of_levels(name)]
+
+    def of_levels(self, name: str) -> list[str]:
+        """The levels of a variable, or the variable itself."""
+        return [layer(name, level) for level in range(len(self.levels[name][1].values))] if name in self.levels else [name]
 
     @property
     def raster(self) -> tuple[str, ...]:
@@ -97,31 +114,35 @@ class Records:
         return read_small(self.path, name)
 
     def read(self, name: str, records: slice, columns: NDArray[np.int64] | None = None) -> NDArray[Any]:
-        """Some records of a variable in its unit, (records, columns), NaN where missing; float64, float32 where the store has that.
+        """Some records of a variable in its unit, NaN where missing; float64, float32 where the store has that.
 
-        columns: indices of cells or regions, all when left out.
+        (records, columns), or (records, levels, columns) of all levels of a variable. columns: indices of cells or regions, all when left
+        out.
 
         Raises
         ------
         DamagedError
             A file is missing, cut short or changed.
         """
-        layout, attributes = layout_of(self.path, name), self.attributes[name]
-        wanted = np.arange(description(self.path / name)["shape"][1]) if columns is None else columns
         first, stop, _ = records.indices(self.axes[name].rows)
+        name, level = parted(name)
+        layout, attributes = layout_of(self.path, name), self.attributes[name]
+        wanted = np.arange(description(self.path / name)["shape"][-1]) if columns is None else columns
         stop = max(first, stop)
         packed = np.dtype(layout.dtype).kind != "f"
-        found = np.empty((stop - first, wanted.size), np.float64 if packed else layout.dtype)
-        for j in np.unique(wanted // layout.chunk[1]):
-            here: Any = np.flatnonzero(wanted // layout.chunk[1] == j)
-            inside: Any = wanted[here] % layout.chunk[1]
+        between = () if level is not None else layout.chunk[1:-1]
+        found = np.empty((stop - first, *between, wanted.size), np.float64 if packed else layout.dtype)
+        for j in np.unique(wanted // layout.chunk[-1]):
+            here: Any = np.flatnonzero(wanted // layout.chunk[-1] == j)
+            inside: Any = wanted[here] % layout.chunk[-1]
             if columns is None:  # copied in one piece
                 here, inside = slice(here[0], here[-1] + 1), slice(0, here.size)
             for i in range(first // layout.chunk[0], -(-stop // layout.chunk[0])):
                 chunk = read_chunk(self.path, name, (i, int(j)), layout)
+                chunk = chunk if level is None else chunk[:, level]
                 begin = i * layout.chunk[0]
                 rows = slice(max(first - begin, 0), min(stop - begin, layout.chunk[0]))
-                found[begin + rows.start - first : begin + rows.stop - first, here] = chunk[rows][:, inside]
+                found[begin + rows.start - first : begin + rows.stop - first, ..., here] = chunk[rows][..., inside]
         if packed and "_FillValue" in attributes:
             found[found == attributes["_FillValue"]] = np.nan
         if "scale_factor" in attributes:
@@ -129,6 +150,33 @@ class Records:
         if "add_offset" in attributes:
             found += attributes["add_offset"]
         return found
+
+
+class _Named(dict[str, Kind]):
+    """What is known of variables by name, and of each level."""
+
+    def __init__(self, found: Mapping[str, Kind], levels: Mapping[str, tuple[str, Space]], of: Callable[[Kind, str], Kind]) -> None:
+        super().__init__(found)
+        self._levels, self._of = levels, of
+
+    def __missing__(self, name: str) -> Kind:
+        whole, level = parted(name)
+        if level is None or whole not in self._levels or level >= len(self._levels[whole][1].values):
+            raise KeyError(name)
+        return self._of(self[whole], self._levels[whole][1].label(level))
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and bool(self[name] or True)
+        except KeyError:
+            return False
+
+
+def _space(group: Path, name: str, said: Mapping[str, Any]) -> Space:
+    """The levels that a coordinate says."""
+    bounds = read_small(group, f"{name}_bnds").tolist() if "bounds" in said else ()
+    words = {key: str(said.get(key, "")) for key in ("standard_name", "positive", "long_name")}
+    return Space(tuple(read_small(group, name).tolist()), str(said.get("units", "1")), bounds=bounds, **words)
 
 
 def _axis(group: Path, name: str, described: Mapping[str, Any]) -> Axis:

@@ -4,7 +4,8 @@ Every chunk is verified when it is read, and the files are counted when a store 
 for fill values. The time axis is cut where the run has not been yet: what is NaN in the dataset was written as NaN.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +18,7 @@ from steppe.io.ensemble import FILE, SCENARIO, Ensemble, listed
 from steppe.io.folder import Progress
 from steppe.io.forcing_store import FORMAT as FORCING_FORMAT
 from steppe.io.output import FORMAT, QUANTIZATION, check_format, group_attributes
-from steppe.io.shard import layout_of
+from steppe.io.shard import layout_of, shard_path
 
 BEGIN = np.datetime64("1850-01-01", "us")  # of all time axes of Steppe
 
@@ -61,7 +62,7 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     ensemble = Ensemble.read(Path(path))
     store, group = locate(Path(path), series)
     raw: xarray.Dataset = xarray.open_zarr(group, chunks=None, consolidated=False, decode_cf=False)
-    axis_of = {str(name): str(array.dims[0]) for name, array in raw.variables.items() if _is_packed(array)}
+    axis_of = {str(name): str(array.dims[0]) for name, array in raw.variables.items() if is_packed(array.dims)}
     if ensemble is None:
         cut = _check(store, group, raw, axis_of)
         values = checked(raw, group, list(axis_of))
@@ -86,10 +87,6 @@ def _exact(dataset: "xarray.Dataset", raw: "xarray.Dataset") -> "xarray.Dataset"
     return dataset.assign_coords(found)
 
 
-def _is_packed(array: "xarray.Variable") -> bool:
-    return array.ndim == 2 and array.dims[1] in ("cell", "region")
-
-
 def _check(store: Path, group: Path, raw: "xarray.Dataset", axis_of: Mapping[str, str]) -> dict[str, int]:
     """Time axis -> records that can be read of all its arrays. Counts their files; a scenario that is not begun has no store."""
     if not (store / "zarr.json").is_file():
@@ -99,7 +96,7 @@ def _check(store: Path, group: Path, raw: "xarray.Dataset", axis_of: Mapping[str
     for name, axis in axis_of.items():
         records = raw[name].shape[0] if readable is None else readable.get(name, 0)
         cut[axis] = min(cut.get(axis, records), records)
-        _check_files(group, name, records, raw[name].shape[1])
+        _check_files(group, name, records, raw[name].shape[-1])
     return cut
 
 
@@ -159,6 +156,11 @@ def _spread(array: "xarray.DataArray", places: Mapping[str, "xarray.DataArray"])
     return type(array)(maps.reshape(*before, *raster), here, dims, array.name, array.attrs)
 
 
+def is_packed(dims: Sequence[Any]) -> bool:
+    """Whether an array of these dimensions holds records: (time, cell), (time, region), or with levels between the two."""
+    return len(dims) in (2, 3) and str(dims[0]).startswith("time") and dims[-1] in ("cell", "region")
+
+
 def store_of(path: Path) -> Path:
     """The store that a run folder has, or that lies at `path` itself; whether it is there is another question."""
     return path if (path / "zarr.json").is_file() else path / "output.zarr"
@@ -208,9 +210,9 @@ def readable_records(store: Path, group: Path) -> Mapping[str, int] | None:
 def _check_files(group: Path, name: str, records: int, columns: int) -> None:
     layout = layout_of(group, name)
     for row in range(-(-records // layout.shard[0])):
-        for tile in range(-(-columns // layout.shard[1])):
-            path = group / name / "c" / str(row) / str(tile)
-            if not path.is_file():
+        for tile in range(-(-columns // layout.shard[-1])):
+            path = shard_path(group, name, (row, tile), len(layout.shard))
+            if not os.path.isfile(path):
                 raise DamagedError(f'"{path}" is missing. Restore the file, or make the store again.')
 
 

@@ -52,25 +52,26 @@ blosc.use_threads = False
 class Layout(NamedTuple):
     """How an array is cut and coded: chunk and shard as (steps, cells), a shard being a multiple of a chunk.
 
-    shuffle: "shuffle" or "bitshuffle". codec: of `CODECS`.
+    An array with levels has them between steps and cells, and is not cut along them. shuffle: "shuffle" or "bitshuffle". codec: of
+    `CODECS`.
     """
 
-    chunk: tuple[int, int]
-    shard: tuple[int, int]
+    chunk: tuple[int, ...]
+    shard: tuple[int, ...]
     dtype: str
     shuffle: str
     codec: str = "lz4"
 
     @property
     def chunks(self) -> tuple[int, int]:
-        """Chunks of a whole shard along each axis."""
-        return self.shard[0] // self.chunk[0], self.shard[1] // self.chunk[1]
+        """Chunks of a whole shard along steps and cells."""
+        return self.shard[0] // self.chunk[0], self.shard[-1] // self.chunk[-1]
 
 
 def create_array(
     group_path: Path,
     name: str,
-    shape: tuple[int, int],
+    shape: tuple[int, ...],
     layout: Layout,
     fill: float,
     attributes: Mapping[str, Any],
@@ -78,7 +79,7 @@ def create_array(
 ) -> None:
     """Writes the description (zarr.json) of an array without any values.
 
-    shape (steps, cells). fill: what readers see where nothing was written. dimensions: their names.
+    shape (steps, [levels,] cells). fill: what readers see where nothing was written. dimensions: their names.
     """
     from zarr import create_array as create
     from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec
@@ -129,7 +130,7 @@ def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Arr
     index
         Of the shard along (time, cell).
     values
-        (steps, cells) of `layout.dtype`; smaller than the shard only where the array ends.
+        (steps, [levels,] cells) of `layout.dtype`; smaller than the shard only where the array ends.
     durable
         Without it a new shard is whole for every reader at once, but survives a crash of the machine only after `synchronise`: a
         hundred shards are synchronised together in the time of a few. One that replaces another is durable all the same.
@@ -139,7 +140,8 @@ def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Arr
     NoSpaceError
         The disk is full; an earlier shard in this place is untouched.
     """
-    if values.ndim != 2 or values.dtype != np.dtype(layout.dtype) or values.shape[0] > layout.shard[0] or values.shape[1] > layout.shard[1]:
+    fits = values.ndim == len(layout.shard) and all(length <= most for length, most in zip(values.shape, layout.shard, strict=True))
+    if not fits or values.dtype != np.dtype(layout.dtype):
         raise Failure(
             f'A shard of "{name}" was given {values.dtype} {values.shape}, expected {layout.dtype} of at most {layout.shard}. '
             "This is a defect of Steppe."
@@ -152,7 +154,7 @@ def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Arr
         parts += coded, _checksum(coded)
         position += len(coded) + 4
     parts += entries.tobytes(), _checksum(entries.tobytes())
-    path = shard_path(group_path, name, index)
+    path = shard_path(group_path, name, index, values.ndim)
     _write_whole(path, parts, durable)
     return path
 
@@ -184,13 +186,14 @@ def layout_of(group_path: Path, name: str) -> Layout:
             and to_bytes["configuration"]["endian"] == "little"
             and settings["shuffle"] in FILTERS
             and settings["cname"] in CODECS
-            and len(shard) == 2
+            and chunk[1:-1] == shard[1:-1]
+            and len(shard) in (2, 3)
         )
     except (KeyError, IndexError, ValueError, TypeError):
         known = False
     if not known:
         raise Mistake(f'"{path}" describes an array that Steppe did not write: its codecs differ. Make the store with `steppe ingest`.')
-    return Layout((chunk[0], chunk[1]), (shard[0], shard[1]), described["data_type"], settings["shuffle"], settings["cname"])
+    return Layout(chunk, shard, described["data_type"], settings["shuffle"], settings["cname"])
 
 
 def write_durable(path: Path, data: bytes, aside: Path | None = None) -> None:
@@ -321,9 +324,9 @@ def _make_folder(path: str, durable: bool) -> None:
         sync_folder(above)
 
 
-def shard_path(group_path: Path, name: str, index: tuple[int, int]) -> str:
-    """The file of a shard; text, since a Path takes a quarter of the time of reading a chunk."""
-    return f"{group_path}/{name}/c/{index[0]}/{index[1]}"
+def shard_path(group_path: Path, name: str, index: tuple[int, int], dims: int = 2) -> str:
+    """The file of a shard of an array of so many dims; text, since a Path takes a quarter of the time of reading a chunk."""
+    return f"{group_path}/{name}/c/{index[0]}/{'0/' * (dims - 2)}{index[1]}"
 
 
 def compression(layout: Layout) -> dict[str, Any]:
@@ -343,9 +346,9 @@ def compression(layout: Layout) -> dict[str, Any]:
 
 def _encoded(values: Array, layout: Layout) -> Iterator[tuple[tuple[int, int], bytes]]:
     """Place and bytes of each chunk of a shard, in order; made by all processors where there are many."""
-    (rows, columns), (height, width) = layout.chunk, values.shape
+    rows, columns, height, width = layout.chunk[0], layout.chunk[-1], values.shape[0], values.shape[-1]
     places = [(i, j) for i in range(-(-height // rows)) for j in range(-(-width // columns))]
-    blocks = (values[i * rows : (i + 1) * rows, j * columns : (j + 1) * columns] for i, j in places)
+    blocks = (values[i * rows : (i + 1) * rows, ..., j * columns : (j + 1) * columns] for i, j in places)
     if len(places) == 1:
         yield places[0], _encode(next(blocks), layout)
         return
@@ -361,7 +364,7 @@ def _encoders() -> ThreadPoolExecutor:
 def _encode(block: Array, layout: Layout) -> bytes:
     if block.shape != layout.chunk:
         whole = np.zeros(layout.chunk, block.dtype)
-        whole[: block.shape[0], : block.shape[1]] = block
+        whole[: block.shape[0], ..., : block.shape[-1]] = block
         block = whole
     little = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("<"))
     coded: bytes = blosc.compress(little, layout.codec.encode(), CODECS[layout.codec], FILTERS[layout.shuffle], 0, little.itemsize)

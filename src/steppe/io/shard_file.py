@@ -150,7 +150,7 @@ def read_chunk(
     Returns
     -------
     Array
-        (steps, cells) of a whole chunk; what lies beyond the end of the array has no meaning.
+        (steps, [levels,] cells) of a whole chunk; what lies beyond the end of the array has no meaning.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def read_chunk(
             "This is a defect of Steppe."
         )
     (shard_i, i), (shard_j, j) = divmod(index[0], layout.chunks[0]), divmod(index[1], layout.chunks[1])
-    path = shard_path(group_path, name, (shard_i, shard_j))
+    path = shard_path(group_path, name, (shard_i, shard_j), len(layout.shard))
     if missing is not None and not os.path.exists(path):
         out.fill(missing)
         return out

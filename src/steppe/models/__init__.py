@@ -4,6 +4,7 @@ A model is a module with a scalar `step` (a cell model, run by `CellModel`) or a
 most of it for models with neighbours.
 """
 
+from steppe.levels import Space
 from steppe.models.authored import authored
 from steppe.models.cell_model import CellModel, advance_together
 from steppe.models.declare import Choice, Pick
@@ -42,6 +43,7 @@ __all__ = [
     "Recorder",
     "Records",
     "Role",
+    "Space",
     "Status",
     "Var",
     "Variable",

@@ -24,6 +24,7 @@ from steppe.card import card
 from steppe.clock import Clock
 from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
 from steppe.kernels import STATE_NOT_FINITE, TODAY, CellKernel, Loading, Record, attributes
+from steppe.levels import Space
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
 from steppe.models.cell_forcing import Windows, unpacked
@@ -80,6 +81,7 @@ class CellModel:
         self.version: str = self._declaration.version
         self.digest = self._declaration.digest()
         self.variables: Mapping[str, Variable] = self._declaration.variables | BAD
+        self.spaces: Mapping[str, Space] = {}
         self.choices = self._declaration.choices
         self._used = attributes(module.step)
         self._cells = -1  # nothing is allocated

@@ -23,11 +23,12 @@ import numpy as np
 from steppe.clock import Clock
 from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
 from steppe.grid import Box
+from steppe.levels import Space, layer, parted
 from steppe.models.authored import authored
 from steppe.models.declare import Choice
 from steppe.models.field_forcing import FieldForcing
 from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Status
-from steppe.variable import Role, Variable
+from steppe.variable import Role, Variable, Variables
 
 RECORD: dict[str, Callable[[Array, Array], Array]] = {"sum": np.add, "min": np.minimum, "max": np.maximum, "last": lambda _, new: new}
 
@@ -38,7 +39,9 @@ BAND = 1 << 15  # cells; about a millisecond of a simple model, after which mess
 class FieldModel(ABC):
     """A model of fields on a box; a subclass is a `steppe.models.Model`.
 
-    now, new (state variables, *box.local): the fields at this step and the next, with halos, in the order of `variables`.
+    now, new (rows, *box.local): the fields at this step and the next, with halos, in the order of `variables`; one with levels takes as
+    many rows as it has levels. before, after: name -> the rows of a field in now and in new, (*box.local) or (levels, *box.local).
+    spaces: name -> levels, of each dim of `variables` that is none of the grid.
     forcing: name -> values of the step, (*box.local); NaN in halos. diagnostics: the same, written by `compute`.
     parameters: name -> 0-d array, or the own cells of a map (*box.shape). maps: name -> such a map with halos, (*box.local).
     choices: name -> words of an option, the first of them its default. options: name -> the word of this run.
@@ -49,6 +52,7 @@ class FieldModel(ABC):
     variables: Mapping[str, Variable]
     needs: Needs
     choices: Mapping[str, Choice] = {}
+    spaces: Mapping[str, Space] = {}
     digest: str
     compiling = 0.0
 
@@ -92,13 +96,21 @@ class FieldModel(ABC):
     def _allocate(self, share: Box, reach: Reach, options: Mapping[str, str]) -> None:
         self.box, self.reach, self._bad, self._stepped = share, reach, Status(), False
         self.options = {name: options.get(name, choice.words[0]) for name, choice in self.choices.items()}
+        self._known = Variables(self.variables, self.spaces)
         declared = [*self._of(Role.STATE).values()]
-        self._fields = {variable.name: at for at, variable in enumerate(declared)}
-        self._parities = [tuple(variable.parity for variable in declared)]
-        self.now, self.new = (np.zeros((len(declared), *share.local), declared[0].dtype) for _ in range(2))
+        between = [self._known.between(variable.name) for variable in declared]
+        self._parities = [tuple(v.parity for v, levels in zip(declared, between, strict=True) for _ in range(prod(levels)))]
+        self.now, self.new = (np.zeros((len(self._parities[0]), *share.local), declared[0].dtype) for _ in range(2))
+        ends = np.cumsum([prod(levels) for levels in between])
+        rows = {
+            v.name: slice(end - prod(levels), end) if levels else end - 1 for v, levels, end in zip(declared, between, ends, strict=True)
+        }
+        self.before, self.after = ({name: block[at] for name, at in rows.items()} for block in (self.now, self.new))
         self._bands = bands(share.interior)
         self._forcing = FieldForcing(share, self._of(Role.FORCING))
-        self.diagnostics: dict[str, Array] = {n: np.full(share.local, np.nan, v.dtype) for n, v in self._of(Role.DIAGNOSTIC).items()}
+        self.diagnostics: dict[str, Array] = {
+            name: np.full((*self._known.between(name), *share.local), np.nan, v.dtype) for name, v in self._of(Role.DIAGNOSTIC).items()
+        }
         self.parameters: dict[str, Array] = {name: np.array(np.nan) for name in self._of(Role.PARAMETER)}
         self.maps: dict[str, Array] = {n: np.full(share.local, np.nan) for n, v in self._of(Role.PARAMETER).items() if v.dims}
         self.parameters |= {name: values[share.own] for name, values in self.maps.items()}
@@ -122,6 +134,7 @@ class FieldModel(ABC):
         with np.errstate(all="ignore"), authored(f"`step` of model {self.name}"):  # `status` reports what is not finite
             self.step()
         self.now, self.new, self._stepped = self.new, self.now, True
+        self.before, self.after = self.after, self.before
         for record in recorder.records(range(step, step + 1)):
             kept = record.values[record.slots[0]]
             kept[:] = RECORD[record.operation](kept, self.box.pack(self.export(record.name)))
@@ -136,11 +149,11 @@ class FieldModel(ABC):
 
     @property
     def state(self) -> Mapping[str, Array]:
-        """The fields of the own cells, each of the shape of the box."""
-        return {name: self._own(name) for name in self._fields}
+        """The fields of the own cells, each of the shape of the box, after its levels if it has some."""
+        return {name: self._own(name) for name in self.before}
 
     def export(self, name: str, index: Array | None = None) -> Array:
-        """A variable over the own box, or of some packed cells of it, (len(index),).
+        """A variable over the own box, or of some packed cells of it, (len(index),); all levels of one that has some.
 
         Raises
         ------
@@ -148,19 +161,19 @@ class FieldModel(ABC):
             An unknown name, or forcing or a diagnostic when no step has been made since the start or a restore.
         """
         if name in self.parameters and name not in self.maps:
-            return np.full(self.state[next(iter(self._fields))].shape if index is None else len(index), self.parameters[name])
-        if name not in self.variables:
+            return np.full(self.box.shape if index is None else len(index), self.parameters[name])
+        if name not in self._known:
             raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to export.{nearest(name, self.variables)}')
-        if name in self._of_step and not self._stepped:
+        if parted(name)[0] in self._of_step and not self._stepped:
             raise NotComputedError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
         values = self._own(name).copy()
-        return values if index is None else self.box.pack(values)[index]
+        return values if index is None else self.box.pack(values)[..., index]
 
     def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
-        """Sets a parameter, or a field or a map of all or some packed cells of the own box."""
-        if name not in self.variables:
+        """Sets a parameter, or a field or a map of all or some packed cells of the own box, of all levels of one that has some."""
+        if name not in self._known:
             raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to set.{nearest(name, self.variables)}')
-        variable = self.variables[name]
+        variable = self._known[name]
         if variable.settable_by or variable.role not in (Role.STATE, Role.PARAMETER):
             instead = f"{', '.join(variable.settable_by)} instead" if variable.settable_by else "states and parameters"
             raise ComputedError(f'"{name}" cannot be set. Set {instead}.')
@@ -173,10 +186,10 @@ class FieldModel(ABC):
             return Increment(name, self.box.n_cells, before, float(self.parameters[name]))
         cells = self.box.pack(self._own(name))
         chosen = slice(None) if index is None else index
-        before = float(cells[chosen].sum(dtype=np.float64))
-        cells[chosen] = value
+        before = float(cells[..., chosen].sum(dtype=np.float64))
+        cells[..., chosen] = value
         self._own(name)[...] = self.box.unpack(cells)
-        return Increment(name, cells[chosen].size, before, float(cells[chosen].sum(dtype=np.float64)))
+        return Increment(name, cells[..., chosen].shape[-1], before, float(cells[..., chosen].sum(dtype=np.float64)))
 
     def remember(self, looks: bool = False) -> Any:
         """See `Model`."""
@@ -213,11 +226,13 @@ class FieldModel(ABC):
         """Behind walls the values of the other side."""
         for mirror in self.box.mirrors:
             for field in fields:
-                field[mirror.target] = field[mirror.source]
+                field[last(mirror.target)] = field[last(mirror.source)]
 
     def _own(self, name: str) -> Array:
-        found: Array = (self.now[self._fields[name]] if name in self._fields else {**self.maps, **self._of_step}[name])[self.box.own]
-        return found
+        whole, level = parted(name)
+        found = {**self.before, **self.maps, **self._of_step}[whole]
+        own: Array = (found if level is None else found[level])[last(self.box.own)]
+        return own
 
     @property
     def _of_step(self) -> dict[str, Array]:
@@ -227,14 +242,17 @@ class FieldModel(ABC):
         return {name: variable for name, variable in self.variables.items() if variable.role is role}
 
     def _expect(self, step: int, good: Mapping[str, Array]) -> None:
-        """Keeps the first cell that is not good in this step, unless one was found before. good: of each variable (*box.shape)."""
+        """Keeps the first cell that is not good in this step, unless one was found before. good: ([levels,] *box.shape)."""
         if self._bad.count or all(each.all() for each in good.values()):
             return
-        bad = {name: np.flatnonzero(~self.box.pack(each)) for name, each in good.items()}
+        bad = {name: np.flatnonzero(~self.box.pack(each).reshape(-1, self.box.n_cells).all(0)) for name, each in good.items()}
         name = min((name for name, cells in bad.items() if cells.size), key=lambda name: int(bad[name][0]))
         cell = int(bad[name][0])
-        count, variable = len(set().union(*(cells.tolist() for cells in bad.values()))), self.variables[name]
-        self._bad = Status(count, cell, step, name, float(self.box.pack(self._own(name))[cell]), low=variable.low, high=variable.high)
+        count = len(set().union(*(cells.tolist() for cells in bad.values())))
+        if good[name].ndim > len(self.box.shape):
+            name = layer(name, int(np.argmin(self.box.pack(good[name])[:, cell])))
+        variable, value = self._known[name], float(self.box.pack(self._own(name))[cell])
+        self._bad = Status(count, cell, step, name, value, low=variable.low, high=variable.high)
 
 
 def all_finite(values: Array) -> bool:
@@ -245,6 +263,11 @@ def all_finite(values: Array) -> bool:
     """
     flat = values.reshape(-1)
     return all(np.isfinite(flat[at : at + BAND]).all() for at in range(0, flat.size, BAND))
+
+
+def last(where: tuple[slice, ...]) -> Any:
+    """The index of a rectangle in the last dimensions of an array."""
+    return (..., *where)
 
 
 def bands(where: tuple[slice, ...]) -> list[tuple[slice, ...]]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from steppe.clock import Clock
 from steppe.grid import Edges
+from steppe.levels import Space
 from steppe.packed import Packed
 from steppe.variable import Variable
 
@@ -53,7 +54,7 @@ class Inputs(Protocol):
 
 
 class Records(NamedTuple):
-    """Where the values of one variable go in a range of steps: slots[j] is the slot of step j, values (slots, cells) float64.
+    """Where the values of one variable go in a range of steps: slots[j] is the slot of step j, values (slots, [levels,] cells) float64.
 
     operation: "sum", "min", "max" or "last"; a slot starts with the value that belongs to it (0, inf, -inf, NaN) or with what
     earlier steps left there.
@@ -164,6 +165,7 @@ class Model(Protocol):
     version: str
     digest: str  # of the source of the equations and the declarations
     variables: Mapping[str, Variable]
+    spaces: Mapping[str, Space]
     needs: Needs
     compiling: float  # seconds that `advance` has waited for machine code: compiled, or loaded from the cache
 

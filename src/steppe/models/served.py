@@ -1,12 +1,14 @@
 """What Steppe serves of what a model declares. The rest is refused by name when a model is opened, so that nothing is ignored.
 
 every model     a variable under its own name, float32 or float64 (a state also int32), a unit of UDUNITS, dims of its kind, whole vectors
-field models    also: states of one dtype, forcing that the weather must hold, diagnostics, parameters of one number or a map
+field models    also: states of one dtype, forcing that the weather must hold, diagnostics, parameters of one number or a map; states,
+                forcing and diagnostics with levels, which are a space of the model
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from steppe.errors import ModelError
+from steppe.levels import Space
 from steppe.models.declare import Choice
 from steppe.models.field_model import FieldModel
 from steppe.models.model import Model
@@ -14,6 +16,7 @@ from steppe.models.units import is_unit
 from steppe.variable import Role, Variable, vectors
 
 DIMS = {"cells": ("cell",), "boxes": ("y", "x")}  # of a value for each cell, by the unit that a model needs
+RESERVED = {"cell", "time", "region", "scenario", "bnds", "x", "y", "lat", "lon", "crs", "station", "point"}  # dims of results, and axes
 FLOATS = ("float32", "float64")
 
 
@@ -34,8 +37,9 @@ def _problems(model: Model) -> Iterator[str]:
         yield f'Needs(unit="{model.needs.unit}") is not known. Write "cells" or "boxes".'
     if isinstance(model, FieldModel) and model.needs.unit != "boxes":
         yield 'a field model needs boxes. Write needs = Needs(unit="boxes", halo={"y": 1, "x": 1}).'
+    yield from _of_spaces(model)
     for name, variable in model.variables.items():
-        yield from _of_variable(name, variable, DIMS[model.needs.unit])
+        yield from _of_variable(name, variable, DIMS[model.needs.unit], model.spaces)
     try:
         vectors(model.variables)
     except ModelError as error:
@@ -44,7 +48,17 @@ def _problems(model: Model) -> Iterator[str]:
         yield from _of_field_model(model)
 
 
-def _of_variable(name: str, variable: Variable, dims: tuple[str, ...]) -> Iterator[str]:
+def _of_spaces(model: Model) -> Iterator[str]:
+    for name, space in model.spaces.items():
+        if type(space) is not Space:  # which an author may have written in any way
+            yield f'spaces["{name}"] is {space!r}. Write Space(values, units).'
+        elif name in RESERVED or name in model.variables or not name.isidentifier():
+            yield f'spaces["{name}"]: this name is taken, or no identifier. Choose another, such as "level".'
+        elif not is_unit(space.units):
+            yield f'spaces["{name}"] has the unit "{space.units}", which UDUNITS does not know. Write "hPa", say, or "1" for none.'
+
+
+def _of_variable(name: str, variable: Variable, dims: tuple[str, ...], spaces: Mapping[str, Space]) -> Iterator[str]:
     if name != variable.name:
         yield f'variables["{name}"] declares the name "{variable.name}". Give both the same name.'
     if not is_unit(variable.units):
@@ -53,8 +67,14 @@ def _of_variable(name: str, variable: Variable, dims: tuple[str, ...]) -> Iterat
         yield f'"{name}" has the dtype "{variable.dtype}". Steppe computes in float32 or float64.'
     if variable.parity not in (1, -1):
         yield f'"{name}" has the parity {variable.parity}. Write -1 for what changes sign beyond a pole, otherwise 1.'
-    if variable.dims != dims and (variable.dims or variable.role is not Role.PARAMETER):
-        yield f'"{name}" has the dims {_listed(variable.dims)}. Steppe supports {_listed(dims)}: one number a cell and no more.'
+    level = variable.dims[:-2] if len(variable.dims) == 3 and variable.role is not Role.PARAMETER else ()
+    if variable.dims != (*level, *dims) and (variable.dims or variable.role is not Role.PARAMETER):
+        yield f'"{name}" has the dims {_listed(variable.dims)}. Steppe supports {_listed(dims)}: one number a cell, or one a level of it.'
+    elif level and level[0] not in spaces:
+        yield (
+            f'"{name}" has the dim "{level[0]}", which is no space of the model. '
+            f'Declare spaces = {{"{level[0]}": Space((1000.0, 850.0), "hPa")}}.'
+        )
 
 
 def _of_field_model(model: FieldModel) -> Iterator[str]:

@@ -29,7 +29,7 @@ async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]
 
 async def checked(house: House, run: str, change: Change) -> tuple[dict[str, Any], regions.Cells | None]:
     """The arguments of a `set` order but for the cells, and the packed cells, None for all. Nothing is stored. Raises Wrong."""
-    variable = house.variable(run, change.variable)
+    variable = house.variable(run, change.variable, every=True)
     if not variable.settable:
         names = ", ".join(variable.settable_by)
         text = f'"{variable.name}" is computed ({variable.role}) and cannot be set.' + (f" Set {names} in its place." if names else "")
@@ -61,13 +61,13 @@ def previewed(
 ) -> dict[str, Any]:
     """What a change would do: how many cells it reaches, their means by area, and what is allowed.
 
-    chosen: its packed cells, None for all; before: the values of all cells, (cells,).
+    chosen: its packed cells, None for all; before: the values of all cells, (cells,), or those of each level one behind the other.
 
     Means are of the cells that have a value; None where none has.
     """
     known = house.known(run)
     cells = np.arange(known.grid.n_cells) if chosen is None else chosen
-    variable, here = known.variables[change["variable"]], before[cells]
+    variable, here = known.variables[change["variable"]], before.reshape(-1, known.grid.n_cells)[:, cells]
     by: Any = change["value"]
     if change["upload"]:
         by = np.frombuffer(uploads.read(house.run(run).folder, change["upload"]), np.dtype(variable.dtype).newbyteorder("<"))
@@ -87,7 +87,7 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float | 
     if not there.any():
         return None
     least = values[there].min()  # so that the mean of equal values is that value
-    return float(least + np.average(values[there] - least, weights=weights[there]))
+    return float(least + np.average(values[there] - least, weights=np.broadcast_to(weights, values.shape)[there]))
 
 
 def repr_region(change: Change) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from steppe.api import EXACTLY_ONE, KINDS, Problem
+from steppe.api import EXACTLY_ONE, KINDS, VARIABLE, Problem
 from steppe.server.asked import JSON_PROBLEM
 from steppe.server.query import SCENARIO
 from steppe.server.routes import TABLE
@@ -23,7 +23,7 @@ _TEXT = {"type": "string"}
 _NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _IN_PATH: dict[str, tuple[dict[str, Any], str]] = {
     "run": ({**_TEXT, "pattern": f"^{_NAME}$"}, "Name of the run."),
-    "variable": ({**_TEXT, "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"}, "Name of the variable."),
+    "variable": ({**_TEXT, "pattern": f"^{VARIABLE}$"}, "Name of the variable; of one of its levels, such as ozone[3]."),
     "model": ({**_TEXT, "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"}, "Name of the model."),
     "scenario": ({**_TEXT, "pattern": f"^{SCENARIO}$"}, "Name of the scenario."),
     "sha256": ({**_TEXT, "pattern": "^[0-9a-f]{64}$"}, "SHA-256 of the body."),

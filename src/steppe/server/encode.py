@@ -146,15 +146,19 @@ def _csv(values: Array, head: Mapping[str, Any], known: Known, places: Places) -
     return csv_rows([date or head.get("step") for date in dates], pairs, values.reshape(len(dates), len(pairs)))
 
 
-def csv_rows(dates: Sequence[Any], places: Sequence[tuple[float, float]], values: Array) -> bytes:
-    """A table time,longitude,latitude,value: a row for each date and place; values (dates, places). What has no value has no number."""
+def csv_rows(dates: Sequence[Any], places: Sequence[tuple[float, float]], values: Array, levels: Sequence[float] = ()) -> bytes:
+    """A table time,longitude,latitude,value: a row for each date and place; values (dates, places). What has no value has no number.
+
+    levels: of each place, for a column of them behind the time.
+    """
     numbers = [["" if text == "nan" else text for text in map(str, row)] for row in values]
+    heights = [f"{level:.10g}," for level in levels] or [""] * len(places)
     rows = [
-        f"{date},{longitude:.10g},{latitude:.10g},{number}"
+        f"{date},{height}{longitude:.10g},{latitude:.10g},{number}"
         for date, row in zip(dates, numbers, strict=True)
-        for (longitude, latitude), number in zip(places, row, strict=True)
+        for (longitude, latitude), height, number in zip(places, heights, row, strict=True)
     ]
-    return "\n".join(["time,longitude,latitude,value", *rows, ""]).encode()
+    return "\n".join([f"time,{'level,' if levels else ''}longitude,latitude,value", *rows, ""]).encode()
 
 
 def _coverage(values: Array, head: Mapping[str, Any], known: Known, places: Places) -> bytes:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steppe.api import VariableInfo, encode_head
+from steppe.api import VariableInfo, by_name, encode_head
+from steppe.errors import RequestError
 from steppe.grid import Grid, from_plain
+from steppe.levels import Layered, which_level
 from steppe.server.access import Access
 from steppe.server.limits import Limits
 from steppe.server.metrics import Metrics
@@ -32,7 +34,7 @@ class Known:
     """What the engine once said of a run, read."""
 
     facts: Mapping[str, Any]
-    variables: Mapping[str, VariableInfo]
+    variables: Layered[VariableInfo]
     grid: Grid
 
 
@@ -103,16 +105,30 @@ class House:
                 if info["state"] == "failed":
                     raise Wrong("engine-failed", (info.get("problem") or {}).get("text", "The engine gave up."))
                 raise Wrong("engine-recovering", f'The engine of "{name}" is being started for the first time. Ask again in a second.')
-            variables = {each["name"]: variable_info(each) for each in facts["variables"]}
+            variables = by_name(map(variable_info, facts["variables"]))
             known = self._known[name] = Known(facts, variables, from_plain(facts["grid"]))
         return known
 
-    def variable(self, run: str, name: str) -> VariableInfo:
-        """The declaration of a variable; raises Wrong, unknown-variable with the nearest name."""
+    def variable(self, run: str, name: str, level: str | None = None, every: bool = False) -> VariableInfo:
+        """The declaration of a variable, or of a level of it: as its name says, or `level`. every: all levels of it are taken together.
+
+        Raises
+        ------
+        Wrong
+            unknown-variable, with the nearest name; out-of-range: there is no such level; bad-query: one must be named.
+        """
         variables = self.known(run).variables
-        found = variables.get(name)
+        found: VariableInfo | None = variables.get(name)
         if found is None:
             raise Wrong("unknown-variable", f'There is no variable "{name[:64]}" in "{run}".', value=name[:64], allowed=list(variables))
+        if level is not None:
+            try:
+                return variables[variables.layer(name, level)]
+            except RequestError as error:
+                raise Wrong("out-of-range", str(error), value=level, position="level") from None
+        if (levels := variables.levels(name)) and not every:
+            last = len(levels[1].values) - 1
+            raise Wrong("bad-query", which_level(name, *levels), value=name, allowed=[0, last], position="level")
         return found
 
     async def in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
@@ -139,4 +155,5 @@ def unknown_run(name: str, there: Sequence[str]) -> Wrong:
 
 def variable_info(facts: Mapping[str, Any]) -> VariableInfo:
     """A variable as the engine declared it."""
-    return VariableInfo(**{name: facts[name] for name in VariableInfo.__struct_fields__ if name in facts})
+    found: VariableInfo = msgspec.convert({name: facts[name] for name in VariableInfo.__struct_fields__ if name in facts}, VariableInfo)
+    return found

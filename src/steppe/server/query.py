@@ -66,6 +66,7 @@ _MAPS = [
 STYLES = (*_MAPS, *(f"{name}_r" for name in _MAPS))
 PIXELS = 8192  # of a side of an image
 _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?")
+_LEVEL = re.compile(r"[-+]?[0-9][0-9.eE+-]{0,20}( ?[A-Za-z%][ -~]{0,18})?")
 _TIME = re.compile(rf"latest|step:[0-9]{{1,10}}(/[0-9]{{1,10}})?|{DATE}(/{DATE})?")
 
 
@@ -214,6 +215,12 @@ def _day(text: str) -> str:
     return text
 
 
+def _level(text: str) -> str:
+    if len(text) > 40 or not _LEVEL.fullmatch(text):
+        raise ValueError('It is neither the number of a level nor a value with its unit, such as "850 hPa".')
+    return text
+
+
 _TEXT = {"type": "string"}
 LONG = 6000  # characters; longer regions go into an order
 _DECIMAL = r"-?[0-9]{1,12}(\.[0-9]{1,12})?"
@@ -225,6 +232,11 @@ time = Parameter(
     {**_TEXT, "pattern": f"^({_TIME.pattern})$"},
     "latest: the last finished step; a date, from/to (both included), step:n or step:n/m of what was computed. A date means its end.",
     "latest",
+)
+level = Parameter(
+    _level,
+    {**_TEXT, "pattern": f"^{_LEVEL.pattern}$", "maxLength": 40, "example": "850 hPa"},
+    "Of a variable with levels the one that is meant: its number, from 0, or its value with its unit.",
 )
 day = Parameter(_day, {**_TEXT, "pattern": f"^{DATE}$"}, "A date.")
 box = Parameter(_box, {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{3}}$", "example": "150,-28,153,-25"}, "West,south,east,north.")
@@ -261,6 +273,7 @@ keep = Parameter(*one_of("data"), "data: what was written stays.")
 
 DATA: Grammar = {
     "scenario": scenario,
+    "level": level,
     "time": time,
     "box": box,
     "polygon": polygon,
@@ -275,6 +288,7 @@ DATA: Grammar = {
 }
 IMAGE: Grammar = {
     "scenario": scenario,
+    "level": level,
     "time": time,
     "box": box,
     "width": width,
@@ -285,12 +299,12 @@ IMAGE: Grammar = {
     "high": high,
 }
 FILM: Grammar = {
-    **{key: IMAGE[key] for key in ("scenario", "style", "low", "high")},
+    **{key: IMAGE[key] for key in ("scenario", "level", "style", "low", "high")},
     "from": day._replace(description="First day; the record that holds it is shown. That of the first record when absent."),
     "to": day._replace(description="Last day, inclusive. That of the last record when absent."),
     "fps": Parameter(*whole(1, 60), "Frames a second.", 10),
 }
-FIT: Grammar = {"scenario": scenario, "time": time}
+FIT: Grammar = {"scenario": scenario, "level": level, "time": time}
 CELLS: Grammar = {"box": box, "polygon": polygon, "cells": cells}
 LOG: Grammar = {"after": after, "limit": limit}
 WHERE: Grammar = {"scenario": scenario._replace(default=None)}
@@ -298,6 +312,7 @@ BRANCH: Grammar = {"branch": branch}
 KEEP: Grammar = {"keep": keep}
 SERIES: Grammar = {
     "scenario": scenario,
+    "level": level._replace(description="Of a variable with levels the one that is meant. With `at` all of them, a profile, when absent."),
     "time": time,
     "at": at,
     "box": box,

@@ -3,6 +3,7 @@
     zarr.json               all descriptions: one request opens the group
     lat/c.0  time/c.0       coordinates, whole
     green/c.<step>.0.0      the map behind a step, counted from 0, as the engine gives it
+    ozone/c.<step>.3.0.0    the same of level 3
 
 Time has the length of the whole run from the beginning, and readers see NaN where there is no chunk yet. Names are looked up among those
 that the run declared: no path is made of an address.
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from steppe.api import VariableInfo
 from steppe.grid import Points, Projected
+from steppe.levels import layer
 from steppe.server.encode import AXES
 from steppe.server.house import Known
 from steppe.server.moments import cf_times
@@ -36,6 +38,7 @@ def coordinates_of(known: Known) -> dict[str, tuple[tuple[str, ...], Array]]:
     grid = known.grid
     times, _ = cf_times(range(1, known.facts["steps"] + 1), known.facts)
     found: dict[str, tuple[tuple[str, ...], Array]] = {"time": (("time",), times.astype("<f8"))}
+    found |= {name: ((name,), np.array(space.values, "<f8")) for name, space in known.variables.spaces.items()}
     if isinstance(grid, Points):
         return found | {"lat": (("cell",), grid.cell_lat.astype("<f8")), "lon": (("cell",), grid.cell_lon.astype("<f8"))}
     if isinstance(grid, Projected):
@@ -66,22 +69,30 @@ def arrays(known: Known) -> dict[str, dict[str, Any]]:
         name: _described(values.shape, values.shape, values.dtype, dims, _said(known, name))
         for name, (dims, values) in coordinates_of(known).items()
     }
-    whole, chunk, dims = (known.facts["steps"], *shape.values()), (1, *shape.values()), ("time", *shape)
     for variable in filter(varies, known.variables.values()):
+        levels = {variable.levels.name: len(variable.levels.values)} if variable.levels else {}
+        whole, chunk = (known.facts["steps"], *levels.values(), *shape.values()), (1, *(1 for _ in levels), *shape.values())
+        dims = ("time", *levels, *shape)
         found[variable.name] = _described(whole, chunk, np.dtype(variable.dtype), dims, _of_variable(known, variable))
     return found
 
 
-def chunk_of(part: str, known: Known) -> int | None:
-    """The step, counted from 0, of which a part of a variable's array is the chunk; None: there is none of that name."""
-    found = re.fullmatch(rf"c\.(0|[1-9][0-9]{{0,8}})(\.0){{{len(known.grid.shape)}}}", part)
-    return int(found[1]) if found and int(found[1]) < known.facts["steps"] else None
+def chunk_of(part: str, known: Known, variable: VariableInfo) -> tuple[int, str] | None:
+    """The step, counted from 0, and the name of the variable or level of which a part of an array is the chunk; None: there is none."""
+    number, level = "(0|[1-9][0-9]{0,8})", r"(?:\.(0|[1-9][0-9]{0,5}))" if variable.levels else "()"
+    found = re.fullmatch(rf"c\.{number}{level}(?:\.0){{{len(known.grid.shape)}}}", part)
+    if found is None or int(found[1]) >= known.facts["steps"]:
+        return None
+    name = layer(variable.name, int(found[2])) if variable.levels else variable.name
+    return (int(found[1]), name) if name in known.variables else None
 
 
 def _said(known: Known, coordinate: str) -> dict[str, Any]:
     if coordinate == "time":
         _, said = cf_times([], known.facts)
         return said | ({"long_name": "step"} if known.facts["clock"]["step"] is None else {"standard_name": "time", "axis": "T"})
+    if coordinate in known.variables.spaces:
+        return known.variables.spaces[coordinate].attributes(coordinate)
     if coordinate == CRS:
         return dict(known.grid.crs) if isinstance(known.grid, Projected) else {}
     return dict(AXES[coordinate])

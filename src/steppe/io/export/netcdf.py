@@ -99,6 +99,11 @@ class _Maps:
         """Axes with bounds, the grid mapping, areas; latitudes and longitudes of cells where the axes are others."""
         store = self._source.store
         file.createDimension("bnds", 2)
+        for dim, space in dict(store.levels[name] for name in self._source.names if name in store.levels).items():
+            file.createDimension(dim, len(space.values))
+            _put(file, dim, np.array(space.values), (dim,), space.attributes(dim) | ({"bounds": f"{dim}_bnds"} if space.bounds else {}))
+            if space.bounds:
+                _put(file, f"{dim}_bnds", np.array(space.bounds), (dim, "bnds"), {})
         for dim, part in zip(self._dims, (self._window.rows, self._window.columns), strict=True):
             file.createDimension(dim, part.stop - part.start)
             _put(file, dim, store.small(dim)[part], (dim,), {**store.attributes[dim], "bounds": f"{dim}_bnds"})
@@ -119,9 +124,10 @@ class _Maps:
         """A variable, block by block."""
         source, time = self._source, self._source.time_of(name)
         scenarios = _scenarios(source)
-        dims = (*(["scenario"] if scenarios else []), *([time] if time else []), *self._dims)
+        levels = [source.store.levels[name][0]] if name in source.store.levels else []
+        dims = (*(["scenario"] if scenarios else []), *([time] if time else []), *levels, *self._dims)
         records = min(CHUNK[0], source.rows_of_a_block(), source.records(name))
-        chunk = [min(most, length) for most, length in zip(CHUNK[1:], self._window.shape, strict=True)]
+        chunk = [1 for _ in levels] + [min(most, length) for most, length in zip(CHUNK[1:], self._window.shape, strict=True)]
         variable = _create(file, name, source.dtype(name), dims, ([1] if scenarios else []) + ([records] if time else []) + chunk)
         attributes = _attributes(source, name) | _with_scenarios(source, self._where())
         if "cell_area" in file.variables:

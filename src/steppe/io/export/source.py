@@ -15,6 +15,7 @@ from steppe.io.output import group_attributes
 from steppe.io.records import Records
 from steppe.io.results import locate, names_of
 from steppe.io.shard import layout_of
+from steppe.levels import parted
 
 Array = NDArray[Any]
 Progress = Callable[[float], None]  # told the part that is done, 0 to 1
@@ -24,7 +25,7 @@ ROWS = 64  # records of a block: a chunk of daily values in a store, so that eac
 
 
 class Block(NamedTuple):
-    """Records first, first + 1 ... of the chosen ones: values (records, chosen cells) in `Source.dtype`, NaN where missing."""
+    """Records first, first + 1 ... of the chosen ones: values (records, [levels,] chosen cells) in `Source.dtype`, NaN where missing."""
 
     first: int
     values: NDArray[np.floating[Any]]
@@ -43,10 +44,10 @@ class Window(NamedTuple):
         return self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
 
     def spread(self, values: NDArray[np.floating[Any]], fill: float) -> NDArray[np.floating[Any]]:
-        """Values (records, wanted cells) as maps (records, rows, columns), `fill` where there is no such cell or no value."""
-        maps = np.full((len(values), self.shape[0] * self.shape[1]), fill, values.dtype)
-        maps[:, self.place] = np.where(np.isfinite(values), values, values.dtype.type(fill))
-        return maps.reshape(-1, *self.shape)
+        """Values (..., wanted cells) as maps (..., rows, columns), `fill` where there is no such cell or no value."""
+        maps = np.full((*values.shape[:-1], self.shape[0] * self.shape[1]), fill, values.dtype)
+        maps[..., self.place] = np.where(np.isfinite(values), values, values.dtype.type(fill))
+        return maps.reshape(*values.shape[:-1], *self.shape)
 
 
 class Source:
@@ -57,7 +58,9 @@ class Source:
     path
         A run folder, the folder of an ensemble, or a store.
     variables
-        Their names, all that lie on cells when left out.
+        Their names, all that lie on cells when left out. "ozone[3]" is a level of ozone.
+    levels
+        Whether all levels of a variable are one array; otherwise each is one.
     start, end
         First and last day, inclusive: intervals that hold a day between them are taken. From the beginning, to the end when left out.
     region
@@ -83,13 +86,14 @@ class Source:
         end: str | None = None,
         region: RegionLike = "all",
         maps: str = "",
+        levels: bool = False,
     ) -> None:
         self.path = path
         self._start, self._end = start, end
         self.ensemble = Ensemble.read(path)
         self._stores = [Records.open(folder, maps) for folder in _folders(path, self.ensemble)]
         self.store = self._stores[0]
-        self.names = self._named(variables)
+        self.names = self._named(variables, levels)
         self.grid = self.store.grid
         self.cells = self.grid.select(region)
         self._whole = region == "all"
@@ -103,16 +107,17 @@ class Source:
                 records = self._records[dim] = self._between(whole, committed)
                 self.axes[dim] = Axis(dim, whole.starts[records], whole.stops[records], whole.calendar)
 
-    def _named(self, wanted: list[str] | None) -> list[str]:
+    def _named(self, wanted: list[str] | None, levels: bool) -> list[str]:
         held = sorted([*self.store.axes, *self.store.static])
         for name in wanted or []:
-            if name not in held:
+            if name not in self.store.axes and name not in held:
                 raise Mistake(f'"{self.path}" holds no variable "{name}" on its cells.{nearest(name, held)}')
         if not held:
             named = names_of(self.path, "maps")
             other = f"Choose one of its maps with --maps ({', '.join(named)})." if named else "Series are exported with --csv."
             raise Mistake(f'"{self.path}" holds no variable on cells. {other}')
-        return list(dict.fromkeys(wanted or held))
+        found = dict.fromkeys(wanted or held)
+        return list(found if levels else dict.fromkeys(each for name in found for each in self.store.of_levels(name)))
 
     def _between(self, axis: Axis, committed: int) -> slice:
         """The records that hold a day from start to end."""
@@ -141,12 +146,13 @@ class Source:
 
     def rows_of_a_block(self) -> int:
         """Records that are read at a time: a power of two, in which whole chunks of a file fit."""
-        most = max(1, min(ROWS, BLOCK_BYTES // (8 * self.grid.active.size)))
+        levels = max([len(self.store.levels[name][1].values) for name in self.names if name in self.store.levels], default=1)
+        most = max(1, min(ROWS, BLOCK_BYTES // (8 * levels * self.grid.active.size)))
         return 1 << (most.bit_length() - 1)
 
     def dtype(self, name: str) -> str:
         """Of the values of a variable: float64 where the store has that, else float32, which holds all that is packed in the store."""
-        return "float64" if self.time_of(name) and layout_of(self.store.path, name).dtype == "float64" else "float32"
+        return "float64" if self.time_of(name) and layout_of(self.store.path, parted(name)[0]).dtype == "float64" else "float32"
 
     def blocks(self, name: str, cells: NDArray[np.int64] | None = None, scenario: int = 0) -> Iterator[Block]:
         """The wanted values of a variable, in the wanted cells or others, in order of time; of an ensemble those of one scenario.

@@ -91,7 +91,7 @@ def write_series(
     refuse_existing([target], overwrite)
     name = _only_series(path, series)
     store = Records.open(path, name)
-    held = sorted(store.axes)
+    held = sorted(store.names)
     for variable in variables or []:
         if variable not in held:
             raise Mistake(f'Series "{name}" of "{path}" holds no variable "{variable}".{nearest(variable, held)}')

@@ -96,10 +96,11 @@ def _cells(grid: Grid, region: Any) -> bytes:
 async def _answer(asked: Asked, what: str) -> Reply:
     house, run, name = asked.house, asked.parameters["run"], asked.parameters["variable"]
     known = house.known(run)
-    if name not in known.variables:
-        house.variable(run, name)  # says which one is like it
     accept = asked.headers.get(b"accept", b"")
     query, request, form, digest, region, more = plan(asked.scope["query_string"], name, what, type(known.grid), accept)
+    if query["level"] is not None or name not in known.variables or known.variables[name].levels:
+        name = house.variable(run, name, query["level"]).name
+        request = {**request, "name": name}
     scenario = house.scenario(run, query["scenario"])
     steps = steps_of(query["time"], known, scenario, house.limits.steps_at_once)
     now = steps is None or steps[-1] == scenario["step"]  # what happens at this step may still change it; what is past stays
@@ -220,7 +221,7 @@ async def fit(asked: Asked) -> Reply:
     """GET fit/{variable}: round ends of colours that fit one map."""
     name, run = asked.parameters["variable"], asked.parameters["run"]
     query = read_query(asked.scope["query_string"], FIT)
-    asked.house.variable(run, name)
+    name = asked.house.variable(run, name, query["level"]).name
     steps = steps_of(query["time"], asked.house.known(run), asked.house.scenario(run, query["scenario"]), 1)
     request = {"name": name, "packed": True} | ({} if steps is None else {"step": steps[0]})
     head, body = await asked.run.get(query["scenario"], request)

@@ -24,7 +24,7 @@ async def film(asked: Asked) -> Reply:
     """GET film/{variable}.mp4: 202 and how far it is, while it is being made."""
     house, run, name = asked.house, asked.parameters["run"], asked.parameters["variable"]
     query, known = read_query(asked.scope["query_string"], FILM), house.known(run)
-    house.variable(run, name)
+    variable = house.variable(run, name, query["level"]).name
     branch, recorded = house.scenario(run, query["scenario"])["branch"], known.facts.get("outputs", [])
     if name not in recorded:
         raise Wrong("not-recorded", f'The run does not record "{name}", so there is no film of it.', value=name, allowed=recorded)
@@ -34,7 +34,7 @@ async def film(asked: Asked) -> Reply:
     scale = [query[key] for key in ("low", "high") if query[key] is not None]
     if scale and (len(scale) == 1 or scale[0] >= scale[1]):
         raise Wrong("out-of-range", "Give low and a greater high, or neither.", value=scale[0], position="low")
-    options = {"variable": name, "start": query["from"], "end": query["to"], "rate": query["fps"], "palette": query["style"]}
+    options = {"variable": variable, "start": query["from"], "end": query["to"], "rate": query["fps"], "palette": query["style"]}
     options |= {"scale": scale, "most": house.limits.film_values // max(known.grid.n_cells, 500_000)}
     path, shown = (str(folder_of(folder, branch)) for folder in (asked.run.folder, Path(run)))
     wanted = {"path": path, "name": shown, "options": options}

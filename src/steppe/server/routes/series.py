@@ -37,7 +37,8 @@ async def series(asked: Asked) -> Reply:
     name, run = asked.parameters["variable"], asked.parameters["run"]
     query = read_query(asked.scope["query_string"], SERIES)
     form = query["format"] or form_of(asked.headers.get(b"accept", b""), SERIES_FORMATS)
-    asked.house.variable(run, name)
+    variable = asked.house.variable(run, name, query["level"], every=bool(query["at"]))
+    name = variable.name
     known, limits, points = asked.house.known(run), asked.house.limits, query["points"]
     region = one_region({**query, "at": query["at"] or None}, ("at", "box", "polygon", "cells"))
     if region is None:
@@ -46,6 +47,8 @@ async def series(asked: Asked) -> Reply:
         raise Wrong("not-acceptable", "CoverageJSON has series of places. Ask for json or csv of a region.", allowed=["json", "csv"])
     cells = await asked.house.in_thread(_cells, known, query, region)
     order: Array = np.arange(len(REDUCED)) if region != "at" else np.unique(cells, return_inverse=True)[1]
+    levels = variable.levels.values if variable.levels else []
+    order = np.concatenate([number * len(np.unique(cells)) + order for number in range(len(levels))]) if levels else order
     scenario = asked.house.scenario(run, query["scenario"])
     steps = steps_of(query["time"], known, scenario, limits.series_values if points else limits.steps_at_once) or [int(scenario["step"])]
     most = limits.series_values if points else limits.text_values
@@ -62,22 +65,27 @@ async def series(asked: Asked) -> Reply:
         what = Thinned(steps=len(steps), pieces=pieces)
         values, steps = values[there], [steps[index] for index in there]
     places = [] if region != "at" else [(float(known.grid.cell_lon[cell]), float(known.grid.cell_lat[cell])) for cell in cells]
+    heights = [value for value in levels for _ in places]  # of each line of a profile
+    places *= max(1, len(levels))
     headers = (*(() if query["format"] else ACCEPTED), *rounding(found.head))
     if form == "coverage-json":
-        document = coverage.of_series(values, known.variables[name], steps, places, known.facts)
+        if heights:
+            raise Wrong("not-acceptable", "CoverageJSON has series of one level. Name it, or ask for json or csv.", position="level")
+        document = coverage.of_series(values, variable, steps, places, known.facts)
         return Reply(200, document, FORMATS[form].encode(), headers)
     dates = [date_of(step, known.facts) for step in steps]
     if form == "csv":
         when = [date or step for date, step in zip(dates, steps, strict=True)]
-        rows = encode.csv_rows(when, places, values) if places else _region_rows(when, values)
+        rows = encode.csv_rows(when, places, values, heights) if places else _region_rows(when, values)
         return Reply(200, rows, FORMATS[form].encode(), headers)
     reply = SeriesInfo(
         variable=name,
-        units=known.variables[name].units,
+        units=variable.units,
         scenario=query["scenario"],
         steps=steps,
         dates=dates,
         places=places,
+        levels=heights,
         values=[decimals(np.ascontiguousarray(line)) for line in values.T],
         gaps=found.gaps,
         thinned=what,

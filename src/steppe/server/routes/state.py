@@ -60,7 +60,7 @@ async def variables(asked: Asked) -> Reply:
 
 async def variable(asked: Asked) -> Reply:
     """GET variables/{variable}."""
-    return tagged(asked, msgspec.json.encode(asked.house.variable(asked.parameters["run"], asked.parameters["variable"])))
+    return tagged(asked, msgspec.json.encode(asked.house.variable(asked.parameters["run"], asked.parameters["variable"], every=True)))
 
 
 async def scenarios(asked: Asked) -> Reply:

@@ -39,10 +39,10 @@ async def zarr_array(asked: Asked) -> Reply:
         if values is None or part != ".".join(["c", *["0"] * values.ndim]):
             raise _nothing(f'The group has no "{name[:64]}/{part[:64]}".')
         return _chunk(values.tobytes())
-    step = zarr_view.chunk_of(part, known)
-    if step is None or step >= scenario["step"]:
+    found = zarr_view.chunk_of(part, known, variable)
+    if found is None or found[0] >= scenario["step"]:
         raise _nothing(f'"{name}" has no "{part[:64]}": scenario {scenario["name"]} stands at step {scenario["step"]}.')
-    request: dict[str, Any] = {"name": name, "step": step + 1}
+    request: dict[str, Any] = {"name": found[1], "step": found[0] + 1}
     if isinstance(known.grid, Points):
         request["packed"] = True
     head, body = await asked.run.get(scenario["name"], request)

@@ -1,0 +1,190 @@
+"""Levels: what a variable has beside the dimensions of the grid, (level, y, x), and the names of single ones.
+
+One level of a variable is a map like any other, and has a name: "ozone[3]" is level 3 of ozone, from 0. So whatever takes the name of a
+map takes that of a level.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isclose, isfinite
+from typing import Any, Protocol, TypeVar
+
+from steppe.errors import ModelError, RequestError
+
+LAYER = re.compile(r"(?P<name>\w+)\[(?P<level>\d{1,6})\]")
+VALUE = re.compile(r"([-+]?\d+\.?\d*(?:[eE][-+]?\d+)?)\s*([^\s\d].*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The levels of a model, along a dimension that is not of the grid.
+
+    values: coordinate of each level, rising or falling [units]. positive: "up" or "down" where it is vertical, else "". bounds: its two
+    ends of each level.
+
+    Raises
+    ------
+    ModelError
+        The values are none, or neither rise nor fall; bounds are not two a level; positive is another word.
+    """
+
+    values: tuple[float, ...]
+    units: str = "1"
+    standard_name: str = ""
+    positive: str = ""
+    bounds: tuple[tuple[float, float], ...] = ()
+    long_name: str = ""
+
+    def __post_init__(self) -> None:
+        try:
+            values = tuple(float(value) for value in self.values)
+            bounds = tuple((float(low), float(high)) for low, high in self.bounds)
+        except (TypeError, ValueError):
+            raise ModelError(f"Space: values are {self.values!r}, bounds {self.bounds!r}. Write numbers, and pairs of them.") from None
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "bounds", bounds)
+        rises = {low < high for low, high in pairwise(values)}
+        if not values or len(rises) > 1 or not all(map(isfinite, values)) or len(set(values)) < len(values):
+            raise ModelError(f"Space: values are {values}. Write at least one number; more of them must rise or fall.")
+        if bounds and len(bounds) != len(values):
+            raise ModelError(f"Space: there are {len(bounds)} bounds and {len(values)} values. Write two bounds for each value.")
+        if self.positive not in ("", "up", "down"):
+            raise ModelError(f'Space: positive is "{self.positive}". Write "up", "down", or nothing.')
+
+    def attributes(self, name: str) -> dict[str, Any]:
+        """The CF attributes of its coordinate."""
+        found: dict[str, Any] = {"units": self.units, "long_name": self.long_name or name}
+        if self.standard_name:
+            found["standard_name"] = self.standard_name
+        return found | ({"positive": self.positive, "axis": "Z"} if self.positive else {})
+
+    def label(self, level: int) -> str:
+        """The coordinate of a level with its unit: "850 hPa"."""
+        return f"{self.values[level]:g}" + (f" {self.units}" if self.units != "1" else "")
+
+
+class Declared(Protocol):
+    """What says the name, the dims and the meaning of a variable."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def dims(self) -> Sequence[str]:
+        """Names of its dimensions."""
+        ...
+
+    @property
+    def long_name(self) -> str:
+        """One line for people."""
+        ...
+
+
+Kind = TypeVar("Kind", bound=Declared)
+
+
+class Layered(dict[str, Kind]):
+    """Variables by name; `variables["ozone[3]"]` is level 3 of ozone, as a variable without levels.
+
+    It has such a name, but does not list it.
+
+    Parameters
+    ----------
+    variables
+        Name -> variable.
+    spaces
+        Name of a dim -> the levels along it.
+    changed
+        A variable with some members changed.
+    """
+
+    def __init__(self, variables: Mapping[str, Kind], spaces: Mapping[str, Space], changed: Callable[..., Kind]) -> None:
+        super().__init__(variables)
+        self.spaces, self._changed = spaces, changed
+
+    def levels(self, name: str) -> tuple[str, Space] | None:
+        """Name and coordinate of the levels of a variable; None of one that has none."""
+        first = self[name].dims[:1]
+        return (first[0], self.spaces[first[0]]) if first and first[0] in self.spaces else None
+
+    def between(self, name: str) -> tuple[int, ...]:
+        """Dimensions before those of the grid: the number of levels, if it has some."""
+        levels = self.levels(name)
+        return (len(levels[1].values),) if levels else ()
+
+    def layer(self, name: str, level: int | str) -> str:
+        """The name of a level of a variable; raises `RequestError` where there is none."""
+        levels = self.levels(name)
+        if levels is None:
+            raise RequestError(f'"{name}" has no levels. Name it without "level".')
+        return layer(name, level_of(levels[1], level))
+
+    def __missing__(self, name: str) -> Kind:
+        whole, level = parted(name)
+        levels = self.levels(whole) if whole != name and super().__contains__(whole) else None
+        if levels is None or level is None or level >= len(levels[1].values):
+            raise KeyError(name)
+        variable = self[whole]
+        return self._changed(variable, name=name, dims=variable.dims[1:], long_name=f"{variable.long_name}, {levels[1].label(level)}")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The variable of a name, that of a level too, or the default."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __contains__(self, name: object) -> bool:
+        if super().__contains__(name):
+            return True
+        try:
+            return isinstance(name, str) and bool(self.__missing__(name))
+        except KeyError:
+            return False
+
+
+def level_of(space: Space, asked: int | str) -> int:
+    """The number of a level that is asked for: by its number, or by its value with its unit, as "850 hPa".
+
+    Raises
+    ------
+    RequestError
+        There is no such level.
+    """
+    text = str(asked).strip()
+    last = len(space.values) - 1
+    if text.isdecimal() and int(text) <= last:
+        return int(text)
+    found = VALUE.fullmatch(text)
+    value, unit = found.groups("1") if found else ("", "")
+    if value and unit == space.units:
+        for number, each in enumerate(space.values):
+            if isclose(float(value), each, rel_tol=1e-6):
+                return number
+    values = ", ".join(space.label(each) for each in range(min(last + 1, 40))) + (", ..." if last >= 40 else "")
+    raise RequestError(f'There is no level "{text[:64]}". Levels are 0 to {last}, or {values}.')
+
+
+def which_level(name: str, dim: str, space: Space) -> str:
+    """What to answer when a map of a variable with levels is asked for without one."""
+    last = len(space.values) - 1
+    return f'"{name}" has {last + 1} levels, {space.label(0)} to {space.label(last)}. Ask for one: "{name}[0]" to "{name}[{last}]".'
+
+
+def layer(name: str, level: int) -> str:
+    """The name of one level of a variable, counted from 0."""
+    return f"{name}[{level}]"
+
+
+def parted(name: str) -> tuple[str, int | None]:
+    """The name of a variable and its level; None of a name without.
+
+    >>> parted("ozone[3]"), parted("ozone")
+    (('ozone', 3), ('ozone', None))
+    """
+    found = LAYER.fullmatch(name)
+    return (found["name"], int(found["level"])) if found else (name, None)

@@ -1,0 +1,293 @@
+"""Fields with levels through a run: steps, records, changes, checkpoints, looks, on any number of ranks."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steppe
+from steppe.engine import Simulation
+from steppe.engine.plan import Plan
+from steppe.errors import BadCellError, ModelError, RangeError, RequestError, RunFileError
+from steppe.levels import Space, level_of
+from tests.engine.test_ranks import on_ranks
+from tests.engine.test_simulation import digest
+
+ROWS, COLUMNS, LEVELS = 9, 70, 3
+MODEL = """\
+import numpy as np
+from steppe.models import FieldModel, Needs, Role, Space, Variable
+
+class Column(FieldModel):
+    \"\"\"A gas that spreads on each level and rises from the ground.\"\"\"
+
+    name, version = "column", "1"
+    needs = Needs(unit="boxes", halo={"y": 1, "x": 1})
+    spaces = {"level": Space((1000.0, 850.0, 500.0), "hPa", "air_pressure", "down")}
+    variables = {
+        "gas": Variable("gas", ("level", "y", "x"), "kg m-2", "float64", Role.STATE, "Gas", low=0.0, initial=1.0),
+        "ground": Variable("ground", ("y", "x"), "kg m-2", "float64", Role.STATE, "Gas in the ground", low=0.0, initial=8.0),
+        "flow": Variable("flow", ("level", "y", "x"), "kg m-2", "float64", Role.DIAGNOSTIC, "What comes from the level below"),
+        "rate": Variable("rate", (), "1", "float64", Role.PARAMETER, "Share that rises in a step", low=0.0, high=0.5, initial=0.125),
+    }
+
+    def compute(self, where):
+        y, x = where
+        gas, ground = self.before["gas"], self.before["ground"]
+        spread = gas[(..., *where)]
+        for dy, dx in ((-1, 0), (1, 0), (0, -1), (0, 1)):
+            there = slice(y.start + dy, y.stop + dy), slice(x.start + dx, x.stop + dx)
+            spread = spread + 0.125 * (gas[(..., *there)] - gas[(..., *where)])
+        below = np.concatenate([ground[where][None], gas[(slice(0, -1), *where)]])
+        flow = self.parameters["rate"] * below
+        self.diagnostics["flow"][(..., *where)] = flow
+        self.after["gas"][(..., *where)] = spread + flow
+        self.after["gas"][(slice(0, -1), *where)] -= flow[1:]
+        self.after["ground"][where] = ground[where] - flow[0]
+
+MODEL = Column
+"""
+RUN = """\
+model = "column.py"
+time = { start = 2001-03-05, end = 2001-03-05, step = "1 hour" }
+grid = { rectangle = { north = -10, west = 120, rows = 9, columns = 70, cell = 0.5 } }
+
+[output]
+path = "out"
+variables = ["gas", "ground", "flow"]
+every = "2 hours"
+reduce = "mean"
+
+[[output.maps]]
+name = "each"
+variables = ["gas"]
+every = "1 hour"
+reduce = "last"
+
+[[output.series]]
+name = "halves"
+variables = ["gas", "ground"]
+every = "3 hours"
+region = ["all", { box = [130.0, -13.0, 140.0, -11.0] }]
+
+[[event]]
+date = 2001-03-05T02:00:00
+set = { gas = 4.0 }
+region = { box = [130.0, -13.0, 140.0, -11.0] }
+level = "850 hPa"
+
+[engine]
+checkpoint = "5 hours"
+threads = 1
+"""
+BOX = {"box": [130.0, -13.0, 140.0, -11.0]}
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    (tmp_path / "column.py").write_text(MODEL)
+    (tmp_path / "run.toml").write_text(RUN)
+    return tmp_path / "run.toml"
+
+
+def computed(steps: int, box: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
+    """By plain NumPy over the whole grid, of each step: gas, ground and flow. box: where the event is."""
+    gas, ground = np.ones((LEVELS, ROWS, COLUMNS)), np.full((ROWS, COLUMNS), 8.0)
+    found: tuple[list[np.ndarray], ...] = ([], [], [])
+    for step in range(steps):
+        if step == 2:
+            gas[1][box] = 4.0
+        wide, spread = np.pad(gas, ((0, 0), (1, 1), (1, 1)), "edge"), gas
+        for dy, dx in ((-1, 0), (1, 0), (0, -1), (0, 1)):
+            spread = spread + 0.125 * (wide[:, 1 + dy : 1 + dy + ROWS, 1 + dx : 1 + dx + COLUMNS] - gas)
+        flow = 0.125 * np.concatenate([ground[None], gas[:-1]])
+        ground, gas = ground - flow[0], spread + flow
+        gas[:-1] -= flow[1:]
+        for kept, values in zip(found, (gas, ground, flow), strict=True):
+            kept.append(values.copy())
+    return found  # type: ignore[return-value]
+
+
+def inside(run_file: Path) -> tuple[np.ndarray, np.ndarray]:
+    """The row-major cells of the grid in packed order, and where the box of the event is, (y, x)."""
+    grid = Plan.of(run_file).grid
+    box = np.zeros(ROWS * COLUMNS, bool)
+    box[grid.order[grid.select(BOX)]] = True
+    return grid.order, box.reshape(ROWS, COLUMNS)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_a_field_with_levels_is_that_of_plain_numpy_in_memory_and_in_records(run_file, ranks):
+    def work(simulation: Simulation) -> list[np.ndarray]:
+        simulation.step(7)
+        now = [simulation.get(name) for name in ("gas", "ground", "flow", "gas[1]", "flow[2]")]
+        simulation.run()
+        return now
+
+    gas, ground, flow, middle, top = on_ranks(ranks, run_file, work)
+    order, box = inside(run_file)
+    gases, grounds, flows = computed(24, box)
+    packed = gases[6].reshape(LEVELS, -1)[:, order]
+    assert (gas.shape, gas.tobytes(), middle.tobytes()) == ((LEVELS, ROWS * COLUMNS), packed.tobytes(), packed[1].tobytes())
+    assert ground.tobytes() == grounds[6].reshape(-1)[order].tobytes()
+    assert flow.tobytes() == flows[6].reshape(LEVELS, -1)[:, order].tobytes()
+    assert top.tobytes() == flow[2].tobytes()
+    with steppe.open(run_file.parent / "out", "each") as each:
+        assert each["gas"].dims == ("time", "level", "cell")
+        assert each["level"].attrs == {
+            "units": "hPa",
+            "long_name": "level",
+            "standard_name": "air_pressure",
+            "positive": "down",
+            "axis": "Z",
+        }
+        np.testing.assert_array_equal(each["level"], [1000.0, 850.0, 500.0])
+        maps = steppe.unpack(each)["gas"]
+        assert maps.dims == ("time", "level", "lat", "lon")
+        np.testing.assert_array_equal(maps.values, gases)
+        np.testing.assert_array_equal(maps.sel(level=850.0).isel(time=3), gases[3][1])
+    with steppe.open(run_file.parent / "out") as maps:
+        two = steppe.unpack(maps)
+        np.testing.assert_array_equal(two["flow"], [(flows[k] + flows[k + 1]) / 2 for k in range(0, 24, 2)])
+        np.testing.assert_array_equal(two["ground"], [(grounds[k] + grounds[k + 1]) / 2 for k in range(0, 24, 2)])
+    with steppe.open(run_file.parent / "out", "halves") as halves:
+        area = Plan.of(run_file).grid.cell_area
+        weights = np.zeros(ROWS * COLUMNS)
+        weights[order] = area
+        weights = weights.reshape(ROWS, COLUMNS)
+        assert halves["gas"].dims == ("time", "level", "region")
+        for column, where in enumerate((np.ones_like(box), box)):
+            means = [np.average(np.mean(gases[k : k + 3], axis=0)[:, where], axis=1, weights=weights[where]) for k in range(0, 24, 3)]
+            np.testing.assert_allclose(halves["gas"][..., column], means, rtol=1e-13)
+
+
+def changed(simulation: Simulation) -> None:
+    simulation.step(6)
+    simulation.set("gas", 2.0, BOX, level=2)
+    simulation.set("gas[0]", np.linspace(0.0, 1.0, ROWS * COLUMNS))
+    simulation.set("gas", 3.0, {"box": [150.0, -14.0, 152.0, -12.0]})
+    simulation.step(5)
+
+
+@pytest.mark.parametrize(("first", "then"), [(1, 3), (4, 1), (3, 2)])
+def test_a_run_with_levels_goes_on_on_other_ranks(run_file, first, then):
+    def begin(simulation: Simulation) -> bytes:
+        changed(simulation)
+        return simulation.get("flow").tobytes()
+
+    def go_on(simulation: Simulation) -> bytes:
+        flow = simulation.get("flow").tobytes()
+        simulation.run()
+        return flow
+
+    assert on_ranks(first, run_file, begin) == on_ranks(then, run_file, go_on)
+    parts = digest(run_file.parent / "out")
+
+    def whole(simulation: Simulation) -> None:
+        changed(simulation)
+        simulation.run()
+
+    on_ranks(1, run_file, whole, **{"output.path": '"whole"'})
+    assert digest(run_file.parent / "whole") == parts
+
+
+def test_a_map_of_levels_has_their_coordinate_and_can_be_set_back(run_file):
+    with Simulation(run_file) as simulation:
+        simulation.step(3)
+        gas = simulation["gas"]
+        assert gas.dims == ("level", "lat", "lon")
+        assert gas["level"].attrs["units"] == "hPa"
+        one = simulation["gas[2]"]
+        assert (one.dims, one.attrs["long_name"]) == (("lat", "lon"), "Gas, 500 hPa")
+        np.testing.assert_array_equal(one, gas.sel(level=500.0))
+        increment = simulation.set("gas", gas * 0.5)
+        assert increment.cells == ROWS * COLUMNS
+        np.testing.assert_allclose((increment.before, increment.after), (gas.sum(), gas.sum() / 2), rtol=1e-12)
+        np.testing.assert_array_equal(simulation["gas"], gas * 0.5)
+        before = simulation["gas"]
+        simulation.set("gas", one, level=1)
+        np.testing.assert_array_equal(simulation["gas[1]"], one)
+        np.testing.assert_array_equal(simulation["gas[0]"], before[0])
+        assert simulation.image("gas[1]")[:4] == b"\x89PNG"
+
+
+def test_what_has_no_such_level_is_refused_by_name(run_file):
+    with Simulation(run_file) as simulation:
+        with pytest.raises(RequestError, match=r'"gas" has 3 levels, 1000 hPa to 500 hPa. Ask for one: "gas\[0\]" to "gas\[2\]"'):
+            simulation.image("gas")
+        with pytest.raises(RequestError, match=r'There is no level "3"\. Levels are 0 to 2, or 1000 hPa, 850 hPa, 500 hPa'):
+            simulation.set("gas", 1.0, level=3)
+        with pytest.raises(RequestError, match='"ground" has no levels'):
+            simulation.set("ground", 1.0, level=0)
+        with pytest.raises(ModelError, match=r'no variable "gas\[3\]"'):
+            simulation.get("gas[3]")
+        with pytest.raises(ModelError, match=r'no variable "ground\[0\]"'):
+            simulation.get("ground[0]")
+        with pytest.raises(RangeError, match=r"gas\[1\] must lie between 0 and inf"):
+            simulation.set("gas", -1.0, level=1)
+        values = np.ones((LEVELS, ROWS * COLUMNS))
+        values[1, 5] = -2.0
+        with pytest.raises(RangeError, match='"gas" is -2 kg m-2 in cell 5'):
+            simulation.set("gas", values)
+    for wrong, words in ((("850 hPa", "700 hPa"), 'no level "700 hPa"'), (("gas = 4.0", "ground = 4.0"), '"ground" has no levels')):
+        run_file.write_text(RUN.replace(*wrong))
+        with pytest.raises((RunFileError, RequestError), match=words):
+            Plan.of(run_file)
+
+
+def test_a_level_has_a_number_and_a_value_with_its_unit():
+    space = Space((1000.0, 850.0, 0.5), "hPa")
+    assert [level_of(space, asked) for asked in (2, "1", "850 hPa", "850hPa", "5e-1 hPa")] == [2, 1, 1, 1, 2]
+    assert level_of(Space((0.995, 0.5)), "0.5") == 1
+    for asked in ("850", "850 Pa", "-1", "1e3", "", "hPa"):
+        with pytest.raises(RequestError, match="There is no level"):
+            level_of(space, asked)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (((),), "at least one number"),
+        (((1.0, 1.0),), "must rise or fall"),
+        (((1.0, 3.0, 2.0),), "must rise or fall"),
+        ((("low", "high"),), "Write numbers"),
+        (((1.0, 2.0), "m", "", "sideways"), 'positive is "sideways"'),
+        (((1.0, 2.0), "m", "", "up", ((0.0, 1.5),)), "1 bounds and 2 values"),
+    ],
+)
+def test_a_space_that_is_none_is_refused(arguments, words):
+    with pytest.raises(ModelError, match=words):
+        Space(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('"gas", ("level", "y", "x")', '"gas", ("layer", "y", "x")'), 'the dim "layer", which is no space of the model'),
+        (('spaces = {"level"', 'spaces = {"time"'), r'spaces\["time"\]: this name is taken'),
+        (('"hPa", "air', '"hektopascal", "air'), 'the unit "hektopascal"'),
+        (('"rate", (), "1"', '"rate", ("level", "y", "x"), "1"'), '"rate" has the dims'),
+    ],
+)
+def test_a_model_with_levels_that_nothing_carries_is_refused(run_file, change, words):
+    model = run_file.with_name("column.py")
+    assert change[0] in MODEL
+    model.write_text(MODEL.replace(*change))
+    with pytest.raises(ModelError, match=words):
+        Plan.of(run_file)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # of the sum that a change tells
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_level_with_a_bad_cell_is_named(run_file, ranks):
+    def work(simulation: Simulation) -> str:
+        simulation.step(1)
+        for level in (0, 1):
+            simulation.set("gas", 1.7e308, BOX, level)
+        with pytest.raises(BadCellError) as caught:
+            simulation.step()
+        return str(caught.value)
+
+    said = on_ranks(ranks, run_file, work)
+    assert "in cell 213 (" in said
+    assert '"gas[1]" is inf and 35 more cells are bad' in said
