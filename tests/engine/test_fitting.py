@@ -67,9 +67,9 @@ def changed(file: Path, old: str, new: str) -> None:
 
 
 def test_every_door_refuses_what_a_model_declares_and_steppe_ignores(air, capfd, monkeypatch):
-    changed(air.parent / "air.py", "}", ", " + DECLARED % ('("level", "y", "x")', "float64", "DIAGNOSTIC"))
+    changed(air.parent / "air.py", "}", ", " + DECLARED % ('("species", "level", "y", "x")', "float64", "DIAGNOSTIC"))
     monkeypatch.chdir(air.parent)
-    sentence = r'Model "air": "extra" has the dims ("level", "y", "x"). Steppe supports ("y", "x"): one number a cell and no more.'
+    sentence = r'Model "air": "extra" has the dims ("species", "level", "y", "x"). Steppe supports ("y", "x"): one number a cell'
     for command in ("check", "run"):
         assert run_command([command, "run.toml"]) == Exit.MISTAKE
         out, err = capfd.readouterr()

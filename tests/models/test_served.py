@@ -30,12 +30,15 @@ def variable(role: Role = Role.STATE, dims: tuple[str, ...] = ("y", "x"), dtype:
     ("extra", "sentence"),
     [
         (variable(Role.FORCING), 'forcing "extra" has an initial value. A field model reads its forcing from the weather at each step'),
-        (variable(Role.FORCING, (), initial=None), '"extra" has the dims (). Steppe supports ("y", "x"): one number a cell and no more.'),
+        (variable(Role.FORCING, (), initial=None), '"extra" has the dims (). Steppe supports ("y", "x"): one number a cell'),
         (variable(Role.FORCING, ("level", "y", "x"), initial=None), '"extra" has the dims ("level", "y", "x"). Steppe supports ("y", "x")'),
-        (variable(Role.DIAGNOSTIC, ()), '"extra" has the dims (). Steppe supports ("y", "x"): one number a cell and no more.'),
+        (variable(Role.DIAGNOSTIC, ()), '"extra" has the dims (). Steppe supports ("y", "x"): one number a cell'),
         (variable(Role.DIAGNOSTIC, dtype="int32"), '"extra" has the dtype "int32". Steppe computes in float32 or float64.'),
         (variable(Role.DERIVED), '"extra" is declared as derived. A field model computes such numbers itself: remove "extra", or declare'),
-        (variable(dims=("layer", "y", "x")), '"extra" has the dims ("layer", "y", "x"). Steppe supports ("y", "x")'),
+        (
+            variable(dims=("layer", "y", "x")),
+            '"extra" has the dim "layer", which is no space of the model. Declare spaces = {"layer": Space(',
+        ),
         (variable(dims=("cell",)), '"extra" has the dims ("cell"). Steppe supports ("y", "x")'),
         (variable(dims=()), '"extra" has the dims (). Steppe supports ("y", "x")'),
         (variable(dtype="float32"), '"concentration" has the dtype "float64" and "extra" has "float32". All fields of a model have one'),

@@ -84,12 +84,12 @@ def test_one_finger_scrolls_the_page_and_two_move_the_map(window: Any) -> None:
 
     before = page.evaluate("steppe.store.now.view")
     drag((200, 400))
-    assert page.evaluate("scrollY") > 50
+    opened.wait("scrollY > 50")
     assert page.evaluate("steppe.store.now.view") == before
     page.evaluate("scrollTo(0, 0)")
     drag((150, 400), (250, 400))
+    opened.wait("steppe.store.now.view !== null && steppe.store.now.view.y < -21.5")  # moved up, by two fingers
     assert page.evaluate("scrollY") == 0
-    assert page.evaluate("steppe.store.now.view !== null && steppe.store.now.view.y < -21.5")  # moved up, by two fingers
 
 
 def test_time_line_tabs_and_what_is_pressed_are_told_apart_under_forced_colours(window: Any) -> None:

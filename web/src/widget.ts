@@ -14,6 +14,7 @@ import { type Hearers, heardBinary, type Stream, type Wire } from "./fetch/live"
 import { Following } from "./session/following";
 import { Past } from "./session/past";
 import { Session } from "./session/session";
+import { parted } from "./state/levels";
 import { variableOf } from "./state/scenario";
 import { FIRST, Store } from "./state/store";
 import type { Message } from "./state/told";
@@ -22,10 +23,11 @@ import { mount as mountChart } from "./ui/chart";
 import { choice } from "./ui/choice";
 import { Colouring } from "./ui/colouring";
 import { h } from "./ui/dom";
-import { variableOptions } from "./ui/header";
+import { levelChoice, mapNamed, variableOptions } from "./ui/header";
 import { mount as mountLegend } from "./ui/legend";
 import { MapView } from "./ui/map";
 import { mount as mountPointer } from "./ui/pointer";
+import { mount as mountProfile } from "./ui/profile";
 import { mount as mountReadout, valueText } from "./ui/readout";
 import { mount as mountSeries } from "./ui/series";
 import { Steering } from "./ui/steering";
@@ -133,13 +135,13 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     "variable",
     "Variable",
     () => variableOptions(store),
-    (name) => store.look({ variable: name, range: null }),
+    (name) => store.look({ variable: mapNamed(store, name), range: null }),
   );
-  choices.append(variable.element);
+  choices.append(variable.element, levelChoice(store));
   store.subscribe(
     (state) => [state.look.variable, state.run],
     (_, { look, run }) => {
-      variable.show(look.variable);
+      variable.show(parted(look.variable)[0]);
       const found = variableOf({ run }, look.variable);
       if (found) store.look({ palette: suitable(found), logarithmic: null });
     },
@@ -147,6 +149,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   mountLegend(legend, difference, store, colouring, theme, () => api);
   mountReadout(readout, store, screen);
   mountSeries(series, store, theme, actions);
+  mountProfile(series, store, theme, () => api);
   mountChart(chart, store, theme);
   mountTimeline(timeline, store, new Steering(store, () => api, actions), actions);
   mountPointer(view, store, actions, (cell) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]));

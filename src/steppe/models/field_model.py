@@ -13,6 +13,7 @@ the same bits however the grid is cut, as long as `compute` does the same arithm
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from hashlib import sha256
 from math import prod
 from pathlib import Path
@@ -96,7 +97,6 @@ class FieldModel(ABC):
     def _allocate(self, share: Box, reach: Reach, options: Mapping[str, str]) -> None:
         self.box, self.reach, self._bad, self._stepped = share, reach, Status(), False
         self.options = {name: options.get(name, choice.words[0]) for name, choice in self.choices.items()}
-        self._known = Variables(self.variables, self.spaces)
         declared = [*self._of(Role.STATE).values()]
         between = [self._known.between(variable.name) for variable in declared]
         self._parities = [tuple(v.parity for v, levels in zip(declared, between, strict=True) for _ in range(prod(levels)))]
@@ -233,6 +233,10 @@ class FieldModel(ABC):
         found = {**self.before, **self.maps, **self._of_step}[whole]
         own: Array = (found if level is None else found[level])[last(self.box.own)]
         return own
+
+    @cached_property
+    def _known(self) -> Variables:
+        return Variables(self.variables, self.spaces)
 
     @property
     def _of_step(self) -> dict[str, Array]:

@@ -1,8 +1,8 @@
 """What Steppe serves of what a model declares. The rest is refused by name when a model is opened, so that nothing is ignored.
 
 every model     a variable under its own name, float32 or float64 (a state also int32), a unit of UDUNITS, dims of its kind, whole vectors
-field models    also: states of one dtype, forcing that the weather must hold, diagnostics, parameters of one number or a map; states,
-                forcing and diagnostics with levels, which are a space of the model
+field models    also: states of one dtype, forcing that the weather must hold, diagnostics, parameters of one number or a map; states and
+                diagnostics with levels, which are a space of the model
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,6 +17,7 @@ from steppe.variable import Role, Variable, vectors
 
 DIMS = {"cells": ("cell",), "boxes": ("y", "x")}  # of a value for each cell, by the unit that a model needs
 RESERVED = {"cell", "time", "region", "scenario", "bnds", "x", "y", "lat", "lon", "crs", "station", "point"}  # dims of results, and axes
+LEVELLED = (Role.STATE, Role.DIAGNOSTIC)  # may have levels
 FLOATS = ("float32", "float64")
 
 
@@ -67,9 +68,10 @@ def _of_variable(name: str, variable: Variable, dims: tuple[str, ...], spaces: M
         yield f'"{name}" has the dtype "{variable.dtype}". Steppe computes in float32 or float64.'
     if variable.parity not in (1, -1):
         yield f'"{name}" has the parity {variable.parity}. Write -1 for what changes sign beyond a pole, otherwise 1.'
-    level = variable.dims[:-2] if len(variable.dims) == 3 and variable.role is not Role.PARAMETER else ()
+    level = variable.dims[:-2] if len(variable.dims) == 3 and variable.role in LEVELLED else ()
     if variable.dims != (*level, *dims) and (variable.dims or variable.role is not Role.PARAMETER):
-        yield f'"{name}" has the dims {_listed(variable.dims)}. Steppe supports {_listed(dims)}: one number a cell, or one a level of it.'
+        more = ', and ("level", "y", "x") where "level" is in `spaces`' if len(dims) == 2 and variable.role in LEVELLED else ""
+        yield f'"{name}" has the dims {_listed(variable.dims)}. Steppe supports {_listed(dims)}: one number a cell{more}.'
     elif level and level[0] not in spaces:
         yield (
             f'"{name}" has the dim "{level[0]}", which is no space of the model. '

@@ -6,6 +6,7 @@ import type { Api } from "../fetch/api";
 import type { Hearers, Stream, Wire } from "../fetch/live";
 import { isFailure } from "../fetch/problem";
 import { activeOf, gridOf } from "../state/grid";
+import { mapName, named } from "../state/levels";
 import { paced } from "../state/pace";
 import { besides, mapsOf, onView, scenarioNow, steeredIn } from "../state/scenario";
 import type { Connection, Shown, Store } from "../state/store";
@@ -175,9 +176,8 @@ export class Session {
     const known = look.scenarios.filter((name) => names.includes(name));
     const scenarios = known.length ? known : names.slice(0, 1);
     const step = hello.info.scenarios.find((each) => each.name === scenarios[0])?.step ?? 0;
-    const variable = hello.variables.some((each) => each.name === look.variable)
-      ? look.variable
-      : firstMap(hello.variables, hello.outputs ?? [], step);
+    const wanted = named(hello.variables, look.variable);
+    const variable = wanted ? mapName(wanted, look.variable) : firstMap(hello.variables, hello.outputs ?? [], step);
     if (variable !== look.variable) this.opened = variable;
     const same = store.now.grid?.digest === hello.grid.digest ? store.now.grid : null;
     const grid = same ?? gridOf(hello.grid);

@@ -1,5 +1,6 @@
 /** Which streams of the live socket show what somebody chose. */
 import type { Stream } from "../fetch/live";
+import { mapName } from "../state/levels";
 import { componentsOf, mapsOf, variableOf } from "../state/scenario";
 import type { State } from "../state/store";
 import type { Variable } from "../state/told";
@@ -37,7 +38,7 @@ export function arrowsOf({
 }: Pick<State, "look" | "run" | "grid">): { scenario: string; variable: string; width?: number }[] {
   const width = grid && grid.columns > ACROSS ? { width: ACROSS } : {};
   const [scenario = ""] = look.scenarios;
-  return (componentsOf({ run }, look.arrows) ?? []).map(({ name }) => ({ scenario, variable: name, ...width }));
+  return (componentsOf({ run, look }, look.arrows) ?? []).map(({ name }) => ({ scenario, variable: name, ...width }));
 }
 
 /** Whether what is shown is what was wanted. */
@@ -59,5 +60,6 @@ export function firstMap(variables: readonly Variable[], outputs: readonly strin
   const states = maps.filter((each) => each.role === "state");
   const roles = ["state", "derived", ...(step > 0 ? ["diagnostic"] : [])];
   const recorded = outputs.flatMap((name) => maps.filter((each) => each.name === name && roles.includes(each.role)));
-  return (recorded[0] ?? states[0] ?? maps[0] ?? variables[0])?.name ?? "";
+  const first = recorded[0] ?? states[0] ?? maps[0] ?? variables[0];
+  return first ? mapName(first, "") : "";
 }

@@ -1,4 +1,5 @@
 /** Where scenarios stand: of a run at work that is told but once a second, and its maps come in between. */
+import { mapName, named } from "./levels";
 import type { Look, State } from "./store";
 import type { Scenario, Variable } from "./told";
 
@@ -28,12 +29,15 @@ export function mapsOf(look: Pick<Look, "maps" | "scenarios" | "variable" | "oth
 
 /** A variable of the run by its name. */
 export function variableOf({ run }: Pick<State, "run">, name: string | undefined): Variable | undefined {
-  return run?.variables.find((each) => each.name === name);
+  return named(run?.variables ?? [], name);
 }
 
-/** The components of a vector of the run: along east or west, along north or south. */
-export function componentsOf({ run }: Pick<State, "run">, vector: string): [Variable, Variable] | null {
-  const parts = (run?.variables ?? []).filter((each) => vector && each.vector === vector);
+/** The components of a vector of the run, at the level that is looked at: along east or west, along north or south. */
+export function componentsOf({ run, look }: Pick<State, "run" | "look">, vector: string): [Variable, Variable] | null {
+  const variables = run?.variables ?? [];
+  const parts = variables
+    .filter((each) => vector && each.vector === vector)
+    .flatMap((each) => named(variables, mapName(each, look.variable)) ?? []);
   const along = (...ways: string[]) => parts.find((each) => ways.includes(each.toward));
   const [x, y] = [along("east", "west"), along("north", "south")];
   return x && y ? [x, y] : null;

@@ -72,6 +72,15 @@ export interface Variable {
   /** The vector that it is a component of, and where its positive values point; empty: of none. */
   vector: string;
   toward: "east" | "north" | "south" | "west" | "";
+  levels: Levels | null;
+}
+/** The levels of a variable: the coordinate of each. */
+export interface Levels {
+  name: string;
+  values: number[];
+  units: string;
+  long_name: string;
+  positive: "up" | "down" | "";
 }
 export interface Clock {
   /** ISO date and time of step 0; empty for models without dates. */

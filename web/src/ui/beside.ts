@@ -4,6 +4,7 @@ import type { Range } from "../decode/statistics";
 import { prettyUnit, rounded } from "../decode/units";
 import { APART, type Arrows } from "../draw/arrows";
 import { type Scale, scaleOf, suitable } from "../draw/palette";
+import { mapName } from "../state/levels";
 import { besides, componentsOf, variableOf } from "../state/scenario";
 import type { Run, State, Store } from "../state/store";
 import { fill, h, say } from "./dom";
@@ -23,13 +24,13 @@ export function choices(store: Store): HTMLElement {
   store.subscribe(
     ({ run, look, ranges }) => [run, look.variable, look.other, look.maps, look.arrows, ranges],
     (_, { run, look, ranges }) => {
-      const maps = (run?.variables ?? []).filter((each) => each.map && each.name !== look.variable);
+      const maps = (run?.variables ?? []).filter((each) => each.map && mapName(each, look.variable) !== look.variable);
       list(
         other,
-        maps.map((each) => [each.name, each.long_name || each.name]),
+        maps.map((each) => [mapName(each, look.variable), each.long_name || each.name]),
         besides(look) ? look.other : "",
       );
-      const vectors = [...new Set((run?.variables ?? []).map((each) => each.vector))].filter((name) => componentsOf({ run }, name));
+      const vectors = [...new Set((run?.variables ?? []).map((each) => each.vector))].filter((name) => componentsOf({ run, look }, name));
       list(
         arrows,
         vectors.map((name) => [name, name]),
@@ -55,7 +56,7 @@ function longestOf(ranges: readonly (readonly [number, number] | undefined)[]): 
 
 /** The longest arrow in words, "0.5 m² s⁻¹"; empty where there are no arrows. */
 export function lengthText({ run, look, ranges }: Pick<State, "run" | "look" | "ranges">): string {
-  const parts = componentsOf({ run }, look.arrows);
+  const parts = componentsOf({ run, look }, look.arrows);
   const longest = parts && longestOf(parts.map((each) => ranges[each.name]));
   return parts && longest ? `${rounded(longest)} ${prettyUnit(parts[0].units)}` : "";
 }

@@ -1,6 +1,7 @@
 /** The header: whose run, who steers, what is shown and how. */
 import { prettyUnit } from "../decode/units";
 import { PALETTES, type PaletteName, paletteOf } from "../draw/palette";
+import { labelOf, mapName, parted } from "../state/levels";
 import { LEFT, onView } from "../state/scenario";
 import type { Look, Maps, Store, Theme } from "../state/store";
 import type { Actions } from "./actions";
@@ -19,7 +20,7 @@ export function mount(store: Store, actions: Actions): void {
     "variable",
     "Variable (V)",
     () => variableOptions(store),
-    (name) => chosen({ variable: name, range: null }),
+    (name) => chosen({ variable: mapNamed(store, name), range: null }),
   );
   const palette = choice("palette", "Colours (C)", palettes, (name) => chosen({ palette: name }));
   function chosen(parts: Partial<Look>): void {
@@ -52,7 +53,7 @@ export function mount(store: Store, actions: Actions): void {
     { type: "button", title: "Smooth between cells (E)", role: "switch", onclick: () => actions.do("smooth") },
     "Smooth",
   );
-  fill(byId("choices"), steers, variable.element, maps, ...scenarios, palette.element, smooth);
+  fill(byId("choices"), steers, variable.element, levelChoice(store), maps, ...scenarios, palette.element, smooth);
 
   const theme = h("button", { type: "button", title: "Light or dark (D)", onclick: () => actions.do("theme") });
   const tools: [string, string, Parameters<Actions["do"]>[0]][] = [
@@ -112,7 +113,7 @@ export function mount(store: Store, actions: Actions): void {
   store.subscribe(
     (state) => [state.look, state.run],
     (_, { look, run }) => {
-      variable.show(look.variable);
+      variable.show(parted(look.variable)[0]);
       palette.show(look.palette);
       smooth.setAttribute("aria-checked", String(look.smooth));
       buttons.forEach((button, index) => {
@@ -153,6 +154,33 @@ export function mount(store: Store, actions: Actions): void {
       say(byId("steers"), words.filter(Boolean).join("; "));
     },
   );
+}
+
+/** What the map of a variable is called that was chosen from a list. */
+export function mapNamed({ now: { run, look } }: Store, name: string): string {
+  const variable = run?.variables.find((each) => each.name === name);
+  return variable ? mapName(variable, look.variable) : name;
+}
+
+/** The level that is looked at; hidden where the variable has none. */
+export function levelChoice(store: Store): HTMLElement {
+  const level = h("select", {
+    "aria-label": "Level",
+    title: "Level",
+    onchange: () => store.look({ variable: level.value, range: null }),
+  });
+  store.subscribe(
+    (state) => [state.look.variable, state.run],
+    (_, { look, run }) => {
+      const { name, levels } = run?.variables.find((each) => each.name === parted(look.variable)[0]) ?? { name: "", levels: null };
+      level.hidden = !levels;
+      const each = (levels?.values ?? []).map(
+        (_, number) => [`${name}[${number}]`, levels ? prettyUnit(labelOf(levels, number)) : ""] as const,
+      );
+      fill(level, ...each.map(([value, text]) => h("option", { value, selected: value === look.variable }, text)));
+    },
+  );
+  return level;
 }
 
 /** The variables of the run to choose from: first what the model computes, then what goes into it. */

@@ -1,11 +1,12 @@
 /** What is to happen by itself: changes on dates, and triggers, which are looked at after each step. */
 import type { Api } from "../fetch/api";
 import type { Refused } from "../fetch/problem";
+import { mapName, parted } from "../state/levels";
 import type { State, Store } from "../state/store";
 import type { EventInfo, TriggerInfo } from "../state/told";
 import { bar, fill, h, say } from "./dom";
 import { barred, ordered, send } from "./orders";
-import { rowText, stepWords } from "./wording";
+import { nameOf, rowText, stepWords } from "./wording";
 
 const ACTIONS = { pause: "Pause", message: "Tell people", image: "Save a map" };
 
@@ -118,8 +119,13 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
     variable.hidden = action.value !== "image";
   });
   store.subscribe(
-    (state) => state.run,
-    (run) => fill(variable, ...(run?.variables ?? []).map((each) => h("option", { value: each.name }, each.long_name || each.name))),
+    ({ run, look }) => [run, parted(look.variable)[1]],
+    (_, { run, look }) => {
+      const maps = (run?.variables ?? [])
+        .map((each) => mapName(each, look.variable))
+        .map((name) => [name, nameOf(run?.variables ?? [], name)]);
+      fill(variable, ...maps.map(([value, text]) => h("option", { value }, text)));
+    },
   );
   store.subscribe(
     () => barred(store),

@@ -3,6 +3,7 @@ import { isoDate, momentOf } from "../decode/calendar";
 import { prettyUnit } from "../decode/units";
 import type { Api, DataQuery } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
+import { parted } from "../state/levels";
 import { toFragment } from "../state/link";
 import { scenarioNow, variableOf } from "../state/scenario";
 import type { State, Store } from "../state/store";
@@ -55,10 +56,11 @@ export function remoteOf({ run, look }: State, page: string): string[] {
 /** The command that makes a film of what is shown, in the folder that holds the run's; null where it was not recorded. */
 export function filmOf({ run, info, look }: State): string | null {
   const shown = info?.scenarios.find((each) => each.name === look.scenarios[0]);
-  if (!run?.outputs.includes(look.variable) || !shown) return null;
+  if (!run?.outputs.includes(parted(look.variable)[0]) || !shown) return null;
   const folder = shown.branch === FIRST ? run.name : `${run.name}/branches/${shown.branch}`;
+  const name = parted(look.variable)[1] === null ? look.variable : `'${look.variable}'`; // brackets mean something to shells
   const scale = look.range ? ` --scale=${look.range.join(",")}` : "";
-  return `steppe plot ${folder} --movie ${look.variable}.mp4 --variable ${look.variable}${scale}`;
+  return `steppe plot ${folder} --movie ${name}.mp4 --variable ${name}${scale}`;
 }
 
 /** A cell of CSV: quoted where it must be, and never the beginning of a formula of a spreadsheet. */

@@ -1,6 +1,7 @@
 /** Orders in words for people, and as a command line or a line of Python that gives the same order. */
 import { momentText, parseMoment, stepText } from "../decode/calendar";
 import { grouped, placeText, prettyUnit, rounded } from "../decode/units";
+import { named } from "../state/levels";
 import { LEFT } from "../state/scenario";
 import type { State } from "../state/store";
 import type { LogRow, Preview, Scenario, Variable } from "../state/told";
@@ -15,7 +16,7 @@ export interface Request {
 
 /** What a variable is called in all lists, forms and messages: its long name and its short one. */
 export function nameOf(variables: readonly Variable[], name: unknown): string {
-  const long = variables.find((each) => each.name === name)?.long_name;
+  const long = named(variables, String(name))?.long_name;
   return long && long !== name ? `${long} (${name})` : String(name);
 }
 
@@ -50,7 +51,7 @@ export function regionText(region: unknown, cells?: unknown): string {
 
 function changeText(change: Words, variables: readonly Variable[], cells?: unknown): string {
   const given = (change.given ?? {}) as Words;
-  const unit = prettyUnit(String(given.units ?? variables.find((each) => each.name === change.variable)?.units ?? ""));
+  const unit = prettyUnit(String(given.units ?? named(variables, String(change.variable))?.units ?? ""));
   const value = typeof given.value === "number" ? rounded(given.value, 6) : "an array";
   const name = nameOf(variables, change.variable);
   const where = regionText(change.region, cells);

@@ -12,6 +12,7 @@ from typing import Any
 from steppe.control import Refused
 from steppe.control.orders import folder_of
 from steppe.server.asked import Asked, Reply
+from steppe.levels import parted
 from steppe.server.house import House
 from steppe.server.moments import step_behind
 from steppe.server.problems import Wrong
@@ -26,7 +27,7 @@ async def film(asked: Asked) -> Reply:
     query, known = read_query(asked.scope["query_string"], FILM), house.known(run)
     variable = house.variable(run, name, query["level"]).name
     branch, recorded = house.scenario(run, query["scenario"])["branch"], known.facts.get("outputs", [])
-    if name not in recorded:
+    if parted(name)[0] not in recorded:
         raise Wrong("not-recorded", f'The run does not record "{name}", so there is no film of it.', value=name, allowed=recorded)
     for key in ("from", "to"):
         if query[key] is not None:
