@@ -16,6 +16,7 @@ KEYS = {
     "time": ("time",),
     "step": ("time.step",),
     "parameters": ("parameters", "land_type"),
+    "made_of": ("parameters",),
     "options": ("parameters", "land_type"),
     "cadence": ("forcing.cadence",),
     "initial": ("initial",),

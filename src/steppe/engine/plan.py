@@ -30,7 +30,7 @@ from steppe.errors import ForcingError, ModelError, RunFileError, nearest
 from steppe.grid import Deal, Grid, Partition, Raster, Region
 from steppe.io import ForcingReader, ForcingStore, read_static
 from steppe.kernels.sums import totals
-from steppe.models import CellModel, Model, Reach, authored, check_served, find_model
+from steppe.models import CellModel, FieldModel, Model, Reach, authored, check_served, find_model
 from steppe.variable import Role, Variable, Variables
 
 LAND_TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "Land type", source="the run file")
@@ -43,8 +43,10 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1) -> Model:
+def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1, table: dict[str, Any] | None = None) -> Model:
     """A cell model around a module's `step`, or a module's own field model.
+
+    table: [parameters] of the run, out of which a field model takes what its variables depend on.
 
     Raises
     ------
@@ -53,8 +55,14 @@ def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1) -> 
     """
     cells = hasattr(module, "step")
     with authored("The declaration of the model" if cells else "`MODEL` of the model"):
-        model: Model = CellModel(module, dtype, threads) if cells else module.MODEL()
+        model: Model = CellModel(module, dtype, threads) if cells else _own(module.MODEL, {} if table is None else table)
     check_served(model)
+    return model
+
+
+def _own(made: Any, table: dict[str, Any]) -> Model:
+    """The field model of a class, or of what else an author calls MODEL."""
+    model: Model = made.of(table) if hasattr(made, "of") else made()
     return model
 
 
@@ -76,6 +84,7 @@ class Plan:
     chosen: Chosen
     initial: Mapping[str, Any]
     actions: list[Action]
+    made_of: Mapping[str, Any]  # what of [parameters] the model has taken
 
     def __repr__(self) -> str:
         return f"<Plan of {self.model.name} {self.model.version}, {', '.join(f'{name}: {text}' for name, text in self._facts().items())}>"
@@ -109,14 +118,15 @@ class Plan:
         clock, steps = clock_of(run, forcing.calendar if forcing else "standard")
         cores = cores or usable_cores()
         threads = run.engine.threads or cores
-        model = make_model(module, run.engine.dtype or "float32", threads)
+        table = dict(run.parameters)
+        model = make_model(module, run.engine.dtype or "float32", threads, table)
         parameters = {name: v for name, v in model.variables.items() if v.role is Role.PARAMETER}
         choices = getattr(model, "choices", {})
         chosen = choose(
             module,
             choices,
             parameters,
-            run.parameters,
+            table,
             run.land_type,
             lambda store, name: read_static(Path(store), name, grid),
         )
@@ -125,7 +135,8 @@ class Plan:
         check_step(run, model)
         Cadence(run.engine.checkpoint, run.time.length)
         actions = calendar(run.event, clock, steps, grid, Variables(model.variables, model.spaces))
-        plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions)
+        made_of = {name: value for name, value in run.parameters.items() if name not in table}
+        plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions, made_of)
         plan.initial = initial_state(run.initial, model.variables, grid)
         plan.check_forcing(module)
         check_fits(plan)
@@ -135,8 +146,9 @@ class Plan:
 
     def again(self) -> "Plan":
         """The same run with a model of its own, which shares what is compiled."""
-        model = self.model.again() if isinstance(self.model, CellModel) else type(self.model)()
-        return replace(self, model=model)
+        if isinstance(self.model, FieldModel):
+            return replace(self, model=type(self.model).of(dict(self.run.parameters)))
+        return replace(self, model=self.model.again() if isinstance(self.model, CellModel) else type(self.model)())
 
     def check_forcing(self, module: ModuleType) -> None:
         """Raises `RunFileError` when the model needs weather and there is none, `ForcingError` when the store lacks some."""
@@ -285,6 +297,7 @@ class Plan:
             "parameters": _digest(_hashable(self.chosen.values)),
             "options": " ".join(f"{name}={word}" for name, word in sorted(self.chosen.options.items())) or "none",
             "cadence": _digest(run.forcing.cadence if run.forcing else {}),
+            **({"made_of": _digest(self.made_of)} if self.made_of else {}),
             "initial": _digest(_hashable(self.initial)),
             "events": _digest([section.model_dump(mode="json", exclude_none=True) for section in run.event]),
             "output": _digest(run.output.model_dump(mode="json", exclude={"path"})),

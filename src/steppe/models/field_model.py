@@ -17,7 +17,7 @@ from functools import cached_property
 from hashlib import sha256
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -61,6 +61,15 @@ class FieldModel(ABC):
         own = cls.__mro__[: cls.__mro__.index(FieldModel)]
         files = [getattr(sys.modules[each.__module__], "__file__", None) for each in own]
         cls.digest = sha256(b"".join(Path(file).read_bytes() for file in files if file)).hexdigest()
+
+    @classmethod
+    def of(cls, table: dict[str, Any]) -> Self:
+        """The model of a run. table: its [parameters], {} where there is no run.
+
+        A model whose variables depend on it, on a list of tracers say, takes out of it what it uses (`table.pop`); what stays are
+        parameters and options.
+        """
+        return cls()
 
     @abstractmethod
     def compute(self, where: tuple[slice, ...]) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from steppe.control import Refused
 from steppe.control.orders import folder_of
-from steppe.server.asked import Asked, Reply
 from steppe.levels import parted
+from steppe.server.asked import Asked, Reply
 from steppe.server.house import House
 from steppe.server.moments import step_behind
 from steppe.server.problems import Wrong
