@@ -2,11 +2,13 @@
 
 import gc
 import os
+import tracemalloc
 import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from steppe.control import OPEN_END, Leg
@@ -53,6 +55,33 @@ def test_a_branch_that_is_dropped_gives_its_lock_up(scenario):
         assert locks() == before
 
     on_stage(scenario, work)
+
+
+def test_only_branches_that_step_together_have_room_for_records_of_their_own(scenario):
+    def rooms(stage: Stage) -> int:
+        arrays = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)])
+        of_records = arrays.filter_traces([tracemalloc.Filter(True, "*/engine/recorder.py", all_frames=True)])
+        return sum(each.size > 8 * stage.plan.grid.n_cells for each in of_records.traces)
+
+    def work(stage: Stage) -> list[int]:
+        stage.load(1, OWN)
+        to(stage, 40)
+        for branch, forks in FORKS:
+            stage.load(branch, forked(branch, *forks))
+        found = []
+        for branches in [(1,), *((branch,) for branch, _ in FORKS), (2, 3, 4), (5,)]:
+            to(stage, stage.position(branches[0]).step + 40, branches)
+            found.append(rooms(stage))
+        return found
+
+    tracemalloc.start(2)  # frames: numpy fills an array in Python
+    try:
+        found = on_stage(scenario, work)
+    finally:
+        tracemalloc.stop()
+    one = found[0]
+    assert one > 0
+    assert found == [one] * 7 + [3 * one, one]
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.engine.recorder import Recorder
+from steppe.models import Records
 
 CELLS = 3
 METHODS = {"mean": np.mean, "sum": np.sum, "min": np.min, "max": np.max, "last": lambda values, axis: values[-1]}
@@ -16,13 +17,18 @@ def into(found: dict[int, np.ndarray]):
     return lambda first, values: found.update({first + i: row.copy() for i, row in enumerate(values)})
 
 
-def feed(recorder: Recorder, values: np.ndarray, cuts: list[int]) -> None:
-    """What a model does: fills the slots of each piece, step by step."""
+def fill(records: list[Records], values: np.ndarray) -> None:
+    """What a model does in a piece: fills its slots, step by step."""
     combine = {"sum": np.add, "min": np.minimum, "max": np.maximum, "last": lambda old, new: new}
+    for record in records:
+        for slot, row in zip(record.slots, values, strict=True):
+            record.values[slot] = combine[record.operation](record.values[slot], row)
+
+
+def feed(recorder: Recorder, values: np.ndarray, cuts: list[int]) -> None:
+    """The same in all pieces."""
     for start, stop in itertools.pairwise(cuts):
-        for record in recorder.records(range(start, stop)):
-            for j, slot in enumerate(record.slots):
-                record.values[slot] = combine[record.operation](record.values[slot], values[start + j])
+        fill(recorder.records(range(start, stop)), values[start:stop])
         recorder.finish(range(start, stop))
 
 
@@ -43,9 +49,9 @@ def test_reductions_do_not_depend_on_how_the_steps_are_cut(data):
             np.testing.assert_allclose(found[record], expected(values[a:b], axis=0), rtol=1e-13)
 
 
-def wishes(found: dict[str, dict[int, np.ndarray]], edges: np.ndarray) -> Recorder:
+def wishes(found: dict[str, dict[int, np.ndarray]], edges: np.ndarray, like: Recorder | None = None) -> Recorder:
     """A recorder of every method, into found[method]."""
-    recorder = Recorder(CELLS)
+    recorder = Recorder(CELLS, like)
     for method in METHODS:
         recorder.want("x", method, edges, into(found.setdefault(method, {})))
     return recorder
@@ -83,3 +89,27 @@ def test_nothing_is_carried_over_a_border(method):
     recorder.want("x", method, np.array([0, 2, 4]), lambda record, values: None)
     feed(recorder, np.ones((4, CELLS)), [0, 2])
     assert recorder.state() == {}
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_branches_that_use_the_same_buffers_record_what_each_would_alone(together):
+    months, cuts = np.array([0, 31, 59, 62]), [0, 3, 7, 40, 41, 62]
+    fields = np.random.default_rng(2).normal(size=(3, 62, CELLS))
+    alone: list[dict] = [{}, {}, {}]
+    for values, found in zip(fields, alone, strict=True):
+        feed(wishes(found, months), values, cuts)
+    shared: list[dict] = [{}, {}, {}]
+    root = wishes({}, months)
+    recorders = [wishes(found, months, root) for found in shared]
+    for start, stop in itertools.pairwise(cuts):
+        if not together:
+            for recorder, values in zip(recorders, fields, strict=True):
+                feed(recorder, values, [start, stop])
+            continue
+        for records, values in zip([recorder.records(range(start, stop)) for recorder in recorders], fields, strict=True):
+            fill(records, values[start:stop])
+        for recorder in recorders:
+            recorder.finish(range(start, stop))
+    for one, other in zip(alone, shared, strict=True):
+        for method in METHODS:
+            assert {n: row.tobytes() for n, row in one[method].items()} == {n: row.tobytes() for n, row in other[method].items()}

@@ -63,7 +63,7 @@ class Outputs:
     def __init__(self, plan: Plan, world: World | None = None, deal: Deal | None = None, like: "Outputs | None" = None) -> None:
         self._world = world or Serial()
         self._deal = deal or Deal.alone(plan.grid.n_cells)
-        self.recorder = Recorder(len(self._deal.mine))
+        self.recorder: Recorder = Recorder(len(self._deal.mine), like.recorder if like else None)
         self.groups: list[Group] = like.groups if like else []
         self._due: list[_Due] = []
         self._plan = plan

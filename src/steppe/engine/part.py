@@ -225,6 +225,7 @@ class Part:
             if self.model.needs.unit == "boxes" and self.world.size > 1:
                 self.world.abort(str(error), error.exit_code)  # neighbours wait for halos that this rank does not send
             raise
+        self.outputs.recorder.spare_at_most(1 + len(beside))
         for part in (self, *beside):
             part.outputs.writer.check()
 

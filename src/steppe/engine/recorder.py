@@ -1,7 +1,7 @@
 """Reductions over time, taken in the model's loop. What is unfinished is part of the checkpoint."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -23,17 +23,18 @@ Deliver = Callable[[int, NDArray[np.float64]], None]  # first record, values (re
 class Reduction:
     """One variable reduced by one method over intervals of the run; `deliver` takes whole intervals.
 
-    edges: first step of each interval and the end of the last. between: (levels,) of a variable that has some. carried: what the
-    unfinished interval holds so far. buffer: (slots + 1, [levels,] cells); its last row is room for what is carried.
+    edges: first step of each interval and the end of the last. between: (levels,) of a variable that has some. spare: buffers (slots,
+    [levels,] cells) that no recorder uses now. carried: what the unfinished interval holds so far. rest: room for that.
     """
 
     variable: str
     method: str
     edges: NDArray[np.int64]
-    between: tuple[int, ...] = ()
-    deliver: list[Deliver] = field(default_factory=list)
+    between: tuple[int, ...]
+    deliver: list[Deliver]
+    spare: list[NDArray[np.float64]]
     carried: NDArray[np.float64] | None = None
-    buffer: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    rest: NDArray[np.float64] | None = None
 
     @cached_property
     def lengths(self) -> tuple[int, int]:
@@ -52,12 +53,16 @@ class Reduction:
 
 
 class Recorder:
-    """The reductions of a run, for the cells of one share."""
+    """The reductions of a run, for the cells of one share.
 
-    def __init__(self, n_cells: int) -> None:
+    like: the recorder of another branch of the same run and share. Both use the same buffers: a branch that does not step holds none.
+    """
+
+    def __init__(self, n_cells: int, like: "Recorder | None" = None) -> None:
         self._cells = n_cells
         self._reductions: list[Reduction] = []
-        self._open: list[tuple[Reduction, int, Records]] = []
+        self._spare: list[list[NDArray[np.float64]]] = like._spare if like else []  # of each reduction
+        self._open: list[tuple[Reduction, int, Records, NDArray[np.float64]]] = []
         self.on_piece: Callable[[range], None] = lambda steps: None  # is told what will be computed next
 
     def want(self, variable: str, method: str, edges: NDArray[np.int64], deliver: Deliver, between: tuple[int, ...] = ()) -> None:
@@ -66,7 +71,10 @@ class Recorder:
             if (reduction.variable, reduction.method) == (variable, method) and np.array_equal(reduction.edges, edges):
                 reduction.deliver.append(deliver)
                 return
-        self._reductions.append(Reduction(variable, method, edges, between, [deliver]))
+        number = len(self._reductions)
+        if number == len(self._spare):
+            self._spare.append([])
+        self._reductions.append(Reduction(variable, method, edges, between, [deliver], self._spare[number]))
 
     def mute(self) -> None:
         """Reduces as before, by the same kernel, and hands on nothing."""
@@ -91,22 +99,23 @@ class Recorder:
             intervals = reduction.slots(steps)
             first, operation = int(intervals[0]), reduction.operation
             slots = int(intervals[-1]) - first + 1
-            if len(reduction.buffer) <= slots:
+            buffer = reduction.spare.pop() if reduction.spare else np.empty((0, *reduction.between, self._cells))
+            if len(buffer) < slots:
                 # Of a run as long as it will ever be, and filled, so that from then on a process has the memory that is announced; some
                 # days of a calibration need little of that.
                 most = slots if len(steps) <= PIECE else max(slots, self._most_slots(reduction))
-                reduction.buffer = np.full((most + 1, *reduction.between, self._cells), np.nan)
-            values = reduction.buffer[:slots]
+                buffer = np.full((most, *reduction.between, self._cells), np.nan)
+            values = buffer[:slots]
             if operation != "last":  # which asks for no value before
                 values[1:] = START[operation]
                 values[0] = START[operation] if reduction.carried is None else reduction.carried
             record = Records(reduction.variable, operation, (intervals - first).astype(np.int32), values)
-            self._open.append((reduction, first, record))
-        return [record for _, _, record in self._open]
+            self._open.append((reduction, first, record, buffer))
+        return [record for _, _, record, _ in self._open]
 
     def finish(self, steps: range) -> None:
         """Hands on the intervals that end within `steps` and keeps the last one when it goes on."""
-        for reduction, first, record in self._open:
+        for reduction, first, record, buffer in self._open:
             ends = reduction.edges[first + 1 : first + 1 + len(record.values)]
             whole = int(np.searchsorted(ends, steps.stop, side="right"))
             if whole:
@@ -118,9 +127,16 @@ class Recorder:
                     deliver(first, values)
             reduction.carried = None
             if whole < len(record.values):
-                reduction.carried = reduction.buffer[-1]
+                reduction.rest = np.empty((*reduction.between, self._cells)) if reduction.rest is None else reduction.rest
+                reduction.carried = reduction.rest
                 reduction.carried[:] = record.values[whole]
+            reduction.spare.append(buffer)
         self._open = []
+
+    def spare_at_most(self, buffers: int) -> None:
+        """Gives up spare buffers of each reduction beyond so many."""
+        for spare in self._spare:
+            del spare[buffers:]
 
     @property
     def nbytes(self) -> int:
