@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.errors import GridError
-from steppe.grid import Box, Boxes, Domain, Partition, Raster
+from steppe.grid import Box, Boxes, Domain, Edge, Partition, Raster
+from tests.grid.halos import looked_up
 
 
 @st.composite
@@ -97,5 +98,31 @@ def test_what_cannot_be_a_box_is_explained() -> None:
         Partition.boxes(grid, 3, {"y": 1, "x": 1}, dims={"y": 2, "x": 1})
     with pytest.raises(GridError, match="has two axes"):
         Partition.boxes(grid, 1, {"x": 1})
-    with pytest.raises(GridError, match="no holes, but only 1 of 2"):
-        Partition.boxes(Raster(0.0, -1.0, 0.0, 1.0, np.array([[True, False]])), 1, {"y": 1, "x": 1})
+
+
+@given(st.integers(0, 1000), st.integers(1, 6), st.sampled_from(["wall", "periodic", "pole"]))
+def test_of_a_grid_with_holes_boxes_cover_the_rectangle_and_hold_the_active_cells(seed: int, ranks: int, end: Edge) -> None:
+    mask = np.random.default_rng(seed).random((8, 72)) < 0.4
+    mask[:4, :36] = False  # some boxes have no cell
+    mask[7, 71] = True
+    grid = Raster(3.5, -1.0, -180.0, 5.0, mask)
+    boxes = Partition.boxes(grid, ranks, {"y": 2, "x": 2}, {"y": end})
+    packed = np.random.default_rng(seed).random((2, grid.n_cells))
+    whole = grid.unpack(packed)
+    ends: list[tuple[Edge, Edge]] = [(end, end), ("periodic", "periodic")]
+    times = np.zeros(grid.n_cells, dtype=int)
+    for box in boxes:
+        (y, x), (ny, nx) = box.origin, box.shape
+        own = whole[:, y : y + ny, x : x + nx]
+        times[box.cells] += 1
+        assert (boxes.cells(box.rank) == box.cells).all()
+        assert (box.pack(own) == packed[:, box.cells]).all()
+        assert np.array_equal(box.unpack(packed[:, box.cells]), own, equal_nan=True)
+        assert box.unpack(np.arange(box.n_cells)).dtype.kind == "i"
+        places = np.array([abs(looked_up(box, place, mask.shape, ends)) for place in np.ndindex(box.local)]).reshape(box.local)
+        active = np.where(places > 0, mask.ravel()[places - 1], False)
+        for mirror in box.mirrors:
+            active[mirror.target] = active[mirror.source]
+        assert (box.active == active).all()
+        assert box.has_holes != box.active.all()
+    assert (times == 1).all()

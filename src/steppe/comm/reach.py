@@ -62,6 +62,20 @@ class Plan(Protocol):
         ...
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the box without."""
+        ...
+
+    @property
+    def has_holes(self) -> bool:
+        """Whether a cell of the box does not count."""
+        ...
+
+    def pack(self, values: Array) -> Array:
+        """Of values of the box without halos those of the cells that count."""
+        ...
+
+    @property
     def receives(self) -> Sequence[Piece]:
         """What fills my halo."""
         ...
@@ -134,11 +148,11 @@ class BoxReach:
     @overload
     def total(self, x: Array, y: Array, /, *more: Array) -> tuple[float, ...]: ...
     def total(self, *arrays: Array) -> float | tuple[float, ...]:
-        """Sum over all cells of all ranks; the same bits for any number and order of them, NaN when a value is not finite.
+        """Sum over all cells that count, of all ranks; the same bits for any number and order of them, NaN when a value is not finite.
 
         Of several arrays the sum of each, in as many messages as one takes.
         """
-        found = tuple(self._totals(arrays, self._world.reduce))
+        found = tuple(self._totals(self._counted(arrays), self._world.reduce))
         return found if len(found) > 1 else found[0]
 
     @overload
@@ -146,12 +160,19 @@ class BoxReach:
     @overload
     def largest(self, x: Array, y: Array, /, *more: Array) -> tuple[float, ...]: ...
     def largest(self, *arrays: Array) -> float | tuple[float, ...]:
-        """Greatest value over all cells of all ranks, NaN when a value is; -inf when there are none. Several arrays as of `total`."""
-        greatest = np.array([np.max(x) if np.size(x) else -np.inf for x in arrays], np.float64)  # NaN when a value is
+        """Greatest value over all cells that count, NaN when a value is; -inf when there are none. Several arrays as of `total`."""
+        greatest = np.array([np.max(x) if np.size(x) else -np.inf for x in self._counted(arrays)], np.float64)  # NaN when a value is
         bad = np.isnan(greatest)
         bad, greatest = self._world.reduce(np.stack([bad, np.where(bad, -np.inf, greatest)]), "max")
         found = tuple(np.where(bad, np.nan, greatest).tolist())
         return found if len(found) > 1 else found[0]
+
+    def _counted(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        """The arrays of the own cells without those that do not count; others as they are."""
+        plan = self._plan
+        if plan is None or not plan.has_holes:
+            return arrays
+        return [plan.pack(x) if np.shape(x)[-len(plan.shape) :] == plan.shape else x for x in arrays]
 
 
 class BoxExchange:

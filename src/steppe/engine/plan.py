@@ -27,7 +27,7 @@ from steppe.engine.place import open_grid, place_name
 from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSection, read_run_file
 from steppe.engine.weather import needed_weather, open_weather
 from steppe.errors import ForcingError, ModelError, RunFileError, nearest
-from steppe.grid import Deal, Grid, Partition, Raster, Region
+from steppe.grid import Deal, Grid, Partition, Projected, Raster, Region
 from steppe.io import ForcingReader, ForcingStore, read_static
 from steppe.kernels.sums import totals
 from steppe.models import CellModel, FieldModel, Model, Reach, authored, check_served, find_model
@@ -258,7 +258,7 @@ class Plan:
             shares = [partition.owned(rank) for rank in ranks]
             deal = Deal(self.grid.n_cells, world.rank, [share.cells for share in shares], per_writer)
             return shares[world.rank], BoxReach(world, None, totals), deal
-        if not isinstance(self.grid, Raster):
+        if not isinstance(self.grid, Raster | Projected):
             raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
         halo = dict(sorted((needs.halo or {}).items(), key=lambda each: each[0] == "x"))  # rows first, however the model names them
         boxes = Partition.boxes(self.grid, world.size, halo, needs.edges)

@@ -14,6 +14,8 @@ The same code computes interior and rims, so that overlapping messages with work
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +56,8 @@ class Box:
 
     block: which block of the domain, 0 when there is one. origin: index in the block of the first own cell, by axis.
     shape: own cells by axis. halo: widths by axis. cells (cells,): the packed cells of the grid that are its own, ascending.
-    order (cells,): row-major position in the own box of each of them. Pieces with one peer have one order on both sides.
+    order (cells,): row-major position in the own box of each of them. active (*local): which cells of the array with halos count; behind
+    walls as in front of them. Pieces with one peer have one order on both sides.
     """
 
     rank: int
@@ -67,11 +70,17 @@ class Box:
     receives: tuple[Piece, ...]
     sends: tuple[Piece, ...]
     mirrors: tuple[Mirror, ...]
+    active: NDArray[np.bool_]
 
     @property
     def n_cells(self) -> int:
-        """Number of own cells."""
+        """Number of own cells that count."""
         return self.cells.size
+
+    @cached_property
+    def has_holes(self) -> bool:
+        """Whether a cell of the array with halos does not count."""
+        return not self.active.all()
 
     @property
     def local(self) -> tuple[int, ...]:
@@ -108,8 +117,9 @@ class Box:
         return values.reshape(*values.shape[: values.ndim - len(self.shape)], -1)[..., self.order]
 
     def unpack(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Packed values of the own cells (..., cells) as a box (..., *shape)."""
+        """Packed values of the own cells (..., cells) as a box (..., *shape); NaN, of integers 0, where a cell does not count."""
         values = np.asarray(values)
-        box = np.empty_like(values)
+        missing = np.nan if values.dtype.kind == "f" else 0
+        box = np.full((*values.shape[:-1], prod(self.shape)), missing, values.dtype)
         box[..., self.order] = values
         return box.reshape(*values.shape[:-1], *self.shape)

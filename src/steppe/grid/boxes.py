@@ -34,7 +34,8 @@ class Boxes(Sequence[Box]):
     dims
         For each block, into how many boxes each axis is cut: `[choose_dims(shape, widths, ranks)]` for one block.
     order
-        Row-major index (blocks one after another) of each packed cell, (cells,); None when cells are packed row-major.
+        Row-major index (blocks one after another) of each packed cell, (cells,); cells that it leaves out do not count. None when all
+        cells are packed row-major.
 
     Raises
     ------
@@ -88,7 +89,25 @@ class Boxes(Sequence[Box]):
         receives, sends = self._plan(rank, block, rectangle)
         origin, shape = tuple(first for first, _ in rectangle), tuple(end - first for first, end in rectangle)
         cells, order = self._cells(block, rectangle)
-        return Box(rank, block, origin, shape, self.halo, cells, order, receives, sends, self._mirrors(block, rectangle))
+        mirrors = self._mirrors(block, rectangle)
+        active = self._active(block, rectangle, receives, mirrors)
+        return Box(rank, block, origin, shape, self.halo, cells, order, receives, sends, mirrors, active)
+
+    def _active(self, block: int, own: Rectangle, receives: Sequence[Piece], mirrors: Sequence[Mirror]) -> NDArray[np.bool_]:
+        """Which cells of a rank's array with halos count, found as an exchange and the mirrors would fill them."""
+        active = np.ones([end - first + 2 * width for (first, end), width in zip(own, self.halo, strict=True)], dtype=bool)
+        if self._masks is None:
+            return active
+        active[self._local(own, own)] = self._masks[block][tuple(slice(*each) for each in own)]
+        for piece in receives:
+            there = self._block(piece.peer)
+            firsts = (first - width for (first, _), width in zip(self._own(piece.peer, there), self.halo, strict=True))
+            theirs = tuple(slice(part.start + first, part.stop + first) for part, first in zip(piece.theirs, firsts, strict=True))
+            turned = self._masks[there][theirs].transpose(piece.axes)
+            active[piece.mine] = turned[tuple(slice(None, None, -1 if flip else 1) for flip in piece.flips)]
+        for mirror in mirrors:
+            active[mirror.target] = active[mirror.source]
+        return active
 
     def _own(self, rank: int, block: int) -> Rectangle:
         """The cells of a rank, in its block."""
@@ -158,15 +177,23 @@ class Boxes(Sequence[Box]):
 
     @cached_property
     def _positions(self) -> NDArray[np.int64] | None:
-        """The packed position of each cell of the domain, row-major; None when that is its index."""
+        """The packed position of each cell of the domain, row-major, -1 of one that does not count; None when that is its index."""
         if self._order is None:
             return None
-        positions = np.empty(self._order.size, dtype=np.int64)
+        positions = np.full(sum(map(prod, self.domain.blocks)), -1, dtype=np.int64)
         positions[self._order] = np.arange(self._order.size)
         return positions
 
+    @cached_property
+    def _masks(self) -> list[NDArray[np.bool_]] | None:
+        """Which cells of each block count; None when all do."""
+        if self._positions is None or self._order is None or self._order.size == self._positions.size:
+            return None
+        parts = np.split(self._positions >= 0, np.cumsum([prod(lengths) for lengths in self.domain.blocks])[:-1])
+        return [part.reshape(lengths) for part, lengths in zip(parts, self.domain.blocks, strict=True)]
+
     def _cells(self, block: int, own: Rectangle) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The packed cells of a rectangle, ascending, and where each lies in it, row-major."""
+        """The packed cells of a rectangle that count, ascending, and where each lies in it, row-major."""
         lengths = self.domain.blocks[block]
         start = sum(prod(before) for before in self.domain.blocks[:block])
         index = np.zeros(1, dtype=np.int64)
@@ -176,6 +203,7 @@ class Boxes(Sequence[Box]):
             return index + start, np.arange(index.size)
         positions = self._positions[index + start]
         order = np.argsort(positions)
+        order = order[np.searchsorted(positions, 0, sorter=order) :]
         return positions[order], order
 
 

@@ -21,6 +21,7 @@ from steppe.errors import GridError
 from steppe.grid.boxes import Boxes, choose_dims
 from steppe.grid.domain import Domain, Edges
 from steppe.grid.grid import Grid
+from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 
 LARGEST_TILE = 4096  # cells; 64 steps of them in int16 make half a megabyte, a good chunk to compress and read
@@ -104,9 +105,9 @@ class Partition:
 
     @staticmethod
     def boxes(
-        grid: Raster, ranks: int, halo: Mapping[str, int], edges: Edges | None = None, dims: Mapping[str, int] | None = None
+        grid: Raster | Projected, ranks: int, halo: Mapping[str, int], edges: Edges | None = None, dims: Mapping[str, int] | None = None
     ) -> Boxes:
-        """The box with halos that each rank computes of a raster whose cells are all active; each is made when it is asked for.
+        """The box with halos that each rank computes of a raster, each made when it is asked for; together they cover its rectangle.
 
         Parameters
         ----------
@@ -125,15 +126,14 @@ class Partition:
         Raises
         ------
         GridError
-            The grid cannot be cut into so many boxes, a cell is not active, or an axis or an edge is not known.
+            The grid cannot be cut into so many boxes, or an axis or an edge is not known.
         """
-        if not grid.active.all():
-            raise GridError(f"A box has no holes, but only {grid.n_cells} of {grid.active.size} cells are active. Use a full mask.")
         if len(halo) != 2:
             raise GridError(f"A raster has two axes, the halo names {len(halo)}: {', '.join(halo)}. Name the rows first, then the columns.")
         rows, columns = halo
-        around = round(grid.nlon * grid.dlon, 6) == 360.0
-        domain = Domain.of({rows: grid.nlat, columns: grid.nlon}, {columns: "periodic" if around else "wall", **(edges or {})})
+        height, width = grid.active.shape
+        around = isinstance(grid, Raster) and round(width * grid.dlon, 6) == 360.0
+        domain = Domain.of({rows: height, columns: width}, {columns: "periodic" if around else "wall", **(edges or {})})
         cut = choose_dims(domain.blocks[0], tuple(halo.values()), ranks) if dims is None else tuple(dims[axis] for axis in halo)
         if prod(cut) != ranks:
             raise GridError(f"{' x '.join(map(str, cut))} boxes were asked for {ranks} ranks. Leave the dims out, or make them fit.")

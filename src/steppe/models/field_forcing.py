@@ -21,7 +21,7 @@ class FieldForcing:
 
     def __init__(self, box: Box, variables: Mapping[str, Variable]) -> None:
         self.values: dict[str, Array] = {name: np.full(box.local, np.nan, variable.dtype) for name, variable in variables.items()}
-        self._cells = box.cells - box.cells[0]  # as inputs count them
+        self._cells = box.cells - (box.cells[0] if box.n_cells else 0)  # as inputs count them
         self._places = box.pack(np.arange(np.prod(box.local)).reshape(box.local)[box.own])  # of each cell in an array with halos
 
     def read(self, inputs: Inputs, step: int) -> None:
@@ -34,6 +34,8 @@ class FieldForcing:
         DamagedError
             A file of the store is missing or not what was written; names file, variable and days.
         """
+        if not self._cells.size:
+            return
         rows = {name: inputs.names.index(name) for name in self.values}
         for tile, packed in inputs.stream(range(int(self._cells[-1]) + 1)).tiles(range(step, step + 1)):
             here = slice(*np.searchsorted(self._cells, (tile.start, tile.stop)))

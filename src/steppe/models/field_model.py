@@ -6,6 +6,9 @@
         variables = {...}                       # state, forcing, diagnostics, parameters
         def compute(self, where): ...           # one step of a rectangle: reads self.now and self.forcing, writes self.new
 
+On a grid with a mask the box covers cells that do not count, too. They are NaN in every field before each step, whatever `compute` wrote
+there, so that results depend on neither ranks nor restarts; `self.active` says which cells count, and only these are recorded and checked.
+
 A step sends what others need, computes the interior meanwhile, fills the halos, and computes the rims by the same code: so a cell has
 the same bits however the grid is cut, as long as `compute` does the same arithmetic for each cell of any rectangle.
 """
@@ -43,6 +46,7 @@ class FieldModel(ABC):
     now, new (rows, *box.local): the fields at this step and the next, with halos, in the order of `variables`; one with levels takes as
     many rows as it has levels. before, after: name -> the rows of a field in now and in new, (*box.local) or (levels, *box.local).
     spaces: name -> levels, of each dim of `variables` that is none of the grid.
+    active (*box.local): which cells count, in halos, too; all of them on a grid without a mask.
     forcing: name -> values of the step, (*box.local); NaN in halos. diagnostics: the same, written by `compute`.
     parameters: name -> 0-d array, or the own cells of a map (*box.shape). maps: name -> such a map with halos, (*box.local).
     choices: name -> words of an option, the first of them its default. options: name -> the word of this run.
@@ -102,9 +106,11 @@ class FieldModel(ABC):
             if start is None:
                 raise ModelError(f'"{name}" has no initial value. Give one in [initial], or in its declaration.')
             self._own(name)[...] = start
+        self._clear()
 
     def _allocate(self, share: Box, reach: Reach, options: Mapping[str, str]) -> None:
         self.box, self.reach, self._bad, self._stepped = share, reach, Status(), False
+        self.active, self._outside = share.active, ~share.active
         self.options = {name: options.get(name, choice.words[0]) for name, choice in self.choices.items()}
         declared = [*self._of(Role.STATE).values()]
         between = [self._known.between(variable.name) for variable in declared]
@@ -144,6 +150,7 @@ class FieldModel(ABC):
             self.step()
         self.now, self.new, self._stepped = self.new, self.now, True
         self.before, self.after = self.after, self.before
+        self._clear()
         for record in recorder.records(range(step, step + 1)):
             kept = record.values[record.slots[0]]
             kept[:] = RECORD[record.operation](kept, self.box.pack(self.export(record.name)))
@@ -231,6 +238,11 @@ class FieldModel(ABC):
         """The first cell that met forcing outside its limits or is not finite."""
         return self._bad
 
+    def _clear(self) -> None:
+        """No value where no cell counts."""
+        if self.box.has_holes:
+            np.copyto(self.now, np.nan, where=self._outside)
+
     def _repeat(self, fields: Iterable[Array]) -> None:
         """Behind walls the values of the other side."""
         for mirror in self.box.mirrors:
@@ -256,7 +268,8 @@ class FieldModel(ABC):
 
     def _expect(self, step: int, good: Mapping[str, Array]) -> None:
         """Keeps the first cell that is not good in this step, unless one was found before. good: ([levels,] *box.shape)."""
-        if self._bad.count or all(each.all() for each in good.values()):
+        outside = self._outside[self.box.own]
+        if self._bad.count or all((each | outside).all() for each in good.values()):
             return
         bad = {name: np.flatnonzero(~self.box.pack(each).reshape(-1, self.box.n_cells).all(0)) for name, each in good.items()}
         name = min((name for name, cells in bad.items() if cells.size), key=lambda name: int(bad[name][0]))
