@@ -66,7 +66,7 @@ def test_keys_can_be_changed_from_outside(tmp_path):
         (
             'region = "queensland"',
             'region = "queensland"\nfile = "a.zarr"',
-            'Table [grid]: give exactly one of "region", "file", "points" and "rectangle".',
+            'Table [grid]: give exactly one of "region", "file", "points", "rectangle" and "gaussian".',
         ),
         ('path = "out"', 'path = "out"\nevery = "1 moon"', "Key \"output.every\" = '1 moon' is not of the form"),
         ('path = "out"', 'path = "out"\nprecision = "3 bits"', "Key \"output.precision\" = '3 bits' does not fit"),

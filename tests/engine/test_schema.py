@@ -50,6 +50,8 @@ def test_other_run_files_pass():
     assert mistakes(RUN, OF_ALL) == mistakes(RUN, OF_BUCKET) == []
     event = "[[event]]\ndate = 1995-10-01\nset = { irrigation = 20.0 }\nregion = { polygon = [[144, -24], [146, -24], [146, -22]] }\n"
     assert mistakes(RUN + event + "[initial]\nwater = 20\n", OF_BUCKET) == []
+    for grid in ("rectangle = { north = 0, west = 140, rows = 2, columns = 4, cell = 0.5 }", "gaussian = 64"):
+        assert mistakes(RUN.replace('file = "mask.zarr"', grid), OF_ALL) == []
     assert "#:schema {schema}" in TEMPLATE
 
 

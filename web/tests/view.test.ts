@@ -33,6 +33,27 @@ it("a grid that is told from south to north lies the same way", () => {
   expect(centreOf(turned, 0)[1]).toBeCloseTo(-10.65, 9);
 });
 
+it("rows of a Gaussian grid are drawn evenly, and told by their own latitudes and edges", () => {
+  const told = {
+    ...{
+      kind: "raster" as const,
+      shape: { lat: 4, lon: 8 },
+      cells: 32,
+      digest: "d",
+      bounds: [-22.5, -90, 337.5, 90] as [number, number, number, number],
+    },
+    ...{ lat0: 59.44440829, dlat: -39.62960552613333, lon0: 0, dlon: 45 },
+    ...{ lat: [59.44440829, 19.87571915, -19.87571915, -59.44440829], lat_edges: [90, 40.70353329, 0, -40.70353329, -90] },
+  };
+  const gaussian = gridOf(told);
+  expect(gaussian.span[1]).toBeCloseTo(4 * 39.62960552613333, 6);
+  expect(centreOf(gaussian, 9)[1]).toBeCloseTo(19.87571915, 7);
+  for (const cell of [0, 9, 17, 31]) expect(cellAt(gaussian, ...centreOf(gaussian, cell))).toBe(cell);
+  const areas = [0, 8, 16, 24].map((cell) => 8 * (areaOf(gaussian, cell) ?? 0));
+  expect(areas.reduce((one, other) => one + other)).toBeCloseTo(4 * Math.PI * 6371.0088 ** 2, 0);
+  expect(grid.latitudes).toBeNull();
+});
+
 it("of points the nearest is found, and nothing far from all of them", () => {
   const points = gridOf({
     ...{ kind: "points", shape: { point: 3 }, cells: 3, digest: "d", bounds: [140, -30, 150, -20] },

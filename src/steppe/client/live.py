@@ -110,7 +110,7 @@ class Stream:
                 centres = np.array(self._axes[name][told[first] :: told["stride"]][:count])
             else:
                 centres = begin + (np.arange(count) + 0.5) * (end - begin) / count
-            found[name] = (name, centres, CF[name])
+            found[name] = (name, centres if name != "lat" else told.get("lat", centres), CF[name])
         return dims, found
 
 

@@ -113,7 +113,7 @@ class Places:
         elif head.get("box") and stride == 1:
             west, south, east, north = head["box"]
             rows, columns = values.shape[-2:]
-            coordinates["lat"] = north - (np.arange(rows) + 0.5) * (north - south) / rows
+            coordinates["lat"] = head.get("lat", north - (np.arange(rows) + 0.5) * (north - south) / rows)
             coordinates["lon"] = west + (np.arange(columns) + 0.5) * (east - west) / columns
         else:
             there = await self.map(region)

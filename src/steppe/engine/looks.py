@@ -222,6 +222,7 @@ class Looks:
             "shape": list(found.shape),
             "dims": list(cut.dims),
             "box": cut.box,
+            **({} if cut.lat is None else {"lat": cut.lat}),
             "step": shown.position.step,
             "seq": shown.position.seq,
             "date": self._plan.clock.after(shown.position.step),

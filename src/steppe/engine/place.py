@@ -9,7 +9,7 @@ import numpy as np
 
 from steppe.engine.run_file import ForcingSection, GridSection, RectangleSection, RunFile
 from steppe.errors import GridError
-from steppe.grid import Grid, Projected, Raster, read_grid
+from steppe.grid import Gaussian, Grid, Projected, Raster, read_grid
 from steppe.grid.keep import keep, kept, stamp
 from steppe.io import ForcingStore
 from steppe.kernels import cache_folder
@@ -33,9 +33,11 @@ def open_grid(run: RunFile) -> Grid:
 
 def place_name(run: RunFile) -> str:
     """What titles call the place: the built-in region, or the name of the file that the grid comes from."""
-    section = run.grid or GridSection.model_construct(region=None, file=None, points=None, rectangle=None)
+    section = run.grid or GridSection.model_construct(region=None, file=None, points=None, rectangle=None, gaussian=None)
     if section.rectangle:
         return f"{section.rectangle.rows:,} x {section.rectangle.columns:,} cells"
+    if section.gaussian:
+        return f"{section.gaussian} x {2 * section.gaussian} cells of the globe"
     weather = (run.forcing.store or run.forcing.stations) if run.forcing else None
     return (section.region or "").title() or (section.file or section.points or weather or Path()).stem
 
@@ -53,6 +55,8 @@ def _of_weather(section: ForcingSection) -> Grid:
 def _named(section: GridSection) -> Grid:
     if section.rectangle is not None:
         return _rectangle(section.rectangle)
+    if section.gaussian is not None:
+        return _gaussian(section.gaussian)
     if section.file is None or not section.file.exists():
         return read_grid(region=section.region, file=section.file, points=section.points)
     return _of_file(section.file)
@@ -65,6 +69,13 @@ def _rectangle(section: RectangleSection) -> Raster:
         return Raster(section.north - half, -section.cell, section.west + half, section.cell, every)
     except GridError as error:
         raise GridError(f"[grid] rectangle: {error}") from None
+
+
+def _gaussian(latitudes: int) -> Gaussian:
+    try:
+        return Gaussian(latitudes)
+    except GridError as error:
+        raise GridError(f"[grid] gaussian: {error}") from None
 
 
 def _of_file(file: Path) -> Grid:

@@ -120,7 +120,7 @@ class Cut:
 
     cells: packed cells, None for all of them in their order. places: where each goes in the flat answer, None for one after the other.
     reduce: how cells of one place are taken together; "" when each has one of its own. weights, order: area and row-major index of each.
-    box: west, south, east, north [degrees] of a map of latitudes and longitudes.
+    box: west, south, east, north [degrees] of a map of latitudes and longitudes. lat: centres of its rows where they are not even.
     """
 
     dims: tuple[str, ...]
@@ -131,6 +131,7 @@ class Cut:
     weights: NDArray[np.float64] | None = None
     order: NDArray[np.int64] | None = None
     box: Box | None = None
+    lat: list[float] | None = None
 
     @cached_property
     def seen(self) -> NDArray[np.int64]:
@@ -232,12 +233,12 @@ def _map(grid: Grid, inside: NDArray[np.int64] | None, request: Request) -> Cut:
     if window.takes_together:
         places = down * height // len(rows) * width + across * width // len(columns)
         area = grid.cell_area if inside is None else grid.cell_area[inside]
-        return Cut(dims, (height, width), inside, places, request.reduce, area, order, box)
+        return Cut(dims, (height, width), inside, places, request.reduce, area, order, box, window.lat)
     stride = request.stride
     on = (down % stride == 0) & (across % stride == 0)
     places = down[on] // stride * width + across[on] // stride
     chosen = np.flatnonzero(on) if inside is None else inside[on]
-    return Cut(dims, (height, width), None if len(chosen) == grid.n_cells else chosen, places, box=box)
+    return Cut(dims, (height, width), None if len(chosen) == grid.n_cells else chosen, places, box=box, lat=window.lat)
 
 
 def _box(grid: Grid, rows: range, columns: range) -> Box | None:

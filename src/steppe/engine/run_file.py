@@ -117,7 +117,7 @@ class RectangleSection(Section):
 
 
 class GridSection(Section):
-    """Where: a built-in region, a CF raster with a mask, a store, points, or a rectangle. Without it: the grid of the weather."""
+    """Where: a built-in region, a CF raster with a mask, a store, points, a rectangle or the globe. Without it: the grid of the weather."""
 
     region: str | None = Field(default=None, description="A built-in raster, such as queensland.")
     file: Path | None = Field(default=None, strict=False, description="A CF raster with a mask, Zarr or NetCDF; or a forcing store.")
@@ -125,11 +125,12 @@ class GridSection(Section):
     rectangle: RectangleSection | None = Field(
         default=None, description="A raster by its edges, its rows and columns, and the width of a cell."
     )
+    gaussian: int | None = Field(default=None, description="The globe: an even number N of Gaussian latitudes, and 2N longitudes from 0.")
 
     @model_validator(mode="after")
     def _one(self) -> "GridSection":
-        if sum(value is not None for value in (self.region, self.file, self.points, self.rectangle)) != 1:
-            raise ValueError('give exactly one of "region", "file", "points" and "rectangle"')
+        if len(self.model_dump(exclude_none=True)) != 1:
+            raise ValueError('give exactly one of "region", "file", "points", "rectangle" and "gaussian"')
         return self
 
 

@@ -23,7 +23,10 @@ PLACES: dict[str, Schema] = {  # how a region is written as a table
     "cell": {"description": "Longitude, latitude [degrees].", "minItems": 2, "maxItems": 2, "items": {"type": "number"}},
     "polygon": {"description": "Corners, longitude before latitude [degrees].", "minItems": 3, "items": {"type": "array"}},
 }
-ONE_OF = {"GridSection": ("region", "file", "points"), "ForcingSection": ("store", "stations")}  # exactly one of them is given
+ONE_OF = {
+    "GridSection": ("region", "file", "points", "rectangle", "gaussian"),
+    "ForcingSection": ("store", "stations"),
+}  # exactly one of them is given
 
 
 def run_file_schema(model: Any = None, module: ModuleType | None = None) -> Schema:

@@ -6,6 +6,7 @@ from steppe.grid.builtin import BUILTIN, builtin_grid
 from steppe.grid.cost import CostLattice, Moving, better_cuts, imbalance
 from steppe.grid.deal import Cells, Deal, spanned
 from steppe.grid.domain import Domain, Edge, Edges, Face, Join
+from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
 from steppe.grid.lattice import Lattice, read_lattice
 from steppe.grid.partition import Partition, Share, tile_size, tiles
@@ -28,6 +29,7 @@ __all__ = [
     "Edge",
     "Edges",
     "Face",
+    "Gaussian",
     "Grid",
     "Join",
     "Lattice",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import GridError
+from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
 from steppe.grid.points import Points
 from steppe.grid.projected import Projected
@@ -21,7 +22,8 @@ _PLACES = ("cell_lat", "cell_lon", "cell_area")
 def as_plain(grid: Grid) -> dict[str, Any]:
     """Kind, shape, number of cells, digest and bounds of a grid, and all that `from_plain` needs; JSON can hold it.
 
-    bounds: west, south, east, north of a raster of latitude and longitude; of others of the centres of its cells [degrees].
+    bounds: west, south, east, north of a raster of latitude and longitude; of others of the centres of its cells [degrees]. lat, lat_edges:
+    latitudes and edges of the rows of a Gaussian grid, whose lat0 and dlat are those of even rows.
     """
     lon, lat = (grid.lon_bnds, grid.lat_bnds) if isinstance(grid, Raster) else (grid.cell_lon, grid.cell_lat)
     found: dict[str, Any] = {
@@ -37,6 +39,8 @@ def as_plain(grid: Grid) -> dict[str, Any]:
     kind = "raster" if isinstance(grid, Raster) else "projected"
     numbers = {name: float(getattr(grid, name)) for name in _NUMBERS[kind]}
     found = {"kind": kind, **found, **numbers, "active": _text(np.packbits(grid.active))}
+    if isinstance(grid, Gaussian):
+        found |= {"lat": grid.lat.tolist(), "lat_edges": [*grid.lat_bnds[:, 0].tolist(), -90.0]}
     if isinstance(grid, Projected):
         crs = {name: np.asarray(value).tolist() for name, value in grid.crs.items()}
         found |= {"crs": crs, **{name: _text(getattr(grid, name)) for name in _PLACES}}
@@ -66,6 +70,8 @@ def _made(found: Mapping[str, Any]) -> Grid | None:
     rows, columns = found["shape"].values()
     active = np.unpackbits(_array(found["active"], np.uint8), count=rows * columns).astype(bool).reshape(rows, columns)
     first = [found[name] for name in _NUMBERS[kind]]
+    if kind == "raster" and "lat" in found:
+        return Gaussian(rows, active)
     if kind == "raster":
         return Raster(first[0], first[1], first[2], first[3], active)
     places = [_array(found[name], np.float64) for name in _PLACES]

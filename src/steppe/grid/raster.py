@@ -162,12 +162,16 @@ class Raster:
         GridError
             No active cell is there; the message names the nearest one with its coordinates and distance.
         """
-        row = int(np.floor(round((latitude - self.lat_bnds[0, 0]) / self.dlat, DIGITS)))
+        row = self._row(latitude)
         column = int(np.floor(round(round(longitude - self.lon_bnds[0, 0], DIGITS) % 360.0 / self.dlon, DIGITS)))
         on_raster = 0 <= row < self.nlat and 0 <= column < self.nlon
         if on_raster and self.active[row, column]:
             return int(np.flatnonzero(self.order == row * self.nlon + column)[0])
         raise no_cell(self, longitude, latitude, "in the sea or outside the mask" if on_raster else "outside the grid")
+
+    def _row(self, latitude: float) -> int:
+        """The row that holds a latitude, if there is one."""
+        return int(np.floor(round((latitude - self.lat_bnds[0, 0]) / self.dlat, DIGITS)))
 
     def select(self, region: RegionLike) -> NDArray[np.int64]:
         """The packed positions of the cells whose centres lie in a region, ascending.

@@ -1,11 +1,13 @@
 """The part of a map that somebody looks at: a rectangle of its rows and columns, in its own cells or in pixels of several."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import GridError
+from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
@@ -14,13 +16,17 @@ WIDE = 4096  # points of a row, where a grid has no rows of its own
 
 
 class Window(NamedTuple):
-    """Rows and columns of the grid; shape: rows and columns of what is seen of them; bounds: west, south, east, north of that."""
+    """Rows and columns of the grid; shape: rows and columns of what is seen of them; bounds: west, south, east, north of that.
+
+    lat: of what is seen of a Gaussian grid, whose rows are not even, the latitude of each row; of pixels the middle between their edges.
+    """
 
     rows: range
     columns: range
     shape: tuple[int, int]
     stride: int
     bounds: tuple[float, float, float, float]
+    lat: list[float] | None = None
 
     @property
     def takes_together(self) -> bool:
@@ -55,8 +61,8 @@ def window_of(
     shape = _pixels(len(rows), len(columns), width, height)
     if shape == (len(rows), len(columns)):
         shape = len(rows[::stride]), len(columns[::stride])
-        return Window(rows, columns, shape, stride, _bounds(grid, rows, columns, stride))
-    return Window(rows, columns, shape, 1, _bounds(grid, rows, columns, 1))
+        return Window(rows, columns, shape, stride, _bounds(grid, rows, columns, stride), _lat(grid, rows[::stride], shape[0]))
+    return Window(rows, columns, shape, 1, _bounds(grid, rows, columns, 1), _lat(grid, rows, shape[0]))
 
 
 def _pixels(rows: int, columns: int, width: int | None, height: int | None) -> tuple[int, int]:
@@ -78,6 +84,15 @@ def _bounds(grid: Any, rows: range, columns: range, stride: int) -> tuple[float,
         across, down = grid.dx, grid.dy
         west, north = grid.x0 + (columns[0] - 0.5) * across, grid.y0 + (rows[0] - 0.5) * down
     return west, north + high * down, west + wide * across, north
+
+
+def _lat(grid: Grid, rows: range, height: int) -> list[float] | None:
+    if not isinstance(grid, Gaussian):
+        return None
+    if len(rows) == height:
+        return [float(grid.lat[row]) for row in rows]
+    cuts = [-(-pixel * len(rows) // height) for pixel in range(height + 1)]
+    return [float(grid.lat_bnds[rows[first], 0] + grid.lat_bnds[rows[stop - 1], 1]) / 2.0 for first, stop in pairwise(cuts)]
 
 
 def _numbers(values: tuple[Any, ...]) -> Any:

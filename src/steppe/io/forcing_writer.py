@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import Failure, ForcingError
-from steppe.grid import Grid, Points, Projected, Raster, tile_size
+from steppe.grid import Gaussian, Grid, Points, Projected, Raster, tile_size
 from steppe.io.alone import alone
 from steppe.io.axis import Axis, day_name
 from steppe.io.coordinates import consolidate, write_axis, write_coordinates, write_group
@@ -226,7 +226,13 @@ class ForcingWriter:
         grid, about = self._grid, self._about
         kind: dict[str, Any] = {"kind": "points", "n": grid.n_cells}
         if isinstance(grid, Raster):
-            kind = {"kind": "regular_lat_lon", "nlat": grid.nlat, "nlon": grid.nlon, "lat0": grid.lat0, "dlat": grid.dlat}
+            kind = {
+                "kind": "gaussian" if isinstance(grid, Gaussian) else "regular_lat_lon",
+                "nlat": grid.nlat,
+                "nlon": grid.nlon,
+                "lat0": grid.lat0,
+                "dlat": grid.dlat,
+            }
             kind |= {"lon0": grid.lon0, "dlon": grid.dlon, "crs": "EPSG:4326"}
         if isinstance(grid, Projected):
             kind = {"kind": "projected", "ny": grid.y.size, "nx": grid.x.size, "y0": grid.y0, "dy": grid.dy, "x0": grid.x0, "dx": grid.dx}

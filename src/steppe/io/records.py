@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.grid import Grid, Points, Raster
+from steppe.grid import Gaussian, Grid, Points, Raster
 from steppe.grid.raster import DIGITS
 from steppe.io.axis import Axis
 from steppe.io.forcing_store import read_small
@@ -100,6 +100,8 @@ class Records:
         lat, lon, rows, columns = (self.small(name) for name in ("lat", "lon", "lat_bnds", "lon_bnds"))
         active = np.zeros((len(lat), len(lon)), dtype=bool)
         active.ravel()[self.small("cell")] = True
+        if abs(lat[0] - rows[0].mean()) > 1e-6:  # on no other raster a latitude lies beside the middle of its edges
+            return Gaussian(len(lat), active)
         dlat, dlon = (round(float(bounds[0, 1] - bounds[0, 0]), DIGITS) for bounds in (rows, columns))
         return Raster(float(lat[0]), dlat, float(lon[0]), dlon, active)
 

@@ -97,7 +97,7 @@ def _npy(values: Array, head: Mapping[str, Any]) -> Content:
     np.lib.format.write_array_header_1_0(front, np.lib.format.header_data_from_array_1_0(values))
     said = [
         name
-        for name in ("variable", "units", "step", "date", "scenario", "box", "scale", "offset", "missing")
+        for name in ("variable", "units", "step", "date", "scenario", "box", "lat", "scale", "offset", "missing")
         if head.get(name) is not None
     ]
     headers = [(f"steppe-{name}".encode(), _header(head[name])) for name in said]
@@ -125,6 +125,7 @@ def _json(values: Array, head: Mapping[str, Any]) -> bytes:
         "date",
         "scenario",
         "box",
+        "lat",
         "dates",
         "scale",
         "offset",

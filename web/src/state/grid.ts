@@ -24,6 +24,8 @@ export interface Grid {
   active: Uint8Array | null;
   /** Longitude and latitude of each cell where rows and columns do not say them: of points, and of a projected grid once they were fetched. */
   places: readonly (Place | undefined)[] | null;
+  /** Latitudes of the rows of a Gaussian grid, and their edges, one more; null of others. Such rows are drawn evenly. */
+  latitudes: { rows: readonly number[]; edges: readonly number[] } | null;
   /** Names of points. */
   ids: readonly string[] | null;
 }
@@ -31,7 +33,8 @@ export interface Grid {
 const POINTS_A_ROW = 4096;
 
 export function gridOf(told: GridTold): Grid {
-  const common = { kind: told.kind, digest: told.digest, cells: told.cells, crs: told.crs ?? {}, active: null };
+  const latitudes = told.lat_edges ? { rows: told.lat ?? [], edges: told.lat_edges } : null;
+  const common = { kind: told.kind, digest: told.digest, cells: told.cells, crs: told.crs ?? {}, active: null, latitudes };
   if (told.kind === "points") return { ...common, ...pointsOf(told) };
   const projected = told.kind === "projected";
   const [first, step, across, wide] = projected ? [told.y0, told.dy, told.x0, told.dx] : [told.lat0, told.dlat, told.lon0, told.dlon];
@@ -55,7 +58,7 @@ export function gridOf(told: GridTold): Grid {
   return { ...common, rows, columns, west: across - wide / 2, north, span, dx: wide, dy, narrowing, places: null, ids: null };
 }
 
-function pointsOf({ lon = [], lat = [], ids }: GridTold): Omit<Grid, "kind" | "digest" | "cells" | "crs" | "active"> {
+function pointsOf({ lon = [], lat = [], ids }: GridTold): Omit<Grid, "kind" | "digest" | "cells" | "crs" | "active" | "latitudes"> {
   const places = lon.map((longitude, index): Place => [longitude, lat[index] ?? 0]);
   const least = (values: readonly number[]) => values.reduce((one, other) => Math.min(one, other), values[0] ?? 0);
   const most = (values: readonly number[]) => values.reduce((one, other) => Math.max(one, other), values[0] ?? 0);
@@ -106,7 +109,7 @@ export function centreOf(grid: Grid, cell: number): Place {
   if (grid.kind === "points") return grid.places?.[cell] ?? [grid.west, grid.north];
   const [row, column] = rowOf(grid, cell);
   const round = (value: number) => Math.round(value * 1e7) / 1e7;
-  return [round(grid.west + (column + 0.5) * grid.dx), round(grid.north - (row + 0.5) * grid.dy)];
+  return [round(grid.west + (column + 0.5) * grid.dx), round(grid.latitudes?.rows[row] ?? grid.north - (row + 0.5) * grid.dy)];
 }
 
 /** Longitude and latitude of a cell; null of a projected grid whose places were not fetched yet. */
@@ -122,6 +125,6 @@ export function areaOf(grid: Grid, cell: number): number | null {
   if (grid.kind === "projected") return (grid.dx * grid.dy) / 1e6;
   const [row] = rowOf(grid, cell);
   const sine = (latitude: number) => Math.sin((latitude * Math.PI) / 180);
-  const north = grid.north - row * grid.dy;
-  return RADIUS ** 2 * ((grid.dx * Math.PI) / 180) * (sine(north) - sine(north - grid.dy));
+  const edge = (index: number) => grid.latitudes?.edges[index] ?? grid.north - index * grid.dy;
+  return RADIUS ** 2 * ((grid.dx * Math.PI) / 180) * (sine(edge(row)) - sine(edge(row + 1)));
 }

@@ -90,7 +90,10 @@ export interface Clock {
   calendar: string;
   units: string;
 }
-/** A raster has lat0, dlat, lon0, dlon; a projected grid y0, dy, x0, dx in metres; points lists of lat and lon. */
+/**
+ * A raster has lat0, dlat, lon0, dlon; a projected grid y0, dy, x0, dx in metres; points lists of lat and lon. A Gaussian raster has also
+ * the latitude of each row and the edges of all, and its lat0 and dlat are those of even rows.
+ */
 export interface GridTold {
   kind: "raster" | "projected" | "points";
   shape: Record<string, number>;
@@ -107,6 +110,7 @@ export interface GridTold {
   dx?: number;
   ids?: string[];
   lat?: number[];
+  lat_edges?: number[];
   lon?: number[];
   crs?: Record<string, unknown>;
   /** Base64 of zlib of bits, first cell in the highest bit. */

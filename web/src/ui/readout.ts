@@ -71,7 +71,8 @@ export function mount(element: HTMLElement, store: Store, screen: Screen): void 
     const words = place ? placeText(place) : `${grouped(String(x))}, ${grouped(String(y))} m`;
     if (grid.kind === "points") return `${words}\n${grid.ids?.[cursor.cell] ?? `point ${cursor.cell}`}`;
     const [row, column] = rowOf(grid, cursor.cell);
-    return `${words}\nrow ${row}, column ${column}`;
+    const evenly = grid.latitudes ? "\nrows are drawn evenly: less than 0.014 of a cell off" : "";
+    return `${words}\nrow ${row}, column ${column}${evenly}`;
   }
   const soon = paced(10, show);
   store.subscribe((state) => [state.cursor, state.shown, state.grid, state.look.maps], soon);

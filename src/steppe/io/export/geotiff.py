@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import GridError, Mistake, not_installed
+from steppe.grid import Gaussian
 from steppe.io.export.aside import aside, refuse_existing
 from steppe.io.export.source import Progress, Source, Window, refuse_ensemble
 
@@ -29,7 +30,7 @@ def write_geotiff(source: Source, path: Path, overwrite: bool = False, progress:
     Raises
     ------
     GridError
-        The cells are points, which make no map.
+        The cells are points, which make no map, or their rows are not even.
     Mistake
         More than one map is to go into a file, there is an ensemble, or rasterio is not installed.
     FolderError, NoSpaceError, Failure, DamagedError
@@ -38,6 +39,8 @@ def write_geotiff(source: Source, path: Path, overwrite: bool = False, progress:
     refuse_ensemble(source.path)
     if not source.store.raster:
         raise GridError(f'"{source.path}" holds points, which make no map. Export them with --csv or --netcdf.')
+    if isinstance(source.store.grid, Gaussian):
+        raise GridError(f'"{source.path}" holds a Gaussian grid, and a GeoTIFF has even rows only. Export it with --netcdf or --csv.')
     names = {name: _dates(source, name) for name in source.names}
     total = sum(map(len, names.values()))
     if path.suffix in (".tif", ".tiff"):

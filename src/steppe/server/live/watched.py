@@ -67,5 +67,6 @@ def seen_of(house: House, run: str, stream: Stream) -> Seen:
         "row": window.rows.start,
         "column": window.columns.start,
     }
+    told |= {} if window.lat is None else {"lat": window.lat}
     hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in words.items() if value is not None}
     return Seen(tuple(sorted(hashable.items())), span, told)

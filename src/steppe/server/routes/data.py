@@ -152,7 +152,7 @@ def _placed(known: Known, request: Mapping[str, Any], head: Mapping[str, Any]) -
             raise Wrong("not-acceptable", "This format needs even degrees. Ask for format=raw or packed=1.", allowed=["raw", "npy"])
         west, south, east, north = head["box"]
         rows, columns = head["shape"][-2:]
-        lat = north - (np.arange(rows) + 0.5) * (north - south) / rows
+        lat = head.get("lat", north - (np.arange(rows) + 0.5) * (north - south) / rows)
         return encode.Places(lat=np.round(lat, 10), lon=np.round(west + (np.arange(columns) + 0.5) * (east - west) / columns, 10))
     if box is None:
         return encode.Places(lat=grid.lat[::stride], lon=grid.lon[::stride])
