@@ -89,8 +89,8 @@ def test_compiled_and_interpreted_sums_are_the_same() -> None:
     scales, limbs = np.array([2.0**20, 2.0**-20, 2.0**50]), np.zeros(3, np.int64)
     largest = np.zeros(1)
     with np.errstate(invalid="ignore", over="ignore"):
-        sums._loop(sums._CAREFUL, 1, 500, 0, 500, x, weights, np.array([1e3]), scales, limbs)
-        sums._loop(sums._LARGEST, 1, 500, 2, 498, x, weights[2:], largest, scales, limbs)
+        sums.sum_rows.function(sums._CAREFUL, 1, 500, 0, 500, x, weights, np.array([1e3]), scales, limbs)
+        sums.sum_rows.function(sums._LARGEST, 1, 500, 2, 498, x, weights[2:], largest, scales, limbs)
     assert fixed_sum(x, weights, 1e3) == Limbs(*limbs.tolist(), 10)
     assert largest_products(x[None], np.arange(2, 500), weights[2:]) == largest == abs(x[7] * weights[7])
 

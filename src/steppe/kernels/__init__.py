@@ -5,7 +5,8 @@
     text, syntax  mistakes in a model's functions
     ordering  the loop's instructions in good order    cache                    machine code on disk
     loading   a kernel made while the program goes on  cell_kernel              all of it: a model's loop, ready to run
-    sums      sums that do not depend on order         bitpack                  tables of integers in few bits
+    field_kernel  any function over arrays             sums                     sums that do not depend on order
+    bitpack   tables of integers in few bits
 
 Importing this room imports neither Numba nor LLVM: a kernel that is in the cache needs no Numba at all.
 """
@@ -13,6 +14,7 @@ Importing this room imports neither Numba nor LLVM: a kernel that is in the cach
 from steppe.kernels.cache import folder as cache_folder
 from steppe.kernels.cell_kernel import Bound, CellKernel, Record, Rows, Window
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, STATE_NOT_FINITE, TODAY, TURN, CellStep
+from steppe.kernels.field_kernel import FieldKernel, field_kernel
 from steppe.kernels.loading import Loading
 from steppe.kernels.source import attributes, fingerprint
 from steppe.kernels.syntax import Rules, check_text
@@ -26,6 +28,7 @@ __all__ = [
     "Bound",
     "CellKernel",
     "CellStep",
+    "FieldKernel",
     "Loading",
     "Record",
     "Rows",
@@ -34,5 +37,6 @@ __all__ = [
     "attributes",
     "cache_folder",
     "check_text",
+    "field_kernel",
     "fingerprint",
 ]

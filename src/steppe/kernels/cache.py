@@ -248,7 +248,7 @@ class Linked:
             self._engine.get_function_address(symbol)
         )
 
-    def __call__(self, *arguments: int) -> None:
+    def __call__(self, *arguments: float) -> None:
         """Runs it; pointers are addresses."""
         unused = ctypes.c_void_p()
         self._function(ctypes.addressof(unused), ctypes.addressof(unused), *arguments)

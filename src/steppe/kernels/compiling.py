@@ -195,10 +195,15 @@ def compiled(function: Function, real: Any) -> Any:
     ModelError
         It names what a kernel cannot hold. What is found only when types are known is raised when the kernel is compiled.
     """
+    return njit(pipeline_class=_TRANSLATORS[real], **OPTIONS)(translated(function, real))
+
+
+def translated(function: Function, real: Any) -> Any:
+    """A copy of `function` that names, in place of every function, one that is ready to be called; raises as `compiled` does."""
     check_names(function)
     done: dict[Any, Any] = {}
 
-    def translated(value: Any) -> Any:
+    def ready(value: Any) -> Any:
         if value in FORMULAS:
             return visit(FORMULAS[value])
         if value in INTRINSICS:
@@ -208,12 +213,15 @@ def compiled(function: Function, real: Any) -> Any:
         return visit(value)
 
     def visit(f: Any) -> Any:
-        if f in done:
-            return done[f]
+        if f not in done:
+            done[f] = njit(pipeline_class=_TRANSLATORS[real], **OPTIONS)(copied(f))
+        return done[f]
+
+    def copied(f: Any) -> Any:
         names: dict[str, Any] = {}
         for name, value, _ in named(f):
             if isinstance(value, FunctionType):
-                names[name] = translated(value)
+                names[name] = ready(value)
             elif isinstance(value, tuple):
                 names[name] = _weak(value, real)
         cells = tuple(
@@ -221,10 +229,9 @@ def compiled(function: Function, real: Any) -> Any:
         )
         copy = FunctionType(f.__code__, {**f.__globals__, **names}, f.__name__, f.__defaults__, cells)
         copy.__module__, copy.__qualname__ = f.__module__, f.__qualname__
-        done[f] = njit(pipeline_class=_TRANSLATORS[real], **OPTIONS)(copy)
-        return done[f]
+        return copy
 
-    return visit(function)
+    return copied(function)
 
 
 class MachineCode(NamedTuple):
@@ -242,11 +249,11 @@ class MachineCode(NamedTuple):
             return target_machine().emit_assembly(self.module)
 
 
-def machine_code(function: Function, argument_types: tuple[Any, ...], apart: str = "") -> MachineCode:
-    """Compiles a function of pointers and whole numbers that returns nothing, into code that needs nothing but itself.
+def machine_code(function: Function, argument_types: tuple[Any, ...], apart: str = "", real: Any = None) -> MachineCode:
+    """Compiles a function of pointers and numbers that returns nothing, into code that needs nothing but itself.
 
     apart: the name of a `separate` function that it calls, which holds the loop that takes the time and gets an order of its own (see
-    `ordering`); that loop must read nothing that it writes.
+    `ordering`); that loop must read nothing that it writes. real: the precision that the function is held to, if any.
 
     What is called later is the function as Numba compiles it, (void **returned, void **exception, arguments...) -> int32. The wrapper
     around it that Numba would have called needs Python and Numba, and is removed.
@@ -257,7 +264,8 @@ def machine_code(function: Function, argument_types: tuple[Any, ...], apart: str
         Numba cannot compile it (its message names the line), or it calls a function of a library.
     """
     try:
-        made = cfunc(types.void(*argument_types), pipeline_class=Translator, error_model="numpy", _nrt=False)(function)
+        translator = _TRANSLATORS[real] if real else Translator
+        made = cfunc(types.void(*argument_types), pipeline_class=translator, error_model="numpy", _nrt=False)(function)
     except (NumbaError, UnsupportedBytecodeError, NotImplementedError, TypeError) as error:
         raise ModelError(_in_short(error)) from error
     go_on()

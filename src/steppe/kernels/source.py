@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from steppe.errors import ModelError, nearest, place
 from steppe.kernels import primitives
 from steppe.kernels.vecmath import FORMULAS, constants
@@ -104,7 +106,7 @@ def fingerprint(function: Callable[..., Any], of: Callable[[FunctionType], str] 
     for f in functions(function):
         parts.append(of(f))
         for name, value, _ in named(f):
-            if isinstance(value, int | float | str | tuple):
+            if isinstance(value, int | float | str | tuple | np.generic):
                 parts.append(f"{name} = {value!r}")
             elif isinstance(value, type) and value.__module__ != "builtins":
                 parts.append(f"{name} = {value.__qualname__}{getattr(value, '_fields', '')}")

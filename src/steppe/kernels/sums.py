@@ -8,13 +8,9 @@ so up to 2^32 values fit 64-bit sums, every value is exact to 2^(e-61), and part
 Fixed-point accumulation as in Hallberg and Adcroft (2014), An order-invariant real-to-integer conversion sum, with two limbs.
 """
 
-import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
 from math import copysign, inf, isfinite, ldexp
-from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,11 +18,12 @@ from numpy import int64
 from numpy.typing import NDArray
 
 from steppe.errors import Failure
-from steppe.kernels import cache as cache_files
+from steppe.kernels.field_kernel import field_kernel
 from steppe.kernels.primitives import bits, fma, number
-from steppe.kernels.source import in_memory
 
 Array = NDArray[Any]
+Reals = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Columns = NDArray[np.int64] | slice  # some of a table; a slice where they lie side by side
 Reduce = Callable[[Array, Literal["sum", "max"]], Array]
 
@@ -274,7 +271,6 @@ def _sums(
 
 
 _LARGEST, _TRUSTED, _CAREFUL = 0, 1, 2
-_POINTERS = ("float64", "float64", "float64", "float64", "int64")
 
 
 def _run(
@@ -293,14 +289,14 @@ def _run(
     else:
         n, first, values = index.size, 0, values.take(index, axis=1)
     values, weights = np.ascontiguousarray(values), np.ascontiguousarray(weights)
-    unused = np.zeros(0)
-    arrays = (values, weights, largest, unused if scales is None else scales, unused if limbs is None else limbs)
-    _compiled()(what, *values.shape, first, n, *(array.ctypes.data for array in arrays))
+    scales = np.zeros(0) if scales is None else scales
+    sum_rows(what, *values.shape, first, n, values, weights, largest, scales, np.zeros(0, np.int64) if limbs is None else limbs)
 
 
-def _loop(  # type: ignore[no-untyped-def]
-    what, rows, cells, first, n, values, weights, largest, scales, limbs
-):
+@field_kernel
+def sum_rows(
+    what: int, rows: int, cells: int, first: int, n: int, values: Reals, weights: Reals, largest: Reals, scales: Reals, limbs: Integers
+) -> None:
     """Over `n` cells of each row: the greatest size of a product into `largest`, or the limbs of their sum.
 
     A sum trusts that no finite product is larger than `largest`, or is careful and looks at each; where one is not finite, both do.
@@ -349,24 +345,3 @@ def _loop(  # type: ignore[no-untyped-def]
             limbs[3 * r] += high + (end - begin) * (LOWEST - bits(SHIFT))
             limbs[3 * r + 1] += low - (end - begin) * bits(SHIFT)
             limbs[3 * r + 2] += bad
-
-
-@cache
-def _compiled() -> Callable[..., None]:
-    """The loop as machine code, from the cache of kernels."""
-    found = cache_files.kept(f"sums_{cache_files.key(in_memory(_loop), version('numba'))}", _compile)
-    return cache_files.Linked(*found, [ctypes.c_int64] * 5 + [ctypes.c_void_p] * len(_POINTERS))
-
-
-def _compile() -> tuple[str, bytes]:
-    from numba import types  # here and not above: a loop that is in the cache needs no Numba
-
-    from steppe.kernels.compiling import machine_code
-    from steppe.kernels.intrinsics import INTRINSICS
-
-    namespace = {**globals(), "bits": INTRINSICS[bits], "number": INTRINSICS[number], "fma": INTRINSICS[fma]}
-    loop = FunctionType(_loop.__code__, namespace, "sums")
-    pointer: Any = types.CPointer
-    pointers = tuple(pointer(getattr(types, name)) for name in _POINTERS)
-    code = machine_code(loop, (types.int64,) * 5 + pointers)
-    return code.symbol, code.object_file

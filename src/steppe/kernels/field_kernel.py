@@ -1,0 +1,148 @@
+"""A plain function over arrays and numbers as machine code: for the loops of field models, and for sums.
+
+    @field_kernel
+    def warm(cells: int, rate: float, now: NDArray[np.float64], new: NDArray[np.float64]) -> None:
+        for i in range(cells):
+            new[i] = now[i] * exp(rate)                  # of steppe.kernels.vecmath
+
+    warm(now.size, 0.1, now, new)
+
+It is compiled at its first call, once a node, and kept in the cache of kernels; a warm start imports no Numba. As for the step of a cell
+model, what would be slow or differ from machine to machine is refused with its line.
+"""
+
+import ctypes
+import logging
+from collections.abc import Callable
+from functools import update_wrapper
+from importlib.metadata import version
+from itertools import pairwise
+from threading import Lock
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+
+from steppe.errors import ModelError
+from steppe.kernels import cache
+from steppe.kernels.source import fingerprint, in_memory
+
+LOG = logging.getLogger("steppe")
+KINDS = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64")  # of numbers in arrays
+_LOCK = Lock()  # Numba compiles in one thread at a time
+
+
+class FieldKernel:
+    """The machine code of a function; see `field_kernel`. function: the same in plain Python, for flat arrays.
+
+    Several threads may call it at the same time: it runs without the interpreter lock.
+    """
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        update_wrapper(self, function)
+        self.function, self.name = function, function.__name__
+        hints = get_type_hints(function)
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        self._kinds = {name: self._kind(name, hints.get(name)) for name in names}
+        reals = sorted({kind for kind in self._kinds.values() if str(kind).startswith("float")} - {"float"})
+        if len(reals) > 1:
+            raise ModelError(f'Kernel "{self.name}" has arrays of {" and ".join(reals)}. A kernel computes in one precision: choose one.')
+        self._real: Any = np.dtype(reals[0] if reals else "float64").type
+        self._linked: cache.Linked | None = None
+
+    def __call__(self, *arguments: Any) -> None:
+        """Runs it.
+
+        Raises
+        ------
+        ModelError
+            An argument is missing or of another kind, an array is not contiguous, two arrays overlap, or, at the first call, the function
+            cannot be compiled; the message names the line.
+        """
+        if len(arguments) != len(self._kinds):
+            raise ModelError(f'Kernel "{self.name}" takes {len(self._kinds)} arguments ({", ".join(self._kinds)}), not {len(arguments)}.')
+        found, spans = [], []
+        for (name, kind), value in zip(self._kinds.items(), arguments, strict=True):
+            if kind in ("int", "float"):
+                found.append(int(value) if kind == "int" else float(value))
+                continue
+            if not isinstance(value, np.ndarray) or value.dtype != kind or not value.flags.c_contiguous:
+                raise self._unfit(name, kind, value)
+            address = value.ctypes.data
+            found.append(address)
+            if value.nbytes:
+                spans.append((address, address + value.nbytes, name))
+        spans.sort(key=lambda span: span[0])
+        for (_, end, one), (begin, _, other) in pairwise(spans):
+            if begin < end:
+                raise ModelError(f'Kernel "{self.name}": "{one}" and "{other}" share memory. Give each argument an array of its own.')
+        (self._linked or self._load())(*found)
+
+    def _kind(self, name: str, hint: Any) -> str:
+        """ "int", "float", or the dtype of an array."""
+        if hint in (int, float):
+            return str(hint.__name__)
+        dtype = get_args(get_args(hint)[1]) if len(get_args(hint)) == 2 else ()
+        kind = np.dtype(dtype[0]).name if dtype and isinstance(dtype[0], type) else ""
+        if kind not in KINDS:
+            raise ModelError(
+                f'Kernel "{self.name}" declares "{name}" as {hint}. Write int, float or NDArray[...] of np.bool_ or one of '
+                f"{', '.join(KINDS[1:])}."
+            )
+        return kind
+
+    def _unfit(self, name: str, kind: str, value: Any) -> ModelError:
+        given = f"a {type(value).__name__}"
+        if isinstance(value, np.ndarray):
+            given = f"one of {value.dtype}" if value.dtype != kind else "one that is not contiguous"
+        return ModelError(f'Kernel "{self.name}" takes "{name}" as a contiguous array of {kind}, it was given {given}.')
+
+    def _load(self) -> cache.Linked:
+        with _LOCK:
+            if self._linked is None:
+                key = cache.key(fingerprint(self.function, in_memory), str(self._kinds), version("numba"))
+                scalars = {"int": ctypes.c_int64, "float": np.ctypeslib.as_ctypes_type(self._real)}
+                kinds = [scalars.get(kind, ctypes.c_void_p) for kind in self._kinds.values()]
+                self._linked = cache.Linked(*cache.kept(f"{self.name}_{key}", self._compile), kinds)
+            return self._linked
+
+    def _compile(self) -> tuple[str, bytes]:
+        from numba import types as numba_types  # here and not above: a kernel that is in the cache needs no Numba
+
+        from steppe.kernels.compiling import machine_code, translated
+
+        LOG.debug("Compiling the kernel %s for this processor; it is kept for the next run.", self.name)
+        types: Any = numba_types  # declared in part only
+        scalars = {"int": types.int64, "float": getattr(types, self._real.__name__)}
+        kinds = (scalars.get(kind) or types.CPointer(getattr(types, "uint8" if kind == "bool" else kind)) for kind in self._kinds.values())
+        code = machine_code(translated(self.function, self._real), tuple(kinds), real=self._real)
+        return code.symbol, code.object_file
+
+
+def field_kernel(function: Callable[..., None]) -> FieldKernel:
+    """Makes a function machine code, which is called as the function would be, with arrays of any shape.
+
+    Parameters
+    ----------
+    function
+        Each parameter says what it is: `int`, `float` or `NDArray[np.float64]` (float32, whole numbers, bool). Inside, an array is flat, in
+        row-major order, and has no length; nothing checks an index. Results go into arrays. Other plain functions may be called, and those
+        of `steppe.kernels.vecmath`; all reals have the precision of the arrays. No two arrays of a call may overlap.
+
+    Raises
+    ------
+    ModelError
+        A parameter says nothing or something else, or arrays have two precisions.
+
+    Examples
+    --------
+    >>> from numpy.typing import NDArray
+    >>> @field_kernel
+    ... def halve(cells: int, values: NDArray[np.float64]) -> None:
+    ...     for i in range(cells):
+    ...         values[i] = 0.5 * values[i]
+    >>> values = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> halve(values.size, values)
+    >>> values.tolist()
+    [[0.5, 1.0], [1.5, 2.0]]
+    """
+    return FieldKernel(function)

@@ -1,0 +1,197 @@
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from steppe.errors import ModelError
+from steppe.kernels import FieldKernel, field_kernel
+from steppe.kernels.vecmath import exp, power
+
+Doubles = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+SCALE = np.float64(0.75)
+
+
+def weight(x: float) -> float:
+    return 0.1 * power(x, 1.5)
+
+
+@field_kernel
+def spread(rows: int, columns: int, rate: float, active: Mask, now: Doubles, new: Doubles) -> None:
+    """One step of the cells within a frame of one cell."""
+    for y in range(1, rows - 1):
+        for x in range(1, columns - 1):
+            at = y * columns + x
+            flow = 0.0
+            if active[at - 1]:
+                flow += now[at - 1] - now[at]
+            if active[at + 1]:
+                flow += now[at + 1] - now[at]
+            new[at] = now[at] * exp(-rate) + weight(rate) * flow * SCALE
+
+
+@field_kernel
+def spin(n: int, values: Doubles) -> None:
+    """Takes long: every turn needs the one before."""
+    for _ in range(n):
+        values[0] = exp(-values[0])
+
+
+@field_kernel
+def halve(cells: int, by: float, values: Singles) -> None:
+    for i in range(cells):
+        values[i] = 0.5 * values[i] - by
+
+
+WARM = """
+import sys
+import numpy as np
+from tests.kernels.test_field_kernel import spread
+rows, columns = 5, 7
+now = np.arange(35.0).reshape(5, 7)
+new = np.zeros((5, 7))
+spread(rows, columns, 0.1, np.ones((5, 7), bool), now, new)
+print(new.tobytes().hex(), "numba" in sys.modules)
+"""
+
+
+def test_it_computes_what_the_function_computes_bit_for_bit() -> None:
+    random = np.random.default_rng(1)
+    now, active = random.random((9, 40)), random.random((9, 40)) < 0.6
+    compiled, interpreted = np.zeros((9, 40)), np.zeros((9, 40))
+    spread(9, 40, 0.3, active, now, compiled)
+    spread.function(9, 40, np.float64(0.3), active.ravel(), now.ravel(), interpreted.reshape(-1))
+    assert compiled.any()
+    assert compiled.tobytes() == interpreted.tobytes()
+
+
+def test_a_kernel_of_singles_computes_in_single_precision() -> None:
+    values = np.random.default_rng(2).random(100).astype(np.float32)
+    expected = np.float32(0.5) * values - np.float32(0.1)
+    halve(100, 0.1, values)
+    assert values.tobytes() == expected.tobytes()
+
+
+def test_a_warm_start_imports_no_numba(tmp_path: Path) -> None:
+    environment = {**os.environ, "STEPPE_CACHE": str(tmp_path)}
+    cold, warm = (
+        subprocess.run([sys.executable, "-c", WARM], env=environment, capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(2)
+    )
+    assert cold[0] == warm[0]
+    assert (cold[1], warm[1]) == ("True", "False")
+    assert [path.name[:7] for path in (tmp_path / "kernels").glob("*.kernel")] == ["spread_"]
+
+
+def test_many_processes_compile_it_once(tmp_path: Path) -> None:
+    environment = {**os.environ, "STEPPE_CACHE": str(tmp_path)}
+    processes = [subprocess.Popen([sys.executable, "-c", WARM], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    said = [process.communicate()[0].split() for process in processes]
+    assert len({numbers for numbers, _ in said}) == 1
+    assert [imported for _, imported in said].count("True") == 1
+
+
+def test_two_threads_run_it_at_the_same_time() -> None:
+    spin(1, np.ones(1))  # compiled
+    begun, over = Event(), Event()
+    one, other = np.full(1, 0.5), np.full(1, 0.5)
+
+    def run() -> None:
+        begun.set()
+        spin(40_000_000, one)
+        over.set()
+
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(run)
+        begun.wait()
+        time.sleep(0.05)  # a call that held the lock of the interpreter would be over when this thread goes on
+        assert not over.is_set()
+        spin(1_000, other)
+        assert not over.is_set()
+        running.result()
+    assert over.is_set()
+    assert other[0] == pytest.approx(0.5671432904, rel=1e-9)  # x = exp(-x)
+    assert one[0] == pytest.approx(other[0], rel=1e-12)
+
+
+def test_threads_that_call_it_first_get_one_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPPE_CACHE", str(tmp_path))
+    kernel = FieldKernel(halve.function)
+    arrays = [np.full(64, 4.0, np.float32) for _ in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda values: kernel(64, 1.0, values), arrays))
+    assert all((values == 1.0).all() for values in arrays)
+    assert len(list((tmp_path / "kernels").glob("*.kernel"))) == 1
+
+
+def test_another_constant_makes_another_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, new = np.ones((3, 3)), np.zeros((3, 3))
+    now[1, 1] = 2.0
+    found = []
+    for scale in (0.75, 0.5):
+        monkeypatch.setitem(spread.function.__globals__, "SCALE", np.float64(scale))
+        FieldKernel(spread.function)(3, 3, 1.0, np.ones((3, 3), bool), now, new)
+        found.append(new[1, 1] - 2.0 * exp(-1.0))
+    assert found == pytest.approx([-0.15, -0.1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((1, 1.0), r'Kernel "halve" takes 3 arguments \(cells, by, values\), not 2\.'),
+        ((1, 1.0, np.ones(1)), 'takes "values" as a contiguous array of float32, it was given one of float64'),
+        ((1, 1.0, [1.0]), 'takes "values" as a contiguous array of float32, it was given a list'),
+        ((1, 1.0, np.ones((4, 4), np.float32).T[::2]), "it was given one that is not contiguous"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(arguments: tuple[object, ...], says: str) -> None:
+    with pytest.raises(ModelError, match=says):
+        halve(*arguments)
+
+
+def test_arrays_that_share_memory_are_refused() -> None:
+    field = np.ones((2, 3, 3))
+    with pytest.raises(ModelError, match='Kernel "spread": "now" and "new" share memory'):
+        spread(3, 3, 0.1, np.ones((3, 3), bool), field[0], field[0])
+    spread(3, 3, 0.1, np.ones((3, 3), bool), field[0], field[1])
+
+
+def test_a_parameter_that_says_nothing_is_named() -> None:
+    def silent(cells: int, values) -> None:  # type: ignore[no-untyped-def]
+        values[0] = cells
+
+    def text(values: NDArray[np.str_]) -> None:
+        values[0] = "a"
+
+    def two(one: Doubles, other: Singles) -> None:
+        one[0] = other[0]
+
+    with pytest.raises(ModelError, match=r'Kernel "silent" declares "values" as None\. Write int, float or NDArray'):
+        field_kernel(silent)
+    with pytest.raises(ModelError, match='Kernel "text" declares "values" as'):
+        field_kernel(text)
+    with pytest.raises(ModelError, match=r'Kernel "two" has arrays of float32 and float64\. A kernel computes in one precision'):
+        field_kernel(two)
+
+
+def test_what_cannot_be_compiled_is_named_with_its_line() -> None:
+    def modulo(n: int, values: Doubles) -> None:
+        for i in range(n):
+            values[i] = values[i] % 2.0
+
+    def module(values: Doubles) -> None:
+        values[0] = np.exp(values[0])
+
+    line = modulo.__code__.co_firstlineno + 2
+    with pytest.raises(ModelError, match=rf"test_field_kernel\.py, line {line} .*: x % y is a call of the C library"):
+        field_kernel(modulo)(1, np.ones(1))
+    with pytest.raises(ModelError, match='cannot use the module "np"'):
+        field_kernel(module)(np.ones(1))
