@@ -11,11 +11,12 @@ import xarray
 
 import steppe
 from steppe.cli import run_command
-from steppe.engine import draw
+from steppe.engine import Simulation, draw
 from steppe.errors import Exit, ForcingError
 from steppe.grid import Points, Raster, read_grid
 from steppe.io import unpack
 from steppe.io.ingest import Choices, Product, ingest_maps
+from tests.engine.test_ranks import on_ranks
 from tests.grid.test_projected import ALBERS, MASK
 from tests.grid.test_projected import write as write_mask
 from tests.scenario import EXAMPLES
@@ -37,6 +38,29 @@ every = "1 month"
 name = "mean"
 variables = ["rain"]
 region = "all"
+"""
+SPREAD = """\
+import numpy as np
+from steppe.models import FieldModel, Needs, Role, Variable
+
+class Spread(FieldModel):
+    name, version = "spread", "1"
+    needs = Needs(unit="boxes", halo={"y": 0, "x": 1})
+    variables = {"smoke": Variable("smoke", ("y", "x"), "1", "float64", Role.STATE, "smoke", initial=1.0)}
+
+    def compute(self, where):
+        y, x = where
+        west = y, slice(x.start - 1, x.stop - 1)
+        self.new[0][where] = np.where(self.active[west], self.now[0][west] + 1.0, 1.0)
+        self.new[0][where] = np.minimum(self.new[0][where], 2.0)
+
+MODEL = Spread
+"""
+SPREAD_RUN = """\
+model = "spread.py"
+time = { start = 1990-01-01, end = 1990-01-03 }
+grid = { file = "mask.nc" }
+output = { path = "out", variables = ["smoke"], every = "1 day", reduce = "last" }
 """
 Y, X = -2_700_000.0 - 5000.0 * np.arange(30), 1_000_000.0 + 5000.0 * np.arange(80)
 CHOICES = Choices(day_shift={"rain": 0, "pan": 0})
@@ -118,3 +142,19 @@ def test_maps_of_a_projection_serve_coarser_cells_points_and_degrees(made, tmp_p
         ingest_maps([file], tmp_path / "degrees.zarr", raster, CHOICES, PRODUCT)
     report = ingest_maps([file], tmp_path / "degrees.zarr", raster, CHOICES._replace(methods={"": "nearest"}, intersect=True), PRODUCT)
     assert 1 <= report.cells <= 4
+
+
+def test_a_model_with_neighbours_runs_on_the_cells_of_a_projected_mask(tmp_path: Path) -> None:
+    write_mask(tmp_path / "mask.nc")
+    (tmp_path / "spread.py").write_text(SPREAD)
+    grid = read_grid(file=tmp_path / "mask.nc")
+    found = []
+    for ranks in (1, 3):
+        (tmp_path / "run.toml").write_text(SPREAD_RUN.replace('"out"', f'"{ranks}"'))
+        on_ranks(ranks, tmp_path / "run.toml", Simulation.run)
+        with steppe.open(tmp_path / f"{ranks}") as results:
+            found.append(results["smoke"].values)
+    assert found[0].tobytes() == found[1].tobytes()
+    smoke = grid.unpack(found[0][-1])
+    west = np.pad(MASK, ((0, 0), (1, 0)), mode="edge")[:, :-1]  # whether the neighbour to the west counts; behind a wall as before it
+    np.testing.assert_array_equal(smoke[MASK], np.where(west, 2.0, 1.0)[MASK])

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 from steppe.errors import GridError
-from steppe.grid import Points, Raster, builtin_grid, read_grid
+from steppe.grid import Gaussian, Points, Raster, builtin_grid, read_grid
 from steppe.grid.read import read_raster
 
 MASK = np.random.default_rng(5).random((20, 30)) < 0.6
@@ -101,6 +101,16 @@ def test_uneven_spacing_is_shown(tmp_path: Path) -> None:
     with pytest.raises(GridError, match=r"Latitude is not evenly spaced: around index 7 it is -10.65, -10.8, -10.85") as error:
         read(store(tmp_path, lat=lat))
     assert "grid.zarr" in str(error.value)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_file_of_a_gaussian_grid_names_the_key_that_needs_no_file(tmp_path: Path, turn: int) -> None:
+    grid = Gaussian(32)
+    path = store(tmp_path, {"mask": grid.active}, lat=grid.lat[::turn].astype(np.float32), lon=grid.lon)
+    with pytest.raises(
+        GridError, match=r"not evenly spaced.* regrid the file first\. A run on this Gaussian grid needs no file: \[grid\] gaussian = 32"
+    ):
+        read(path)
 
 
 def test_a_file_without_axes_or_with_one_row_is_explained(tmp_path: Path) -> None:

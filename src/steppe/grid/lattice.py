@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import GridError
+from steppe.grid.gaussian import MOST, quadrature
 from steppe.grid.raster import DIGITS
 
 if TYPE_CHECKING:
@@ -156,9 +157,15 @@ def _even(kind: str, axis: "xarray.DataArray") -> NDArray[np.float64]:
         raise GridError(
             f"{kind.capitalize()} is not evenly spaced: around index {worst} it is {', '.join(f'{v:g}' for v in near)}, "
             f"the mean spacing is {spacing:g}. Only regular grids are read; regrid the file first."
+            + (f" A run on this Gaussian grid needs no file: [grid] gaussian = {values.size}." if _is_gaussian(values) else "")
         )
     digits = 5 if axis.dtype == np.float32 else DIGITS
     return np.round(values, digits)
+
+
+def _is_gaussian(latitudes: Centres) -> bool:
+    n = latitudes.size
+    return 2 <= n <= MOST and n % 2 == 0 and np.allclose(np.sort(latitudes), -quadrature(n).lat, rtol=0.0, atol=1e-3)
 
 
 def _spacing(centres: NDArray[np.float64]) -> float:

@@ -99,7 +99,7 @@ class Reach(Protocol):
     @overload
     def total(self, x: Array, y: Array, /, *more: Array) -> tuple[float, ...]: ...
     def total(self, *arrays: Array) -> float | tuple[float, ...]:
-        """Sum over all cells of all ranks; the same bits for any number and order of them. Of several arrays each, in one message."""
+        """Sum over all cells that count, of all ranks; the same bits for any number of them. Of several arrays each, in one message."""
         ...
 
     @overload
@@ -107,7 +107,7 @@ class Reach(Protocol):
     @overload
     def largest(self, x: Array, y: Array, /, *more: Array) -> tuple[float, ...]: ...
     def largest(self, *arrays: Array) -> float | tuple[float, ...]:
-        """Greatest value over all cells of all ranks. Of several arrays each, in one message."""
+        """Greatest value over all cells that count, of all ranks. Of several arrays each, in one message."""
         ...
 
 
