@@ -111,7 +111,7 @@ class Layered(dict[str, Kind]):
         first = self[name].dims[:1]
         return (first[0], self.spaces[first[0]]) if first and first[0] in self.spaces else None
 
-    def between(self, name: str) -> tuple[int, ...]:
+    def leading(self, name: str) -> tuple[int, ...]:
         """Dimensions before those of the grid: the number of levels, if it has some."""
         levels = self.levels(name)
         return (len(levels[1].values),) if levels else ()

@@ -59,8 +59,9 @@ class Var:
 class Variable:
     """One quantity of a model. dims: ("cell",), ("y", "x") or ("level", "y", "x"), "level" being a space of the model; () for a scalar.
 
-    parity -1: changes sign across a pole or a mirror (a velocity component). The rest as in `Var`. What decides only how a map looks
-    is no part of the text of a variable, from which the digest of a model is made: a run goes on after such a change.
+    parity -1: changes sign across a pole or a mirror (a velocity component). between: of forcing that lies in fields, its value between
+    two records: "linear" in time, or that of the "last". The rest as in `Var`. What decides only how a map looks is
+    no part of the text of a variable, from which the digest of a model is made: a run goes on after such a change.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Variable:
     logarithmic: bool = field(default=False, repr=False)
     heading: str = field(default="", repr=False)
     vector: tuple[str, str] | None = field(default=None, repr=False)
+    between: str = field(default="linear", repr=False)  # only field models read it, whose digest is that of their source
 
     def __post_init__(self) -> None:
         for key in ("units", "long_name", "standard_name", "source", "cell_methods"):

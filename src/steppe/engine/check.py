@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from steppe.comm import Serial
 from steppe.engine.holding import Holding
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.io import Problem, scan
+from steppe.io import FieldReader, ForcingReader, Problem, scan
 from steppe.models import Model
 from steppe.variable import Role
 
@@ -106,6 +107,10 @@ def problems(plan: Plan) -> list[Problem]:
     """Values of the forcing that the model could not bear; reads all of it."""
     if plan.forcing is None:
         return []
+    reader = plan.reader()
+    if isinstance(reader, FieldReader):
+        with closing(reader):
+            return reader.problems()
     return scan(plan.forcing.path, {name: v for name, v in plan.model.variables.items() if v.role is Role.FORCING})
 
 
@@ -119,7 +124,7 @@ def estimate(plan: Plan) -> Cost:
     outputs.recorder.mute()
     reader = plan.reader()
     steps = range(min(plan.steps, 64))
-    if reader:
+    if isinstance(reader, ForcingReader):
         steps = reader.pieces(range(plan.steps))[0]
     seconds = 0.0
     for _ in range(2):  # the first time the kernel is compiled or loaded

@@ -11,8 +11,8 @@ from steppe.io import OtherRunError, RunFolder
 
 KEYS = {
     "model": ("model", "engine.dtype"),
-    "grid": ("grid", "forcing.store", "forcing.stations"),
-    "forcing": ("forcing.store", "forcing.stations", "forcing.map", "forcing.units"),
+    "grid": ("grid", "forcing.store", "forcing.stations", "forcing.fields"),
+    "forcing": ("forcing.store", "forcing.stations", "forcing.fields", "forcing.map", "forcing.units"),
     "time": ("time",),
     "step": ("time.step",),
     "parameters": ("parameters", "land_type"),

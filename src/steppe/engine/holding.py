@@ -70,6 +70,6 @@ class Holding:
 
     def _parts(self, values: Array, lengths: list[int] | None) -> list[Array] | None:
         """On rank 0 what every rank gives, (..., cells)."""
-        between = values.shape[:-1]
-        parts = self._world.gather(values.ravel(), lengths=lengths and [length * prod(between) for length in lengths])
-        return None if parts is None else [part.reshape(*between, part.size // max(1, prod(between))) for part in parts]
+        leading = values.shape[:-1]
+        parts = self._world.gather(values.ravel(), lengths=lengths and [length * prod(leading) for length in lengths])
+        return None if parts is None else [part.reshape(*leading, part.size // max(1, prod(leading))) for part in parts]

@@ -237,7 +237,7 @@ def _small(plan: Plan) -> list[str]:
     """The states that are shown while a long step goes on: in the order of the model as many as fit into `AT_HAND`."""
     found, room = [], AT_HAND
     for name, variable in plan.model.variables.items():
-        size = prod(plan.variables.between(name)) * plan.grid.n_cells * np.dtype(variable.dtype).itemsize
+        size = prod(plan.variables.leading(name)) * plan.grid.n_cells * np.dtype(variable.dtype).itemsize
         if variable.role is Role.STATE and size <= room:
             found.append(name)
             room -= size

@@ -73,7 +73,7 @@ class Outputs:
             self._add_all()
         for key, (variable, method, borders, regions) in self._wanted.items():
             deliver = self._deliver_map(key) if regions is None else self._deliver_series(key, regions)
-            self.recorder.want(variable, method, borders, deliver, plan.variables.between(variable))
+            self.recorder.want(variable, method, borders, deliver, plan.variables.leading(variable))
 
     def _add_all(self) -> None:
         plan = self._plan

@@ -25,7 +25,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.requests import Request, cut_of
 from steppe.errors import RangeError, SteppeError
 from steppe.grid import Partition
-from steppe.io import Checkpoint, Contents, Draft, ForcingReader, Prediction, SpreadReader, spread_forcing
+from steppe.io import Checkpoint, Contents, Draft, FieldReader, ForcingReader, Prediction, SpreadReader, spread_forcing
 from steppe.kernels.sums import total
 from steppe.levels import parted
 from steppe.models import CellModel, Increment, Inputs, Status, advance_together
@@ -76,7 +76,7 @@ class Part:
         self._open = False
         self.torn = False  # a step failed half way: its state is of no use
         self._beside: Sequence[Part] = ()
-        self.reader: ForcingReader | SpreadReader | None = like.reader if like else plan.reader()
+        self.reader: ForcingReader | SpreadReader | FieldReader | None = like.reader if like else plan.reader()
         self._shares = like is not None
         self._memories: dict[int, Memory] = like._memories if like else {}
         if isinstance(self.reader, ForcingReader) and like:
@@ -103,10 +103,12 @@ class Part:
     # ---- orders ---------------------------------------------------------------------------------------------------------------------
     def spread(self) -> Together:
         """Shares out who reads the weather for whom."""
+        forcing, spare = self.plan.run.forcing, self.plan.threads < self.plan.cores
         if self.world.size > 1 and isinstance(self.reader, ForcingReader):
-            forcing, spare = self.plan.run.forcing, self.plan.threads < self.plan.cores
             assert forcing is not None, "there is a reader"
             self.reader = spread_forcing(self.reader, self.world, self.deal.cells, forcing.spread, spare, tell=self._tell_spread)
+        if self.world.size > 1 and isinstance(self.reader, FieldReader) and forcing:
+            self.reader.spread(self.world, self.plan.boxes(self.world.size), forcing.spread == "one")
         return nothing
 
     def open(self, output: str, checkpoint: str, muted: bool = False) -> Together:
@@ -202,7 +204,7 @@ class Part:
         """Goes on from a checkpoint with other shares of the cells, of which rank r has those from bounds[r] to bounds[r + 1]."""
         self.outputs.close()
         self._take(bounds)
-        if self.reader:
+        if self.reader and not isinstance(self.reader, FieldReader):  # boxes are not cut anew
             self.reader.recut(self.deal.cells, self.world.rank)
         return self.open(output, checkpoint)
 

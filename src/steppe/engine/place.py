@@ -11,12 +11,12 @@ from steppe.engine.run_file import ForcingSection, GridSection, RectangleSection
 from steppe.errors import GridError
 from steppe.grid import Gaussian, Grid, Projected, Raster, read_grid
 from steppe.grid.keep import keep, kept, stamp
-from steppe.io import ForcingStore
+from steppe.io import FieldStore, ForcingStore
 from steppe.kernels import cache_folder
 
 
 def open_grid(run: RunFile) -> Grid:
-    """The grid of a run; default: the grid of the forcing store, or all stations of the folder of stations.
+    """The grid of a run; default: the grid of the forcing store or the fields, or all stations of the folder of stations.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def place_name(run: RunFile) -> str:
         return f"{section.rectangle.rows:,} x {section.rectangle.columns:,} cells"
     if section.gaussian:
         return f"{section.gaussian} x {2 * section.gaussian} cells of the globe"
-    weather = (run.forcing.store or run.forcing.stations) if run.forcing else None
+    weather = (run.forcing.store or run.forcing.stations or run.forcing.fields) if run.forcing else None
     return (section.region or "").title() or (section.file or section.points or weather or Path()).stem
 
 
@@ -47,6 +47,8 @@ def _of_weather(section: ForcingSection) -> Grid:
         from steppe.io.ingest import station_points  # runs with a store do without
 
         return station_points(section.stations)
+    if section.fields is not None:
+        return FieldStore.open(section.fields).grid()
     assert section.store is not None
     ForcingStore.open(section.store)  # says what is wrong with the store before its grid is read
     return _of_file(section.store)

@@ -27,8 +27,8 @@ from steppe.engine.place import open_grid, place_name
 from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSection, read_run_file
 from steppe.engine.weather import needed_weather, open_weather
 from steppe.errors import ForcingError, ModelError, RunFileError, nearest
-from steppe.grid import Deal, Grid, Partition, Projected, Raster, Region
-from steppe.io import ForcingReader, ForcingStore, read_static
+from steppe.grid import Boxes, Deal, Grid, Partition, Projected, Raster, Region
+from steppe.io import FieldReader, FieldStore, ForcingReader, ForcingStore, read_static
 from steppe.kernels.sums import totals
 from steppe.models import CellModel, FieldModel, Model, Reach, authored, check_served, find_model
 from steppe.variable import Role, Variable, Variables
@@ -75,7 +75,7 @@ class Plan:
 
     run: RunFile
     grid: Grid
-    forcing: ForcingStore | None
+    forcing: ForcingStore | FieldStore | None
     clock: Clock
     steps: int
     threads: int  # of this process
@@ -155,6 +155,11 @@ class Plan:
         needed = needed_weather(module, self.model, self.chosen.options)
         if needed and self.forcing is None:
             raise RunFileError(f'Model "{self.model.name}" needs weather ({", ".join(needed)}). Give a [forcing] table.')
+        if isinstance(self.forcing, FieldStore) and self.model.needs.unit == "cells":
+            raise RunFileError(
+                f'[forcing] fields: model "{self.model.name}" computes cells, which read packed weather. Make a store of the maps with '
+                "`steppe ingest zarr`, and write store."
+            )
         for name in needed:
             if self.forcing and name not in self.forcing.names:
                 held = ", ".join(self.forcing.names)
@@ -162,17 +167,20 @@ class Plan:
                     f'"{self.forcing.path}" has no variable "{name}", which model "{self.model.name}" needs; it holds {held}.'
                 )
 
-    def reader(self) -> ForcingReader | None:
+    def reader(self) -> ForcingReader | FieldReader | None:
         """The weather of all cells, read ahead; None for a model without.
 
         Raises
         ------
         ForcingError
-            Store and run do not fit: units, calendar, cells, days.
+            Store and run do not fit: units, calendar, cells, levels, days.
         """
         if self.forcing is None:
             return None
         wanted = {name: v for name, v in self.model.variables.items() if v.role is Role.FORCING and name in self.forcing.names}
+        if isinstance(self.forcing, FieldStore):
+            at, spaces = self.model.needs.forcing_at, getattr(self.model, "spaces", {})
+            return FieldReader(self.forcing, wanted, self.clock, range(self.steps), self.grid, at, spaces)
         cadence = self.run.forcing.cadence if self.run.forcing else {}
         return ForcingReader(
             self.forcing,
@@ -258,12 +266,23 @@ class Plan:
             shares = [partition.owned(rank) for rank in ranks]
             deal = Deal(self.grid.n_cells, world.rank, [share.cells for share in shares], per_writer)
             return shares[world.rank], BoxReach(world, None, totals), deal
-        if not isinstance(self.grid, Raster | Projected):
-            raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
-        halo = dict(sorted((needs.halo or {}).items(), key=lambda each: each[0] == "x"))  # rows first, however the model names them
-        boxes = Partition.boxes(self.grid, world.size, halo, needs.edges)
+        boxes = self.boxes(world.size)
         deal = Deal(self.grid.n_cells, world.rank, [boxes.cells(rank) for rank in ranks], per_writer)
         return boxes[world.rank], BoxReach(world, boxes[world.rank], totals), deal
+
+    def boxes(self, ranks: int) -> Boxes:
+        """The box of each rank, of a model that needs them.
+
+        Raises
+        ------
+        ModelError
+            The grid is no raster.
+        """
+        if not isinstance(self.grid, Raster | Projected):
+            raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
+        needs = self.model.needs
+        halo = dict(sorted((needs.halo or {}).items(), key=lambda each: each[0] == "x"))  # rows first, however the model names them
+        return Partition.boxes(self.grid, ranks, halo, needs.edges)
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -332,9 +351,10 @@ def clock_of(run: RunFile, calendar: str) -> tuple[Clock, int]:
 
 def check_step(run: RunFile, model: Model) -> None:
     """Raises `RunFileError` when a model of days, or of daily weather, is to make other steps."""
-    if run.time.length == DAY or not (isinstance(model, CellModel) or run.forcing):
+    packed = run.forcing is not None and run.forcing.fields is None
+    if run.time.length == DAY or not (isinstance(model, CellModel) or packed):
         return
-    why = "reads daily weather" if run.forcing and not isinstance(model, CellModel) else "computes cells day by day"
+    why = "reads daily weather" if packed and not isinstance(model, CellModel) else "computes cells day by day"
     raise RunFileError(f'time.step = "{run.time.step}": model "{model.name}" {why}, so its step is one day. Remove the step.')
 
 

@@ -23,14 +23,14 @@ Deliver = Callable[[int, NDArray[np.float64]], None]  # first record, values (re
 class Reduction:
     """One variable reduced by one method over intervals of the run; `deliver` takes whole intervals.
 
-    edges: first step of each interval and the end of the last. between: (levels,) of a variable that has some. spare: buffers (slots,
+    edges: first step of each interval and the end of the last. leading: (levels,) of a variable that has some. spare: buffers (slots,
     [levels,] cells) that no recorder uses now. carried: what the unfinished interval holds so far. rest: room for that.
     """
 
     variable: str
     method: str
     edges: NDArray[np.int64]
-    between: tuple[int, ...]
+    leading: tuple[int, ...]
     deliver: list[Deliver]
     spare: list[NDArray[np.float64]]
     carried: NDArray[np.float64] | None = None
@@ -65,8 +65,8 @@ class Recorder:
         self._open: list[tuple[Reduction, int, Records, NDArray[np.float64]]] = []
         self.on_piece: Callable[[range], None] = lambda steps: None  # is told what will be computed next
 
-    def want(self, variable: str, method: str, edges: NDArray[np.int64], deliver: Deliver, between: tuple[int, ...] = ()) -> None:
-        """Asks for a reduction; equal ones are computed once. between: (levels,) of a variable that has some."""
+    def want(self, variable: str, method: str, edges: NDArray[np.int64], deliver: Deliver, leading: tuple[int, ...] = ()) -> None:
+        """Asks for a reduction; equal ones are computed once. leading: (levels,) of a variable that has some."""
         for reduction in self._reductions:
             if (reduction.variable, reduction.method) == (variable, method) and np.array_equal(reduction.edges, edges):
                 reduction.deliver.append(deliver)
@@ -74,7 +74,7 @@ class Recorder:
         number = len(self._reductions)
         if number == len(self._spare):
             self._spare.append([])
-        self._reductions.append(Reduction(variable, method, edges, between, [deliver], self._spare[number]))
+        self._reductions.append(Reduction(variable, method, edges, leading, [deliver], self._spare[number]))
 
     def mute(self) -> None:
         """Reduces as before, by the same kernel, and hands on nothing."""
@@ -99,12 +99,12 @@ class Recorder:
             intervals = reduction.slots(steps)
             first, operation = int(intervals[0]), reduction.operation
             slots = int(intervals[-1]) - first + 1
-            buffer = reduction.spare.pop() if reduction.spare else np.empty((0, *reduction.between, self._cells))
+            buffer = reduction.spare.pop() if reduction.spare else np.empty((0, *reduction.leading, self._cells))
             if len(buffer) < slots:
                 # Of a run as long as it will ever be, and filled, so that from then on a process has the memory that is announced; some
                 # days of a calibration need little of that.
                 most = slots if len(steps) <= PIECE else max(slots, self._most_slots(reduction))
-                buffer = np.full((most, *reduction.between, self._cells), np.nan)
+                buffer = np.full((most, *reduction.leading, self._cells), np.nan)
             values = buffer[:slots]
             if operation != "last":  # which asks for no value before
                 values[1:] = START[operation]
@@ -127,7 +127,7 @@ class Recorder:
                     deliver(first, values)
             reduction.carried = None
             if whole < len(record.values):
-                reduction.rest = np.empty((*reduction.between, self._cells)) if reduction.rest is None else reduction.rest
+                reduction.rest = np.empty((*reduction.leading, self._cells)) if reduction.rest is None else reduction.rest
                 reduction.carried = reduction.rest
                 reduction.carried[:] = record.values[whole]
             reduction.spare.append(buffer)
@@ -141,7 +141,7 @@ class Recorder:
     @property
     def nbytes(self) -> int:
         """Bytes of the accumulators: the slots of as many steps as are recorded at once, and what is carried to the next."""
-        rows = sum((self._most_slots(reduction) + 1) * prod(reduction.between) for reduction in self._reductions)
+        rows = sum((self._most_slots(reduction) + 1) * prod(reduction.leading) for reduction in self._reductions)
         return rows * self._cells * 8
 
     def _most_slots(self, reduction: Reduction) -> int:

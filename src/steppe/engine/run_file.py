@@ -23,7 +23,7 @@ Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
 EXAMPLES = {
     "checkpoint": '"auto", "none" or "90 days"',
     "step": '"10 minutes" or "1 day"',
-    "spread": '"auto", "own", "node", "readers:2" or "broadcast"',
+    "spread": '"auto", "own", "node", "readers:2" or "broadcast"; for "fields" "own" or "one"',
     "name": '"daily": it names a folder',
     "writers": '"private", "gather" or "aggregate:4"',
 }
@@ -135,23 +135,32 @@ class GridSection(Section):
 
 
 class ForcingSection(Section):
-    """The weather: a forcing store, or a folder of station files for a grid of points. map, units: of the columns of station files."""
+    """The weather: a forcing store, a folder of station files for a grid of points, or fields. map, units: of columns of station files."""
 
     store: Path | None = Field(default=None, strict=False, description="A forcing store, made by `steppe ingest`.")
     stations: Path | None = Field(
         default=None, strict=False, description="A folder of station files; the grid is points with the same ids."
     )
+    fields: Path | None = Field(
+        default=None, strict=False, description="A CF Zarr store of maps on the grid of the run, for a field model; it is read as it is."
+    )
     map: dict[str, str] = Field(default={}, description="Of station files: variable -> column, such as vp -> vpd.")
     units: dict[str, str] = Field(default={}, description="Of station files: variable -> unit of its column, such as vp -> kPa.")
     cadence: dict[str, Cadence] = Field(default={}, description="Variable -> interval over which its mean is taken, as 7 days.")
-    spread: Annotated[str, StringConstraints(pattern=rf"^({SPREAD})$")] = Field(
-        default="auto", description="Which ranks read for which: own, node, readers:2, broadcast, or auto: the fastest by measurement."
+    spread: Annotated[str, StringConstraints(pattern=rf"^({SPREAD}|one)$")] = Field(
+        default="auto",
+        description="Which ranks read for which: own, node, readers:2, broadcast, or auto: the fastest by time; of fields own or one.",
     )
 
     @model_validator(mode="after")
     def _one(self) -> "ForcingSection":
-        if (self.store is None) == (self.stations is None):
-            raise ValueError('give exactly one of "store" and "stations"')
+        if sum(value is not None for value in (self.store, self.stations, self.fields)) != 1:
+            raise ValueError('give exactly one of "store", "stations" and "fields"')
+        if self.fields is not None and self.cadence:
+            raise ValueError('"cadence" is for "store"; records of "fields" are as far apart as their times say')
+        if self.spread not in ("auto", "own") and (self.spread == "one") == (self.fields is None):
+            known = '"own" or "one"' if self.fields else '"auto", "own", "node", "readers:2" or "broadcast"'
+            raise ValueError(f'spread = "{self.spread}" is not for "{"fields" if self.fields else "store"}"; write {known}')
         if self.stations is None and (self.map or self.units):
             raise ValueError('"map" and "units" are for "stations"; a store has names and units of its own')
         return self

@@ -25,7 +25,7 @@ PLACES: dict[str, Schema] = {  # how a region is written as a table
 }
 ONE_OF = {
     "GridSection": ("region", "file", "points", "rectangle", "gaussian"),
-    "ForcingSection": ("store", "stations"),
+    "ForcingSection": ("store", "stations", "fields"),
 }  # exactly one of them is given
 
 

@@ -47,7 +47,7 @@ def series_of(on: Branch, words: Mapping[str, Any], get: Callable[[Mapping[str, 
                 block = None if again else on.records_from(name, at, last, cells, rounded=True)
                 head |= {} if block is None else {"rounded": "float32"}
         if block is None:
-            block = np.full((1, prod(on.plan.variables.between(name)) * len(cells)), np.nan, floating)
+            block = np.full((1, prod(on.plan.variables.leading(name)) * len(cells)), np.nan, floating)
             why = NO_RECORD.format(name=name) + (", and computing them again takes too long." if again else "; they may be computed again.")
             if missing and missing[-1][1] == at - 1:
                 missing[-1][1] = at

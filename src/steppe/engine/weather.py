@@ -1,4 +1,4 @@
-"""The weather of a run: a store, or station files for a grid of points with the ids of the stations."""
+"""The weather of a run: a store, fields, or station files for a grid of points with the ids of the stations."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from types import ModuleType
 from steppe.engine.run_file import ForcingSection, RunFile
 from steppe.errors import ForcingError, RunFileError
 from steppe.grid import Grid, Points
-from steppe.io import ForcingStore
+from steppe.io import FieldStore, ForcingStore
 from steppe.kernels import cache_folder
 from steppe.models import Choice, Model, authored
 from steppe.variable import Role
@@ -17,8 +17,8 @@ from steppe.variable import Role
 ADVICE = "Remove [grid] from the run file: the run then takes the grid of its weather. Or make a store for the grid of the run."
 
 
-def open_weather(run: RunFile, grid: Grid) -> ForcingStore | None:
-    """The forcing store of a run, None for a run without weather.
+def open_weather(run: RunFile, grid: Grid) -> ForcingStore | FieldStore | None:
+    """The forcing store or the store of fields of a run, None for a run without weather.
 
     Station files become a store in the cache. Steppe makes it again when a file, the points, the period, `map` or `units` change.
 
@@ -31,6 +31,8 @@ def open_weather(run: RunFile, grid: Grid) -> ForcingStore | None:
     """
     if run.forcing is None:
         return None
+    if run.forcing.fields is not None:
+        return FieldStore.open(run.forcing.fields)
     if run.forcing.store is not None:
         store = ForcingStore.open(run.forcing.store)
         store.check_grid(grid, ADVICE)

@@ -8,7 +8,7 @@ from steppe.grid.deal import Cells, Deal, spanned
 from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
-from steppe.grid.lattice import Lattice, read_lattice
+from steppe.grid.lattice import UNEVEN, Lattice, is_axis, read_lattice
 from steppe.grid.partition import Partition, Share, tile_size, tiles
 from steppe.grid.plain import as_plain, from_plain
 from steppe.grid.points import Points, place_columns
@@ -20,6 +20,7 @@ from steppe.grid.window import Window, window_of
 
 __all__ = [
     "BUILTIN",
+    "UNEVEN",
     "Box",
     "Boxes",
     "Cells",
@@ -50,6 +51,7 @@ __all__ = [
     "choose_dims",
     "from_plain",
     "imbalance",
+    "is_axis",
     "place_columns",
     "read_grid",
     "read_lattice",

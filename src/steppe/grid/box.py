@@ -58,6 +58,8 @@ class Box:
     shape: own cells by axis. halo: widths by axis. cells (cells,): the packed cells of the grid that are its own, ascending.
     order (cells,): row-major position in the own box of each of them. active (*local): which cells of the array with halos count; behind
     walls as in front of them. Pieces with one peer have one order on both sides.
+    sources: where all of its cells, halos too, lie in the domain: pieces whose peer is a block, `theirs` counted in it. What lies behind
+    walls is in none of them.
     """
 
     rank: int
@@ -71,6 +73,7 @@ class Box:
     sends: tuple[Piece, ...]
     mirrors: tuple[Mirror, ...]
     active: NDArray[np.bool_]
+    sources: tuple[Piece, ...]
 
     @property
     def n_cells(self) -> int:

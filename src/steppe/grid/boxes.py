@@ -89,9 +89,9 @@ class Boxes(Sequence[Box]):
         receives, sends = self._plan(rank, block, rectangle)
         origin, shape = tuple(first for first, _ in rectangle), tuple(end - first for first, end in rectangle)
         cells, order = self._cells(block, rectangle)
-        mirrors = self._mirrors(block, rectangle)
+        mirrors, sources = self._mirrors(block, rectangle), self._sources(block, rectangle)
         active = self._active(block, rectangle, receives, mirrors)
-        return Box(rank, block, origin, shape, self.halo, cells, order, receives, sends, mirrors, active)
+        return Box(rank, block, origin, shape, self.halo, cells, order, receives, sends, mirrors, active, sources)
 
     def _active(self, block: int, own: Rectangle, receives: Sequence[Piece], mirrors: Sequence[Mirror]) -> NDArray[np.bool_]:
         """Which cells of a rank's array with halos count, found as an exchange and the mirrors would fill them."""
@@ -149,6 +149,16 @@ class Boxes(Sequence[Box]):
         receives.sort(key=lambda piece: (piece.peer, _firsts(piece.mine)))
         sends.sort(key=lambda piece: (piece.peer, _firsts(piece.theirs)))
         return tuple(receives), tuple(sends)
+
+    def _sources(self, block: int, own: Rectangle) -> tuple[Piece, ...]:
+        """Where the own cells and those of the halo lie in the domain."""
+        found = []
+        for way in self.domain.ways(block, self._with_halo(own)):
+            there = tuple(slice(first, end) for first, end in way.cells)
+            flips = tuple(sign < 0 for sign in way.turn.signs)
+            mine = self._local(way.turn.undone().of(way.cells), own)
+            found.append(Piece(way.block, mine, there, way.turn.axes, flips, way.turn.parity))
+        return tuple(found)
 
     def _with_halo(self, own: Rectangle) -> Rectangle:
         return tuple((first - width, end + width) for (first, end), width in zip(own, self.halo, strict=True))

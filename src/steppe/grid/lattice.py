@@ -128,17 +128,21 @@ def _southward_and_eastward(rows: Centres, columns: Centres) -> tuple[Centres, C
     return rows, columns, row_of, column_of, turned
 
 
+def is_axis(values: "xarray.DataArray", kind: str) -> bool:
+    """Whether it is an axis of "latitude" or "longitude": by its name, its CF standard name or its unit."""
+    return values.ndim == 1 and bool({values.name, values.attrs.get("standard_name"), values.attrs.get("units")} & set(_AXES[kind]))
+
+
 def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":
-    marks = _AXES[kind]
     for name in sorted(map(str, dataset.variables)):  # a store does not keep them in order
         values = dataset[name]
         of_a_cell = values.dims == ("cell",)  # latitudes of packed cells are no axis
-        if values.ndim == 1 and not of_a_cell and {name, values.attrs.get("standard_name"), values.attrs.get("units")} & set(marks):
+        if not of_a_cell and is_axis(values, kind):
             return values
     raise GridError(
         f"No one-dimensional {kind} was found among {', '.join(sorted(map(str, dataset.variables))) or 'no variables'}. "
-        f"Mark it with standard_name or units ({marks[2]}). Projections need axes projection_y_coordinate and projection_x_coordinate; "
-        "curvilinear grids must be regridded first."
+        f"Mark it with standard_name or units ({_AXES[kind][2]}). Projections need axes projection_y_coordinate and "
+        "projection_x_coordinate; curvilinear grids must be regridded first."
     )
 
 

@@ -6,6 +6,8 @@ from steppe.io.checkpoint import Checkpoint
 from steppe.io.contents import Contents
 from steppe.io.draft import Draft
 from steppe.io.ensemble import Ensemble, Member
+from steppe.io.field_store import FieldStore
+from steppe.io.fields import FieldReader
 from steppe.io.folder import Progress, RunFolder, Spent, read_identity
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.forcing_scan import Problem, limits_of, scan
@@ -31,6 +33,8 @@ __all__ = [
     "Cost",
     "Draft",
     "Ensemble",
+    "FieldReader",
+    "FieldStore",
     "Figures",
     "ForcingReader",
     "ForcingStore",

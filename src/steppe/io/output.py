@@ -88,7 +88,7 @@ class Output:
         return self.precision if self.bits not in (None, SINGLE) else self.dtype
 
     @property
-    def between(self) -> tuple[int, ...]:
+    def leading(self) -> tuple[int, ...]:
         """Dimensions of a record before its columns: the number of levels, if it has some."""
         return (len(self.levels[1].values),) if self.levels else ()
 
@@ -155,16 +155,16 @@ class Group:
 
     def shape(self, output: Output) -> tuple[int, ...]:
         """Of the array of an output: records, levels if it has some, columns."""
-        return self.axis.rows, *output.between, self.n_columns
+        return self.axis.rows, *output.leading, self.n_columns
 
     def layout(self, output: Output) -> Layout:
         """How the array of an output is cut. All levels of a tile are in one chunk."""
         width = min(tile_size(self.n_columns), self.n_columns)
-        size = np.dtype(output.dtype).itemsize * prod(output.between)
+        size = np.dtype(output.dtype).itemsize * prod(output.leading)
         few = min(SHARD_RECORDS, FEW_BYTES // (size * self.n_columns))
         interval = max(1, SHARD_STEPS // int(self.axis.steps.max()), few)
         fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * size <= SHARD_BYTES]
-        shape = min(max(fitting, default=1), self.axis.rows), *output.between, width
+        shape = min(max(fitting, default=1), self.axis.rows), *output.leading, width
         return Layout(shape, shape, output.dtype, "shuffle" if output.kind == output.dtype else "bitshuffle")
 
 

@@ -1,39 +1,44 @@
-"""The forcing of a field model: at each step the values of the own cells of its box, out of the packed tiles that hold them.
+"""The forcing of a field model: at each step the values of its box, out of fields, or out of the packed tiles that hold its own cells.
 
 Tiles lie in the packed order of the grid, where the cells of a box are no range: a tile holds cells of other boxes too.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from steppe.grid import Box
-from steppe.models.model import Array, Inputs
+from steppe.models.model import Array, FieldInputs, Inputs
 from steppe.packed import values_of
-from steppe.variable import Variable
+from steppe.variable import Role, Variables
 
 
 class FieldForcing:
     """The values of a step.
 
-    values: name -> array (*box.local) in the dtype of the variable; NaN where there is no value, and in halos.
+    values: name -> array ([levels,] *box.local) in the dtype of the variable; NaN where there is no value, and in halos of packed weather.
     """
 
-    def __init__(self, box: Box, variables: Mapping[str, Variable]) -> None:
-        self.values: dict[str, Array] = {name: np.full(box.local, np.nan, variable.dtype) for name, variable in variables.items()}
+    def __init__(self, box: Box, variables: Variables) -> None:
+        of = {name: variable for name, variable in variables.items() if variable.role is Role.FORCING}
+        self.values: dict[str, Array] = {n: np.full((*variables.leading(n), *box.local), np.nan, v.dtype) for n, v in of.items()}
+        self._box = box
         self._cells = box.cells - (box.cells[0] if box.n_cells else 0)  # as inputs count them
         self._places = box.pack(np.arange(np.prod(box.local)).reshape(box.local)[box.own])  # of each cell in an array with halos
 
-    def read(self, inputs: Inputs, step: int) -> None:
+    def read(self, inputs: Inputs | FieldInputs, step: int) -> None:
         """Takes the values of a step, of the piece of the inputs that was turned to.
 
         Raises
         ------
         ForcingError
             The store does not hold the step.
+        BadCellError
+            A value of a field is missing or outside its limits.
         DamagedError
             A file of the store is missing or not what was written; names file, variable and days.
         """
+        if isinstance(inputs, FieldInputs):
+            inputs.fill(self._box, step, self.values)
+            return
         if not self._cells.size:
             return
         rows = {name: inputs.names.index(name) for name in self.values}

@@ -31,7 +31,7 @@ from steppe.levels import Space, layer, parted
 from steppe.models.authored import authored
 from steppe.models.declare import Choice
 from steppe.models.field_forcing import FieldForcing
-from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Status
+from steppe.models.model import Array, FieldInputs, Increment, Inputs, Needs, Reach, Recorder, Status
 from steppe.variable import Role, Variable, Variables
 
 RECORD: dict[str, Callable[[Array, Array], Array]] = {"sum": np.add, "min": np.minimum, "max": np.maximum, "last": lambda _, new: new}
@@ -47,7 +47,7 @@ class FieldModel(ABC):
     many rows as it has levels. before, after: name -> the rows of a field in now and in new, (*box.local) or (levels, *box.local).
     spaces: name -> levels, of each dim of `variables` that is none of the grid.
     active (*box.local): which cells count, in halos, too; all of them on a grid without a mask.
-    forcing: name -> values of the step, (*box.local); NaN in halos. diagnostics: the same, written by `compute`.
+    forcing: name -> values of the step, ([levels,] *box.local); NaN in halos of packed weather. diagnostics: the same, of `compute`.
     parameters: name -> 0-d array, or the own cells of a map (*box.shape). maps: name -> such a map with halos, (*box.local).
     choices: name -> words of an option, the first of them its default. options: name -> the word of this run.
     """
@@ -113,18 +113,18 @@ class FieldModel(ABC):
         self.active, self._outside = share.active, ~share.active
         self.options = {name: options.get(name, choice.words[0]) for name, choice in self.choices.items()}
         declared = [*self._of(Role.STATE).values()]
-        between = [self._known.between(variable.name) for variable in declared]
-        self._parities = [tuple(v.parity for v, levels in zip(declared, between, strict=True) for _ in range(prod(levels)))]
+        leading = [self._known.leading(variable.name) for variable in declared]
+        self._parities = [tuple(v.parity for v, levels in zip(declared, leading, strict=True) for _ in range(prod(levels)))]
         self.now, self.new = (np.zeros((len(self._parities[0]), *share.local), declared[0].dtype) for _ in range(2))
-        ends = np.cumsum([prod(levels) for levels in between])
+        ends = np.cumsum([prod(levels) for levels in leading])
         rows = {
-            v.name: slice(end - prod(levels), end) if levels else end - 1 for v, levels, end in zip(declared, between, ends, strict=True)
+            v.name: slice(end - prod(levels), end) if levels else end - 1 for v, levels, end in zip(declared, leading, ends, strict=True)
         }
         self.before, self.after = ({name: block[at] for name, at in rows.items()} for block in (self.now, self.new))
         self._bands = bands(share.interior)
-        self._forcing = FieldForcing(share, self._of(Role.FORCING))
+        self._forcing = FieldForcing(share, self._known)
         self.diagnostics: dict[str, Array] = {
-            name: np.full((*self._known.between(name), *share.local), np.nan, v.dtype) for name, v in self._of(Role.DIAGNOSTIC).items()
+            name: np.full((*self._known.leading(name), *share.local), np.nan, v.dtype) for name, v in self._of(Role.DIAGNOSTIC).items()
         }
         self.parameters: dict[str, Array] = {name: np.array(np.nan) for name in self._of(Role.PARAMETER)}
         self.maps: dict[str, Array] = {n: np.full(share.local, np.nan) for n, v in self._of(Role.PARAMETER).items() if v.dims}
@@ -144,6 +144,7 @@ class FieldModel(ABC):
     def _advance_one(self, step: int, inputs: Inputs, recorder: Recorder) -> None:
         if self.forcing:
             self._forcing.read(inputs, step)
+        if self.forcing and not isinstance(inputs, FieldInputs):  # whose records are looked at once, when they are read
             limits = {name: (v.low, v.high) for name, v in self._of(Role.FORCING).items()}
             self._expect(step, {name: (self._own(name) >= low) & (self._own(name) <= high) for name, (low, high) in limits.items()})
         with np.errstate(all="ignore"), authored(f"`step` of model {self.name}"):  # `status` reports what is not finite

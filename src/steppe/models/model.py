@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.clock import Clock
-from steppe.grid import Edges
+from steppe.grid import Box, Edges
 from steppe.levels import Space
 from steppe.packed import Packed
 from steppe.variable import Variable
@@ -50,6 +50,29 @@ class Inputs(Protocol):
 
     def stream(self, cells: range) -> Stream:
         """The forcing of some cells, counted from the first of the share, for one thread; the same stream for the same cells."""
+        ...
+
+
+@runtime_checkable
+class FieldInputs(Protocol):
+    """Forcing that lies in fields of the grid, for a field model. The steps of a piece need the same records; the rest as `Inputs`."""
+
+    names: tuple[str, ...]
+    in_turns: bool
+
+    def pieces(self, steps: range) -> list[range]:
+        """`steps` cut where a record ends and the next begins."""
+        ...
+
+    def turn_to(self, piece: range) -> None:
+        """The records of a piece are made ready."""
+        ...
+
+    def fill(self, box: Box, step: int, values: Mapping[str, Array]) -> None:
+        """Fills each array (..., *box.local), halos too, with the values of a step.
+
+        Raises `BadCellError` naming field, time, level and cell of a value outside its limits, `DamagedError` naming field and records.
+        """
         ...
 
 
@@ -129,11 +152,13 @@ class Needs:
 
     unit: "cells" (packed, no neighbours) or "boxes" (halo cells per dim in `halo`).
     edges: what lies beyond the ends of a dim, "wall", "periodic" or "pole"; default: walls, but columns round the Earth are periodic.
+    forcing_at: the instant of a step of which it gets forcing that lies in fields: its "begin", "middle" or "end".
     """
 
     unit: str = "cells"
     halo: Mapping[str, int] | None = None
     edges: Edges | None = None
+    forcing_at: str = "middle"
 
 
 class Increment(NamedTuple):

@@ -17,7 +17,8 @@ from steppe.variable import Role, Variable, vectors
 
 DIMS = {"cells": ("cell",), "boxes": ("y", "x")}  # of a value for each cell, by the unit that a model needs
 RESERVED = {"cell", "time", "region", "scenario", "bnds", "x", "y", "lat", "lon", "crs", "station", "point"}  # dims of results, and axes
-LEVELLED = (Role.STATE, Role.DIAGNOSTIC)  # may have levels
+LEVELLED = (Role.STATE, Role.DIAGNOSTIC, Role.FORCING)  # may have levels
+BETWEEN, FORCING_AT = ("linear", "last"), ("begin", "middle", "end")
 FLOATS = ("float32", "float64")
 
 
@@ -89,6 +90,8 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
             yield f'"{name}" is declared as derived. A field model computes such numbers itself: remove "{name}", or declare a parameter.'
         if role is Role.FORCING and variable.initial is not None:
             yield f'forcing "{name}" has an initial value. A field model reads its forcing from the weather at each step: write no initial.'
+        if variable.between not in BETWEEN or (variable.between != BETWEEN[0] and role is not Role.FORCING):
+            yield f'"{name}" has between = "{variable.between}". Of forcing write {_words(BETWEEN)}; write nothing for other variables.'
         if role is Role.PARAMETER and variable.dtype != "float64":
             yield f'parameter "{name}" has the dtype "{variable.dtype}". Parameters are float64: write that.'
         if role is Role.STATE and variable.dtype not in FLOATS:
@@ -98,6 +101,8 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
                 f'"{states[0].name}" has the dtype "{states[0].dtype}" and "{name}" has "{variable.dtype}". '
                 "All fields of a model have one dtype: choose one of the two."
             )
+    if model.needs.forcing_at not in FORCING_AT:
+        yield f'Needs(forcing_at="{model.needs.forcing_at}") is not known. Write {_words(FORCING_AT)}.'
     for dim in model.needs.halo or {}:
         if dim not in DIMS["boxes"]:
             yield f'Needs(halo=...) names the dim "{dim}". A field model has the dims {_listed(DIMS["boxes"])}.'
@@ -111,3 +116,7 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
 
 def _listed(dims: tuple[str, ...]) -> str:
     return "(" + ", ".join(f'"{dim}"' for dim in dims) + ")"
+
+
+def _words(known: tuple[str, ...]) -> str:
+    return " or ".join(f'"{word}"' for word in known)

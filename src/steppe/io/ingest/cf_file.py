@@ -13,12 +13,11 @@ from steppe.clock import CALENDARS, EPOCH
 from steppe.errors import DamagedError, ForcingError, GridError
 from steppe.grid import Lattice, read_lattice
 from steppe.io.axis import day_name
+from steppe.io.field_store import ALIASES, MAGIC
 
 if TYPE_CHECKING:
     import xarray
 
-ALIASES = {"gregorian": "standard", "proleptic_gregorian": "standard", "365_day": "noleap"}  # the same days since 1582
-MAGIC = (b"CDF", b"\x89HDF")  # of NetCDF 3 and 4
 CHUNK_CACHE = 4_000_000  # bytes a variable; the library's own 64 MB are of no use to who reads every chunk once
 ROUNDING = 1e-5  # [d] of a time in single precision or in seconds
 LONGEST = 9  # days of a map: weeks, of which the last of a year may have the days that remain

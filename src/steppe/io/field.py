@@ -1,0 +1,301 @@
+"""One variable of a store of fields as a model needs it, checked against the run, and parts of its records.
+
+A record is read by the chunks that hold the rows and columns that are asked for. Records that lie in one chunk are read together.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite, prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import cftime
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.clock import EPOCH, TICK, instant_text
+from steppe.errors import BadCellError, DamagedError, ForcingError, nearest
+from steppe.grid import UNEVEN, Raster, is_axis
+from steppe.io.field_store import FieldStore, reason
+from steppe.io.forcing_scan import Problem
+from steppe.io.units import conversion
+from steppe.variable import Variable
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = NDArray[Any]
+BLOCK = 1 << 25  # [bytes] of records that are read together, where they lie in one chunk
+GAP = 1.5  # times what most records are apart; months differ by less
+SAME = 1e-5  # of a level: what a float32 rounds, and more
+
+
+class _Dims(NamedTuple):
+    """The dims of a variable of a store. time: None where it has none. leading: those that are left."""
+
+    time: str | None
+    leading: tuple[str, ...]
+    lat: str
+    lon: str
+
+
+class Field:
+    """One variable of a store as a model needs it: its unit and dtype, rows from the north, columns from the west.
+
+    ticks (records,): the instant of each, microseconds since 1850; None: one record that always holds. block: how many records are read
+    together. leading: lengths of the dims before rows and columns.
+
+    Parameters
+    ----------
+    store, variable, grid
+        Where it lies, what the model declares of it, and the grid of the run.
+    spaces
+        Name -> what a dim of the model's own stands for, with `values` and `units`; a dim that is not there is not compared.
+
+    Raises
+    ------
+    ForcingError
+        The store lacks it, or its dims, units, times, rows, columns or levels are others than those of the model and the run.
+    """
+
+    def __init__(self, store: FieldStore, variable: Variable, grid: Raster, spaces: Mapping[str, Any]) -> None:
+        if variable.name not in store.names:
+            raise ForcingError(
+                f'"{store.path}" has no variable "{variable.name}", which the model needs.{nearest(variable.name, store.names)}'
+            )
+        self.name, self.variable, self.dtype, self.calendar = variable.name, variable, np.dtype(variable.dtype), store.calendar
+        self._path, self._where, self._grid = store.path, f'"{store.path}", variable "{variable.name}"', grid
+        self._values = store.dataset[variable.name]
+        self._line = conversion(str(self._values.attrs.get("units", "")), variable.units, self._where)
+        self._dims = dims = self._dims_of(store)
+        latitudes, longitudes = (store.dataset[dim].values.astype(np.float64) for dim in dims[2:])
+        self._rows = self._places("latitudes", latitudes, grid.lat, -grid.dlat)
+        self._columns = self._places("longitudes", longitudes, grid.lon, grid.dlon)
+        self._turns = tuple(self._turn(store, dim, name, spaces.get(name)) for dim, name in zip(dims.leading, variable.dims, strict=False))
+        self.leading = tuple(int(self._values.sizes[dim]) for dim in dims.leading)
+        self.ticks = None if dims.time is None else self._ticks(store.dataset[dims.time])
+        self.records = 1 if self.ticks is None else len(self.ticks)
+        together = (self._values.encoding.get("preferred_chunks") or {}).get(dims.time, 1)
+        self.block = max(1, min(together, BLOCK // (prod(self.leading) * grid.active.size * self.dtype.itemsize)))
+
+    def check_period(self, first: int, last: int) -> None:
+        """Looks whether there are records at all instants from `first` to `last` [microseconds since 1850].
+
+        Raises
+        ------
+        ForcingError
+            The first record is too late, the last too early, or some lack between.
+        """
+        if self.ticks is None:
+            return
+        apart = np.diff(self.ticks)
+        if (apart <= 0).any():
+            at = int(np.argmax(apart <= 0))
+            before, name = self.instant(at), self.instant(at + 1)
+            raise ForcingError(
+                f"{self._where}: the record of {name} comes after that of {before}. Sort the records; each instant must be there once."
+            )
+        usual = int(np.median(apart)) if apart.size else 0
+        end = int(self.ticks[-1]) + (max(usual - 1, 0) if self.variable.between == "last" else 0)
+        if not self.ticks[0] <= first <= last <= end:
+            raise ForcingError(
+                f"{self._where} has records from {self.instant(0)} to {self.instant(-1)}, but the run needs {self._text(first)} to "
+                f"{self._text(last)}. Shorten the run, or make a longer store."
+            )
+        used = slice(self.of(first).start, self.of(last).stop)
+        gaps = np.flatnonzero(np.diff(self.ticks[used]) > GAP * usual) + used.start
+        if gaps.size:
+            raise ForcingError(
+                f"{self._where} has no record between {self.instant(gaps[0])} and {self.instant(gaps[0] + 1)}, others are "
+                f"{usual * TICK} apart ({gaps.size} such). Add the records that lack."
+            )
+
+    def of(self, tick: int) -> range:
+        """The records from which the value at an instant is made: one or two."""
+        if self.ticks is None:
+            return range(1)
+        first = int(np.searchsorted(self.ticks, tick, side="right")) - 1
+        return range(first, min(first + (1 if self.variable.between == "last" else 2), self.records))
+
+    def weight(self, tick: int) -> float:
+        """That of the second record at an instant: 0 where the first one alone counts."""
+        records = self.of(tick)
+        if self.ticks is None or len(records) < 2:
+            return 0.0
+        begin, end = (int(self.ticks[record]) for record in records)
+        weight: float = (tick - begin) / (end - begin)
+        return weight
+
+    def instant(self, record: int) -> str:
+        """When a record holds, for people."""
+        return "always" if self.ticks is None else self._text(int(self.ticks[record]))
+
+    def length(self, block: int) -> int:
+        """How many records a block has; the last may have fewer."""
+        return int(min(self.block, self.records - block * self.block))
+
+    def read(self, block: int, rows: slice, columns: slice) -> Array:
+        """The records of a block over some rows and columns of the grid: (records, *leading, rows, columns).
+
+        Raises
+        ------
+        BadCellError
+            A value is missing or outside the limits of the variable.
+        DamagedError
+            A chunk of the store cannot be read.
+        """
+        values = self._read(block, rows, columns)
+        for problem in self.problems(block, rows, columns, values):
+            raise BadCellError(f"{problem}. Correct it where the store is made; `steppe check` finds all such values.")
+        return values
+
+    def problems(self, block: int, rows: slice, columns: slice, values: Array | None = None) -> Iterator[Problem]:
+        """What is wrong with the values of a block, fault by fault; cells that take no part do not count."""
+        values = self._read(block, rows, columns) if values is None else values
+        low, high = self.variable.low, self.variable.high
+        least, most = float(values.min()), float(values.max())
+        if low <= least and most <= high and isfinite(least) and isfinite(most):
+            return
+        active = self._grid.active[rows, columns]
+        faults = {"is missing": np.isnan(values), f"is below {low:g}": values < low, f"is above {high:g}": values > high}
+        faults["is not finite"] = np.isinf(values) & ~(values < low) & ~(values > high)
+        for fault, wrong in faults.items():
+            wrong &= active
+            if wrong.any():
+                yield self._problem(fault, block, wrong, values, rows.start, columns.start)
+
+    def _problem(self, fault: str, block: int, wrong: Array, values: Array, north: int, west: int) -> Problem:
+        record, *place, row, column = (int(i) for i in np.argwhere(wrong)[0])
+        cell = int(np.flatnonzero(self._grid.order == (row + north) * self._grid.nlon + column + west)[0])
+        what = self.name
+        for dim, turn, i in zip(self._dims.leading, self._turns, place, strict=True):
+            labels = self._values.coords.get(dim)
+            what += f" at {dim} {i}" if labels is None else f" at {dim} {labels.values[turn][i]} {labels.attrs.get('units', '')}".rstrip()
+        latitude, longitude = float(self._grid.cell_lat[cell]), float(self._grid.cell_lon[cell])
+        value = float(values[(record, *place, row, column)])
+        day = self.instant(block * self.block + record)
+        return Problem(self._path, what, fault, int(np.count_nonzero(wrong)), day, cell, latitude, longitude, value)
+
+    def _read(self, block: int, rows: slice, columns: slice) -> Array:
+        parts = [self._part(block, self._rows[rows], part) for part in _runs(self._columns[columns])]
+        values = np.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
+        for line, operation in ((self._line.factor, np.multiply), (self._line.offset, np.add)):
+            if line != (1.0 if operation is np.multiply else 0.0):
+                operation(values, self.dtype.type(line), out=values)
+        return values
+
+    def _part(self, block: int, rows: Array, columns: Array) -> Array:
+        """Rows and columns of the file that lie beside each other, either way round."""
+        time, leading, lat, lon = self._dims
+        first = block * self.block
+        where: dict[Any, slice] = {lat: slice(int(rows.min()), int(rows.max()) + 1), lon: slice(int(columns.min()), int(columns.max()) + 1)}
+        if time is not None:
+            where[time] = slice(first, first + self.length(block))
+        try:
+            found = self._values.variable.isel(where).transpose(*([time] if time else []), *leading, lat, lon).values
+        except Exception as error:  # each codec raises its own
+            period = " to ".join(dict.fromkeys((self.instant(first), self.instant(first + self.length(block) - 1))))
+            raise DamagedError(
+                f"{self._where}, {period}, cannot be read ({reason(error)}). A chunk may be cut short: get the store again."
+            ) from None
+        found = found if time is not None else found[None]
+        turned = found[(slice(None), *self._turns, slice(None, None, _way(rows)), slice(None, None, _way(columns)))]
+        return np.array(turned, self.dtype, order="C")
+
+    def _dims_of(self, store: FieldStore) -> _Dims:
+        names = [str(dim) for dim in self._values.dims]
+        coords = {dim: store.dataset[dim] for dim in names if dim in store.dataset.coords}
+        lat, lon = ([dim for dim in coords if is_axis(coords[dim], kind)] for kind in ("latitude", "longitude"))
+        times = [dim for dim in names if store.time(dim) is not None]
+        leading = tuple(dim for dim in names if dim not in (*lat, *lon, *times))
+        if len(lat) != 1 or len(lon) != 1 or len(times) > 1 or len(leading) != len(self.variable.dims) - 2:
+            wanted = ", ".join(("time", *self.variable.dims[:-2], "latitude", "longitude"))
+            raise ForcingError(
+                f"{self._where} has the dims ({', '.join(names)}), expected ({wanted}), or these without time. Correct the store."
+            )
+        return _Dims(times[0] if times else None, leading, lat[0], lon[0])
+
+    def _places(self, what: str, found: Array, wanted: Array, spacing: float) -> Array:
+        """Where rows or columns of the grid lie in the file: one beside the other, either way round."""
+
+        def off(one: Any, other: Any) -> Array:
+            apart = np.abs(one - other)
+            return np.asarray(np.minimum(apart % 360.0, -apart % 360.0) if what == "longitudes" else apart)
+
+        first = int(np.argmin(off(found, wanted[0])))
+        for step in (1, -1):
+            at = first + step * np.arange(wanted.size)
+            if what == "longitudes" and wanted.size <= found.size:
+                at %= found.size
+            if at.min() >= 0 and at.max() < found.size and (off(found[at], wanted) <= UNEVEN * spacing).all():
+                return at
+        raise ForcingError(
+            f"{self._where} is on another grid: its {found.size} {what} go from {found[0]:g} to {found[-1]:g}, those of the run are "
+            f"{wanted.size} from {wanted[0]:g} to {wanted[-1]:g}. Regrid the store, or remove [grid]: the run then takes its grid."
+        )
+
+    def _turn(self, store: FieldStore, dim: str, name: str, space: Any) -> slice:
+        """How to go through a dim of the file for the order of a space of the model."""
+        if space is None:
+            return slice(None)
+        labels = store.dataset.coords.get(dim)
+        found = np.arange(store.dataset.sizes[dim]) if labels is None else labels.values
+        units = None if labels is None else str(labels.attrs.get("units", "")) or None
+        return turned(found, units, space.values, space.units, f'{self._where}: "{dim}" and "{name}" of the model', labels is not None)
+
+    def _ticks(self, time: "xarray.DataArray") -> NDArray[np.int64]:
+        """The instants of records: whole units and fractions apart, for their product has too few bits."""
+        values, units, calendar = time.values, str(time.attrs["units"]), str(time.attrs.get("calendar", "standard")).lower()
+        try:
+            zero, one = (cftime.num2date(number, units, calendar) for number in (0, 1))
+        except ValueError as error:
+            raise ForcingError(f'{self._where}: "{time.name}" in "{units}" is no time of the {calendar} calendar ({error}).') from None
+        if not np.isfinite(values).all():
+            raise ForcingError(f'{self._where}: a time in "{time.name}" is missing. Every record needs its instant.')
+        since, unit = (zero - cftime.num2date(0, EPOCH, calendar)) // TICK, (one - zero) // TICK
+        whole = np.floor(values)
+        ticks: NDArray[np.int64] = since + whole.astype(np.int64) * unit + np.rint((values - whole) * unit).astype(np.int64)
+        return ticks
+
+    def _text(self, tick: int) -> str:
+        return instant_text(cftime.datetime(1850, 1, 1, calendar=self.calendar) + tick * TICK)
+
+
+def turned(found: Array, found_units: str | None, values: Sequence[Any], units: str, where: str, labelled: bool = True) -> slice:
+    """How to go through a dim of a file in the order of a space: as it is, or backwards.
+
+    found, found_units: labels of the file and their unit, None where it says none. labelled False: the file has none, and only the number
+    of them is compared. Labels that are texts are compared as such.
+
+    Examples
+    --------
+    >>> turned(np.array([100.0, 850.0, 1000.0]), "hPa", (100000.0, 85000.0, 10000.0), "Pa", "u")
+    slice(None, None, -1)
+
+    Raises
+    ------
+    ForcingError
+        They are others, or in a unit that does not convert.
+    """
+    wanted = np.asarray(values)
+    text = wanted.dtype.kind in "US"
+    if len(found) == len(wanted) and not labelled:
+        return slice(None)
+    if len(found) == len(wanted) and text == (found.dtype.kind in "USOT"):
+        line = None if text or found_units is None else conversion(found_units, units, where)
+        seen = found.astype(str) if text else found * line.factor + line.offset if line else found
+        for turn in (slice(None), slice(None, None, -1)):
+            if (seen[turn] == wanted).all() if text else np.allclose(seen[turn], wanted, rtol=SAME, atol=0.0):
+                return turn
+    told, expected = (", ".join(map(str, each[:8])) + (" ..." if len(each) > 8 else "") for each in (found, wanted))
+    raise ForcingError(
+        f"{where} differ: {len(found)} of {told} {found_units or ''}".rstrip() + f", expected {len(wanted)} of {expected} {units}. "
+        "Make a store of the levels of the model."
+    )
+
+
+def _runs(places: Array) -> list[Array]:
+    """Places cut where one is not beside the next: columns that go round the Earth begin elsewhere in the file."""
+    return np.split(places, np.flatnonzero(np.abs(np.diff(places)) != 1) + 1)
+
+
+def _way(places: Array) -> int:
+    return -1 if places.size > 1 and places[1] < places[0] else 1

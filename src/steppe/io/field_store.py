@@ -1,0 +1,135 @@
+"""A CF Zarr store of fields as it is: what it says of itself.
+
+winds.zarr                  version 2 or 3, of any chunks
+  time  lat  lon  level     instants of the records; rows and columns of the grid, either way up; spaces of the model
+  u  v  w                   (time, level, lat, lon), in any order of dims
+  height                    (lat, lon): without time, one record that always holds
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steppe.clock import CALENDARS
+from steppe.errors import ForcingError, GridError
+from steppe.grid import Raster, read_lattice
+
+if TYPE_CHECKING:
+    import xarray
+
+ALIASES = {"gregorian": "standard", "proleptic_gregorian": "standard", "365_day": "noleap"}  # the same days since 1582
+MAGIC = (b"CDF", b"\x89HDF")  # of NetCDF 3 and 4
+
+
+@dataclass(frozen=True, eq=False)
+class FieldStore:
+    """An open store: its descriptions and coordinates, not the values."""
+
+    path: Path
+    dataset: "xarray.Dataset"
+
+    @classmethod
+    def open(cls, path: Path) -> "FieldStore":
+        """Reads the descriptions and coordinates of a store.
+
+        Raises
+        ------
+        ForcingError
+            There is none, it is no Zarr store, or it is a NetCDF file; then the message has the line that makes a store of it.
+        """
+        if not path.exists():
+            raise ForcingError(f'There is no store of fields "{path}". Give a CF Zarr store on the grid of the run.')
+        if path.is_file():
+            with path.open("rb") as file:
+                netcdf = file.read(4).startswith(MAGIC)
+            if netcdf:
+                line = f'xarray.open_dataset("{path}").to_zarr("{path.with_suffix(".zarr")}")'
+                raise ForcingError(f'"{path}" is a NetCDF file, and fields are read from Zarr. Convert it in Python: {line}')
+        import xarray  # takes half a second to load
+
+        try:
+            found: xarray.Dataset = xarray.open_zarr(path, chunks=None, consolidated=False, decode_times=False)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ForcingError(f'"{path}" is no Zarr store ({reason(error)}). Give a CF Zarr store on the grid of the run.') from None
+        if "steppe_format" in found.attrs:
+            raise ForcingError(f'"{path}" is a forcing store of packed cells, not of fields. Write store = "{path}" under [forcing].')
+        return cls(path, found)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """Those of the whole store."""
+        return self.dataset.attrs
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its variables."""
+        return tuple(sorted(map(str, self.dataset.data_vars)))
+
+    variables = names
+
+    @cached_property
+    def calendar(self) -> str:
+        """That of its times; "standard" where nothing changes in time.
+
+        Raises
+        ------
+        ForcingError
+            It is none of Steppe's, or there are several.
+        """
+        times = [time for dim in sorted(map(str, self.dataset.dims)) if (time := self.time(dim)) is not None]
+        found = {str(time.attrs.get("calendar", "standard")).lower() for time in times}
+        calendars = {ALIASES.get(each, each) for each in found} or {"standard"}
+        if len(calendars) > 1 or not calendars <= set(CALENDARS):
+            told = ", ".join(f'"{each}"' for each in sorted(found))
+            raise ForcingError(
+                f'"{self.path}" has the calendar {told}, expected one of {", ".join(CALENDARS)}. Calendars are never converted.'
+            )
+        return calendars.pop()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of what it says of its variables, and of its coordinates. Values of fields do not count."""
+        found = hashlib.sha256()
+        for name in sorted(map(str, self.dataset.variables)):
+            values = self.dataset[name]
+            packed = {key: repr(values.encoding.get(key)) for key in ("scale_factor", "add_offset")}
+            said = [name, values.dims, values.shape, str(values.dtype), {key: repr(what) for key, what in values.attrs.items()}, packed]
+            found.update(json.dumps(said, sort_keys=True).encode())
+            if name in self.dataset.coords and values.ndim < 2:
+                found.update(np.ascontiguousarray(values.values).tobytes())
+        return found.hexdigest()
+
+    def grid(self) -> Raster:
+        """Its rows and columns, of which each cell takes part.
+
+        Raises
+        ------
+        GridError
+            They are not evenly spaced latitudes and longitudes.
+        """
+        try:
+            lattice = read_lattice(self.dataset)
+        except GridError as error:
+            raise GridError(f'"{self.path}": {error}') from None
+        if lattice.crs is not None:
+            raise GridError(
+                f'"{self.path}" has rows and columns of a projection. A field model runs on latitudes and longitudes: regrid it.'
+            )
+        every = np.ones((lattice.lat.size, lattice.lon.size), bool)
+        return Raster(float(lattice.lat[0]), lattice.dlat, float(lattice.lon[0]), lattice.dlon, every)
+
+    def time(self, dim: str) -> "xarray.DataArray | None":
+        """The times of a dim; None where it is no time."""
+        found = self.dataset.coords.get(dim)
+        return found if found is not None and " since " in str(found.attrs.get("units", "")) else None
+
+
+def reason(error: BaseException) -> str:
+    """The first line of an error of another library."""
+    return (str(error) or type(error).__name__).splitlines()[0]

@@ -1,0 +1,279 @@
+"""Feeding a field model: the values of its box at each step, from records that a thread has read ahead.
+
+    own   each rank reads the chunks that its box, with halos, touches
+    one   rank 0 reads whole records and sends each rank its box
+
+                  record 7      8      9            one thread reads the next record while a step is computed
+    step 41, 42, 43 ──┴─────────┘      on its way   between two records linear in time, or the last
+
+Parts of a run on one rank have one reader, so branches that stand at one step use the records that are in memory.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from steppe.clock import TICK, Clock, ticks_since_epoch
+from steppe.comm import World, agree_on
+from steppe.comm.world import FORCING_TAG
+from steppe.errors import ForcingError, SteppeError
+from steppe.grid import Box, Grid, Raster
+from steppe.io.field import Array, Field
+from steppe.io.field_store import FieldStore
+from steppe.io.forcing_scan import Problem
+from steppe.io.stream import ReadCounters
+from steppe.timeline import span
+from steppe.variable import Variable
+
+HALVES = {"begin": 0, "middle": 1, "end": 2}  # of a step, from its beginning
+KEPT = 3  # blocks of records of a field: two in use, one on its way
+
+Key = tuple[str, int]  # a variable, and a block of its records
+Maps = Callable[[slice, slice], Array]  # rows and columns of the grid -> (..., rows, columns)
+
+
+class FieldReader:
+    """The inputs of a field model from a store of fields.
+
+    Parameters
+    ----------
+    store
+        The store.
+    variables
+        What the model needs, as it declares it.
+    clock, steps
+        The steps of the whole run, which the records must cover.
+    grid
+        The cells of the run.
+    at
+        The instant of a step of which the values are: "begin", "middle" or "end".
+    spaces
+        Those of the model, which dims before rows and columns are compared with; see `Field`.
+
+    Raises
+    ------
+    ForcingError
+        Store and run do not fit: see `Field`, and `Field.check_period`.
+    """
+
+    def __init__(
+        self,
+        store: FieldStore,
+        variables: Mapping[str, Variable],
+        clock: Clock,
+        steps: range,
+        grid: Grid,
+        at: str = "middle",
+        spaces: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(grid, Raster):
+            raise ForcingError(
+                f'"{store.path}" has fields, which need a grid of latitudes and longitudes. Write [grid] rectangle, or file.'
+            )
+        self.names, self.in_turns, self.counters = tuple(variables), False, ReadCounters()
+        self._grid, self._fields = grid, {name: Field(store, variable, grid, spaces or {}) for name, variable in variables.items()}
+        self._length = clock.length // TICK
+        self._start = ticks_since_epoch(clock.date(0)) + self._length * HALVES[at] // 2
+        self._steps = steps
+        for field in self._fields.values():
+            field.check_period(self._tick(steps.start), self._tick(steps.stop - 1))
+        self._held: dict[Key, Array] = {}  # (records, *leading, *box.local)
+        self._coming: dict[Key, Future[Array]] = {}
+        self._box: Box | None = None
+        self._world: World | None = None  # where there are several ranks, whose boxes are these
+        self._boxes: Sequence[Box] = ()
+        self._one = False  # rank 0 reads for all
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="forcing")
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the records in memory and on their way, once a step has been made."""
+        sizes = {name: max((values.nbytes for (of, _), values in self._held.items() if of == name), default=0) for name in self._fields}
+        return sum(size * min(KEPT, -(-self._fields[name].records // self._fields[name].block)) for name, size in sizes.items())
+
+    def pieces(self, steps: range) -> list[range]:
+        """`steps` cut where a record ends and the next begins."""
+        ticks = self._start + self._length * np.arange(steps.start, steps.stop)
+        numbers = [np.searchsorted(field.ticks, ticks, side="right") for field in self._fields.values() if field.ticks is not None]
+        changes = [np.flatnonzero(np.diff(each)) + 1 + steps.start for each in numbers]
+        cuts = [steps.start, *np.unique(np.concatenate(changes)).tolist()] if changes else [steps.start]
+        return [range(first, stop) for first, stop in pairwise([*cuts, steps.stop])]
+
+    def spread(self, world: World, boxes: Sequence[Box], one: bool) -> None:
+        """There are several ranks, with these boxes; every rank calls it before the first step. one: rank 0 reads for all."""
+        self._world, self._boxes, self._box, self._one, self.in_turns = world, boxes, boxes[world.rank], one, True
+
+    def turn_to(self, piece: range) -> None:
+        """Where there are several ranks: has the records of a piece here. Every rank calls it, and meets the others where one is new.
+
+        Raises
+        ------
+        BadCellError
+            A value is missing or outside its limits; the same on every rank.
+        DamagedError
+            A chunk cannot be read; the same on every rank.
+        """
+        assert self._world is not None, "only where `in_turns`"
+        wanted, ahead = self._keys(piece.start)
+        if new := [key for key in wanted if key not in self._held]:
+            error, found = None, dict[Key, Array]()
+            try:
+                found = {key: self._come(key) for key in new if self._reads}
+            except SteppeError as raised:
+                error = raised
+            agree_on(self._world, error)
+            self._held |= {key: self._sent(self._world, key, found.get(key)) for key in new} if self._one else found
+        self._keep(wanted, ahead)
+
+    def fill(self, box: Box, step: int, values: Mapping[str, Array]) -> None:
+        """Fills arrays (*leading, *box.local), halos too, with the values of a step. Behind walls are those of the other side.
+
+        Raises
+        ------
+        BadCellError
+            A value is missing or outside its limits.
+        DamagedError
+            A chunk cannot be read.
+        """
+        if not self.in_turns:
+            self._box = box
+            wanted, ahead = self._keys(step)
+            self._held |= {key: self._come(key) for key in wanted if key not in self._held}
+            self._keep(wanted, ahead)
+        for name, field in self._fields.items():
+            first, last = self._records(field, self._tick(step))
+            weight, into, real = field.weight(self._tick(step)), values[name], field.dtype.type
+            if weight:
+                np.multiply(self._record(field, first), real(1.0 - weight), out=into)
+                into += self._record(field, last) * real(weight)
+            else:
+                into[...] = self._record(field, first)
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with the values that the run would read: reads all of them. A fault of a field is one problem."""
+        found: dict[tuple[str, str], Problem] = {}
+        for field in self._fields.values():
+            first, last = (field.of(self._tick(step)) for step in (self._steps.start, self._steps.stop - 1))
+            for block in range(first.start // field.block, (last.stop - 1) // field.block + 1):
+                for each in field.problems(block, *self._everywhere):
+                    key = field.name, each.fault
+                    found[key] = found[key]._replace(number=found[key].number + each.number) if key in found else each
+        return list(found.values())
+
+    def close(self) -> None:
+        """Ends the thread and frees all memory. The reader is not used after it."""
+        self.thread.shutdown(wait=True, cancel_futures=True)
+        self._held, self._coming = {}, {}
+
+    def _tick(self, step: int) -> int:
+        return self._start + self._length * step
+
+    def _records(self, field: Field, tick: int) -> tuple[int, int]:
+        records = field.of(tick)
+        return records[0], records[-1]
+
+    def _record(self, field: Field, record: int) -> Array:
+        found: Array = self._held[field.name, record // field.block][record % field.block]
+        return found
+
+    def _keys(self, step: int) -> tuple[list[Key], list[Key]]:
+        """What a step needs, and what comes after it in the run; the same for all steps of a piece."""
+        wanted, ahead = list[Key](), list[Key]()
+        end = self._tick(self._steps.stop - 1)
+        for name, field in self._fields.items():
+            first, last = (record // field.block for record in self._records(field, self._tick(step)))
+            wanted += [(name, block) for block in range(first, last + 1)]
+            if last < field.of(end)[-1] // field.block:
+                ahead.append((name, last + 1))
+        return wanted, ahead
+
+    def _keep(self, wanted: Sequence[Key], ahead: Sequence[Key]) -> None:
+        """Forgets other records, and has the next ones read."""
+        kept = {*wanted, *ahead}
+        self._held = {key: values for key, values in self._held.items() if key in kept}
+        for key in [key for key in self._coming if key not in kept]:
+            self._coming.pop(key).cancel()
+        if self._reads:
+            self._coming |= {key: self.thread.submit(self._read, key) for key in ahead if key not in {*self._held, *self._coming}}
+
+    @property
+    def _reads(self) -> bool:
+        return not self._one or (self._world is not None and self._world.rank == 0)
+
+    def _come(self, key: Key) -> Array:
+        """A block of records, once it is read: of the own box, or whole where it is sent."""
+        began = time.perf_counter()
+        future = self._coming.pop(key, None) or self.thread.submit(self._read, key)
+        with span("wait"):
+            found = future.result()
+        self.counters.add(stall=time.perf_counter() - began)
+        return found
+
+    def _read(self, key: Key) -> Array:
+        began, (name, block) = time.thread_time(), key
+        field = self._fields[name]
+        with span("read"):
+            if self._one:
+                found = field.read(block, *self._everywhere)
+            else:
+                assert self._box is not None, "a step was asked for"
+                found = in_box(self._box, partial(field.read, block), field.variable.parity)
+        self.counters.add(bytes=found.nbytes, reader=time.thread_time() - began)
+        return found
+
+    @property
+    def _everywhere(self) -> tuple[slice, slice]:
+        return slice(0, self._grid.nlat), slice(0, self._grid.nlon)
+
+    def _sent(self, world: World, key: Key, maps: Array | None) -> Array:
+        """The own part of a block of records, which rank 0 has whole."""
+        field, mine = self._fields[key[0]], self._boxes[world.rank]
+        if maps is None:
+            into = np.empty((field.length(key[1]), *field.leading, *mine.local), field.dtype)
+            with span("exchange"):
+                world.receive(into, 0, FORCING_TAG).wait()
+            return into
+
+        def cut(rows: slice, columns: slice) -> Array:
+            return maps[..., rows, columns]
+
+        parts = [in_box(box, cut, field.variable.parity) for box in self._boxes]
+        with span("exchange"):
+            for request in [world.send(part, rank, FORCING_TAG) for rank, part in enumerate(parts) if rank]:
+                request.wait()
+        self.counters.add(sent=sum(part.nbytes for part in parts[1:]))
+        return parts[0]
+
+
+def in_box(box: Box, maps: Maps, parity: int = 1) -> Array:
+    """Values of the grid as an array of a box with halos, (..., *box.local).
+
+    maps is asked for each rectangle of the grid once, those of the far side of the Earth only where they are not among those of this side.
+    parity -1: values change sign beyond a pole. Behind walls are the values of the other side.
+    """
+    largest = max(box.sources, key=lambda piece: prod(part.stop - part.start for part in piece.theirs)).theirs
+    near, (north, west) = maps(*largest), (part.start for part in largest)
+    values = np.empty((*near.shape[:-2], *box.local), near.dtype)
+    for piece in box.sources:
+        rows, columns = piece.theirs
+        inside = all(whole.start <= part.start and part.stop <= whole.stop for whole, part in zip(largest, piece.theirs, strict=True))
+        part = (
+            near[..., rows.start - north : rows.stop - north, columns.start - west : columns.stop - west] if inside else maps(rows, columns)
+        )
+        y, x = (slice(None, None, -1 if flip else 1) for flip in piece.flips)
+        _at(values, piece.mine)[...] = part[..., y, x] * (-1 if piece.parity < 0 and parity < 0 else 1)
+    for mirror in box.mirrors:
+        _at(values, mirror.target)[...] = _at(values, mirror.source)
+    return values
+
+
+def _at(values: Array, cells: tuple[slice, ...]) -> Array:
+    rows, columns = cells
+    found: Array = values[..., rows, columns]
+    return found
