@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steppe.cli import run_command
-from tests.errors import damage, scenario
+from tests.errors import damage, fields, scenario
 from tests.scenario import EXAMPLES
 
 HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ def test_the_mistake_is_named(case, made, tmp_path, monkeypatch, capfd):
     (folder / "run.toml").write_text(text)
     if "own" in case:
         own_model(folder, case)
-    undo = getattr(damage, case["damage"])(folder) if "damage" in case else None
+    undo = getattr(fields if case["damage"].startswith("fields") else damage, case["damage"])(folder) if "damage" in case else None
     before = listed(folder)
     monkeypatch.chdir(folder)
     try:

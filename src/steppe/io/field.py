@@ -11,7 +11,7 @@ import cftime
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import EPOCH, TICK, instant_text
+from steppe.clock import EPOCH, TICK, instant_text, length_text
 from steppe.errors import BadCellError, DamagedError, ForcingError, nearest
 from steppe.grid import UNEVEN, Raster, is_axis
 from steppe.io.field_store import FieldStore, reason
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 BLOCK = 1 << 25  # [bytes] of records that are read together, where they lie in one chunk
 GAP = 1.5  # times what most records are apart; months differ by less
+SECOND, NOISE = 1_000_000, 1000  # [microseconds] how near a second an instant is one: of thirds of a day float64 has no exact number
 SAME = 1e-5  # of a level: what a float32 rounds, and more
 
 
@@ -105,7 +106,7 @@ class Field:
         if gaps.size:
             raise ForcingError(
                 f"{self._where} has no record between {self.instant(gaps[0])} and {self.instant(gaps[0] + 1)}, others are "
-                f"{usual * TICK} apart ({gaps.size} such). Add the records that lack."
+                f"{length_text(usual * TICK)} apart ({gaps.size} such). Add the records that lack."
             )
 
     def of(self, tick: int) -> range:
@@ -253,7 +254,8 @@ class Field:
         since, unit = (zero - cftime.num2date(0, EPOCH, calendar)) // TICK, (one - zero) // TICK
         whole = np.floor(values)
         ticks: NDArray[np.int64] = since + whole.astype(np.int64) * unit + np.rint((values - whole) * unit).astype(np.int64)
-        return ticks
+        seconds = (ticks + SECOND // 2) // SECOND * SECOND
+        return np.where(np.abs(ticks - seconds) < NOISE, seconds, ticks)
 
     def _text(self, tick: int) -> str:
         return instant_text(cftime.datetime(1850, 1, 1, calendar=self.calendar) + tick * TICK)

@@ -1,0 +1,215 @@
+"""Reading a store of fields: which chunks, either way up, levels, units, instants, and halos round the Earth."""
+
+import time
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray
+
+from steppe.clock import Clock, parse_instant
+from steppe.comm import BoxReach, World, run_threads
+from steppe.errors import BadCellError, ForcingError
+from steppe.grid import Partition, Raster
+from steppe.io import FieldReader, FieldStore
+from steppe.io.field import Field, turned
+from steppe.io.fields import in_box
+from steppe.kernels.sums import totals
+from steppe.variable import Role, Variable
+
+ROWS, COLUMNS = 18, 36
+EARTH = Raster(85.0, -10.0, -175.0, 10.0, np.ones((ROWS, COLUMNS), bool))
+MAPS = np.random.default_rng(5).normal(size=(9, 3, ROWS, COLUMNS))
+U = Variable("u", ("level", "y", "x"), "m s-1", "float64", Role.FORCING, "Wind", low=-100.0, high=100.0)
+LEVELS = SimpleNamespace(values=(1000.0, 850.0, 500.0), units="hPa")
+HOURS = {"units": "hours since 2001-03-05", "calendar": "standard"}
+
+
+def dataset(maps: np.ndarray = MAPS, **attributes: str) -> xarray.Dataset:
+    """u of every three hours, on the Earth."""
+    axes: dict[str, Any] = {
+        "time": ("time", 3.0 * np.arange(len(maps)), HOURS),
+        "level": ("level", np.array(LEVELS.values), {"units": "hPa"}),
+        "lat": ("lat", EARTH.lat, {"units": "degrees_north"}),
+        "lon": ("lon", EARTH.lon, {"units": "degrees_east"}),
+    }
+    return xarray.Dataset({"u": (("time", "level", "lat", "lon"), maps, {"units": "m s-1", **attributes})}, axes)
+
+
+def stored(path: Path, found: xarray.Dataset, chunks: tuple[int, ...] = (1, 3, 6, 6), **encoding: Any) -> FieldStore:
+    found.to_zarr(path, mode="w", encoding={"u": {"chunks": chunks, **encoding}}, consolidated=False)
+    return FieldStore.open(path)
+
+
+def reader(store: FieldStore, *, variable: Variable = U, start: str = "2001-03-05T00:00", steps: int = 24, **how: Any) -> FieldReader:
+    clock = Clock(parse_instant(start), timedelta(hours=1))
+    return FieldReader(store, {"u": variable}, clock, range(steps), EARTH, **{"spaces": {"level": LEVELS}, **how})
+
+
+def filled(found: FieldReader, step: int, ranks: int = 1, rank: int = 0, halo: int = 1) -> np.ndarray:
+    """With halos: what a box gets of a step."""
+    box = Partition.boxes(EARTH, ranks, {"y": halo, "x": halo}, {"y": "pole"})[rank]
+    values = np.full((3, *box.local), np.nan)
+    found.fill(box, step, {"u": values})
+    return values
+
+
+def own(values: np.ndarray) -> np.ndarray:
+    return values[..., 1:-1, 1:-1]
+
+
+TURNS = {
+    "as the grid": lambda found: found,
+    "rows from the south": lambda found: found.isel(lat=slice(None, None, -1)),
+    "columns from the east": lambda found: found.isel(lon=slice(None, None, -1)),
+    "longitudes from 0 to 360": lambda found: found.assign_coords(lon=found["lon"] % 360.0).sortby("lon").assign_coords(),
+    "levels from above": lambda found: found.isel(level=slice(None, None, -1)),
+    "levels in pascals": lambda found: found.assign_coords(level=("level", 100.0 * found["level"].values, {"units": "Pa"})),
+    "dims in another order": lambda found: found.transpose("lon", "level", "lat", "time"),
+}
+
+
+@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.parametrize(("ranks", "rank"), [(1, 0), (6, 0), (6, 4)])
+def test_a_store_may_have_its_axes_either_way(tmp_path, turn, ranks, rank):
+    found = TURNS[turn](dataset())
+    for name, units in (("lat", "degrees_north"), ("lon", "degrees_east")):
+        found[name].attrs["units"] = units
+    chunks = tuple({"time": 1, "level": 3, "lat": 6, "lon": 6}[dim] for dim in found["u"].dims)
+    seen = filled(reader(stored(tmp_path / "winds.zarr", found, chunks), at="begin"), 3, ranks, rank)
+    expected = filled(reader(stored(tmp_path / "plain.zarr", dataset()), at="begin"), 3, ranks, rank)
+    np.testing.assert_array_equal(seen, expected)
+    if ranks == 1:
+        np.testing.assert_array_equal(own(seen), MAPS[1])
+
+
+@pytest.mark.parametrize("parity", [1, -1])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
+def test_halos_round_the_earth_and_beyond_poles_are_those_of_an_exchange(ranks, parity):
+    boxes = Partition.boxes(EARTH, ranks, {"y": 2, "x": 2}, {"y": "pole"})
+
+    def rank(world: World) -> tuple[np.ndarray, np.ndarray]:
+        box = boxes[world.rank]
+        y, x = (slice(first, first + length) for first, length in zip(box.origin, box.shape, strict=True))
+        exchanged = np.full((3, *box.local), np.nan)
+        exchanged[:, *box.own] = MAPS[0][:, y, x]
+        BoxReach(world, box, totals).exchange([exchanged], [parity]).finish()
+        return exchanged, in_box(box, lambda rows, columns: MAPS[0][:, rows, columns], parity)
+
+    for exchanged, read in run_threads(ranks, rank):
+        np.testing.assert_array_equal(read, exchanged)
+
+
+def test_only_chunks_that_a_box_touches_are_read(tmp_path):
+    store = stored(tmp_path / "winds.zarr", dataset(), (1, 3, 3, 6))
+    for chunk in (tmp_path / "winds.zarr" / "u" / "c").glob("*/*/*/*"):
+        row, column = int(chunk.parent.name), int(chunk.name)
+        if (row, column) not in {(i, j) for i in (3, 4, 5) for j in (0, 1, 2, 3, 5)}:  # of rows 9 .. 17 and columns 0 .. 17, with halos
+            chunk.write_bytes(b"not a chunk")
+    found = filled(reader(store, at="begin"), 0, 4, 2, halo=0)
+    np.testing.assert_array_equal(found, MAPS[0][:, 9:, :18])
+
+
+def test_records_of_one_chunk_are_read_together_and_the_next_ahead(tmp_path, monkeypatch):
+    read, of_field = list[int](), Field.read
+    monkeypatch.setattr(Field, "read", lambda self, block, *part: (read.append(block), of_field(self, block, *part))[1])
+    found = reader(stored(tmp_path / "winds.zarr", dataset(), (4, 3, 18, 36)), at="begin")
+    np.testing.assert_array_equal(own(filled(found, 3)), MAPS[1])
+    until = time.monotonic() + 20
+    while len(read) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert read == [0, 1]
+    for step in range(4, 22):
+        filled(found, step)
+    assert read == [0, 1, 2]
+    assert found.memory == 3 * 4 * 3 * (ROWS + 2) * (COLUMNS + 2) * 8
+    found.close()
+
+
+def test_values_are_those_of_the_instant_that_is_asked_for(tmp_path):
+    store = stored(tmp_path / "winds.zarr", dataset())
+    for at, hours in (("begin", 4.0), ("middle", 4.5), ("end", 5.0)):
+        weight = (hours - 3.0) / 3.0
+        np.testing.assert_array_equal(own(filled(reader(store, at=at), 4)), MAPS[1] * (1.0 - weight) + MAPS[2] * weight)
+    last = Variable("u", U.dims, U.units, "float64", Role.FORCING, "Wind", between="last")
+    found = reader(store, variable=last, steps=27)
+    np.testing.assert_array_equal(own(filled(found, 5)), MAPS[1])
+    np.testing.assert_array_equal(own(filled(found, 26)), MAPS[8])  # until one more record would begin
+    with pytest.raises(ForcingError, match="has records from 2001-03-05T00:00 to 2001-03-06T00:00, but the run needs"):
+        reader(store, variable=last, steps=28)
+
+
+@pytest.mark.parametrize(
+    ("units", "calendar", "values", "instant"),
+    [
+        ("seconds since 1970-01-01", "standard", 983750400 + 1800 * np.arange(3), "2001-03-05T00:00"),
+        ("days since 1850-01-01", "noleap", 365.0 * 151 + 63 + np.arange(3) / 1440, "2001-03-05T00:00"),
+        ("days since 0001-01-01", "proleptic_gregorian", 730548.0 + np.arange(3) / 3, "2001-03-05T00:00"),
+        ("minutes since 2001-03-05 00:00:00.5", "360_day", np.arange(3), "2001-03-05T00:00:00.5"),
+    ],
+)
+def test_instants_of_records_are_exact(tmp_path, units, calendar, values, instant):
+    found = dataset(MAPS[:3]).assign_coords(time=("time", values, {"units": units, "calendar": calendar}))
+    store = stored(tmp_path / "winds.zarr", found)
+    assert store.calendar == ("standard" if calendar == "proleptic_gregorian" else calendar)
+    field = Field(store, U, EARTH, {})
+    assert field.instant(0) == instant
+    steps = np.diff(field.ticks) / 1e6
+    assert steps.tolist() == {"seconds": [1800.0] * 2, "minutes": [60.0] * 2}.get(
+        units.split()[0], [60.0] * 2 if calendar == "noleap" else [28800.0] * 2
+    )
+
+
+def test_packed_numbers_and_other_units_become_those_of_the_model(tmp_path):
+    found = dataset(units="km h-1")
+    store = stored(tmp_path / "winds.zarr", found, dtype="int16", scale_factor=0.001, add_offset=1.0, _FillValue=-32768)
+    values = own(filled(reader(store, at="begin"), 0))
+    np.testing.assert_allclose(values, MAPS[0] / 3.6, atol=0.0005 / 3.6 + 1e-12)
+
+
+def test_a_record_without_time_always_holds(tmp_path):
+    store = stored(tmp_path / "winds.zarr", dataset().isel(time=0, drop=True), (3, 6, 6))
+    found = reader(store, steps=100_000)
+    assert [len(piece) for piece in found.pieces(range(100_000))] == [100_000]
+    np.testing.assert_array_equal(own(filled(found, 99_999)), MAPS[0])
+
+
+def test_a_missing_value_is_named_with_its_level(tmp_path):
+    maps = MAPS.copy()
+    maps[2, 1, 4, 30] = np.nan
+    found = reader(stored(tmp_path / "winds.zarr", dataset(maps)))
+    filled(found, 0)
+    match = r"u at level 850.0 hPa, 2001-03-05T06:00, cell \d+ \(latitude 45, longitude 125\): nan is missing"
+    with pytest.raises(BadCellError, match=match):
+        filled(found, 3)
+    assert [(problem.fault, problem.number) for problem in found.problems()] == [("is missing", 1)]
+
+
+def test_levels_are_compared_in_one_unit_and_in_either_order():
+    values = (1000.0, 850.0, 500.0)
+    assert turned(np.array(values, "float32"), "hPa", values, "hPa", "u") == slice(None)
+    assert turned(np.array([50000.0, 85000.0, 100000.0]), "Pa", values, "hPa", "u") == slice(None, None, -1)
+    assert turned(np.array([1000, 850, 500]), None, values, "hPa", "u") == slice(None)  # no unit is said
+    assert turned(np.arange(3), None, values, "hPa", "u", labelled=False) == slice(None)
+    assert turned(np.array(["o3", "no2"]), None, ("no2", "o3"), "1", "u") == slice(None, None, -1)
+    for found, units in ((np.array([1000.0, 900.0, 500.0]), "hPa"), (np.array([1000.0, 850.0]), "hPa"), (np.array(["a", "b", "c"]), None)):
+        with pytest.raises(ForcingError, match=r"u differ: .*, expected 3 of 1000.0, 850.0, 500.0 hPa\. Make a store of the levels"):
+            turned(found, units, values, "hPa", "u")
+    with pytest.raises(ForcingError, match='u is in "m", expected "hPa"'):
+        turned(np.array(values), "m", values, "hPa", "u")
+
+
+def test_a_store_may_reach_beyond_the_grid_and_no_less(tmp_path):
+    store = stored(tmp_path / "winds.zarr", dataset())
+    part = Raster(45.0, -10.0, 145.0, 10.0, np.ones((5, 7), bool))  # over the date line
+    field = Field(store, U, part, {})
+    found = field.read(0, slice(0, 5), slice(0, 7))
+    np.testing.assert_array_equal(found[0], MAPS[0][:, 4:9, [32, 33, 34, 35, 0, 1, 2]])
+    west = stored(tmp_path / "west.zarr", dataset().isel(lon=slice(0, 30)))
+    with pytest.raises(
+        ForcingError, match="is on another grid: its 30 longitudes go from -175 to 115, those of the run are 7 from 145 to 205"
+    ):
+        Field(west, U, part, {})
