@@ -99,7 +99,7 @@ def forcing_of(maps: Maps, step: int, fraction: float = 0.5) -> Maps:
     """By plain NumPy: the values of a step of half an hour, of records every three hours."""
     first, minutes = divmod(30 * (step + fraction), 180)
     first, weight = int(first), minutes / 180
-    u = maps["u"][first] * (1.0 - weight) + maps["u"][first + 1] * weight if weight else maps["u"][first]
+    u = maps["u"][first] + (maps["u"][first + 1] - maps["u"][first]) * weight if weight else maps["u"][first]
     return {"u": u, "rain": maps["rain"][first], "height": maps["height"]}
 
 

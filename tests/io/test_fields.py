@@ -133,7 +133,7 @@ def test_values_are_those_of_the_instant_that_is_asked_for(tmp_path):
     store = stored(tmp_path / "winds.zarr", dataset())
     for at, hours in (("begin", 4.0), ("middle", 4.5), ("end", 5.0)):
         weight = (hours - 3.0) / 3.0
-        np.testing.assert_array_equal(own(filled(reader(store, at=at), 4)), MAPS[1] * (1.0 - weight) + MAPS[2] * weight)
+        np.testing.assert_array_equal(own(filled(reader(store, at=at), 4)), MAPS[1] + (MAPS[2] - MAPS[1]) * weight)
     last = Variable("u", U.dims, U.units, "float64", Role.FORCING, "Wind", between="last")
     found = reader(store, variable=last, steps=27)
     np.testing.assert_array_equal(own(filled(found, 5)), MAPS[1])

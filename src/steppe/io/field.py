@@ -3,6 +3,7 @@
 A record is read by the chunks that hold the rows and columns that are asked for. Records that lie in one chunk are read together.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,6 +28,14 @@ BLOCK = 1 << 25  # [bytes] of records that are read together, where they lie in 
 GAP = 1.5  # times what most records are apart; months differ by less
 SECOND, NOISE = 1_000_000, 1000  # [microseconds] how near a second an instant is one: of thirds of a day float64 has no exact number
 SAME = 1e-5  # of a level: what a float32 rounds, and more
+
+
+class Between(NamedTuple):
+    """The records between which an instant lies, and the weight of the second."""
+
+    first: int
+    last: int
+    weight: float
 
 
 class _Dims(NamedTuple):
@@ -101,7 +110,7 @@ class Field:
                 f"{self._where} has records from {self.instant(0)} to {self.instant(-1)}, but the run needs {self._text(first)} to "
                 f"{self._text(last)}. Shorten the run, or make a longer store."
             )
-        used = slice(self.of(first).start, self.of(last).stop)
+        used = slice(self.at(first).first, self.at(last).last + 1)
         gaps = np.flatnonzero(np.diff(self.ticks[used]) > GAP * usual) + used.start
         if gaps.size:
             raise ForcingError(
@@ -109,21 +118,14 @@ class Field:
                 f"{length_text(usual * TICK)} apart ({gaps.size} such). Add the records that lack."
             )
 
-    def of(self, tick: int) -> range:
-        """The records from which the value at an instant is made: one or two."""
+    def at(self, tick: int) -> Between:
+        """From what the value at an instant is made."""
         if self.ticks is None:
-            return range(1)
-        first = int(np.searchsorted(self.ticks, tick, side="right")) - 1
-        return range(first, min(first + (1 if self.variable.between == "last" else 2), self.records))
-
-    def weight(self, tick: int) -> float:
-        """That of the second record at an instant: 0 where the first one alone counts."""
-        records = self.of(tick)
-        if self.ticks is None or len(records) < 2:
-            return 0.0
-        begin, end = (int(self.ticks[record]) for record in records)
-        weight: float = (tick - begin) / (end - begin)
-        return weight
+            return Between(0, 0, 0.0)
+        first = bisect_right(self.ticks, tick) - 1
+        last = first if self.variable.between == "last" else min(first + 1, self.records - 1)
+        begin, end = int(self.ticks[first]), int(self.ticks[last])
+        return Between(first, last, (tick - begin) / (end - begin) if last > first else 0.0)
 
     def instant(self, record: int) -> str:
         """When a record holds, for people."""

@@ -24,7 +24,7 @@ from steppe.comm import World, agree_on
 from steppe.comm.world import FORCING_TAG
 from steppe.errors import ForcingError, SteppeError
 from steppe.grid import Box, Grid, Raster
-from steppe.io.field import Array, Field
+from steppe.io.field import Array, Between, Field
 from steppe.io.field_store import FieldStore
 from steppe.io.forcing_scan import Problem
 from steppe.io.stream import ReadCounters
@@ -80,11 +80,14 @@ class FieldReader:
         self._grid, self._fields = grid, {name: Field(store, variable, grid, spaces or {}) for name, variable in variables.items()}
         self._length = clock.length // TICK
         self._start = ticks_since_epoch(clock.date(0)) + self._length * HALVES[at] // 2
-        self._steps = steps
-        for field in self._fields.values():
-            field.check_period(self._tick(steps.start), self._tick(steps.stop - 1))
+        self._used: dict[str, range] = {}  # the blocks that the run needs
+        for name, field in self._fields.items():
+            ends = self._tick(steps.start), self._tick(steps.stop - 1)
+            field.check_period(*ends)
+            self._used[name] = range(field.at(ends[0]).first // field.block, field.at(ends[1]).last // field.block + 1)
         self._held: dict[Key, Array] = {}  # (records, *leading, *box.local)
         self._coming: dict[Key, Future[Array]] = {}
+        self._kept: set[Key] = set()  # those of both
         self._box: Box | None = None
         self._world: World | None = None  # where there are several ranks, whose boxes are these
         self._boxes: Sequence[Box] = ()
@@ -120,7 +123,7 @@ class FieldReader:
             A chunk cannot be read; the same on every rank.
         """
         assert self._world is not None, "only where `in_turns`"
-        wanted, ahead = self._keys(piece.start)
+        wanted = self._wanted(self._at(piece.start))
         if new := [key for key in wanted if key not in self._held]:
             error, found = None, dict[Key, Array]()
             try:
@@ -129,7 +132,7 @@ class FieldReader:
                 error = raised
             agree_on(self._world, error)
             self._held |= {key: self._sent(self._world, key, found.get(key)) for key in new} if self._one else found
-        self._keep(wanted, ahead)
+        self._keep(wanted)
 
     def fill(self, box: Box, step: int, values: Mapping[str, Array]) -> None:
         """Fills arrays (*leading, *box.local), halos too, with the values of a step. Behind walls are those of the other side.
@@ -141,26 +144,25 @@ class FieldReader:
         DamagedError
             A chunk cannot be read.
         """
+        now = self._at(step)
         if not self.in_turns:
-            self._box = box
-            wanted, ahead = self._keys(step)
+            self._box, wanted = box, self._wanted(now)
             self._held |= {key: self._come(key) for key in wanted if key not in self._held}
-            self._keep(wanted, ahead)
-        for name, field in self._fields.items():
-            first, last = self._records(field, self._tick(step))
-            weight, into, real = field.weight(self._tick(step)), values[name], field.dtype.type
-            if weight:
-                np.multiply(self._record(field, first), real(1.0 - weight), out=into)
-                into += self._record(field, last) * real(weight)
+            self._keep(wanted)
+        for name, (first, last, weight) in now.items():
+            into, low = values[name], self._record(name, first)
+            if weight:  # so that what is the same in both records stays so to the bit
+                np.subtract(self._record(name, last), low, out=into)
+                into *= into.dtype.type(weight)
+                into += low
             else:
-                into[...] = self._record(field, first)
+                into[...] = low
 
     def problems(self) -> list[Problem]:
         """What is wrong with the values that the run would read: reads all of them. A fault of a field is one problem."""
         found: dict[tuple[str, str], Problem] = {}
         for field in self._fields.values():
-            first, last = (field.of(self._tick(step)) for step in (self._steps.start, self._steps.stop - 1))
-            for block in range(first.start // field.block, (last.stop - 1) // field.block + 1):
+            for block in self._used[field.name]:
                 for each in field.problems(block, *self._everywhere):
                     key = field.name, each.fault
                     found[key] = found[key]._replace(number=found[key].number + each.number) if key in found else each
@@ -174,33 +176,30 @@ class FieldReader:
     def _tick(self, step: int) -> int:
         return self._start + self._length * step
 
-    def _records(self, field: Field, tick: int) -> tuple[int, int]:
-        records = field.of(tick)
-        return records[0], records[-1]
+    def _at(self, step: int) -> dict[str, Between]:
+        return {name: field.at(self._tick(step)) for name, field in self._fields.items()}
 
-    def _record(self, field: Field, record: int) -> Array:
-        found: Array = self._held[field.name, record // field.block][record % field.block]
+    def _record(self, name: str, record: int) -> Array:
+        block = self._fields[name].block
+        found: Array = self._held[name, record // block][record % block]
         return found
 
-    def _keys(self, step: int) -> tuple[list[Key], list[Key]]:
-        """What a step needs, and what comes after it in the run; the same for all steps of a piece."""
-        wanted, ahead = list[Key](), list[Key]()
-        end = self._tick(self._steps.stop - 1)
-        for name, field in self._fields.items():
-            first, last = (record // field.block for record in self._records(field, self._tick(step)))
-            wanted += [(name, block) for block in range(first, last + 1)]
-            if last < field.of(end)[-1] // field.block:
-                ahead.append((name, last + 1))
-        return wanted, ahead
+    def _wanted(self, now: Mapping[str, Between]) -> list[Key]:
+        """The blocks of a step; the same for all steps of a piece."""
+        ends = [(name, each.first // self._fields[name].block, each.last // self._fields[name].block) for name, each in now.items()]
+        return [(name, block) for name, first, last in ends for block in range(first, last + 1)]
 
-    def _keep(self, wanted: Sequence[Key], ahead: Sequence[Key]) -> None:
-        """Forgets other records, and has the next ones read."""
-        kept = {*wanted, *ahead}
+    def _keep(self, wanted: Sequence[Key]) -> None:
+        """Forgets other blocks, and has the next ones read."""
+        kept = {*wanted, *((name, block + 1) for name, block in wanted if block + 1 in self._used[name])}
+        if kept == self._kept:
+            return
+        self._kept = kept
         self._held = {key: values for key, values in self._held.items() if key in kept}
         for key in [key for key in self._coming if key not in kept]:
             self._coming.pop(key).cancel()
         if self._reads:
-            self._coming |= {key: self.thread.submit(self._read, key) for key in ahead if key not in {*self._held, *self._coming}}
+            self._coming |= {key: self.thread.submit(self._read, key) for key in sorted(kept) if key not in {*self._held, *self._coming}}
 
     @property
     def _reads(self) -> bool:
