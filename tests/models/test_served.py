@@ -31,7 +31,7 @@ def variable(role: Role = Role.STATE, dims: tuple[str, ...] = ("y", "x"), dtype:
     [
         (variable(Role.FORCING), 'forcing "extra" has an initial value. A field model reads its forcing from the weather at each step'),
         (variable(Role.FORCING, (), initial=None), '"extra" has the dims (). Steppe supports ("y", "x"): one number a cell'),
-        (variable(Role.FORCING, ("level", "y", "x"), initial=None), '"extra" has the dims ("level", "y", "x"). Steppe supports ("y", "x")'),
+        (variable(Role.FORCING, ("level", "y", "x"), initial=None), '"extra" has the dim "level", which is no space of the model.'),
         (variable(Role.DIAGNOSTIC, ()), '"extra" has the dims (). Steppe supports ("y", "x"): one number a cell'),
         (variable(Role.DIAGNOSTIC, dtype="int32"), '"extra" has the dtype "int32". Steppe computes in float32 or float64.'),
         (variable(Role.DERIVED), '"extra" is declared as derived. A field model computes such numbers itself: remove "extra", or declare'),

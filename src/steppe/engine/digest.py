@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def digest(arrays: Mapping[str, Array], cells: Cells, first: bool) -> int:
             found += np.dot(bits, _weights_of(tuple(numbers)))
     for name, values in arrays.items():
         if values.ndim:
-            rows = _bits(values).reshape(-1, values.shape[-1])
+            rows = _bits(values).reshape(prod(values.shape[:-1]), values.shape[-1])
             of = _weights_of((name,) if len(rows) == 1 else tuple(f"{name}/{k}" for k in range(len(rows))))
             with np.errstate(over="ignore"):
                 found += np.dot(np.einsum("rc,c->r", rows, weights), of)  # wide in the loop: no array of wide ones is made

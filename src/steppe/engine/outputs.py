@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,7 +98,7 @@ class Outputs:
     def exchange(self) -> None:
         """Brings records to the ranks that write them; every rank calls it after the same steps."""
         due, self._due = self._due, []
-        parts = [(each.values.reshape(-1, each.values.shape[-1]), r) for each in due for r in each.regions]
+        parts = [(each.values.reshape(prod(each.values.shape[:-1]), each.values.shape[-1]), r) for each in due for r in each.regions]
         largest = [largest_products(values, r.places, r.weights) for values, r in parts]
         largest = self._of_all(largest, "max")
         limbs = [limb_sums(values, r.places, r.weights, most) for (values, r), most in zip(parts, largest, strict=True)]

@@ -153,6 +153,11 @@ class Plan:
     def check_forcing(self, module: ModuleType) -> None:
         """Raises `RunFileError` when the model needs weather and there is none, `ForcingError` when the store lacks some."""
         needed = needed_weather(module, self.model, self.chosen.options)
+        for name in needed:
+            if isinstance(self.forcing, ForcingStore) and self.variables.leading(name):
+                raise RunFileError(
+                    f'[forcing] store: "{name}" of model "{self.model.name}" has levels, and packed weather has none. Give fields in its place.'
+                )
         if needed and self.forcing is None:
             raise RunFileError(f'Model "{self.model.name}" needs weather ({", ".join(needed)}). Give a [forcing] table.')
         if isinstance(self.forcing, FieldStore) and self.model.needs.unit == "cells":

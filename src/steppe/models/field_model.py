@@ -272,7 +272,8 @@ class FieldModel(ABC):
         outside = self._outside[self.box.own]
         if self._bad.count or all((each | outside).all() for each in good.values()):
             return
-        bad = {name: np.flatnonzero(~self.box.pack(each).reshape(-1, self.box.n_cells).all(0)) for name, each in good.items()}
+        maps = {name: each if each.ndim > len(self.box.shape) else each[None] for name, each in good.items()}
+        bad = {name: np.flatnonzero((~self.box.pack(each)).any(axis=0)) for name, each in maps.items()}
         name = min((name for name, cells in bad.items() if cells.size), key=lambda name: int(bad[name][0]))
         cell = int(bad[name][0])
         count = len(set().union(*(cells.tolist() for cells in bad.values())))
