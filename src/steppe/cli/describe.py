@@ -43,8 +43,12 @@ def describe(model: str, /, *, json: bool = False) -> None:
         table = Table("name", "unit", "meaning", "default", "limits", "source", title=role, title_justify="left", box=None)
         for v in found:
             limits = _limits(v.low, v.high)
-            table.add_row(v.name, v.units, v.long_name, "" if v.initial is None else f"{v.initial:g}", limits, v.source)
+            meaning = f"{v.long_name}, on each {v.dims[0]}" if v.dims[:1] and v.dims[0] in made.spaces else v.long_name
+            table.add_row(v.name, v.units, meaning, "" if v.initial is None else f"{v.initial:g}", limits, v.source)
         console.print(table, "")
+    for name, space in made.spaces.items():
+        labels = ", ".join(space.label(level) for level in range(len(space.values)))
+        console.print(f"{name}: {labels}\n", highlight=False)
     if entry["options"]:
         table = Table("name", "default", "meaning", "values", title="option", title_justify="left", box=None)
         for name, option in entry["options"].items():

@@ -26,7 +26,9 @@ def entry_of(name: str) -> dict[str, Any]:
     options = described(module, getattr(made, "choices", {}))
     sets = {kind: list(names) for kind, names in module.sets().items()} if hasattr(module, "sets") else {}
     variables = [{**asdict(variable), "role": variable.role.value} for variable in made.variables.values()]
-    found: dict[str, Any] = _finite({"name": made.name, "version": made.version, "variables": variables, "options": options, "sets": sets})
+    spaces = {name: asdict(space) for name, space in made.spaces.items()}
+    whole = {"name": made.name, "version": made.version, "variables": variables, "spaces": spaces, "options": options, "sets": sets}
+    found: dict[str, Any] = _finite(whole)
     return found
 
 

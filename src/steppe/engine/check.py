@@ -164,7 +164,7 @@ def _first_settings(plan: Plan) -> Iterator[tuple[str, float, NDArray[Any] | Non
     seen: set[str] = set()
     for action in plan.actions:
         for name, value in action.values.items():
-            if plan.model.variables[name].role is Role.PARAMETER and name not in seen:
+            if plan.variables[name].role is Role.PARAMETER and name not in seen:
                 seen.add(name)
                 yield name, value, action.cells
 

@@ -265,7 +265,7 @@ def _series(folders: Sequence[Path], wanted: set[str] | None, scenarios: Sequenc
         regions = [str(region) for region in every[0].small("region")]
         for name in _in_order(every[0].names, folders[0], group):
             axis = _longest(every, name)
-            if not axis.rows or (wanted is not None and name not in wanted):
+            if not axis.rows or (name not in wanted if wanted is not None else parted(name)[1]):  # of each variable the first level
                 continue
             attributes = every[0].attributes[name]
             values = _stacked([one.read(name, slice(None)) for one in every])

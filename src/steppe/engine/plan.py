@@ -156,7 +156,7 @@ class Plan:
         for name in needed:
             if isinstance(self.forcing, ForcingStore) and self.variables.leading(name):
                 raise RunFileError(
-                    f'[forcing] store: "{name}" of model "{self.model.name}" has levels, and packed weather has none. Give fields in its place.'
+                    f'[forcing] store: "{name}" of model "{self.model.name}" has levels, and packed weather none. Give fields in its place.'
                 )
         if needed and self.forcing is None:
             raise RunFileError(f'Model "{self.model.name}" needs weather ({", ".join(needed)}). Give a [forcing] table.')

@@ -13,6 +13,7 @@ from steppe.engine.check import in_bytes, in_cell_days
 from steppe.engine.options import options_text
 from steppe.engine.picture import GENERATED
 from steppe.io import Spent, open_results
+from steppe.levels import layer
 
 COMPILED = 0.1  # seconds; machine code that is found in the cache is loaded in less
 
@@ -140,6 +141,8 @@ def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict
     rows: dict[int, list[float]] = {int(number): [] for number in np.unique(year)}
     for name in names:
         attributes, values = dataset[name].attrs, dataset[name].values
+        if values.ndim > 1:  # of a variable with levels the first of them
+            name, values = layer(name, 0), values[:, 0]
         units, method = str(attributes["units"]), str(attributes["cell_methods"]).removeprefix("time: ").split()[0]
         what = {"sum": "total", "maximum": "greatest", "minimum": "least", "mean": "mean"}.get(method, "last")
         if what == "mean" and units.endswith(" d-1"):

@@ -49,6 +49,7 @@ class FieldModel(ABC):
     active (*box.local): which cells count, in halos, too; all of them on a grid without a mask.
     forcing: name -> values of the step, ([levels,] *box.local); NaN in halos of packed weather. diagnostics: the same, of `compute`.
     parameters: name -> 0-d array, or the own cells of a map (*box.shape). maps: name -> such a map with halos, (*box.local).
+    seconds: length of a step, 0 of a model without time.
     choices: name -> words of an option, the first of them its default. options: name -> the word of this run.
     """
 
@@ -60,6 +61,7 @@ class FieldModel(ABC):
     spaces: Mapping[str, Space] = {}
     digest: str
     compiling = 0.0
+    seconds = 0.0
 
     def __init_subclass__(cls) -> None:
         own = cls.__mro__[: cls.__mro__.index(FieldModel)]
@@ -132,6 +134,7 @@ class FieldModel(ABC):
 
     def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
         """All steps, recorded one by one."""
+        self.seconds = clock.step.total_seconds() if clock.step else 0.0
         if self.maps:  # any of them may have been set
             self.reach.exchange([*self.maps.values()], [self.variables[name].parity for name in self.maps]).finish()
             self._repeat(self.maps.values())
