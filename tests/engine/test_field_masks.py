@@ -36,6 +36,7 @@ class Basin(FieldModel):
         "age": Variable("age", YX, "d", "float64", Role.STATE, "age", initial=0.0),
         "rain": Variable("rain", YX, "mm d-1", "float32", Role.FORCING, "rain", low=0.0, high=2000.0),
         "share": Variable("share", YX, "1", "float64", Role.PARAMETER, "share to a neighbour", low=0.0, high=0.25, initial=0.1),
+        "edge": Variable("edge", YX, "1", "float64", Role.DIAGNOSTIC, "neighbours along a row that are not there"),
         "gain": Variable("gain", YX, "mm", "float64", Role.DIAGNOSTIC, "what came from neighbours"),
     }
 
@@ -56,6 +57,7 @@ class Basin(FieldModel):
             gain = gain + self.maps["share"][where] * (neighbour - own)
         self.diagnostics["gain"][where] = gain
         self.new[(0, *where)] = own + gain + self.forcing["rain"][where] + 1e-3 * self.mean / self.most
+        self.diagnostics["edge"][where] = 0.0 + np.isnan(age[y, back(x)]) + np.isnan(age[y, on(x)])
         self.new[(1, *where)] = np.nan_to_num(age[where]) + 1.0  # a number where no cell counts, too
 
 
@@ -140,6 +142,16 @@ def test_ranks_do_not_change_a_byte_though_one_of_them_has_no_cell(run_file, mad
     assert found[1] == found[ranks]
 
 
+@pytest.mark.parametrize("spread", ["own", "node", "readers:2", "broadcast"])
+def test_a_rank_without_a_cell_reads_no_weather_and_waits_for_none(run_file, spread):
+    def work(simulation: Simulation) -> np.ndarray:
+        simulation.step(55)
+        return simulation.get("water")
+
+    one, four = (on_ranks(ranks, run_file, work, forcing__spread=f'"{spread}"', output__path=f'"{ranks}"') for ranks in (1, 4))
+    assert one.tobytes() == four.tobytes()
+
+
 def test_ranks_that_are_processes_do_not_change_a_byte_either(run_file):
     expected = digest(steppe.run(run_file))
     changed = ("--set", 'output.path="ranks"')
@@ -179,6 +191,9 @@ def test_what_it_computes_is_a_plain_loop_over_the_cells_of_the_mask(run_file):
             assert (np.isnan(found.values) == ~mask).all()
             np.testing.assert_allclose(found.values, water, rtol=1e-13)  # the mean is of exact sums
             assert (np.isnan(simulation["age"].values) == ~mask).all()
+            along = np.pad(mask, ((0, 0), (1, 1)), mode="edge")
+            edge = 2.0 - along[:, :-2] - along[:, 2:]
+            np.testing.assert_array_equal(simulation["edge"].values[mask], edge[mask])  # in each step, whatever was written outside before
 
 
 def test_cells_outside_the_mask_are_missing_in_maps_files_series_and_images(run_file):

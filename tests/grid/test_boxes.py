@@ -178,6 +178,19 @@ def test_halos_of_joined_blocks_are_those_of_a_walk_from_cell_to_cell(drawn: tup
             assert array[place] == walked(box, place, blocks, joins), (box.rank, place)
 
 
+@settings(max_examples=60)
+@given(st.one_of(cuts().map(lambda drawn: drawn[0]), joined().map(lambda drawn: drawn[0])), st.integers(0, 99))
+def test_which_cells_count_is_known_in_halos_as_an_exchange_would_tell(boxes: Boxes, seed: int) -> None:
+    counts = np.random.default_rng(seed).random(sum(map(math.prod, boxes.domain.blocks))) < 0.5
+    order = np.flatnonzero(counts)
+    some = Boxes(boxes.domain, dict(zip(boxes.domain.axes, boxes.halo, strict=True)), boxes.dims, order)
+    for box, array in zip(some, filled(boxes), strict=True):
+        for mirror in box.mirrors:
+            array[mirror.target] = array[mirror.source]
+        assert (box.active == np.where(array != 0, counts[abs(array) - 1], False)).all()
+        assert (order[box.cells] == np.sort(abs(array[box.own][box.active[box.own]]) - 1)).all()
+
+
 def test_two_blocks_of_different_shape_are_joined_turned_round() -> None:
     """The right face of a block of 2 x 3 cells lies along the lower face of one of 4 x 2 cells, reversed."""
     join = {Face(0, 1, "high"): Join(Face(1, 0, "low"), (1, 0), (True, False))}

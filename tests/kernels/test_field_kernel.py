@@ -147,6 +147,8 @@ def test_another_constant_makes_another_kernel(monkeypatch: pytest.MonkeyPatch) 
     ("arguments", "says"),
     [
         ((1, 1.0), r'Kernel "halve" takes 3 arguments \(cells, by, values\), not 2\.'),
+        ((1.5, 1.0, np.ones(1, np.float32)), r'takes "cells" as int, it was given 1\.5'),
+        ((1, np.ones(2), np.ones(1, np.float32)), 'takes "by" as float, it was given array'),
         ((1, 1.0, np.ones(1)), 'takes "values" as a contiguous array of float32, it was given one of float64'),
         ((1, 1.0, [1.0]), 'takes "values" as a contiguous array of float32, it was given a list'),
         ((1, 1.0, np.ones((4, 4), np.float32).T[::2]), "it was given one that is not contiguous"),

@@ -95,9 +95,9 @@ class Boxes(Sequence[Box]):
 
     def _active(self, block: int, own: Rectangle, receives: Sequence[Piece], mirrors: Sequence[Mirror]) -> NDArray[np.bool_]:
         """Which cells of a rank's array with halos count, found as an exchange and the mirrors would fill them."""
-        active = np.ones([end - first + 2 * width for (first, end), width in zip(own, self.halo, strict=True)], dtype=bool)
+        active = np.zeros([end - first + 2 * width for (first, end), width in zip(own, self.halo, strict=True)], dtype=bool)
         if self._masks is None:
-            return active
+            return ~active
         active[self._local(own, own)] = self._masks[block][tuple(slice(*each) for each in own)]
         for piece in receives:
             there = self._block(piece.peer)

@@ -28,6 +28,7 @@ from steppe.kernels.source import fingerprint, in_memory
 
 LOG = logging.getLogger("steppe")
 KINDS = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64")  # of numbers in arrays
+SCALARS: dict[str, Any] = {"int": np.integer, "float": (np.integer, np.floating)}  # what is taken for each, 0-d arrays among it
 _LOCK = Lock()  # Numba compiles in one thread at a time
 
 
@@ -62,7 +63,9 @@ class FieldKernel:
             raise ModelError(f'Kernel "{self.name}" takes {len(self._kinds)} arguments ({", ".join(self._kinds)}), not {len(arguments)}.')
         found, spans = [], []
         for (name, kind), value in zip(self._kinds.items(), arguments, strict=True):
-            if kind in ("int", "float"):
+            if kind in SCALARS:
+                if type(value) is not int and not isinstance(np.asarray(value)[()], SCALARS[kind]):
+                    raise self._unfit(name, kind, value)
                 found.append(int(value) if kind == "int" else float(value))
                 continue
             if not isinstance(value, np.ndarray) or value.dtype != kind or not value.flags.c_contiguous:
@@ -78,7 +81,7 @@ class FieldKernel:
         (self._linked or self._load())(*found)
 
     def _kind(self, name: str, hint: Any) -> str:
-        """ "int", "float", or the dtype of an array."""
+        """The dtype of an array, or one of `SCALARS`."""
         if hint in (int, float):
             return str(hint.__name__)
         dtype = get_args(get_args(hint)[1]) if len(get_args(hint)) == 2 else ()
@@ -91,6 +94,8 @@ class FieldKernel:
         return kind
 
     def _unfit(self, name: str, kind: str, value: Any) -> ModelError:
+        if kind in SCALARS:
+            return ModelError(f'Kernel "{self.name}" takes "{name}" as {kind}, it was given {value!r}.')
         given = f"a {type(value).__name__}"
         if isinstance(value, np.ndarray):
             given = f"one of {value.dtype}" if value.dtype != kind else "one that is not contiguous"
