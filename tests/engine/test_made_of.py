@@ -10,7 +10,7 @@ from steppe.cli import run_command
 from steppe.engine import Simulation
 from steppe.engine.catalogue import entry_of
 from steppe.engine.plan import Plan
-from steppe.errors import Exit, FolderError, RunFileError
+from steppe.errors import Exit, FolderError, ModelError, RunFileError
 from tests.engine.test_ranks import on_ranks
 
 MODEL = """\
@@ -85,4 +85,33 @@ def test_other_tracers_are_another_run_and_a_wrong_name_is_refused(run_file):
         Simulation(run_file)
     run_file.write_text(RUN.replace("decay_radon", "decay_argon"))
     with pytest.raises(RunFileError, match="decay_argon"):
+        Plan.of(run_file)
+
+
+def with_step(run_file: Path, step: str, own: str = "") -> None:
+    """The model needs a step; the run file says another or none."""
+    run_file.with_name("tracers.py").write_text(MODEL.replace('"x": 0})', f'"x": 0}}, step="{step}")'))
+    run_file.write_text(RUN.replace("end = 2001-03-08", f"end = 2001-03-05{own and f', step = {own!r}'}"))
+
+
+def test_a_model_may_say_which_step_it_takes(run_file):
+    with_step(run_file, "6 hours")
+    with Simulation(run_file) as simulation:
+        assert simulation.steps == 4
+        simulation.step(1)
+        assert simulation.date == "2001-03-05T06:00"
+        with simulation.branch("other") as other:
+            other.step(1)
+            assert other.date == "2001-03-05T12:00"
+    with_step(run_file, "6 hours", "360 minutes")  # the same
+    assert Plan.of(run_file).steps == 4
+    with_step(run_file, "6 hours", "3 hours")
+    with pytest.raises(RunFileError, match=r'time\.step = "3 hours": model "tracers" takes steps of 6 hours'):
+        Plan.of(run_file)
+
+
+@pytest.mark.parametrize(("step", "words"), [("7 hours", "does not divide a day"), ("soon", "is no length of time")])
+def test_a_step_that_no_run_can_take_is_refused_with_the_model(run_file, step, words):
+    with_step(run_file, step)
+    with pytest.raises(ModelError, match=words):
         Plan.of(run_file)

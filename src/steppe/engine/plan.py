@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from steppe.card import card
-from steppe.clock import DAY, Clock, is_day, length_text, parse_instant
+from steppe.clock import DAY, Clock, is_day, length, length_text, parse_instant
 from steppe.comm import BoxReach, Serial, World
 from steppe.engine.cadence import Cadence
 from steppe.engine.events import Action, calendar
@@ -115,11 +115,12 @@ class Plan:
         module = find_model(run.model)
         grid = open_grid(run)
         forcing = open_weather(run, grid)
-        clock, steps = clock_of(run, forcing.calendar if forcing else "standard")
         cores = cores or usable_cores()
         threads = run.engine.threads or cores
         table = dict(run.parameters)
         model = make_model(module, run.engine.dtype or "float32", threads, table)
+        run = _with_step(run, model)
+        clock, steps = clock_of(run, forcing.calendar if forcing else "standard")
         parameters = {name: v for name, v in model.variables.items() if v.role is Role.PARAMETER}
         choices = getattr(model, "choices", {})
         chosen = choose(
@@ -352,6 +353,16 @@ def clock_of(run: RunFile, calendar: str) -> tuple[Clock, int]:
     if steps < 1:
         raise RunFileError(f"time.end {time.end} is before the end of the first step from time.start {time.start}.")
     return clock, steps
+
+
+def _with_step(run: RunFile, model: Model) -> RunFile:
+    """The run with the step that its model takes; raises `RunFileError` when the run file says another."""
+    own = model.needs.step
+    if own is None:
+        return run
+    if run.time.step is not None and length(run.time.step) != length(own):
+        raise RunFileError(f'time.step = "{run.time.step}": model "{model.name}" takes steps of {own}. Remove the step.')
+    return run.model_copy(update={"time": run.time.model_copy(update={"step": own})})
 
 
 def check_step(run: RunFile, model: Model) -> None:

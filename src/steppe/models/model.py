@@ -152,6 +152,7 @@ class Needs:
 
     unit: "cells" (packed, no neighbours) or "boxes" (halo cells per dim in `halo`).
     edges: what lies beyond the ends of a dim, "wall", "periodic" or "pole"; default: walls, but columns round the Earth are periodic.
+    step: the step that it takes, as "10 minutes"; None: any.
     forcing_at: the instant of a step of which it gets forcing that lies in fields: its "begin", "middle" or "end".
     """
 
@@ -159,6 +160,7 @@ class Needs:
     halo: Mapping[str, int] | None = None
     edges: Edges | None = None
     forcing_at: str = "middle"
+    step: str | None = None
 
 
 class Increment(NamedTuple):

@@ -7,7 +7,8 @@ field models    also: states of one dtype, forcing that the weather must hold, d
 
 from collections.abc import Iterator, Mapping
 
-from steppe.errors import ModelError
+from steppe.clock import DAY, length
+from steppe.errors import ModelError, RunFileError
 from steppe.levels import Space
 from steppe.models.declare import Choice
 from steppe.models.field_model import FieldModel
@@ -101,6 +102,13 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
                 f'"{states[0].name}" has the dtype "{states[0].dtype}" and "{name}" has "{variable.dtype}". '
                 "All fields of a model have one dtype: choose one of the two."
             )
+    if model.needs.step is not None:
+        try:
+            step = length(model.needs.step)
+            if DAY % step and step % DAY:
+                yield f'Needs(step="{model.needs.step}") does not divide a day without remainder, and is no number of days.'
+        except RunFileError as error:
+            yield f'Needs(step="{model.needs.step}"): {error}'
     if model.needs.forcing_at not in FORCING_AT:
         yield f'Needs(forcing_at="{model.needs.forcing_at}") is not known. Write {_words(FORCING_AT)}.'
     for dim in model.needs.halo or {}:
