@@ -7,6 +7,7 @@ import pytest
 
 import steppe
 from steppe.engine import Simulation
+from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.errors import BadCellError, ModelError, RangeError, RequestError, RunFileError
 from steppe.levels import Space, level_of
@@ -291,3 +292,37 @@ def test_a_level_with_a_bad_cell_is_named(run_file, ranks):
     said = on_ranks(ranks, run_file, work)
     assert "in cell 213 (" in said
     assert '"gas[1]" is inf, outside 0 to inf and 35 more cells are bad' in said
+
+
+AIR = """\
+from steppe.models import FieldModel, Needs, Role, Space, Variable
+
+class Air(FieldModel):
+    name, version = "air", "1"
+    needs = Needs(unit="boxes", halo={"y": 1, "x": 1}, step="10 minutes")
+    spaces = {"level": Space(tuple(range(32)))}
+    variables = {
+        f"s{n}": Variable(f"s{n}", ("level", "y", "x"), "1", "float32", Role.STATE, "Species", initial=0.0) for n in range(66)
+    }
+
+    def compute(self, where):
+        self.new[(..., *where)] = self.now[(..., *where)]
+
+MODEL = Air
+"""
+
+
+def test_the_buffers_of_many_species_on_many_levels_stay_within_256_mb(tmp_path):
+    (tmp_path / "air.py").write_text(AIR)
+    names = ", ".join(f'"s{n}"' for n in range(66))
+    (tmp_path / "run.toml").write_text(
+        'model = "air.py"\ntime = { start = 2001-03-05, end = 2001-03-07 }\n'
+        "grid = { rectangle = { north = 10, west = 0, rows = 32, columns = 32, cell = 0.5 } }\n"
+        f'output = {{ path = "out", variables = [{names}], every = "10 minutes" }}\n'
+    )
+    outputs = Outputs(Plan.of(tmp_path / "run.toml"))
+    (group,) = outputs.groups
+    record = 66 * 32 * 1024 * 4
+    assert group.layout(group.outputs[0]).shard == (12, 32, 256)  # a divisor of the records of a shard
+    assert group.memory == 2 * 12 * record < 256 << 20
+    assert outputs.memory == group.memory + 2 * 2 * record  # of float64, of one step and of an interval that is not over

@@ -1,6 +1,7 @@
 """What a run keeps: from the run file to reductions in the recorder and records in the store."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -13,13 +14,15 @@ from steppe.clock import DAY
 from steppe.comm import Operation, Serial, World
 from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
-from steppe.engine.recorder import Deliver, Recorder
+from steppe.engine.recorder import AT_ONCE, Deliver, Recorder
 from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
 from steppe.grid import Cells, Deal
 from steppe.io import SHARD_STEPS, Axis, Cost, Group, Output, OutputWriter
 from steppe.io.output import SINGLE
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
 from steppe.timeline import span
+
+ROOM = 256 << 20  # bytes of the buffers of all arrays with levels together
 
 
 class _Region(NamedTuple):
@@ -64,7 +67,8 @@ class Outputs:
     def __init__(self, plan: Plan, world: World | None = None, deal: Deal | None = None, like: "Outputs | None" = None) -> None:
         self._world = world or Serial()
         self._deal = deal or Deal.alone(plan.grid.n_cells)
-        self.recorder: Recorder = Recorder(len(self._deal.mine), like.recorder if like else None)
+        at_once = 1 if plan.model.needs.unit == "boxes" else AT_ONCE
+        self.recorder: Recorder = Recorder(len(self._deal.mine), like.recorder if like else None, at_once)
         self.groups: list[Group] = like.groups if like else []
         self._due: list[_Due] = []
         self._plan = plan
@@ -82,6 +86,8 @@ class Outputs:
             self._add_maps(maps, f"maps/{maps.name}" if isinstance(maps, MapsSection) else "")
         for series in plan.run.output.series:
             self._add_series(series)
+        levelled = sum(bool(output.levels) for group in self.groups for output in group.outputs)
+        self.groups = [replace(group, room=ROOM // max(1, levelled)) for group in self.groups]
 
     def open(self, path: Path | None) -> None:
         """Opens the store, which is there; None: it will be later, see `OutputWriter.settle`.

@@ -56,10 +56,11 @@ class Recorder:
     """The reductions of a run, for the cells of one share.
 
     like: the recorder of another branch of the same run and share. Both use the same buffers: a branch that does not step holds none.
+    at_once: steps that the model records at once, at most.
     """
 
-    def __init__(self, n_cells: int, like: "Recorder | None" = None) -> None:
-        self._cells = n_cells
+    def __init__(self, n_cells: int, like: "Recorder | None" = None, at_once: int = AT_ONCE) -> None:
+        self._cells, self._at_once = n_cells, at_once
         self._reductions: list[Reduction] = []
         self._spare: list[list[NDArray[np.float64]]] = like._spare if like else []  # of each reduction
         self._open: list[tuple[Reduction, int, Records, NDArray[np.float64]]] = []
@@ -146,7 +147,7 @@ class Recorder:
 
     def _most_slots(self, reduction: Reduction) -> int:
         """Intervals that the steps recorded at once may touch, unless they are of very different lengths."""
-        steps = self.most_steps
+        steps = min(self.most_steps, self._at_once)
         return min(steps, -(-steps // reduction.lengths[1]) + 1)
 
     def state(self) -> dict[str, NDArray[np.float64]]:

@@ -114,13 +114,15 @@ class Cost(NamedTuple):
 class Group:
     """Variables on one time axis. columns: the grid of maps, or the names of the regions of series.
 
-    name: "" for the maps at the root, "maps/<name>" for others, "series/<name>". The axis is called "time".
+    name: "" for the maps at the root, "maps/<name>" for others, "series/<name>". The axis is called "time". room: bytes of both buffers of
+    an array with levels; a shard has fewer records where they are large, one at least.
     """
 
     axis: Axis
     columns: Grid | tuple[str, ...]
     outputs: tuple[Output, ...]
     name: str = ""
+    room: int = SHARD_BYTES << 6
 
     def __post_init__(self) -> None:
         if not self.is_maps and any(output.precision != "exact" for output in self.outputs):
@@ -164,6 +166,8 @@ class Group:
         few = min(SHARD_RECORDS, FEW_BYTES // (size * self.n_columns))
         interval = max(1, SHARD_STEPS // int(self.axis.steps.max()), few)
         fitting = [n for n in range(1, interval + 1) if interval % n == 0 and n * width * size <= SHARD_BYTES]
+        if output.levels:
+            fitting = [n for n in fitting if 2 * n * size * self.n_columns <= self.room]
         shape = min(max(fitting, default=1), self.axis.rows), *output.leading, width
         return Layout(shape, shape, output.dtype, "shuffle" if output.kind == output.dtype else "bitshuffle")
 
