@@ -170,6 +170,14 @@ def test_packed_numbers_and_other_units_become_those_of_the_model(tmp_path):
     np.testing.assert_allclose(values, MAPS[0] / 3.6, atol=0.0005 / 3.6 + 1e-12)
 
 
+def test_an_amount_is_no_rate_a_day_where_records_are_not_days(tmp_path):
+    rain = Variable("u", U.dims, "mm d-1", "float64", Role.FORCING, "Rain")
+    with pytest.raises(ForcingError, match='variable "u" is in "mm", expected "mm d-1"'):
+        reader(stored(tmp_path / "rain.zarr", dataset(units="mm")), variable=rain)
+    found = reader(stored(tmp_path / "rain.zarr", dataset(units="kg m-2 s-1")), variable=rain, at="begin")
+    np.testing.assert_allclose(own(filled(found, 0)), MAPS[0] * 86400.0, rtol=1e-13)
+
+
 def test_a_record_without_time_always_holds(tmp_path):
     store = stored(tmp_path / "winds.zarr", dataset().isel(time=0, drop=True), (3, 6, 6))
     found = reader(store, steps=100_000)

@@ -14,7 +14,7 @@ from steppe.comm import Serial
 from steppe.engine.holding import Holding
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.io import FieldReader, ForcingReader, Problem, scan
+from steppe.io import FieldReader, ForcingReader, ForcingStore, Problem, scan
 from steppe.models import Model
 from steppe.variable import Role
 
@@ -105,13 +105,13 @@ def checkpoint_size(model: Model) -> int:
 
 def problems(plan: Plan) -> list[Problem]:
     """Values of the forcing that the model could not bear; reads all of it."""
-    if plan.forcing is None:
-        return []
+    if isinstance(plan.forcing, ForcingStore):
+        return scan(plan.forcing.path, {name: v for name, v in plan.model.variables.items() if v.role is Role.FORCING})
     reader = plan.reader()
-    if isinstance(reader, FieldReader):
-        with closing(reader):
-            return reader.problems()
-    return scan(plan.forcing.path, {name: v for name, v in plan.model.variables.items() if v.role is Role.FORCING})
+    if not isinstance(reader, FieldReader):
+        return []
+    with closing(reader):
+        return reader.problems()
 
 
 def estimate(plan: Plan) -> Cost:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.clock import EPOCH, TICK, instant_text, length_text
-from steppe.errors import BadCellError, DamagedError, ForcingError, nearest
+from steppe.errors import BadCellError, DamagedError, ForcingError
 from steppe.grid import UNEVEN, Raster, is_axis
 from steppe.io.field_store import FieldStore, reason
 from steppe.io.forcing_scan import Problem
-from steppe.io.units import conversion
+from steppe.io.units import SAME, conversion
 from steppe.variable import Variable
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Array = NDArray[Any]
 BLOCK = 1 << 25  # [bytes] of records that are read together, where they lie in one chunk
 GAP = 1.5  # times what most records are apart; months differ by less
 SECOND, NOISE = 1_000_000, 1000  # [microseconds] how near a second an instant is one: of thirds of a day float64 has no exact number
-SAME = 1e-5  # of a level: what a float32 rounds, and more
+EQUAL = 1e-5  # of a level: what a float32 rounds, and more
 
 
 class Between(NamedTuple):
@@ -56,25 +56,21 @@ class Field:
     Parameters
     ----------
     store, variable, grid
-        Where it lies, what the model declares of it, and the grid of the run.
+        Where it lies, which must have it; what the model declares of it; and the grid of the run.
     spaces
         Name -> what a dim of the model's own stands for, with `values` and `units`; a dim that is not there is not compared.
 
     Raises
     ------
     ForcingError
-        The store lacks it, or its dims, units, times, rows, columns or levels are others than those of the model and the run.
+        Its dims, units, times, rows, columns or levels are others than those of the model and the run.
     """
 
     def __init__(self, store: FieldStore, variable: Variable, grid: Raster, spaces: Mapping[str, Any]) -> None:
-        if variable.name not in store.names:
-            raise ForcingError(
-                f'"{store.path}" has no variable "{variable.name}", which the model needs.{nearest(variable.name, store.names)}'
-            )
         self.name, self.variable, self.dtype, self.calendar = variable.name, variable, np.dtype(variable.dtype), store.calendar
         self._path, self._where, self._grid = store.path, f'"{store.path}", variable "{variable.name}"', grid
         self._values = store.dataset[variable.name]
-        self._line = conversion(str(self._values.attrs.get("units", "")), variable.units, self._where)
+        self._line = conversion(str(self._values.attrs.get("units", "")), variable.units, self._where, daily=False)
         self._dims = dims = self._dims_of(store)
         latitudes, longitudes = (store.dataset[dim].values.astype(np.float64) for dim in dims[2:])
         self._rows = self._places("latitudes", latitudes, grid.lat, -grid.dlat)
@@ -99,24 +95,18 @@ class Field:
         apart = np.diff(self.ticks)
         if (apart <= 0).any():
             at = int(np.argmax(apart <= 0))
-            before, name = self.instant(at), self.instant(at + 1)
-            raise ForcingError(
-                f"{self._where}: the record of {name} comes after that of {before}. Sort the records; each instant must be there once."
-            )
+            told = f"the record of {self.instant(at + 1)} comes after that of {self.instant(at)}"
+            raise ForcingError(f"{self._where}: {told}. Sort the records; each instant must be there once.")
         usual = int(np.median(apart)) if apart.size else 0
         end = int(self.ticks[-1]) + (max(usual - 1, 0) if self.variable.between == "last" else 0)
         if not self.ticks[0] <= first <= last <= end:
-            raise ForcingError(
-                f"{self._where} has records from {self.instant(0)} to {self.instant(-1)}, but the run needs {self._text(first)} to "
-                f"{self._text(last)}. Shorten the run, or make a longer store."
-            )
+            told = f"from {self.instant(0)} to {self.instant(-1)}, but the run needs {self._text(first)} to {self._text(last)}"
+            raise ForcingError(f"{self._where} has records {told}. Shorten the run, or make a longer store.")
         used = slice(self.at(first).first, self.at(last).last + 1)
         gaps = np.flatnonzero(np.diff(self.ticks[used]) > GAP * usual) + used.start
         if gaps.size:
-            raise ForcingError(
-                f"{self._where} has no record between {self.instant(gaps[0])} and {self.instant(gaps[0] + 1)}, others are "
-                f"{length_text(usual * TICK)} apart ({gaps.size} such). Add the records that lack."
-            )
+            told = f"between {self.instant(gaps[0])} and {self.instant(gaps[0] + 1)}, others are {length_text(usual * TICK)} apart"
+            raise ForcingError(f"{self._where} has no record {told} ({gaps.size} such). Add the records that lack.")
 
     def at(self, tick: int) -> Between:
         """From what the value at an instant is made."""
@@ -180,9 +170,9 @@ class Field:
     def _read(self, block: int, rows: slice, columns: slice) -> Array:
         parts = [self._part(block, self._rows[rows], part) for part in _runs(self._columns[columns])]
         values = np.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
-        for line, operation in ((self._line.factor, np.multiply), (self._line.offset, np.add)):
-            if line != (1.0 if operation is np.multiply else 0.0):
-                operation(values, self.dtype.type(line), out=values)
+        if self._line != SAME:
+            values *= self.dtype.type(self._line.factor)
+            values += self.dtype.type(self._line.offset)
         return values
 
     def _part(self, block: int, rows: Array, columns: Array) -> Array:
@@ -196,9 +186,8 @@ class Field:
             found = self._values.variable.isel(where).transpose(*([time] if time else []), *leading, lat, lon).values
         except Exception as error:  # each codec raises its own
             period = " to ".join(dict.fromkeys((self.instant(first), self.instant(first + self.length(block) - 1))))
-            raise DamagedError(
-                f"{self._where}, {period}, cannot be read ({reason(error)}). A chunk may be cut short: get the store again."
-            ) from None
+            told = f"{self._where}, {period}, cannot be read ({reason(error)})"
+            raise DamagedError(f"{told}. A chunk may be cut short: get the store again.") from None
         found = found if time is not None else found[None]
         turned = found[(slice(None), *self._turns, slice(None, None, _way(rows)), slice(None, None, _way(columns)))]
         return np.array(turned, self.dtype, order="C")
@@ -208,13 +197,11 @@ class Field:
         coords = {dim: store.dataset[dim] for dim in names if dim in store.dataset.coords}
         lat, lon = ([dim for dim in coords if is_axis(coords[dim], kind)] for kind in ("latitude", "longitude"))
         times = [dim for dim in names if store.time(dim) is not None]
-        leading = tuple(dim for dim in names if dim not in (*lat, *lon, *times))
-        if len(lat) != 1 or len(lon) != 1 or len(times) > 1 or len(leading) != len(self.variable.dims) - 2:
-            wanted = ", ".join(("time", *self.variable.dims[:-2], "latitude", "longitude"))
-            raise ForcingError(
-                f"{self._where} has the dims ({', '.join(names)}), expected ({wanted}), or these without time. Correct the store."
-            )
-        return _Dims(times[0] if times else None, leading, lat[0], lon[0])
+        leading, own = tuple(dim for dim in names if dim not in (*lat, *lon, *times)), self.variable.dims[:-2]
+        if len(lat) != 1 or len(lon) != 1 or len(times) > 1 or len(leading) != len(own):
+            told, wanted = ", ".join(names), ", ".join(("time", *own, "latitude", "longitude"))
+            raise ForcingError(f"{self._where} has the dims ({told}), expected ({wanted}), or these without time. Correct the store.")
+        return _Dims(times[0] if times else None, own if set(own) == set(leading) else leading, lat[0], lon[0])
 
     def _places(self, what: str, found: Array, wanted: Array, spacing: float) -> Array:
         """Where rows or columns of the grid lie in the file: one beside the other, either way round."""
@@ -287,7 +274,7 @@ def turned(found: Array, found_units: str | None, values: Sequence[Any], units: 
         line = None if text or found_units is None else conversion(found_units, units, where)
         seen = found.astype(str) if text else found * line.factor + line.offset if line else found
         for turn in (slice(None), slice(None, None, -1)):
-            if (seen[turn] == wanted).all() if text else np.allclose(seen[turn], wanted, rtol=SAME, atol=0.0):
+            if (seen[turn] == wanted).all() if text else np.allclose(seen[turn], wanted, rtol=EQUAL, atol=0.0):
                 return turn
     told, expected = (", ".join(map(str, each[:8])) + (" ..." if len(each) > 8 else "") for each in (found, wanted))
     raise ForcingError(

@@ -57,15 +57,18 @@ def check_rate(found: str, wanted: str, where: str) -> None:
         )
 
 
-def conversion(found: str, wanted: str, where: str) -> Conversion:
+def conversion(found: str, wanted: str, where: str, daily: bool = True) -> Conversion:
     """The straight line from unit `found` to unit `wanted`, both as people spell them. `where` names file and variable for the error.
+
+    daily: values are of days, so that an amount is a rate a day.
 
     Raises
     ------
     ForcingError
         A unit is unknown, or the two measure different things.
     """
-    source, target = (SPELLINGS.get(text.strip(), text.strip()) for text in (found, wanted))
+    known = SPELLINGS if daily else {text: unit for text, unit in SPELLINGS.items() if text not in AMOUNTS}
+    source, target = (known.get(text.strip(), text.strip()) for text in (found, wanted))
     if source == target:
         return SAME
     from cf_units import Unit  # takes half a second to load, and most stores never need it
