@@ -10,6 +10,7 @@ import xarray
 import steppe
 from steppe.engine import Simulation, Stage
 from steppe.errors import BadCellError, DamagedError, Failure
+from steppe.grid import Gaussian
 from steppe.io.field import Field
 from tests.comm.mpis import run_ranks
 from tests.engine.stages import OWN, on_stage, seen, to
@@ -261,3 +262,108 @@ def test_a_chunk_that_is_cut_short_is_named(run_file, ranks, spread, kind):
     match = 'winds.zarr", variable "u", 2001-03-05T12:00, cannot be read'
     with pytest.raises((DamagedError, Failure), match=match):
         on_ranks(ranks, run_file, Simulation.run, forcing__spread=f'"{spread}"')
+
+
+LEVELLED = """\
+from steppe.models import FieldModel, Needs, Role, Space, Variable
+
+ZYX = ("level", "y", "x")
+
+class Column(FieldModel):
+    name, version = "column", "1"
+    needs = Needs(unit="boxes", halo={"y": 1, "x": 1})
+    spaces = {"level": Space((1000.0, 850.0, 500.0), "hPa", "air_pressure", "down")}
+    variables = {
+        "c": Variable("c", ZYX, "1", "float32", Role.STATE, "Amount", initial=1.0),
+        "u": Variable("u", ZYX, "m s-1", "float32", Role.FORCING, "Wind to the east"),
+        "height": Variable("height", ("y", "x"), "m", "float32", Role.FORCING, "Height of the ground"),
+    }
+
+    def compute(self, where):
+        (y, x), c, u = where, self.before["c"], self.forcing["u"]
+        west = slice(x.start - 1, x.stop - 1)
+        wind = u[(..., *where)] - u[..., y, west] + 0.001 * self.forcing["height"][where]
+        self.after["c"][(..., *where)] = c[(..., *where)] + 0.01 * wind * c[..., y, west]
+
+MODEL = Column
+"""
+
+
+def levels_written(folder: Path, maps: Maps) -> None:
+    """Levels from above, in pascals."""
+    write(folder / "winds.zarr", {"u": maps["u"][:, 0], "height": maps["height"]}, how={"mode": "w"})
+    with xarray.open_zarr(folder / "winds.zarr", consolidated=False, decode_times=False) as dataset:
+        winds = dataset.load()
+    level = ("level", [50000.0, 85000.0, 100000.0], {"units": "Pa"})
+    u = (("time", "level", "lat", "lon"), maps["u"][:, ::-1, ::-1], {"units": "m s-1"})
+    chunks = {"u": {"chunks": (1, 3, 7, 40)}}
+    winds.drop_vars("u").assign_coords(level=level).assign(u=u).to_zarr(
+        folder / "winds.zarr", mode="w", encoding=chunks, consolidated=False
+    )
+
+
+@pytest.mark.parametrize(("ranks", "spread"), [(1, "own"), (4, "own"), (4, "one")])
+def test_fields_with_levels_give_each_level_its_own(run_file, ranks, spread):
+    maps = {"u": np.random.default_rng(2).normal(0.0, 10.0, (16, 3, ROWS, COLUMNS)).astype("float32"), "height": made()["height"]}
+    levels_written(run_file.parent, maps)
+    (run_file.parent / "blown.py").write_text(LEVELLED)
+    run_file.write_text(RUN.partition("[[output.maps]]")[0])
+
+    def work(simulation: Simulation) -> list[np.ndarray]:
+        simulation.step(14)
+        found = [simulation[name].values for name in ("u", "u[2]", "c")]
+        simulation.run()
+        return found
+
+    u, highest, c = on_ranks(ranks, run_file, work, forcing__spread=f'"{spread}"')
+    high, low = maps["u"][3], maps["u"][2]  # hours 6.75 of records at 6 and 9
+    np.testing.assert_array_equal(u, low + (high - low) * np.float32(0.25))
+    np.testing.assert_array_equal(highest, u[2])
+    expected = np.ones((3, ROWS, COLUMNS), "float32")
+    for step in range(14):
+        first, minutes = divmod(30 * step + 15, 180)
+        wind = maps["u"][first] + (maps["u"][first + 1] - maps["u"][first]) * np.float32(minutes / 180)
+        west, wide = np.pad(wind, ((0, 0), (0, 0), (1, 0)), "edge")[..., :-1], np.pad(expected, ((0, 0), (0, 0), (1, 0)), "edge")[..., :-1]
+        expected = expected + 0.01 * (wind - west + 0.001 * maps["height"].astype("float32")) * wide
+    np.testing.assert_array_equal(c, expected)
+
+
+@pytest.mark.parametrize(("ranks", "spread"), [(1, "own"), (3, "own"), (3, "one")])
+def test_fields_may_have_no_value_where_no_cell_counts(run_file, ranks, spread):
+    maps, mask = made(), np.ones((ROWS, COLUMNS), bool)
+    mask[4:9, 60:90] = mask[17, 0] = False
+    maps["u"][:, ~mask] = maps["height"][~mask] = np.nan
+    write(run_file.parent / "winds.zarr", maps, how={"mode": "w"})
+    lat, lon = NORTH - CELL * (np.arange(ROWS) + 0.5), WEST + CELL * (np.arange(COLUMNS) + 0.5)
+    axes = {"lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"})}
+    xarray.Dataset({"mask": (("lat", "lon"), mask.astype("int8"))}, axes).to_zarr(run_file.parent / "mask.zarr", consolidated=False)
+    grid = next(line for line in RUN.splitlines() if line.startswith("grid"))
+    run_file.write_text(RUN.replace(grid, 'grid = { file = "mask.zarr" }'))
+    (run_file.parent / "blown.py").write_text(MODEL.replace("0.001 * turned * c[y, west]", "0.001 * u[where]"))
+
+    def work(simulation: Simulation) -> np.ndarray:
+        simulation.step(14)
+        return simulation["u"].values
+
+    np.testing.assert_array_equal(on_ranks(ranks, run_file, work, forcing__spread=f'"{spread}"'), forcing_of(maps, 13)["u"])
+
+
+def test_fields_lie_on_gaussian_latitudes_too(run_file):
+    grid = Gaussian(16)
+    axes = {
+        "time": ("time", 3.0 * np.arange(16), {"units": "hours since 2001-03-05", "calendar": "standard"}),
+        "lat": ("lat", np.round(grid.lat, 4), {"units": "degrees_north"}),
+        "lon": ("lon", grid.lon, {"units": "degrees_east"}),
+    }
+    random, shape = np.random.default_rng(4), (16, grid.nlat, grid.nlon)
+    data = {
+        "u": (("time", "lat", "lon"), random.normal(size=shape), {"units": "m s-1"}),
+        "rain": (("time", "lat", "lon"), random.random(shape), {"units": "kg m-2 s-1"}),
+        "height": (("lat", "lon"), random.random(shape[1:]), {"units": "m"}),
+    }
+    xarray.Dataset(data, axes).to_zarr(run_file.parent / "winds.zarr", mode="w", consolidated=False)
+    line = next(line for line in RUN.splitlines() if line.startswith("grid"))
+    run_file.write_text(RUN.replace(line, "grid = { gaussian = 16 }"))
+    with Simulation(run_file) as simulation:
+        simulation.step(4)
+        np.testing.assert_array_equal(simulation["rain"].values, data["rain"][1][0].astype("float32"))

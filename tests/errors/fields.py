@@ -81,6 +81,40 @@ def fields_with_levels(folder: Path) -> None:
     fields(folder, lambda winds: winds.expand_dims(level=[850.0], axis=1))
 
 
+LEVELS = {
+    "Needs, Role": "Needs, Space, Role",
+    "    variables =": '    spaces = {"level": Space((1000.0, 850.0), "hPa")}\n    variables =',
+    '"u", ("y", "x")': '"u", ("level", "y", "x")',
+    '"float64", Role.STATE': '"float32", Role.STATE',
+    'self.forcing["u"][where]': 'self.forcing["u"][0][where]',
+}
+
+
+def fields_of_other_levels(folder: Path) -> None:
+    """900 hPa for 850."""
+    fields(
+        folder, lambda winds: xarray.concat([winds.assign_coords(level=each) for each in (1000.0, 900.0)], "level", join="exact"), **LEVELS
+    )
+
+
+def fields_with_a_missing_level(folder: Path) -> None:
+    """One cell has no value on one level."""
+
+    def changed(winds: xarray.Dataset) -> xarray.Dataset:
+        found = xarray.concat([winds.assign_coords(level=each) for each in (85000.0, 100000.0)], "level", join="exact")
+        found["level"].attrs["units"] = "Pa"
+        found["u"][0, 6, 1, 3] = np.nan
+        return found
+
+    fields(folder, changed, **LEVELS)
+
+
+def fields_of_levels_in_packed_weather(folder: Path) -> None:
+    """One value a cell where the model has several."""
+    grid = next(line for line in RUN.splitlines() if line.startswith("grid"))
+    fields(folder, **LEVELS, **{grid: "", ', step = "1 hour"': "", 'fields = "winds.zarr"': 'store = "weather.zarr"'})
+
+
 def fields_that_end_too_soon(folder: Path) -> None:
     """The last day is not there."""
     fields(folder, lambda winds: winds.isel(time=slice(0, 9)))

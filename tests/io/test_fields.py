@@ -1,9 +1,9 @@
 """Reading a store of fields: which chunks, either way up, levels, units, instants, and halos round the Earth."""
 
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,15 @@ from steppe.io import FieldReader, FieldStore
 from steppe.io.field import Field, turned
 from steppe.io.fields import in_box
 from steppe.kernels.sums import totals
+from steppe.levels import Space
 from steppe.variable import Role, Variable
 
 ROWS, COLUMNS = 18, 36
 EARTH = Raster(85.0, -10.0, -175.0, 10.0, np.ones((ROWS, COLUMNS), bool))
 MAPS = np.random.default_rng(5).normal(size=(9, 3, ROWS, COLUMNS))
 U = Variable("u", ("level", "y", "x"), "m s-1", "float64", Role.FORCING, "Wind", low=-100.0, high=100.0)
-LEVELS = SimpleNamespace(values=(1000.0, 850.0, 500.0), units="hPa")
+LEVELS = Space((1000.0, 850.0, 500.0), "hPa")
+OPEN: list[FieldReader] = []
 HOURS = {"units": "hours since 2001-03-05", "calendar": "standard"}
 
 
@@ -46,7 +48,17 @@ def stored(path: Path, found: xarray.Dataset, chunks: tuple[int, ...] = (1, 3, 6
 
 def reader(store: FieldStore, *, variable: Variable = U, start: str = "2001-03-05T00:00", steps: int = 24, **how: Any) -> FieldReader:
     clock = Clock(parse_instant(start), timedelta(hours=1))
-    return FieldReader(store, {"u": variable}, clock, range(steps), EARTH, **{"spaces": {"level": LEVELS}, **how})
+    found = FieldReader(store, {"u": variable}, clock, range(steps), EARTH, **{"spaces": {"level": LEVELS}, **how})
+    OPEN.append(found)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """No reader reads ahead into the next test."""
+    yield
+    while OPEN:
+        OPEN.pop().close()
 
 
 def filled(found: FieldReader, step: int, ranks: int = 1, rank: int = 0, halo: int = 1) -> np.ndarray:
@@ -126,7 +138,6 @@ def test_records_of_one_chunk_are_read_together_and_the_next_ahead(tmp_path, mon
         filled(found, step)
     assert read == [0, 1, 2]
     assert found.memory == 3 * 4 * 3 * (ROWS + 2) * (COLUMNS + 2) * 8
-    found.close()
 
 
 def test_values_are_those_of_the_instant_that_is_asked_for(tmp_path):
@@ -190,7 +201,7 @@ def test_a_missing_value_is_named_with_its_level(tmp_path):
     maps[2, 1, 4, 30] = np.nan
     found = reader(stored(tmp_path / "winds.zarr", dataset(maps)))
     filled(found, 0)
-    match = r"u at level 850.0 hPa, 2001-03-05T06:00, cell \d+ \(latitude 45, longitude 125\): nan is missing"
+    match = r"u at level 850 hPa, 2001-03-05T06:00, cell \d+ \(latitude 45, longitude 125\): nan is missing"
     with pytest.raises(BadCellError, match=match):
         filled(found, 3)
     assert [(problem.fault, problem.number) for problem in found.problems()] == [("is missing", 1)]
@@ -201,13 +212,18 @@ def test_levels_are_compared_in_one_unit_and_in_either_order():
     assert turned(np.array(values, "float32"), "hPa", values, "hPa", "u") == slice(None)
     assert turned(np.array([50000.0, 85000.0, 100000.0]), "Pa", values, "hPa", "u") == slice(None, None, -1)
     assert turned(np.array([1000, 850, 500]), None, values, "hPa", "u") == slice(None)  # no unit is said
-    assert turned(np.arange(3), None, values, "hPa", "u", labelled=False) == slice(None)
-    assert turned(np.array(["o3", "no2"]), None, ("no2", "o3"), "1", "u") == slice(None, None, -1)
-    for found, units in ((np.array([1000.0, 900.0, 500.0]), "hPa"), (np.array([1000.0, 850.0]), "hPa"), (np.array(["a", "b", "c"]), None)):
-        with pytest.raises(ForcingError, match=r"u differ: .*, expected 3 of 1000.0, 850.0, 500.0 hPa\. Make a store of the levels"):
+    for found, units in ((np.array([1000.0, 900.0, 500.0]), "hPa"), (np.array([1000.0, 850.0]), "hPa"), (np.arange(3), None)):
+        with pytest.raises(ForcingError, match=r"u differ: .*, expected 3 of 1000, 850, 500 hPa\. Make a store of the levels"):
             turned(found, units, values, "hPa", "u")
     with pytest.raises(ForcingError, match='u is in "m", expected "hPa"'):
         turned(np.array(values), "m", values, "hPa", "u")
+
+
+def test_a_dim_without_coordinate_counts_its_levels(tmp_path):
+    store = stored(tmp_path / "winds.zarr", dataset().drop_vars("level"))
+    np.testing.assert_array_equal(own(filled(reader(store, at="begin"), 0)), MAPS[0])
+    with pytest.raises(ForcingError, match='"level" and "level" of the model differ: 3 of 0, 1, 2, expected 2 of'):
+        reader(store, spaces={"level": Space((1000.0, 850.0), "hPa")})
 
 
 def test_a_store_may_reach_beyond_the_grid_and_no_less(tmp_path):

@@ -185,7 +185,7 @@ class Plan:
             return None
         wanted = {name: v for name, v in self.model.variables.items() if v.role is Role.FORCING and name in self.forcing.names}
         if isinstance(self.forcing, FieldStore):
-            at, spaces = self.model.needs.forcing_at, getattr(self.model, "spaces", {})
+            at, spaces = self.model.needs.forcing_at, self.model.spaces
             return FieldReader(self.forcing, wanted, self.clock, range(self.steps), self.grid, at, spaces)
         cadence = self.run.forcing.cadence if self.run.forcing else {}
         return ForcingReader(

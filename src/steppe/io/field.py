@@ -160,8 +160,8 @@ class Field:
         cell = int(np.flatnonzero(self._grid.order == (row + north) * self._grid.nlon + column + west)[0])
         what = self.name
         for dim, turn, i in zip(self._dims.leading, self._turns, place, strict=True):
-            labels = self._values.coords.get(dim)
-            what += f" at {dim} {i}" if labels is None else f" at {dim} {labels.values[turn][i]} {labels.attrs.get('units', '')}".rstrip()
+            labels = self._values[dim]
+            what += f" at {dim} {labels.values[turn][i]:g} {labels.attrs.get('units', '')}".rstrip()
         latitude, longitude = float(self._grid.cell_lat[cell]), float(self._grid.cell_lon[cell])
         value = float(values[(record, *place, row, column)])
         day = self.instant(block * self.block + record)
@@ -226,10 +226,10 @@ class Field:
         """How to go through a dim of the file for the order of a space of the model."""
         if space is None:
             return slice(None)
-        labels = store.dataset.coords.get(dim)
-        found = np.arange(store.dataset.sizes[dim]) if labels is None else labels.values
-        units = None if labels is None else str(labels.attrs.get("units", "")) or None
-        return turned(found, units, space.values, space.units, f'{self._where}: "{dim}" and "{name}" of the model', labels is not None)
+        labels, where = store.dataset[dim], f'{self._where}: "{dim}" and "{name}" of the model'
+        if dim not in store.dataset.coords:  # then only the number of levels can be compared
+            return turned(labels.values, None, np.arange(len(space.values)), space.units, where)
+        return turned(labels.values, str(labels.attrs.get("units", "")) or None, space.values, space.units, where)
 
     def _ticks(self, time: "xarray.DataArray") -> NDArray[np.int64]:
         """The instants of records: whole units and fractions apart, for their product has too few bits."""
@@ -250,11 +250,10 @@ class Field:
         return instant_text(cftime.datetime(1850, 1, 1, calendar=self.calendar) + tick * TICK)
 
 
-def turned(found: Array, found_units: str | None, values: Sequence[Any], units: str, where: str, labelled: bool = True) -> slice:
+def turned(found: Array, found_units: str | None, values: Sequence[float] | Array, units: str, where: str) -> slice:
     """How to go through a dim of a file in the order of a space: as it is, or backwards.
 
-    found, found_units: labels of the file and their unit, None where it says none. labelled False: the file has none, and only the number
-    of them is compared. Labels that are texts are compared as such.
+    found, found_units: coordinates of the file and their unit, None where it says none.
 
     Examples
     --------
@@ -266,21 +265,13 @@ def turned(found: Array, found_units: str | None, values: Sequence[Any], units: 
     ForcingError
         They are others, or in a unit that does not convert.
     """
-    wanted = np.asarray(values)
-    text = wanted.dtype.kind in "US"
-    if len(found) == len(wanted) and not labelled:
-        return slice(None)
-    if len(found) == len(wanted) and text == (found.dtype.kind in "USOT"):
-        line = None if text or found_units is None else conversion(found_units, units, where)
-        seen = found.astype(str) if text else found * line.factor + line.offset if line else found
-        for turn in (slice(None), slice(None, None, -1)):
-            if (seen[turn] == wanted).all() if text else np.allclose(seen[turn], wanted, rtol=EQUAL, atol=0.0):
-                return turn
-    told, expected = (", ".join(map(str, each[:8])) + (" ..." if len(each) > 8 else "") for each in (found, wanted))
-    raise ForcingError(
-        f"{where} differ: {len(found)} of {told} {found_units or ''}".rstrip() + f", expected {len(wanted)} of {expected} {units}. "
-        "Make a store of the levels of the model."
-    )
+    line, wanted = conversion(found_units or units, units, where), np.asarray(values)
+    for turn in (slice(None), slice(None, None, -1)):
+        if len(found) == len(wanted) and np.allclose(found[turn] * line.factor + line.offset, wanted, rtol=EQUAL, atol=0.0):
+            return turn
+    told, expected = (", ".join(f"{value:g}" for value in each[:8]) + (" ..." if len(each) > 8 else "") for each in (found, wanted))
+    told = f"{len(found)} of {told} {found_units or ''}".rstrip()
+    raise ForcingError(f"{where} differ: {told}, expected {len(wanted)} of {expected} {units}. Make a store of the levels of the model.")
 
 
 def _runs(places: Array) -> list[Array]:
