@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray
+import zarr
 
 from steppe.clock import Clock, parse_instant
 from steppe.comm import BoxReach, World, run_threads
@@ -179,6 +180,15 @@ def test_packed_numbers_and_other_units_become_those_of_the_model(tmp_path):
     store = stored(tmp_path / "winds.zarr", found, dtype="int16", scale_factor=0.001, add_offset=1.0, _FillValue=-32768)
     values = own(filled(reader(store, at="begin"), 0))
     np.testing.assert_allclose(values, MAPS[0] / 3.6, atol=0.0005 / 3.6 + 1e-12)
+
+
+def test_two_marks_of_missing_values_are_both_missing(tmp_path):
+    maps = MAPS.copy()
+    maps[2, 1, 4, 30], maps[3, 0, 0, 0] = -9999.0, -8888.0
+    stored(tmp_path / "winds.zarr", dataset(maps), _FillValue=-9999.0)
+    zarr.open_array(tmp_path / "winds.zarr" / "u", mode="r+").attrs["missing_value"] = -8888.0
+    found = reader(FieldStore.open(tmp_path / "winds.zarr")).problems()
+    assert [(problem.fault, problem.number) for problem in found] == [("is missing", 2)]
 
 
 def test_an_amount_is_no_rate_a_day_where_records_are_not_days(tmp_path):

@@ -8,6 +8,7 @@ winds.zarr                  version 2 or 3, of any chunks
 
 import hashlib
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,7 +55,10 @@ class FieldStore:
         import xarray  # takes half a second to load
 
         try:
-            found: xarray.Dataset = xarray.open_zarr(path, chunks=None, consolidated=False, decode_times=False)
+            with warnings.catch_warnings():
+                # a _FillValue and another missing_value: both are missing, and xarray takes them so
+                warnings.filterwarnings("ignore", ".*has multiple fill values", xarray.SerializationWarning)
+                found: xarray.Dataset = xarray.open_zarr(path, chunks=None, consolidated=False, decode_times=False)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ForcingError(f'"{path}" is no Zarr store ({reason(error)}). Give a CF Zarr store on the grid of the run.') from None
         if "steppe_format" in found.attrs:
