@@ -138,7 +138,7 @@ def test_records_of_one_chunk_are_read_together_and_the_next_ahead(tmp_path, mon
     for step in range(4, 22):
         filled(found, step)
     assert read == [0, 1, 2]
-    assert found.memory == 3 * 4 * 3 * (ROWS + 2) * (COLUMNS + 2) * 8
+    assert found.memory == (3 + 1) * 4 * 3 * (ROWS + 2) * (COLUMNS + 2) * 8
 
 
 def test_values_are_those_of_the_instant_that_is_asked_for(tmp_path):

@@ -189,8 +189,8 @@ class Field:
             told = f"{self._where}, {period}, cannot be read ({reason(error)})"
             raise DamagedError(f"{told}. A chunk may be cut short: get the store again.") from None
         found = found if time is not None else found[None]
-        turned = found[(slice(None), *self._turns, slice(None, None, _way(rows)), slice(None, None, _way(columns)))]
-        return np.array(turned, self.dtype, order="C")
+        values: Array = found[(slice(None), *self._turns, slice(None, None, _way(rows)), slice(None, None, _way(columns)))]
+        return np.require(values, self.dtype, ["C", "W"])
 
     def _dims_of(self, store: FieldStore) -> _Dims:
         names = [str(dim) for dim in self._values.dims]

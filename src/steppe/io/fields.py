@@ -96,9 +96,9 @@ class FieldReader:
 
     @property
     def memory(self) -> int:
-        """Bytes of the records in memory and on their way, once a step has been made."""
+        """Bytes of the records in memory and on their way, and of a block while it is read; once a step has been made."""
         sizes = {name: max((values.nbytes for (of, _), values in self._held.items() if of == name), default=0) for name in self._fields}
-        return sum(size * min(KEPT, -(-self._fields[name].records // self._fields[name].block)) for name, size in sizes.items())
+        return sum(size * min(KEPT, len(self._used[name])) for name, size in sizes.items()) + max(sizes.values(), default=0)
 
     def pieces(self, steps: range) -> list[range]:
         """`steps` cut where a record ends and the next begins."""
