@@ -236,6 +236,8 @@ def test_a_run_without_a_grid_takes_that_of_its_fields(run_file, uninterrupted):
     run_file.write_text(text)
     steppe.run(run_file)
     assert digest(run_file.parent / "out")["output.zarr/c/c/0/0"] == uninterrupted["output.zarr/c/c/0/0"]
+    with steppe.open(run_file.parent / "out") as results:
+        assert results.attrs["weather"] == "fields of winds.zarr"
 
 
 @pytest.mark.parametrize(("ranks", "spread"), [(1, "own"), (4, "own"), (4, "one")])

@@ -294,6 +294,8 @@ class Plan:
     def provenance(self) -> dict[str, Any]:
         """Attributes of the output store: what made it, of what."""
         weather = dict(self.forcing.attributes) if self.forcing else {}
+        if isinstance(self.forcing, FieldStore):
+            weather = {"weather": f"fields of {self.forcing.path.name}", "summary": weather.get("title", "")}
         generated = " (generated weather)" if weather.get("weather") == "generated" else ""
         return {
             "title": f"{self.model.name.capitalize()} over {place_name(self.run)}{generated}",
