@@ -66,5 +66,12 @@ it("an axis has the first of years and months, in the calendars of CF", () => {
   ]);
   expect(dateTicks({ ...clock, calendar: "360_day" }, 1, 1081, 4).map(({ step }) => step)).toEqual([1, 361, 721, 1081]);
   expect(dateTicks({ ...clock, calendar: "noleap" }, 700, 1500, 4).map(({ step }) => step)).toEqual([731, 1096, 1461]);
+  const minutes = { ...clock, start: "2001-03-05T00:00:00", step: 600 };
+  expect(dateTicks(minutes, 1, 144, 6).map(({ step, text }) => [step, text])).toEqual([
+    [36, "06:00"],
+    [72, "12:00"],
+    [108, "18:00"],
+    [144, "6 Mar"],
+  ]);
   expect(dateTicks({ ...clock, start: "", step: null }, 0, 10, 4).map(({ text }) => text)).toEqual(["step 0", "step 5", "step 10"]);
 });

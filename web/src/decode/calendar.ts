@@ -129,12 +129,26 @@ export function monthsLater(moment: Moment, months: number, calendar: string): M
   return { ...moment, year, month, day: Math.min(moment.day, daysOfMonth(year, month, calendar)) };
 }
 
-/** Where an axis of steps has a date: the first of months or years, days of short spans; steps of runs without dates. At most so many, about. */
+const TIMES = [60, 120, 300, 600, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400]; // [s] apart
+
+/** Where an axis of steps has a date: the first of months or years, days of short spans, times of a day; steps of runs without dates. At most so many, about. */
 export function dateTicks(clock: Clock, low: number, high: number, most: number): { step: number; text: string }[] {
   const [from, to] = [momentOf(clock, Math.ceil(low)), momentOf(clock, Math.floor(high))];
   const rounds = [1, 2, 5].flatMap((digit) => [digit, digit * 10, digit * 100, digit * 1000, digit * 10_000, digit * 100_000]);
   const each = Math.min(...rounds.filter((round) => (high - low) / round <= most));
   const months = from && to ? (to.year - from.year) * 12 + to.month - from.month : 0;
+  const apart = isShort(clock) && clock.step ? TIMES.map((time) => time / (clock.step ?? 1)).filter(Number.isInteger) : [];
+  const times = apart.find((count) => (high - low) / count <= most);
+  if (times) {
+    const first = Math.ceil(low / times);
+    const steps = Array.from({ length: Math.max(0, Math.floor(high / times) - first + 1) }, (_, k) => (first + k) * times);
+    return steps.map((step) => {
+      const [day = "", time = ""] = stepText(clock, step)
+        .replace(/^before /, "")
+        .split(", ");
+      return { step, text: time.replace(/^00:00$/, day.replace(/ \d+$/, "")) || day };
+    });
+  }
   if (!from || !to || months < 2) {
     const first = Math.ceil(low / each);
     const steps = Array.from({ length: Math.max(0, Math.floor(high / each) - first + 1) }, (_, k) => (first + k) * each);
