@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.engine import Simulation
+from steppe.engine import Simulation, Stage
+from steppe.engine import stage as stage_module
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.errors import BadCellError, ModelError, RangeError, RequestError, RunFileError
 from steppe.levels import Space, level_of
+from tests.engine.stages import OWN, on_stage, seen, to
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
 
@@ -292,6 +294,23 @@ def test_a_level_with_a_bad_cell_is_named(run_file, ranks):
     said = on_ranks(ranks, run_file, work)
     assert "in cell 213 (" in said
     assert '"gas[1]" is inf, outside 0 to inf and 35 more cells are bad' in said
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_level_of_a_state_is_answered_while_a_long_step_goes_on(run_file, ranks, monkeypatch):
+    monkeypatch.setattr(stage_module, "LONG", 0.0)  # every step is one
+
+    def work(stage: Stage) -> tuple[np.ndarray, bytes]:
+        stage.load(1, OWN)
+        for step in (1, 2, 3):
+            to(stage, step)
+        answer = stage.answer(1, {"name": "gas[1]"})
+        assert answer is not None
+        assert stage.answer(1, {"name": "flow[1]"}) is None
+        return seen(stage, "gas")[1], bytes(answer[1])
+
+    packed, told = on_stage(run_file, work, ranks)
+    assert np.frombuffer(told, "<f8").tobytes() == Plan.of(run_file).grid.unpack(packed).tobytes()
 
 
 AIR = """\

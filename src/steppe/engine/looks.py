@@ -25,7 +25,7 @@ from steppe.engine.requests import Cut, Request, cut_of
 from steppe.engine.uploads import cells_of
 from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
 from steppe.failpoint import reach
-from steppe.levels import which_level
+from steppe.levels import parted, which_level
 from steppe.variable import Role, Variable
 from steppe.view import choose_colours, levels, png
 
@@ -120,7 +120,7 @@ class Looks:
         except Failure:  # the stepper tells it
             return None
         self._heat(branch, asked)
-        if asked.key not in shown.values or asked.request.step not in (None, shown.position.step):
+        if _held(shown, asked) is None or asked.request.step not in (None, shown.position.step):
             return None
         return self._answer(shown, asked)
 
@@ -208,7 +208,8 @@ class Looks:
         return {**head, "moved": 0}, body
 
     def _made(self, shown: Shown, asked: _Asked) -> Answer:
-        request, cut, found = asked.request, asked.cut, shown.values[asked.key]
+        request, cut, found = asked.request, asked.cut, _held(shown, asked)
+        assert found is not None, "it is shown"
         if asked.whole:
             chosen = cut.chosen(found)
             found = cut.reduced(chosen, slice(None), Serial()) if cut.reduce else cut.placed(chosen)
@@ -231,6 +232,15 @@ class Looks:
             return head, found.reshape(-1).view(np.uint8).data
         image, said = image_of(found, variable, request.low, request.high, request.style)
         return {**head, **said}, memoryview(image)
+
+
+def _held(shown: Shown, asked: _Asked) -> Array | None:
+    """What is shown of a variable, or of all levels of one of which a level is asked for; None: nothing."""
+    name, level = parted(asked.request.name)
+    if asked.key not in shown.values and asked.whole and level is not None and name in shown.values:
+        found: Array = shown.values[name][level]
+        return found
+    return shown.values.get(asked.key)
 
 
 def _small(plan: Plan) -> list[str]:
