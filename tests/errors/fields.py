@@ -115,6 +115,23 @@ def fields_of_levels_in_packed_weather(folder: Path) -> None:
     fields(folder, **LEVELS, **{grid: "", ', step = "1 hour"': "", 'fields = "winds.zarr"': 'store = "weather.zarr"'})
 
 
+def _with_event(folder: Path, level: str, **model: str) -> None:
+    grid = next(line for line in RUN.splitlines() if line.startswith("grid"))
+    event = f"{grid}\nevent = [{{ date = 1990-01-10T03:00:00, set = {{ smoke = 2.0 }}, level = {level} }}]"
+    spaces = {name: LEVELS[name] for name in ("Needs, Role", "    variables =")}
+    fields(folder, **spaces, **model, **{grid: event})
+
+
+def fields_with_an_event_on_no_level(folder: Path) -> None:
+    """A third level of two."""
+    _with_event(folder, "2", **{'"smoke", ("y", "x")': '"smoke", ("level", "y", "x")'})
+
+
+def fields_with_an_event_on_a_level_of_a_map(folder: Path) -> None:
+    """Smoke has no levels."""
+    _with_event(folder, '"850 hPa"')
+
+
 def fields_that_end_too_soon(folder: Path) -> None:
     """The last day is not there."""
     fields(folder, lambda winds: winds.isel(time=slice(0, 9)))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from steppe.clock import Clock
 from steppe.engine.run_file import EventSection
-from steppe.errors import RunFileError, nearest
+from steppe.errors import RequestError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.levels import parted
 from steppe.variable import Role, Variables
@@ -27,9 +27,7 @@ def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: G
     Raises
     ------
     RunFileError
-        A date outside the run, or a name that cannot be set.
-    RequestError
-        A level that there is not, or of a variable that has none.
+        A date outside the run, a name that cannot be set, or a level that there is not.
     """
     actions = []
     for section in sections:
@@ -47,8 +45,15 @@ def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: G
             low, high = variables[name].low, variables[name].high
             if not low <= value <= high:
                 raise RunFileError(f'[[event]] of {section.date} sets "{name}" to {value:g}; it must lie between {low:g} and {high:g}.')
-        values = (
-            section.set if section.level is None else {variables.layer(name, section.level): each for name, each in section.set.items()}
-        )
+        values = section.set if section.level is None else _on_level(section, variables)
         actions.append(Action(step, values, None if section.region == "all" else grid.select(section.region)))
     return sorted(actions, key=lambda action: action.step)
+
+
+def _on_level(section: EventSection, variables: Variables) -> dict[str, float]:
+    """What is set of the level that an event names."""
+    assert section.level is not None
+    try:
+        return {variables.layer(name, section.level): value for name, value in section.set.items()}
+    except RequestError as error:
+        raise RunFileError(f"[[event]] of {section.date}: {error}") from None
