@@ -110,6 +110,21 @@ def test_several_arrays_with_parities_and_species_fill_halos_as_one_look_at_the_
     assert sum(run_threads(len(boxes), rank)) == sum(np.prod(block) for block in boxes.domain.blocks)
 
 
+@settings(max_examples=40)
+@given(cuts(), st.sampled_from(["y", "x"]))
+def test_a_sweep_gets_the_halo_across_its_axis_alone(boxes: Boxes, along: str) -> None:
+    expected, axis = planned(boxes), ("y", "x").index(along)
+
+    def rank(world: World) -> None:
+        b, r = boxes[world.rank], BoxReach(world, boxes[world.rank], totals)
+        field, mine = numbered(boxes)[world.rank], np.zeros(b.local, bool)
+        mine[tuple(slice(None) if each == axis else own for each, own in enumerate(b.own))] = True  # own cells and that halo
+        r.exchange([field], [-1], along).finish()
+        assert (field == np.where(mine, expected[world.rank], 0)).all()
+
+    run_threads(len(boxes), rank)
+
+
 def test_there_is_one_message_to_each_peer_and_none_to_oneself() -> None:
     boxes = Boxes(Domain.of({"y": 8, "x": 8}, {"y": "periodic", "x": "periodic"}), {"y": 1, "x": 1}, [(2, 1)])
 
@@ -176,6 +191,12 @@ def test_arrays_that_cannot_go_together_are_refused() -> None:
         reach(b).exchange([filled(b).T])
     with pytest.raises(Failure, match="no neighbours"):
         BoxReach(Serial(), None, totals).exchange([filled(b)])
+
+
+def test_an_axis_that_a_box_has_not_is_refused() -> None:
+    b = one_box()
+    with pytest.raises(Failure, match='There is no axis "z"'):
+        reach(b).exchange([filled(b)], along="z")
 
 
 @pytest.mark.parametrize("ranks", RANKS)

@@ -21,6 +21,7 @@ Totals = Callable[[Sequence[Array], Callable[[Array, Operation], Array]], list[f
 Copy = Callable[[Array, Array], Any]  # fills the first array from the second
 Parity = int | tuple[int, ...]  # 1 or -1, of an array or of each entry of its first dimension
 
+AXES = ("y", "x")  # of a box
 KEPT = 8  # sets of arrays whose buffers are kept: a model that swaps old and new in a few sub-steps has fewer
 
 
@@ -85,6 +86,11 @@ class Plan(Protocol):
         """What of mine fills halos."""
         ...
 
+    @property
+    def along(self) -> Sequence[tuple[Sequence[Piece], Sequence[Piece]]]:
+        """By axis, receives and sends of the halo across that axis alone."""
+        ...
+
 
 class BoxReach:
     """The reach of one rank's box with halos; it is a `steppe.models.Reach`.
@@ -107,7 +113,7 @@ class BoxReach:
         self._kept: dict[object, BoxExchange] = {}  # by where the arrays lie
         self._known: dict[object, BoxExchange] = {}  # the same by the arrays, which they keep alive: a much quicker look
 
-    def exchange(self, arrays: Sequence[Array], parities: Sequence[Parity] | None = None) -> "BoxExchange":
+    def exchange(self, arrays: Sequence[Array], parities: Sequence[Parity] | None = None, along: str | None = None) -> "BoxExchange":
         """Starts filling the halos of `arrays`, of one dtype, whose last dimensions are the box with halos.
 
         Their own cells are read now, so they may change at once; their halos may be read after `finish`. What an exchange needs is
@@ -120,25 +126,30 @@ class BoxReach:
         parities
             1 or -1 for each array, or such numbers for the entries of its first dimension: -1 when values point along an axis, and so
             change sign beyond a pole. Default: 1.
+        along
+            "x" or "y": only the halo across that axis is filled, without corners, which a sweep along it needs. Default: all of it.
 
         Raises
         ------
         Failure
-            The last exchange is not finished, the arrays differ in dtype or are not of the box, or there are no neighbours.
+            The last exchange is not finished, the arrays differ in dtype or are not of the box, there is no such axis, or there are no
+            neighbours.
         """
         if self._live is not None and not self._live.finished:
             raise Failure("An exchange was started before the last one was finished. Call finish() first.")
         signs = None if parities is None else tuple(parities)
-        found = self._known.get((signs, *map(id, arrays)))
+        if along not in (None, *AXES):
+            raise Failure(f'There is no axis "{along}". Name "x" or "y".')
+        found = self._known.get((signs, along, *map(id, arrays)))
         if found is None:
-            places = (signs, *((array.ctypes.data, array.shape, array.strides, array.dtype) for array in arrays))
+            places = (signs, along, *((array.ctypes.data, array.shape, array.strides, array.dtype) for array in arrays))
             found = self._kept.get(places)
         if found is None:
             if len(self._kept) == KEPT:
                 self._kept.pop(next(iter(self._kept))).close()
                 self._known = {key: exchange for key, exchange in self._known.items() if exchange in self._kept.values()}
-            found = self._kept[places] = BoxExchange(self._world, self._plan, arrays, signs)
-            self._known[(signs, *map(id, arrays))] = found
+            found = self._kept[places] = BoxExchange(self._world, self._plan, arrays, signs, along)
+            self._known[(signs, along, *map(id, arrays))] = found
         self._live = found
         found.start()
         return found
@@ -178,9 +189,12 @@ class BoxReach:
 class BoxExchange:
     """An exchange of the halos of some arrays, with its buffers and every copy into and out of them: made once, started many times."""
 
-    def __init__(self, world: World, plan: Plan | None, arrays: Sequence[Array], signs: Sequence[Parity] | None) -> None:
+    def __init__(
+        self, world: World, plan: Plan | None, arrays: Sequence[Array], signs: Sequence[Parity] | None, along: str | None = None
+    ) -> None:
         if plan is None:
             raise Failure("There are no halos to exchange: the model's cells have no neighbours.")
+        coming, going = plan.along[AXES.index(along)] if along else (plan.receives, plan.sends)
         if len({array.dtype for array in arrays}) != 1:
             raise Failure(f"Arrays exchanged together must have one dtype, they have {[str(array.dtype) for array in arrays]}.")
         self.finished = True
@@ -190,9 +204,9 @@ class BoxExchange:
         for array, sign in zip(arrays, signs or (1,) * len(arrays), strict=True):
             if array.shape[-len(plan.local) :] != plan.local:
                 raise Failure(f"The last dimensions of an array must be the box with halos, {plan.local}, its shape is {array.shape}.")
-            for piece in plan.receives:
+            for piece in coming:
                 targets.setdefault(piece.peer, []).append(array[_last(piece.mine)])
-            for piece in plan.sends:
+            for piece in going:
                 source = _turned(array[_last(piece.mine)], piece)
                 sources.setdefault(piece.peer, []).append((np.copyto if piece.parity > 0 else _signed(sign, source), source))
         within = zip(targets.pop(world.rank, []), sources.pop(world.rank, []), strict=True)

@@ -59,7 +59,7 @@ class Box:
     order (cells,): row-major position in the own box of each of them. active (*local): which cells of the array with halos count; behind
     walls as in front of them. Pieces with one peer have one order on both sides.
     sources: where all of its cells, halos too, lie in the domain: pieces whose peer is a block, `theirs` counted in it. What lies behind
-    walls is in none of them.
+    walls is in none of them. along: by axis, receives and sends of the halo across that axis alone, without corners.
     """
 
     rank: int
@@ -74,6 +74,7 @@ class Box:
     mirrors: tuple[Mirror, ...]
     active: NDArray[np.bool_]
     sources: tuple[Piece, ...]
+    along: tuple[tuple[tuple[Piece, ...], tuple[Piece, ...]], ...]
 
     @property
     def n_cells(self) -> int:

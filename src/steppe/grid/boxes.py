@@ -86,12 +86,13 @@ class Boxes(Sequence[Box]):
     def _box(self, rank: int) -> Box:
         block = self._block(rank)
         rectangle = self._own(rank, block)
-        receives, sends = self._plan(rank, block, rectangle)
+        receives, sends = self._plan(rank, block, rectangle, self.halo)
+        along = tuple(self._plan(rank, block, rectangle, _alone(self.halo, axis)) for axis in range(len(self.halo)))
         origin, shape = tuple(first for first, _ in rectangle), tuple(end - first for first, end in rectangle)
         cells, order = self._cells(block, rectangle)
         mirrors, sources = self._mirrors(block, rectangle), self._sources(block, rectangle)
         active = self._active(block, rectangle, receives, mirrors)
-        return Box(rank, block, origin, shape, self.halo, cells, order, receives, sends, mirrors, active, sources)
+        return Box(rank, block, origin, shape, self.halo, cells, order, receives, sends, mirrors, active, sources, along)
 
     def _active(self, block: int, own: Rectangle, receives: Sequence[Piece], mirrors: Sequence[Mirror]) -> NDArray[np.bool_]:
         """Which cells of a rank's array with halos count, found as an exchange and the mirrors would fill them."""
@@ -130,22 +131,24 @@ class Boxes(Sequence[Box]):
                 number = number * parts + k
             yield self._starts[block] + number
 
-    def _plan(self, rank: int, block: int, own: Rectangle) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-        """What fills my halo, and what of mine fills others', both by peer and then by place in the halo that is filled."""
-        none = Turn.none(len(own))
-        reached = self._with_halo(own)
-        peers = {(peer, way.block, way.turn) for way in self.domain.ways(block, reached) for peer in self._owners(way.block, way.cells)}
+    def _plan(self, rank: int, block: int, own: Rectangle, halo: Sequence[int]) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+        """What fills my halo, and what of mine fills others', both by peer and then by place in the halo that is filled.
+
+        halo: how much of it is filled, by axis.
+        """
+        none, reached = Turn.none(len(own)), _widened(own, halo)
+        ways = self.domain.ways(block, self._with_halo(own))  # all of them: across an edge that turns, others' halos lie along another axis
+        peers = {(peer, way.block, way.turn) for way in ways for peer in self._owners(way.block, way.cells)}
         receives, sends = list[Piece](), list[Piece]()
         for peer, there, turn in peers - {(rank, block, none)}:
-            back = turn.undone()
-            theirs = self._own(peer, there)
-            halo, given = overlap(reached, back.of(theirs)), overlap(own, back.of(self._with_halo(theirs)))
-            if halo is None or given is None:  # no cell in common: the halo has no width there
-                continue
-            flips = tuple(sign < 0 for sign in turn.signs)
-            receives.append(Piece(peer, self._local(halo, own), self._local(turn.of(halo), theirs), turn.axes, flips, turn.parity))
-            flips = tuple(sign < 0 for sign in back.signs)
-            sends.append(Piece(peer, self._local(given, own), self._local(turn.of(given), theirs), back.axes, flips, turn.parity))
+            back, theirs = turn.undone(), self._own(peer, there)
+            mine, given = overlap(reached, back.of(theirs)), overlap(own, back.of(_widened(theirs, halo)))
+            if mine is not None:
+                flips = tuple(sign < 0 for sign in turn.signs)
+                receives.append(Piece(peer, self._local(mine, own), self._local(turn.of(mine), theirs), turn.axes, flips, turn.parity))
+            if given is not None:
+                flips = tuple(sign < 0 for sign in back.signs)
+                sends.append(Piece(peer, self._local(given, own), self._local(turn.of(given), theirs), back.axes, flips, turn.parity))
         receives.sort(key=lambda piece: (piece.peer, _firsts(piece.mine)))
         sends.sort(key=lambda piece: (piece.peer, _firsts(piece.theirs)))
         return tuple(receives), tuple(sends)
@@ -161,7 +164,7 @@ class Boxes(Sequence[Box]):
         return tuple(found)
 
     def _with_halo(self, own: Rectangle) -> Rectangle:
-        return tuple((first - width, end + width) for (first, end), width in zip(own, self.halo, strict=True))
+        return _widened(own, self.halo)
 
     def _local(self, cells: Rectangle, own: Rectangle) -> Slices:
         """Cells of a block as slices of the array with halos of the rank that owns `own`."""
@@ -215,6 +218,15 @@ class Boxes(Sequence[Box]):
         order = np.argsort(positions)
         order = order[np.searchsorted(positions, 0, sorter=order) :]
         return positions[order], order
+
+
+def _widened(own: Rectangle, halo: Sequence[int]) -> Rectangle:
+    return tuple((first - width, end + width) for (first, end), width in zip(own, halo, strict=True))
+
+
+def _alone(halo: Sequence[int], axis: int) -> Dims:
+    """The widths of a halo across one axis alone."""
+    return tuple(width if each == axis else 0 for each, width in enumerate(halo))
 
 
 def choose_dims(shape: Sequence[int], halo: Sequence[int], ranks: int) -> Dims:

@@ -109,8 +109,10 @@ class Recorder(Protocol):
 class Reach(Protocol):
     """What a model with neighbours is handed instead of ranks; serial or parallel alike."""
 
-    def exchange(self, arrays: Sequence[Array], parities: Sequence[int | tuple[int, ...]] | None = None) -> "Exchange":
-        """Starts filling the halos of `arrays` (the last dims are the box with halos).
+    def exchange(
+        self, arrays: Sequence[Array], parities: Sequence[int | tuple[int, ...]] | None = None, along: str | None = None
+    ) -> "Exchange":
+        """Starts filling the halos of `arrays` (the last dims are the box with halos); along "x" or "y" only that across this axis.
 
         parities: 1 or -1 for each, or for each entry of its first dim; values of parity -1 (components of a velocity, say) change sign
         beyond a pole. Default: 1.
