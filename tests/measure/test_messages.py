@@ -117,11 +117,14 @@ from steppe.comm.raw import open_raw
 raw = open_raw(launch)
 from steppe.measure.messages import Messages
 from steppe.measure.plan import Task
-messages = Messages(raw, 0.02, 0.05, 64)
-end = time.monotonic() + 3.0
-while raw.told(float(time.monotonic() < end)):
-    messages.measure(Task("collective", "barrier", "", 2, 0))
-warnings = messages.warnings()
+for _ in range(10):  # on a busy machine both ranks may be kept from running alike for some seconds
+    messages = Messages(raw, 0.02, 0.05, 64)
+    end = time.monotonic() + 3.0
+    while raw.told(float(time.monotonic() < end)):
+        messages.measure(Task("collective", "barrier", "", 2, 0))
+    warnings = messages.warnings()
+    if raw.told(float(bool(warnings))):
+        break
 if sleeper is not None:
     sleeper.stdin.close()
     sleeper.wait()
