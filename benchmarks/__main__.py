@@ -25,6 +25,7 @@ SUITES = {
     "generator": "benchmarks.generator",
     "exchange": "benchmarks.exchange",
     "messages": "benchmarks.messages.suite",
+    "fields": "benchmarks.fields",
     "restore": "benchmarks.restore",
     "server": "benchmarks.server",
     "live": "benchmarks.live",

@@ -13,9 +13,9 @@ from benchmarks.rounds import QUICK_ROUNDS, alternate, measured, output
 PROBE = str(Path(__file__).with_name("memory_probe.py"))
 
 
-def probe(years: int, what: str) -> dict[str, int]:
-    """What the probe prints."""
-    found: dict[str, int] = json.loads(output([sys.executable, PROBE, str(run_file(years)), what]))
+def probe(path: Path, what: str) -> dict[str, int]:
+    """What the probe prints of a run file."""
+    found: dict[str, int] = json.loads(output([sys.executable, PROBE, str(path), what]))
     return found
 
 
@@ -24,12 +24,12 @@ def figures(quick: bool) -> list[Figure]:
     lengths = (1, 2) if quick else (2, 20)
 
     def beyond(years: int) -> float:
-        found = probe(years, "run")
+        found = probe(run_file(years), "run")
         return (found["peak"] - found["after_imports"]) / 1e6
 
     samples = alternate({f"{years} years": measured(beyond, years) for years in lengths}, QUICK_ROUNDS)
     short, long = (float(np.median(samples[f"{years} years"])) for years in lengths)
-    announced = probe(lengths[-1], "estimate")["announced"] / 1e6
+    announced = probe(run_file(lengths[-1]), "estimate")["announced"] / 1e6
     return [
         Figure("announced by steppe check", announced, "MB"),
         Figure(f"peak beyond imports, {lengths[-1]} years", long, "MB", samples=samples),
