@@ -47,6 +47,14 @@ def test_parts_of_all_ranks_make_up_every_tile_once_and_come_to_its_writer(cells
         assert_array_equal(whole, np.arange(tile.start, tile.stop))
 
 
+def test_cells_of_a_tile_that_lie_side_by_side_are_a_slice_of_it_whatever_the_share_is():
+    cells = [np.arange(1024), np.array([1024, 1026]), np.array([1025])]
+    deals = [Deal(1027, rank, cells) for rank in range(3)]
+    assert [held.columns for held in deals[0].held] == [slice(0, len(tile)) for tile in tiles(1027)[: len(deals[0].held)]]
+    assert_array_equal(deals[1].held[0].columns, [0, 2])
+    assert deals[2].held[0].columns == slice(1, 2)
+
+
 def test_a_rank_receives_no_more_than_the_tiles_that_it_writes():
     cells = [range(10_000), range(10_000, 10_100), range(10_100, 20_000)]
     for rank, mine in enumerate(cells):

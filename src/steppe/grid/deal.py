@@ -123,4 +123,6 @@ def _inside(cells: Cells, tile: range) -> slice:
 def _columns(cells: Cells, inside: slice, tile: range) -> Columns:
     if isinstance(cells, range):
         return slice(cells.start + inside.start - tile.start, cells.start + inside.stop - tile.start)
-    return cells[inside] - tile.start
+    found = cells[inside] - tile.start
+    gapless = found.size and int(found[-1]) - int(found[0]) + 1 == found.size
+    return slice(int(found[0]), int(found[-1]) + 1) if gapless else found
