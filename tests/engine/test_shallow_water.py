@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from examples.shallow_water import ShallowWater
 
 from steppe.comm import Serial, run_threads
 from steppe.grid import Edges
@@ -57,6 +58,15 @@ def test_an_interior_in_bands_has_the_same_bits(monkeypatch: pytest.MonkeyPatch)
     assert [band[0] for band in field_model.bands((slice(2, 7), slice(0, 40)))] == [slice(2, 4), slice(4, 6), slice(6, 7)]
     found, _ = on_threads(start, 12, EDGES["poles"], 2)
     assert all(found[name].tobytes() == expected[name].tobytes() for name in NAMES)
+
+
+@pytest.mark.parametrize(("ranks", "calls"), [(1, 1), (2, 5)])
+def test_a_box_is_computed_at_once_where_no_message_comes(monkeypatch: pytest.MonkeyPatch, ranks: int, calls: int) -> None:
+    computed: list[tuple[slice, ...]] = []
+    compute = ShallowWater.compute
+    monkeypatch.setattr(ShallowWater, "compute", lambda self, where: (computed.append(where), compute(self, where))[1])
+    on_threads(stirred((20, 30)), 3, EDGES["periodic"], ranks)
+    assert len(computed) == 3 * ranks * calls
 
 
 @pytest.mark.parametrize("kind", ["walls", "periodic", "channel", "poles"])

@@ -10,7 +10,8 @@ On a grid with a mask the box covers cells that do not count, too. They are NaN 
 there, so that results depend on neither ranks nor restarts; `self.active` says which cells count, and only these are recorded and checked.
 
 A step sends what others need, computes the interior meanwhile, fills the halos, and computes the rims by the same code: so a cell has
-the same bits however the grid is cut, as long as `compute` does the same arithmetic for each cell of any rectangle.
+the same bits however the grid is cut, as long as `compute` does the same arithmetic for each cell of any rectangle. A box that waits for
+no other rank is computed at once.
 """
 
 import sys
@@ -86,14 +87,14 @@ class FieldModel(ABC):
         self._repeat(self.now)
 
     def step(self) -> None:
-        """From `now` to `new`: the interior while messages travel, then the rims."""
+        """From `now` to `new`: the interior while messages travel, then the rims; all at once where no message comes."""
         exchange = self.reach.exchange([self.now], self._parities)
         for band in self._bands:
             self.compute(band)
             exchange.poke()
         exchange.finish()
         self.mirror()
-        for rim in self.box.rims:
+        for rim in self._rims:
             self.compute(rim)
 
     def initialise(
@@ -123,7 +124,8 @@ class FieldModel(ABC):
             v.name: slice(end - prod(levels), end) if levels else end - 1 for v, levels, end in zip(declared, leading, ends, strict=True)
         }
         self.before, self.after = ({name: block[at] for name, at in rows.items()} for block in (self.now, self.new))
-        self._bands = bands(share.interior)
+        waits = any(piece.peer != share.rank for piece in share.receives)
+        self._bands, self._rims = (bands(share.interior), [*share.rims]) if waits else ([], bands(share.own))
         self._forcing = FieldForcing(share, self._known)
         self.diagnostics: dict[str, Array] = {
             name: np.full((*self._known.leading(name), *share.local), np.nan, v.dtype) for name, v in self._of(Role.DIAGNOSTIC).items()
