@@ -83,6 +83,20 @@ def test_equal_wishes_are_computed_once():
     assert found == [[[2.0] * CELLS]] * 2
 
 
+@pytest.mark.parametrize(("edges", "dtype"), [([0, 1, 2], "float32"), ([0, 1, 3], "float64")])
+def test_values_of_single_steps_have_the_dtype_of_their_variable_and_take_no_more_room(edges, dtype):
+    found, recorder, wide = {}, Recorder(CELLS), Recorder(CELLS)
+    recorder.want("x", "mean", np.array(edges), into(found), (2,), "float32")
+    wide.want("x", "mean", np.array(edges), into({}), (2,), "float64")
+    (record,) = recorder.records(range(1))
+    assert record.values.dtype == dtype
+    assert recorder.nbytes * 8 == wide.nbytes * np.dtype(dtype).itemsize
+    record.values[:] = np.float32(0.1)
+    recorder.finish(range(1))
+    assert found[0].dtype == dtype
+    assert (found[0] == np.float32(0.1)).all()
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_nothing_is_carried_over_a_border(method):
     recorder = Recorder(CELLS)

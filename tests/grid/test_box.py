@@ -53,6 +53,27 @@ def test_packing_a_box_follows_the_order_of_the_grid_and_unpacking_undoes_it() -
     assert (box.unpack(packed) == grid.unpack(packed, fill=-1)).all()
 
 
+@given(st.integers(1, 6), st.integers(1, 150), st.integers(1, 6), st.booleans())
+def test_a_box_is_packed_into_an_array_of_another_dtype_on_any_grid(rows: int, columns: int, ranks: int, holes: bool) -> None:
+    mask = np.ones((rows, columns), dtype=bool)
+    mask[0, :: 3 if holes else columns + 1] = False
+    mask[0, 0] = True
+    try:
+        boxes = Partition.boxes(Raster(9.0, -0.1, 100.0, 0.1, mask), ranks, {"y": 1, "x": 1})
+    except GridError:
+        return  # too many ranks for so few cells
+    for box in boxes:
+        values = np.random.default_rng(1).random((2, *box.local), np.float32)[..., 1:-1, 1:-1]
+        expected = values.reshape(2, -1)[:, box.order]
+        room = np.full((3, 2, box.n_cells), np.nan)
+        into = room[1]
+        assert box.pack(values, into) is into
+        assert (room[1] == expected).all()
+        assert np.isnan(room[::2]).all()
+        assert (box.pack(values) == expected).all()
+        assert not np.shares_memory(box.pack(values), values)
+
+
 @given(st.integers(1, 9), st.integers(1, 200), st.integers(1, 12))
 def test_own_cells_of_all_ranks_are_each_packed_cell_once_and_put_together_the_whole(rows: int, columns: int, ranks: int) -> None:
     grid = Raster(9.0, -0.1, 100.0, 0.1, np.ones((rows, columns), dtype=bool))

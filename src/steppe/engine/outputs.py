@@ -21,6 +21,7 @@ from steppe.io import SHARD_STEPS, Axis, Cost, Group, Output, OutputWriter
 from steppe.io.output import SINGLE
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
 from steppe.timeline import span
+from steppe.variable import Role
 
 ROOM = 256 << 20  # bytes of the buffers of all arrays with levels together
 
@@ -78,7 +79,12 @@ class Outputs:
             self._add_all()
         for key, (variable, method, borders, regions) in self._wanted.items():
             deliver = self._deliver_map(key) if regions is None else self._deliver_series(key, regions)
-            self.recorder.want(variable, method, borders, deliver, plan.variables.leading(variable))
+            self.recorder.want(variable, method, borders, deliver, plan.variables.leading(variable), self._dtype(variable))
+
+    def _dtype(self, name: str) -> str:
+        """What holds the values of a variable exactly, and its model can fill: machine code of cells and parameters need float64."""
+        variable, fields = self._plan.variables[name], self._plan.model.needs.unit == "boxes"
+        return "float32" if fields and variable.dtype == "float32" and variable.role is not Role.PARAMETER else "float64"
 
     def _add_all(self) -> None:
         plan = self._plan
@@ -220,9 +226,9 @@ class Outputs:
         return lambda first, values: self.writer.put(key, first, values)
 
     def _deliver_series(self, key: str, regions: Sequence[_Region]) -> Deliver:
-        def deliver(first: int, values: NDArray[np.float64]) -> None:
+        def deliver(first: int, values: NDArray[np.floating[Any]]) -> None:
             many = self._world.size > 1  # then the recorder may use its memory again before `exchange`
-            self._due.append(_Due(key, first, values.copy() if many else values, regions))
+            self._due.append(_Due(key, first, values.astype(np.float64, copy=many), regions))
             if not many:
                 self.exchange()
 

@@ -16,7 +16,8 @@ AT_ONCE = 6 * PIECE  # steps: what threads compute before they meet, where there
 OPERATION = {"mean": "sum", "sum": "sum", "min": "min", "max": "max", "last": "last"}
 START = {"sum": 0.0, "min": np.inf, "max": -np.inf}
 
-Deliver = Callable[[int, NDArray[np.float64]], None]  # first record, values (records, [levels,] cells)
+Array = NDArray[np.floating[Any]]
+Deliver = Callable[[int, Array], None]  # first record, values (records, [levels,] cells)
 
 
 @dataclass
@@ -24,7 +25,8 @@ class Reduction:
     """One variable reduced by one method over intervals of the run; `deliver` takes whole intervals.
 
     edges: first step of each interval and the end of the last. leading: (levels,) of a variable that has some. spare: buffers (slots,
-    [levels,] cells) that no recorder uses now. carried: what the unfinished interval holds so far. rest: room for that.
+    [levels,] cells) that no recorder uses now. dtype: of its values where no interval has several, else they are float64. carried: what
+    the unfinished interval holds so far. rest: room for that.
     """
 
     variable: str
@@ -32,7 +34,8 @@ class Reduction:
     edges: NDArray[np.int64]
     leading: tuple[int, ...]
     deliver: list[Deliver]
-    spare: list[NDArray[np.float64]]
+    spare: list[Array]
+    dtype: str
     carried: NDArray[np.float64] | None = None
     rest: NDArray[np.float64] | None = None
 
@@ -62,12 +65,23 @@ class Recorder:
     def __init__(self, n_cells: int, like: "Recorder | None" = None, at_once: int = AT_ONCE) -> None:
         self._cells, self._at_once = n_cells, at_once
         self._reductions: list[Reduction] = []
-        self._spare: list[list[NDArray[np.float64]]] = like._spare if like else []  # of each reduction
-        self._open: list[tuple[Reduction, int, Records, NDArray[np.float64]]] = []
+        self._spare: list[list[Array]] = like._spare if like else []  # of each reduction
+        self._open: list[tuple[Reduction, int, Records, Array]] = []
         self.on_piece: Callable[[range], None] = lambda steps: None  # is told what will be computed next
 
-    def want(self, variable: str, method: str, edges: NDArray[np.int64], deliver: Deliver, leading: tuple[int, ...] = ()) -> None:
-        """Asks for a reduction; equal ones are computed once. leading: (levels,) of a variable that has some."""
+    def want(
+        self,
+        variable: str,
+        method: str,
+        edges: NDArray[np.int64],
+        deliver: Deliver,
+        leading: tuple[int, ...] = (),
+        dtype: str = "float64",
+    ) -> None:
+        """Asks for a reduction; equal ones are computed once. leading: (levels,) of a variable that has some.
+
+        dtype: of the values, where a model can store it and each interval is one step; what reduces several is float64.
+        """
         for reduction in self._reductions:
             if (reduction.variable, reduction.method) == (variable, method) and np.array_equal(reduction.edges, edges):
                 reduction.deliver.append(deliver)
@@ -75,7 +89,10 @@ class Recorder:
         number = len(self._reductions)
         if number == len(self._spare):
             self._spare.append([])
-        self._reductions.append(Reduction(variable, method, edges, leading, [deliver], self._spare[number]))
+        of_steps = int(np.diff(edges).max()) == 1
+        self._reductions.append(
+            Reduction(variable, method, edges, leading, [deliver], self._spare[number], dtype if of_steps else "float64")
+        )
 
     def mute(self) -> None:
         """Reduces as before, by the same kernel, and hands on nothing."""
@@ -100,12 +117,12 @@ class Recorder:
             intervals = reduction.slots(steps)
             first, operation = int(intervals[0]), reduction.operation
             slots = int(intervals[-1]) - first + 1
-            buffer = reduction.spare.pop() if reduction.spare else np.empty((0, *reduction.leading, self._cells))
+            buffer = reduction.spare.pop() if reduction.spare else np.empty((0, *reduction.leading, self._cells), reduction.dtype)
             if len(buffer) < slots:
                 # Of a run as long as it will ever be, and filled, so that from then on a process has the memory that is announced; some
                 # days of a calibration need little of that.
                 most = slots if len(steps) <= PIECE else max(slots, self._most_slots(reduction))
-                buffer = np.full((most, *reduction.leading, self._cells), np.nan)
+                buffer = np.full((most, *reduction.leading, self._cells), np.nan, reduction.dtype)
             values = buffer[:slots]
             if operation != "last":  # which asks for no value before
                 values[1:] = START[operation]
@@ -142,8 +159,8 @@ class Recorder:
     @property
     def nbytes(self) -> int:
         """Bytes of the accumulators: the slots of as many steps as are recorded at once, and what is carried to the next."""
-        rows = sum((self._most_slots(reduction) + 1) * prod(reduction.leading) for reduction in self._reductions)
-        return rows * self._cells * 8
+        sizes = ((r, prod(r.leading) * np.dtype(r.dtype).itemsize) for r in self._reductions)
+        return self._cells * sum((self._most_slots(reduction) + 1) * size for reduction, size in sizes)
 
     def _most_slots(self, reduction: Reduction) -> int:
         """Intervals that the steps recorded at once may touch, unless they are of very different lengths."""

@@ -115,10 +115,38 @@ class Box:
             core[axis] = self.interior[axis]
         return tuple(found)
 
-    def pack(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the own box (..., *shape) in packed order, one for each of `cells` (..., cells)."""
+    def pack(self, values: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Values of the own box (..., *shape) in packed order, one for each of `cells` (..., cells).
+
+        out: is filled with them and given back; its cells lie one after another in memory. Default: a new array.
+        """
         values = np.asarray(values)
-        return values.reshape(*values.shape[: values.ndim - len(self.shape)], -1)[..., self.order]
+        leading = values.shape[: values.ndim - len(self.shape)]
+        if out is None:
+            out = np.empty((*leading, self.n_cells), values.dtype)
+        if not self._strips:
+            out[...] = values.reshape(*leading, -1)[..., self.order]
+        for packed, columns in self._strips:
+            part = values[..., columns]
+            out[..., packed].reshape(part.shape)[...] = part
+        return out
+
+    @cached_property
+    def _strips(self) -> tuple[tuple[slice, slice], ...]:
+        """Packed cells and columns of each strip of `order`, where it consists of such strips, each row by row; empty otherwise."""
+        if len(self.shape) != 2:
+            return ()
+        (rows, columns), found, at, column = self.shape, [], 0, 0
+        while column < columns:
+            run = np.arange(columns - column)
+            row = self.order[at : at + run.size]
+            width = int((row == column + run[: row.size]).cumprod().sum())
+            strip = np.arange(rows)[:, None] * columns + np.arange(column, column + width)
+            if not width or not np.array_equal(self.order[at : at + strip.size], strip.ravel()):
+                return ()
+            found.append((slice(at, at + strip.size), slice(column, column + width)))
+            at, column = at + strip.size, column + width
+        return tuple(found)
 
     def unpack(self, values: NDArray[Any]) -> NDArray[Any]:
         """Packed values of the own cells (..., cells) as a box (..., *shape); NaN, of integers 0, where a cell does not count."""

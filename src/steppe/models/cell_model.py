@@ -272,7 +272,7 @@ class CellModel:
         values = record.values
         if values.dtype != np.float64 or not values.flags.c_contiguous or values.shape[1:] != (self._cells,):
             raise ModelError(f'The record of "{record.name}" must be float64 (slots, {self._cells}), it is {values.dtype} {values.shape}.')
-        return values
+        return values.astype(np.float64, copy=False)
 
     # --- what people see ------------------------------------------------------------------------------------------------------------
     @property

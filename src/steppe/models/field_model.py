@@ -35,7 +35,7 @@ from steppe.models.field_forcing import FieldForcing
 from steppe.models.model import Array, FieldInputs, Increment, Inputs, Needs, Reach, Recorder, Status
 from steppe.variable import Role, Variable, Variables
 
-RECORD: dict[str, Callable[[Array, Array], Array]] = {"sum": np.add, "min": np.minimum, "max": np.maximum, "last": lambda _, new: new}
+RECORD: dict[str, Callable[[Array, Array], Array]] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
 BAND = 1 << 15  # cells; about a millisecond of a simple model, after which messages want a poke
@@ -159,7 +159,11 @@ class FieldModel(ABC):
         self._clear()
         for record in recorder.records(range(step, step + 1)):
             kept = record.values[record.slots[0]]
-            kept[:] = RECORD[record.operation](kept, self.box.pack(self.export(record.name)))
+            own = self._everywhere(record.name)
+            if record.operation == "last":
+                self.box.pack(own, kept)
+            else:
+                kept[:] = RECORD[record.operation](kept, self.box.pack(own))
         recorder.finish(range(step, step + 1))
         if not all_finite(self.now):
             self._expect(step, {name: np.isfinite(values) for name, values in self.state.items()})
@@ -255,9 +259,15 @@ class FieldModel(ABC):
             for field in fields:
                 field[last(mirror.target)] = field[last(mirror.source)]
 
+    def _everywhere(self, name: str) -> Array:
+        """A variable of a step that was made, over the own box; not to be changed."""
+        if name in self.parameters and name not in self.maps:
+            return np.broadcast_to(self.parameters[name], self.box.shape)
+        return self._own(name)
+
     def _own(self, name: str) -> Array:
-        whole, level = parted(name)
-        found = {**self.before, **self.maps, **self._of_step}[whole]
+        whole, level = (name, None) if name in self.before else parted(name)
+        found = self.before[whole] if whole in self.before else {**self.maps, **self._of_step}[whole]
         own: Array = (found if level is None else found[level])[last(self.box.own)]
         return own
 

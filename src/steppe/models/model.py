@@ -77,7 +77,9 @@ class FieldInputs(Protocol):
 
 
 class Records(NamedTuple):
-    """Where the values of one variable go in a range of steps: slots[j] is the slot of step j, values (slots, [levels,] cells) float64.
+    """Where the values of one variable go in a range of steps: slots[j] is the slot of step j, values (slots, [levels,] cells).
+
+    values: float64, or what the variable is where a field model stores the value of each step.
 
     operation: "sum", "min", "max" or "last"; a slot starts with the value that belongs to it (0, inf, -inf, NaN) or with what
     earlier steps left there.
@@ -86,7 +88,7 @@ class Records(NamedTuple):
     name: str
     operation: str
     slots: NDArray[np.int32]
-    values: NDArray[np.float64]
+    values: NDArray[np.floating[Any]]
 
 
 class Recorder(Protocol):
