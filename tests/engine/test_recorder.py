@@ -97,6 +97,28 @@ def test_values_of_single_steps_have_the_dtype_of_their_variable_and_take_no_mor
     assert (found[0] == np.float32(0.1)).all()
 
 
+def test_the_record_of_a_step_is_filled_in_where_it_goes_unless_something_else_takes_it():
+    room, found = np.zeros((1, CELLS)), []
+
+    def recorder(edges: list[int], others: int = 0, dtype: str = "float64") -> Recorder:
+        made = Recorder(CELLS)
+        for _ in range(1 + others):
+            made.want("x", "mean", np.array(edges), lambda record, values: found.append(values), (), dtype, lambda record: room)
+        return made
+
+    (record,) = (direct := recorder([0, 1, 2])).records(range(1))
+    assert record.values is room
+    direct.finish(range(1))
+    assert np.shares_memory(found.pop(), room)
+    muted = recorder([0, 1, 2])
+    muted.mute()
+    elsewhere = [recorder([0, 2]), recorder([0, 1, 3]), recorder([0, 1, 2], others=1), recorder([0, 1, 2], dtype="float32"), muted]
+    for each in elsewhere:
+        assert not np.shares_memory(each.records(range(1))[0].values, room)
+    (record,) = direct.records(range(2))
+    assert not np.shares_memory(record.values, room)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_nothing_is_carried_over_a_border(method):
     recorder = Recorder(CELLS)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.errors import DamagedError, Failure, FolderError, NoSpaceError
-from steppe.grid import Points, Raster
+from steppe.grid import Deal, Points, Raster
 from steppe.io.axis import Axis
 from steppe.io.output import Group, Output, create_store, group_attributes
 from steppe.io.output_array import bitround
@@ -94,6 +94,29 @@ def test_everything_put_is_read_back(tmp_path: Path) -> None:
         assert str(found["time"].values[399])[:10] == "1991-02-04"
         assert {"cell_lat", "cell_lon"} <= set(found.coords)
     assert group_attributes(tmp_path / "output.zarr")["steppe_progress"] == "complete"
+
+
+def test_records_that_are_filled_in_where_they_go_are_read_back_beside_others(tmp_path: Path) -> None:
+    filled, put = made(tmp_path / "filled.zarr", maps(1000)), made(tmp_path / "put.zarr", maps(1000))
+    for record, row in enumerate(values(1000)):
+        put.put("growth", record, row)
+        room = filled.room("growth") if record % 3 else None
+        if room is not None:
+            room[:] = row
+        filled.put("growth", record, row if room is None else room)
+    for writer in (filled, put):
+        writer.finish()
+        writer.close()
+    assert contents(tmp_path / "filled.zarr") == contents(tmp_path / "put.zarr")
+    with xr.open_zarr(tmp_path / "filled.zarr", chunks=None) as found:
+        np.testing.assert_array_equal(found["growth"], values(1000))
+
+
+def test_several_ranks_have_no_room_where_records_go(tmp_path: Path) -> None:
+    deals = [Deal(300, 0, (np.arange(0, 300, 2), np.arange(1, 300, 2)))]
+    writer = OutputWriter(None, maps(3), deals=deals)
+    assert writer.room("growth") is None
+    writer.close()
 
 
 def test_series_lie_in_a_group_of_their_own(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from steppe.clock import DAY
 from steppe.comm import Operation, Serial, World
 from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
-from steppe.engine.recorder import AT_ONCE, Deliver, Recorder
+from steppe.engine.recorder import AT_ONCE, Deliver, Recorder, Room
 from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
 from steppe.grid import Cells, Deal
 from steppe.io import SHARD_STEPS, Axis, Cost, Group, Output, OutputWriter
@@ -79,7 +79,8 @@ class Outputs:
             self._add_all()
         for key, (variable, method, borders, regions) in self._wanted.items():
             deliver = self._deliver_map(key) if regions is None else self._deliver_series(key, regions)
-            self.recorder.want(variable, method, borders, deliver, plan.variables.leading(variable), self._dtype(variable))
+            room = self._room(key) if regions is None else (lambda record: None)
+            self.recorder.want(variable, method, borders, deliver, plan.variables.leading(variable), self._dtype(variable), room)
 
     def _dtype(self, name: str) -> str:
         """What holds the values of a variable exactly, and its model can fill: machine code of cells and parameters need float64."""
@@ -224,6 +225,9 @@ class Outputs:
 
     def _deliver_map(self, key: str) -> Deliver:
         return lambda first, values: self.writer.put(key, first, values)
+
+    def _room(self, key: str) -> Room:
+        return lambda record: self.writer.room(key)
 
     def _deliver_series(self, key: str, regions: Sequence[_Region]) -> Deliver:
         def deliver(first: int, values: NDArray[np.floating[Any]]) -> None:

@@ -18,6 +18,7 @@ START = {"sum": 0.0, "min": np.inf, "max": -np.inf}
 
 Array = NDArray[np.floating[Any]]
 Deliver = Callable[[int, Array], None]  # first record, values (records, [levels,] cells)
+Room = Callable[[int], Array | None]  # a record -> where its values (1, [levels,] cells) go at once, before they are delivered
 
 
 @dataclass
@@ -26,7 +27,7 @@ class Reduction:
 
     edges: first step of each interval and the end of the last. leading: (levels,) of a variable that has some. spare: buffers (slots,
     [levels,] cells) that no recorder uses now. dtype: of its values where no interval has several, else they are float64. carried: what
-    the unfinished interval holds so far. rest: room for that.
+    the unfinished interval holds so far. rest: room for that. room: of the first that takes whole intervals.
     """
 
     variable: str
@@ -36,6 +37,7 @@ class Reduction:
     deliver: list[Deliver]
     spare: list[Array]
     dtype: str
+    room: Room
     carried: NDArray[np.float64] | None = None
     rest: NDArray[np.float64] | None = None
 
@@ -66,7 +68,7 @@ class Recorder:
         self._cells, self._at_once = n_cells, at_once
         self._reductions: list[Reduction] = []
         self._spare: list[list[Array]] = like._spare if like else []  # of each reduction
-        self._open: list[tuple[Reduction, int, Records, Array]] = []
+        self._open: list[tuple[Reduction, int, Records, Array | None]] = []
         self.on_piece: Callable[[range], None] = lambda steps: None  # is told what will be computed next
 
     def want(
@@ -77,10 +79,12 @@ class Recorder:
         deliver: Deliver,
         leading: tuple[int, ...] = (),
         dtype: str = "float64",
+        room: Room = lambda record: None,
     ) -> None:
         """Asks for a reduction; equal ones are computed once. leading: (levels,) of a variable that has some.
 
         dtype: of the values, where a model can store it and each interval is one step; what reduces several is float64.
+        room: saves a copy of the record of one step where nothing else takes it.
         """
         for reduction in self._reductions:
             if (reduction.variable, reduction.method) == (variable, method) and np.array_equal(reduction.edges, edges):
@@ -91,7 +95,7 @@ class Recorder:
             self._spare.append([])
         of_steps = int(np.diff(edges).max()) == 1
         self._reductions.append(
-            Reduction(variable, method, edges, leading, [deliver], self._spare[number], dtype if of_steps else "float64")
+            Reduction(variable, method, edges, leading, [deliver], self._spare[number], dtype if of_steps else "float64", room)
         )
 
     def mute(self) -> None:
@@ -113,10 +117,16 @@ class Recorder:
         """Slots and accumulators of `steps` for every reduction; those of an interval begun earlier hold what it has so far."""
         self.on_piece(steps)
         self._open = []
+        known: dict[int, tuple[int, int, NDArray[np.int32]]] = {}  # of reductions over the same intervals
         for reduction in self._reductions:
-            intervals = reduction.slots(steps)
-            first, operation = int(intervals[0]), reduction.operation
-            slots = int(intervals[-1]) - first + 1
+            if id(reduction.edges) not in known:
+                intervals = reduction.slots(steps)
+                known[id(reduction.edges)] = int(intervals[0]), int(np.ptp(intervals)) + 1, (intervals - intervals[0]).astype(np.int32)
+            (first, slots, places), operation = known[id(reduction.edges)], reduction.operation
+            room = reduction.room(first) if len(steps) == reduction.lengths[1] == len(reduction.deliver) == 1 else None
+            if room is not None and room.dtype == reduction.dtype:
+                self._open.append((reduction, first, Records(reduction.variable, operation, places, room), None))
+                continue
             buffer = reduction.spare.pop() if reduction.spare else np.empty((0, *reduction.leading, self._cells), reduction.dtype)
             if len(buffer) < slots:
                 # Of a run as long as it will ever be, and filled, so that from then on a process has the memory that is announced; some
@@ -127,7 +137,7 @@ class Recorder:
             if operation != "last":  # which asks for no value before
                 values[1:] = START[operation]
                 values[0] = START[operation] if reduction.carried is None else reduction.carried
-            record = Records(reduction.variable, operation, (intervals - first).astype(np.int32), values)
+            record = Records(reduction.variable, operation, places, values)
             self._open.append((reduction, first, record, buffer))
         return [record for _, _, record, _ in self._open]
 
@@ -135,11 +145,11 @@ class Recorder:
         """Hands on the intervals that end within `steps` and keeps the last one when it goes on."""
         for reduction, first, record, buffer in self._open:
             ends = reduction.edges[first + 1 : first + 1 + len(record.values)]
-            whole = int(np.searchsorted(ends, steps.stop, side="right"))
+            whole = int(ends.searchsorted(steps.stop, side="right"))
             if whole:
                 values = record.values[:whole]
-                lengths = np.diff(reduction.edges[first : first + whole + 1])
-                if reduction.method == "mean" and lengths.max() > 1:
+                if reduction.operation == "sum" and reduction.method == "mean":
+                    lengths = np.diff(reduction.edges[first : first + whole + 1])
                     values /= lengths.reshape(-1, *(1,) * (values.ndim - 1))
                 for deliver in reduction.deliver:
                     deliver(first, values)
@@ -148,7 +158,8 @@ class Recorder:
                 reduction.rest = np.empty((*reduction.leading, self._cells)) if reduction.rest is None else reduction.rest
                 reduction.carried = reduction.rest
                 reduction.carried[:] = record.values[whole]
-            reduction.spare.append(buffer)
+            if buffer is not None:
+                reduction.spare.append(buffer)
         self._open = []
 
     def spare_at_most(self, buffers: int) -> None:

@@ -22,12 +22,18 @@ Array = NDArray[Any]
 class Buffer:
     """Room for the records of one shard row: tiles that this rank writes, and its cells of those that others write.
 
-    rows: (records, [levels]) of it. reading: the last job of the thread that needs what it holds.
+    rows: (records, [levels]) of it. reading: the last job of the thread that needs what it holds. whole: all tiles side by side, where
+    one rank has and writes all.
     """
 
     def __init__(self, rows: tuple[int, ...], deal: Deal, dtype: str) -> None:
         self._deal = deal
-        self.tiles: dict[int, Array] = {tile.tile: np.empty((*rows, tile.width), dtype) for tile in deal.written}
+        alone = len(deal.mine) == deal.n_cells and all(held.writer == deal.rank for held in deal.held)
+        self.whole = np.empty((*rows, deal.n_cells), dtype) if alone else None
+        if self.whole is not None:
+            self.tiles: dict[int, Array] = {held.tile: self.whole[..., held.mine] for held in deal.held}
+        else:
+            self.tiles = {tile.tile: np.empty((*rows, tile.width), dtype) for tile in deal.written}
         self.parts: dict[int, Array] = {
             held.tile: np.empty((*rows, held.mine.stop - held.mine.start), dtype) for held in deal.held if held.writer != deal.rank
         }
@@ -36,6 +42,10 @@ class Buffer:
     def put(self, place: int, records: Array) -> None:
         """Takes records of this rank's cells from row `place` on."""
         rows = slice(place, place + len(records))
+        if self.whole is not None:
+            if records.base is not self.whole:  # which it was filled into
+                self.whole[rows] = records
+            return
         for tile, columns, mine, writer in self._deal.held:
             if writer == self._deal.rank:
                 self.tiles[tile][rows, ..., columns] = records[..., mine]

@@ -156,6 +156,18 @@ class OutputWriter:
             if place + taken == array.length(row) and self._world.size == 1:
                 self._submit_row(array, row, place + taken)
 
+    def room(self, key: str) -> Array | None:
+        """Where the next record of an array, (1, [levels,] own columns), may be filled in before it is put: then `put` copies nothing.
+
+        None where several ranks have or write the columns.
+        """
+        array = self._arrays[key]
+        row, place = divmod(array.count, array.layout.shard[0])
+        buffer = array.buffer(row)
+        if place == 0:
+            self._wait_for(buffer.reading)
+        return None if buffer.whole is None else buffer.whole[place : place + 1]
+
     def exchange(self, everything: bool = False) -> None:
         """Brings records to the ranks that write them, and has whole shards written; every rank calls it after the same records.
 
