@@ -91,7 +91,7 @@ class Box:
         """Shape of an array with halos."""
         return tuple(length + 2 * width for length, width in zip(self.shape, self.halo, strict=True))
 
-    @property
+    @cached_property
     def own(self) -> Slices:
         """The own cells."""
         return tuple(slice(width, width + length) for length, width in zip(self.shape, self.halo, strict=True))

@@ -22,13 +22,13 @@ Array = NDArray[Any]
 class Buffer:
     """Room for the records of one shard row: tiles that this rank writes, and its cells of those that others write.
 
-    rows: (records, [levels]) of it. reading: the last job of the thread that needs what it holds. whole: all tiles side by side, where
-    one rank has and writes all.
+    rows: (records, [levels]) of it. reading: the last job of the thread that needs what it holds. whole: all tiles side by side, of
+    records with levels that one rank has and writes.
     """
 
     def __init__(self, rows: tuple[int, ...], deal: Deal, dtype: str) -> None:
         self._deal = deal
-        alone = len(deal.mine) == deal.n_cells and all(held.writer == deal.rank for held in deal.held)
+        alone = len(rows) > 1 and len(deal.mine) == deal.n_cells and all(held.writer == deal.rank for held in deal.held)
         self.whole = np.empty((*rows, deal.n_cells), dtype) if alone else None
         if self.whole is not None:
             self.tiles: dict[int, Array] = {held.tile: self.whole[..., held.mine] for held in deal.held}
