@@ -1,7 +1,6 @@
 """The example of tracers on levels: the same bits as plain NumPy, on any ranks, whatever interrupts it."""
 
 import os
-import runpy
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import steppe
 from steppe.engine import Plan, Simulation
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
-from tests.scenario import EXAMPLES
+from tests.tracers import made, winds
 
 NAMES, SPACING, SECONDS, DECAY = ("smoke", "dust", "ozone"), 50e3, 600.0, {"smoke": 0.5, "dust": 0.0, "ozone": 0.0}
 STEPS = 144
@@ -22,18 +21,7 @@ STEPS = 144
 
 @pytest.fixture
 def run_file(tmp_path: Path) -> Path:
-    runpy.run_path(str(EXAMPLES / "make_winds.py"))["winds"]().to_zarr(tmp_path / "winds.zarr", consolidated=False)
-    text = (EXAMPLES / "tracers.toml").read_text()
-    for old, new in (
-        ("../runs/winds.zarr", "winds.zarr"),
-        ("../runs/tracers", "out"),
-        ('"tracers.py"', f'"{EXAMPLES / "tracers.py"}"'),
-        ("[output]", '[engine]\ncheckpoint = "2 hours"\n\n[output]'),
-    ):
-        assert old in text
-        text = text.replace(old, new, 1)
-    (tmp_path / "run.toml").write_text(text)
-    return tmp_path / "run.toml"
+    return made(tmp_path)
 
 
 def wind_of(records: np.ndarray, step: int) -> np.ndarray:
@@ -47,7 +35,7 @@ def wind_of(records: np.ndarray, step: int) -> np.ndarray:
 def computed(run_file: Path, steps: int) -> dict[str, np.ndarray]:
     """The tracers by plain NumPy over the whole grid, (steps, level, row, column)."""
     grid = Plan.of(run_file).grid
-    winds = runpy.run_path(str(EXAMPLES / "make_winds.py"))["winds"]()
+    records = winds()
     amounts = {name: np.zeros((4, 48, 96)) for name in NAMES}
     events = {0: [("smoke", 100.0, [-6.0, 46.0, 0.0, 50.0], [0]), ("dust", 50.0, [4.0, 36.0, 12.0, 40.0], [0, 1, 2, 3])]}
     events[36] = [("ozone", 80.0, [10.0, 50.0, 16.0, 56.0], [3])]
@@ -59,7 +47,7 @@ def computed(run_file: Path, steps: int) -> dict[str, np.ndarray]:
         for name, value, box, levels in events.get(step, []):
             for level in levels:
                 amounts[name][level].reshape(-1)[grid.order[grid.select({"box": box})]] = value
-        u, v = (wind_of(winds[name].values, step) for name in "uv")
+        u, v = (wind_of(records[name].values, step) for name in "uv")
         for name in NAMES:
             q = np.pad(amounts[name], ((0, 0), (1, 1), (1, 1)), "edge")
             flow = []

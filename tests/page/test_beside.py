@@ -9,7 +9,7 @@ from PIL import Image
 from playwright.sync_api import BrowserContext, expect
 
 from steppe.api import decode
-from tests.page.house import House, Opened
+from tests.page.house import House, Opened, wait_for
 from tests.page.test_examples import run_file_of
 from tests.page.test_looking import NOTE_TEXTS
 
@@ -131,9 +131,7 @@ def test_a_vector_is_drawn_as_arrows_that_point_where_it_flows(context: BrowserC
         water.order("/set", {"variable": name, "value": value})
     opened.wait("steppe.screen.arrows[1].levels.every((each) => each === steppe.screen.arrows[1].levels[0])")
     opened.wait("steppe.store.now.ranges.flow_y[1] >= 1")
-    page.wait_for_timeout(200)
-    above, below, across = page.evaluate(
-        """() => {
+    ink = """() => {
             const canvas = document.querySelector("canvas.over"), ratio = devicePixelRatio, step = 28 * ratio;
             const [x, y] = [Math.floor(canvas.width / 2 / step) * step + step / 2, Math.floor(canvas.height / 2 / step) * step + step / 2];
             const dark = (left, top, width, height) => canvas.getContext("2d").getImageData(left, top, width, height).data
@@ -141,9 +139,12 @@ def test_a_vector_is_drawn_as_arrows_that_point_where_it_flows(context: BrowserC
             const half = step / 2;
             return [dark(x - 8, y - half, 16, half), dark(x - 8, y, 16, half), dark(x - half, y - 2, half - 4, 4)];
         }"""
-    )
-    assert 0 < above < below
-    assert across == 0
+
+    def upright() -> bool:
+        above, below, across = page.evaluate(ink)
+        return bool(0 < above < below and across == 0)
+
+    wait_for(upright)
 
     opened.press("x")  # a saved picture has them, too, and says how long they are
     with page.expect_download() as saved:
