@@ -52,7 +52,8 @@ def _moment(value: object) -> Date | datetime | str:
 
 _FEBRUARY = re.compile(r"\d{4}-02-(29|30)$")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?$")
-Moment = Annotated[datetime | Date | str, PlainValidator(_moment, json_schema_input_type=Date | datetime)]
+Instant = Annotated[str, StringConstraints(pattern=f"^{_TIME.pattern}")]  # as a schema of JSON has no instants without a zone
+Moment = Annotated[datetime | Date | str, PlainValidator(_moment, json_schema_input_type=Date | Instant)]
 
 
 class Every(NamedTuple):
