@@ -265,8 +265,8 @@ class Simulation:
         ModelError
             The name is unknown, or belongs to a step and none was made.
         """
-        levels = self.plan.variables.levels(name) if name in self.plan.variables else None
-        return labelled(self.get(name), self._variable(name), self.grid, self.clock, self.step_index, levels)
+        variable, values = self._variable(name), self.get(name)
+        return labelled(values, variable, self.grid, self.clock, self.step_index, self.plan.variables.levels(name))
 
     def get(self, name: str, region: RegionLike = "all") -> NDArray[Any]:
         """Values of the packed cells of a region, (cells,), in the variable's unit; (levels, cells) of a variable with levels.

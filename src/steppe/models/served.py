@@ -1,8 +1,8 @@
 """What Steppe serves of what a model declares. The rest is refused by name when a model is opened, so that nothing is ignored.
 
 every model     a variable under its own name, float32 or float64 (a state also int32), a unit of UDUNITS, dims of its kind, whole vectors
-field models    also: states of one dtype, forcing that the weather must hold, diagnostics, parameters of one number or a map; states and
-                diagnostics with levels, which are a space of the model
+field models    also: states of one dtype, forcing that the weather must hold, diagnostics, parameters of one number or a map; states,
+                diagnostics and forcing with levels, which are a space of the model
 """
 
 from collections.abc import Iterator, Mapping
