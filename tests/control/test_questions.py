@@ -14,6 +14,7 @@ class Desk:
 
     def __init__(self, steps: bool = True) -> None:
         self.at, self.time, self.steps = Position(5, 0), 0.0, steps
+        self.shown = 0
         self.sent: list[Get] = []
         self.bodies: list[bytes] = []
         self.told: list[Any] = []
@@ -24,6 +25,9 @@ class Desk:
 
     def known(self, branch: int) -> Position:
         return self.at
+
+    def shown_step(self, branch: int) -> int:
+        return max(self.shown, self.at.step)
 
     def rests(self, branch: int) -> bool:
         return not self.steps
@@ -66,6 +70,15 @@ def test_an_answer_is_never_of_before_what_was_heard():
     desk.ask()
     desk.answer(7)
     desk.at = Position(7, 3)  # a change has been applied, and who ordered it was told
+    desk.ask()
+    assert len(desk.sent) == 2
+
+
+def test_an_answer_is_never_of_before_a_step_that_an_event_told_of():
+    desk = Desk()
+    desk.ask()
+    desk.answer(7)
+    desk.shown = 8  # an event of the step has happened, and who ordered the step was told that it is done
     desk.ask()
     assert len(desk.sent) == 2
 

@@ -32,6 +32,9 @@ class Desk(Protocol):
     def known(self, branch: int) -> Position:
         """The last position of a branch that any client may have heard of."""
 
+    def shown_step(self, branch: int) -> int:
+        """The last step of a branch that people have heard of; what a rule did may tell of one before its position does."""
+
     def rests(self, branch: int) -> bool:
         """Whether nothing is under way or due where a branch stands, so that what was answered is still right."""
 
@@ -84,7 +87,8 @@ class Questions:
         """Has `tell` called with the answer: at once, or when the engine has given it."""
         key, rests, position = _key(branch, request), self._desk.rests(branch), self._desk.position(branch)
         kept = self._kept.get(key)
-        fresh = kept is not None and (rests or self._now() - kept.at < FRESH) and position == kept.position
+        soon = kept is not None and self._now() - kept.at < FRESH and self._desk.shown_step(branch) <= kept.position.step
+        fresh = kept is not None and (rests or soon) and position == kept.position
         if kept and (fresh or _is_past(request, kept.position, position)):
             self._kept.move_to_end(key)
             tell(kept.answer)

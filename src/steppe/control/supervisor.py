@@ -335,6 +335,10 @@ class Supervisor:
         """The last position of a branch that any client may have heard of."""
         return self.journal.known(branch)
 
+    def shown_step(self, branch: int) -> int:
+        """The last step of a branch that people have heard of."""
+        return self.dispatch.branch(branch).shown_step
+
     def rests(self, branch: int) -> bool:
         """Whether nothing is under way or due where a branch stands."""
         return self.dispatch.rests(branch)

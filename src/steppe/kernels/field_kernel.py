@@ -18,7 +18,7 @@ from functools import update_wrapper
 from importlib.metadata import version
 from itertools import pairwise
 from threading import Lock
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -84,6 +84,8 @@ class FieldKernel:
         """The dtype of an array, or one of `SCALARS`."""
         if hint in (int, float):
             return str(hint.__name__)
+        if hasattr(alias := get_origin(hint), "__value__"):  # NDArray is a name for a type since NumPy 2.5
+            hint = alias.__value__[get_args(hint)]
         dtype = get_args(get_args(hint)[1]) if len(get_args(hint)) == 2 else ()
         kind = np.dtype(dtype[0]).name if dtype and isinstance(dtype[0], type) else ""
         if kind not in KINDS:
