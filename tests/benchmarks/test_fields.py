@@ -3,10 +3,11 @@
 import numba
 import numpy as np
 import pytest
-from benchmarks.fields import carry
+from benchmarks.programs import fields_model, fields_winds
+from benchmarks.suites import fields
+from benchmarks.suites.fields import carry
 
 import steppe
-from benchmarks import fields, fields_model, fields_winds
 
 
 @pytest.fixture(autouse=True)

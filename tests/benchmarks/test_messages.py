@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 from benchmarks.figures import MissingPeer
-from benchmarks.messages import suite
-from benchmarks.messages.builds import Imb, Osu
+from benchmarks.suites.messages import suite
+from benchmarks.suites.messages.builds import Imb, Osu
 
 has_compiler = pytest.mark.skipif(shutil.which("cc") is None and shutil.which("gcc") is None, reason="no C compiler")
 
@@ -18,7 +18,7 @@ def test_both_programs_tell_the_same_series_and_as_many_means(tmp_path):
     referee = suite._compiled(library, tmp_path / "referee")
     start = [*mpiexec, "-n", "2"]
     theirs = suite._printed([*start, str(referee), "20", "3"])()
-    ours = suite._printed([*start, sys.executable, "-m", "benchmarks.messages.program", "20", "3"])()
+    ours = suite._printed([*start, sys.executable, "-m", "benchmarks.suites.messages.program", "20", "3"])()
     assert list(ours) == list(theirs) == list(suite.TITLES)
     assert all(len(times[name]) == 3 and min(times[name]) > 0 for times in (ours, theirs) for name in times)
 

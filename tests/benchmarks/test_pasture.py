@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.figures import MissingPeer
-from benchmarks.pasture import Build, Case, Kernel, NumpyTwin, Twin, build, make_case
-from benchmarks.pasture.twin import Assembly
+from benchmarks.suites.pasture import Build, Case, Kernel, NumpyTwin, Twin, build, make_case
+from benchmarks.suites.pasture.twin import Assembly
 
 YEAR_AND_MORE = 400  # days: every reset, season and the yearly fire occur
 State = dict[str, Any]

@@ -1,0 +1,1 @@
+"""Programs, models and ranks that suites start in processes of their own."""

@@ -1,0 +1,86 @@
+"""One rank of the benchmark of spreads: the pasture over its share, its weather coming in each way in turn. Rank 0 prints JSON.
+
+Arguments: run file, store, rounds, and where there is no MPI the number of ranks, which are threads then; else 0.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.suites.loop import Repeated
+from steppe.comm import World, open_world, run_threads
+from steppe.engine import Plan, read_run_file
+from steppe.engine.plan import make_model
+from steppe.engine.recorder import Recorder
+from steppe.grid import Partition
+from steppe.io import ForcingReader, Prediction, spread_forcing
+from steppe.models import find_model
+from steppe.variable import Role
+
+ALONE = "computing alone"
+SPREADS = ("own", "node", "readers:1", "readers:2", "broadcast", "auto")
+
+
+def measure(world: World, run_file: str, store: str, rounds: int) -> dict[str, Any]:
+    """Of each spread, round by round: wall seconds of all steps, the longest wait of a rank, bytes sent; and what "auto" chose."""
+    plan = Plan.of(read_run_file(Path(run_file), {"forcing.store": json.dumps(store)}))
+    partition = Partition.cells(plan.grid, world.size)
+    share, steps = partition.owned(world.rank), range(plan.steps)
+    shares = [partition.owned(rank).cells for rank in range(world.size)]
+    wanted = {name: v for name, v in plan.model.variables.items() if v.role is Role.FORCING and name in plan.forcing.names}
+    spare = world.size < len(os.sched_getaffinity(0))
+    found: dict[str, Any] = {}
+
+    def reader() -> ForcingReader:
+        whole = range(plan.grid.n_cells)
+        return ForcingReader(plan.forcing, whole, tuple(wanted), plan.clock, variables=wanted, steps=steps, decode_ahead=spare)
+
+    def tell(spread: str, predictions: Mapping[str, Prediction]) -> None:
+        if predictions:
+            found["chosen"] = spread
+            found["predicted"] = {name: prediction.seconds * 1e3 for name, prediction in predictions.items()}
+
+    def inputs(spread: str) -> Any:
+        if spread != ALONE:
+            return spread_forcing(reader(), world, shares, spread, spare, tell=tell)
+        own = spread_forcing(reader(), world, shares, "own", spare)
+        held = Repeated(own, own.pieces(steps)[0], share.n_cells)
+        own.close()
+        return held
+
+    model = make_model(find_model(plan.run.model), plan.dtype, 1)
+    for _ in range(rounds + 1):  # the first does not count
+        for spread in (ALONE, *SPREADS):
+            model.initialise(share, plan.chosen.values, plan.initial, plan.chosen.options, None)
+            given = inputs(spread)
+            world.barrier()
+            begin = time.perf_counter()
+            for piece in given.pieces(steps):
+                model.advance(piece, given, plan.clock, Recorder(share.n_cells))
+            world.barrier()
+            wall = time.perf_counter() - begin
+            stall, sent = (0.0, 0) if spread == ALONE else (given.counters.stall_seconds, given.counters.sent)
+            longest = world.reduce(np.array([int(1e9 * stall), int(1e9 * wall)]), "max") / 1e9
+            all_sent = world.reduce(np.array([sent]), "sum")
+            found.setdefault(spread, []).append({"wall": longest[1], "stall": longest[0], "sent": int(all_sent[0])})
+            if spread != ALONE:
+                given.close()
+    return {name: samples[1:] if isinstance(samples, list) else samples for name, samples in found.items()}
+
+
+if __name__ == "__main__":
+    path, weather, repeats, ranks = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    if ranks:
+        print(json.dumps(run_threads(ranks, lambda world: measure(world, path, weather, repeats), limit=600.0)[0]))
+    else:
+        world = open_world()
+        told = measure(world, path, weather, repeats)
+        if world.rank == 0:
+            print(json.dumps(told))
+        world.close()
