@@ -14,8 +14,9 @@ import pytest
 import xarray
 
 import steppe
-from steppe.engine import Plan, Simulation, read_run_file, summary
+from steppe.engine import Plan, Simulation, read_run_file
 from steppe.errors import BadCellError, FolderError, GridError, ModelError, RunFileError
+from steppe.jobs.report import summary
 from tests.scenario import copied
 
 
@@ -222,6 +223,14 @@ def test_a_map_is_set_as_it_was_given(scenario):
         np.testing.assert_array_equal(simulation.get("water"), wanted)
         simulation.set("water", simulation["water"])
         np.testing.assert_array_equal(simulation.get("water"), wanted)
+
+
+def test_leaving_a_with_block_waits_for_the_checkpoint_that_the_last_step_began(scenario):
+    plan = changed(scenario, {"engine.checkpoint": "20 days"})
+    with Simulation(plan) as simulation:
+        simulation.step(20)
+    with Simulation(plan) as simulation:
+        assert simulation.step_index == 20
 
 
 def test_leaving_a_with_block_keeps_what_was_computed_and_an_error_does_not(scenario):

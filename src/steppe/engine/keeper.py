@@ -151,12 +151,18 @@ class Keeper:
         writer.do(seal)
 
     def finish(self) -> Path:
-        """Returns when the checkpoint that was begun last is durable; gives its folder.
+        """Returns the folder of the checkpoint that was begun last, when it is durable. Raises as `wait` does."""
+        self.wait()
+        assert self._path is not None, "the writer has done what it was asked for"
+        return self._path
+
+    def wait(self) -> None:
+        """Waits until all that was begun is durable.
 
         Raises
         ------
         NoSpaceError, Failure
-            It cannot be written; the one before is safe.
+            It cannot be written; the checkpoint before is safe.
         """
         writer = self._part.outputs.writer
         writer.wait()  # the others sleep meanwhile: an order is waited for awake
@@ -164,8 +170,6 @@ class Keeper:
             self._order("wait")
             self.seal_what_is_durable()
             writer.wait()
-        assert self._path is not None, "the writer has done what it was asked for"
-        return self._path
 
     def tell(self, say: Callable[[Path], None]) -> None:
         """Calls `say` with a checkpoint that nobody was told of yet."""

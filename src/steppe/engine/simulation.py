@@ -436,8 +436,11 @@ class Simulation:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._failure = error if isinstance(error, Failure) else None
         try:
-            if error is None and self._sound and self.version != self._kept_version and not self._part.torn:
-                self.checkpoint()
+            if error is None and self._sound and not self._part.torn:
+                if self.version != self._kept_version:
+                    self._keep()
+                self._keeper.wait()
+                self._keeper.tell(self._tell_kept)
         finally:
             self.close()
 
