@@ -17,7 +17,7 @@ from steppe.grid.keep import keep, kept
 SOURCE = Path(__file__).parents[1] / "src/steppe"
 RENAME = re.compile(r"\bos\.(rename|replace|link)\(|\.replace\([^,()=]*\)")
 OWN_RENAMES = {  # files that rename by themselves: streams, folders, links and checksums in parts
-    *("server/uploads.py", "engine/examples.py", "cli/new_model.py", "measure/document.py"),
+    *("server/uploads.py", "jobs/examples.py", "cli/new_model.py", "measure/document.py"),
     *("control/compaction.py", "io/forcing_writer.py", "io/shard.py", "io/output.py", "io/export/aside.py"),
     *("io/ingest/download.py", "io/checkpoint.py", "io/folder.py", "io/archive.py"),
 }

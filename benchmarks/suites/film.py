@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.figures import Figure
 from benchmarks.queensland import STEPPE, new_output, run_file
 from benchmarks.rounds import QUICK_ROUNDS, alternate, output
-from steppe.engine.film import reel_of
+from steppe.jobs.film import reel_of
 from steppe.view import Encoder, Scene, Size
 
 YEARS, NAME = 10, "growth"

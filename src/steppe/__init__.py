@@ -36,7 +36,7 @@ _HOME = {
     "Variable": "steppe.variable",
     "connect": "steppe.client",
     "connect_async": "steppe.client",
-    "example": "steppe.engine",
+    "example": "steppe.jobs.examples",
     "find_model": "steppe.models",
     "open": "steppe.io",
     "read_grid": "steppe.grid",
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from steppe.engine import Plan as Plan
     from steppe.engine import RunFile as RunFile
     from steppe.engine import Simulation as Simulation
-    from steppe.engine import example as example
     from steppe.engine import read_run_file as read_run_file
     from steppe.engine import run as run
     from steppe.errors import BadCellError as BadCellError
@@ -72,6 +71,7 @@ if TYPE_CHECKING:
     from steppe.errors import SteppeError as SteppeError
     from steppe.grid import read_grid as read_grid
     from steppe.io import unpack as unpack
+    from steppe.jobs.examples import example as example
     from steppe.models import find_model as find_model
     from steppe.variable import Var as Var
     from steppe.variable import Variable as Variable

@@ -12,8 +12,8 @@ import pytest
 
 import steppe
 from steppe.engine import Plan
-from steppe.engine.ensemble import Scenario, run_ensemble
 from steppe.errors import Exit
+from steppe.jobs.ensemble import Scenario, run_ensemble
 from tests.client.served import Served
 
 

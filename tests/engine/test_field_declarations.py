@@ -8,10 +8,10 @@ import pytest
 import steppe
 from steppe.cli import run_command
 from steppe.engine import Simulation, Stage
-from steppe.engine.catalogue import entry_of
 from steppe.errors import RangeError, RunFileError
 from steppe.grid import read_grid
 from steppe.io.forcing_writer import ForcingWriter, Written
+from steppe.jobs.catalogue import entry_of
 from steppe.variable import Role, Variable
 from tests.engine.stages import OWN, on_stage, seen, setting, to
 from tests.engine.test_branches import forked

@@ -8,9 +8,9 @@ import pytest
 import steppe
 from steppe.cli import run_command
 from steppe.engine import Simulation
-from steppe.engine.catalogue import entry_of
 from steppe.engine.plan import Plan
 from steppe.errors import Exit, FolderError, ModelError, RunFileError
+from steppe.jobs.catalogue import entry_of
 from tests.engine.test_ranks import on_ranks
 
 MODEL = """\

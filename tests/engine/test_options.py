@@ -8,13 +8,13 @@ import pytest
 from steppe.cli import run_command
 from steppe.clock import parse_date
 from steppe.engine import Plan, options_text
-from steppe.engine.picture import notes_of
 from steppe.errors import Exit, ModelError
 from steppe.io import read_identity
 from steppe.io.axis import Axis, day_number
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.forcing_writer import ForcingWriter, Written
 from steppe.io.records import Records
+from steppe.jobs.picture import notes_of
 from tests.io.small_store import ABOUT, DAYS, START, small_grid, small_values, write_small_store
 from tests.scenario import EXAMPLES
 

@@ -11,11 +11,12 @@ import xarray
 
 import steppe
 from steppe.cli import run_command
-from steppe.engine import Simulation, draw
+from steppe.engine import Simulation
 from steppe.errors import Exit, ForcingError
 from steppe.grid import Points, Raster, read_grid
 from steppe.io import unpack
 from steppe.io.ingest import Choices, Product, ingest_maps
+from steppe.jobs.picture import draw
 from tests.engine.test_ranks import on_ranks
 from tests.grid.test_projected import ALBERS, MASK
 from tests.grid.test_projected import write as write_mask

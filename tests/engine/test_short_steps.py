@@ -12,8 +12,9 @@ import pytest
 import xarray
 
 import steppe
-from steppe.engine import Plan, Simulation, overview, read_run_file
+from steppe.engine import Plan, Simulation, read_run_file
 from steppe.errors import RunFileError, SteppeError
+from steppe.jobs.info import overview
 from tests.minutes import RUN_FILE, STEPS, made, reference
 
 HOUR = np.timedelta64(1, "h")

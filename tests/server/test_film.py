@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.engine import draw_film
+from steppe.jobs.film import draw_film
 from tests.scenario import copied
 from tests.server.asking import bearer, documented, problem
 from tests.server.listening import wait_for
@@ -79,7 +79,7 @@ def process_of(scenario: Path) -> int:
 
     def there() -> list[int]:
         every = {int(child) for task in children.iterdir() for child in (task / "children").read_text().split()}
-        return [child for child in every if b"steppe.engine.filming" in Path(f"/proc/{child}/cmdline").read_bytes()]
+        return [child for child in every if b"steppe.jobs.filming" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
     wait_for(there)
     return there()[0]
@@ -215,7 +215,7 @@ def test_what_would_be_too_costly_is_refused_with_the_command_that_makes_it(scen
     run = steppe.run(steppe.read_run_file(scenario, {"time.end": "1990-05-31"}))
     monkeypatch.chdir(run.parent)
     wanted = {"path": str(run), "name": "out", "film": "short.mp4", "options": {"variable": "water", "most": 3}}
-    command = [sys.executable, "-m", "steppe.engine.filming", json.dumps(wanted)]
+    command = [sys.executable, "-m", "steppe.jobs.filming", json.dumps(wanted)]
     said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout.splitlines()[-1])
     assert said["code"] == "too-costly"
     assert said["detail"].startswith("The film would have 5 frames, more than 3.")

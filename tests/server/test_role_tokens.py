@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from steppe.cli import run_command
-from steppe.engine.admit import FaultError, check_paths
 from steppe.errors import Mistake
+from steppe.jobs.admit import FaultError, check_paths
 from steppe.server import Token, application
 from steppe.server.role_tokens import FILE, RoleFile, Tokens
 from tests.server.asking import TOKENS, Client

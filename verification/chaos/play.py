@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steppe.comm import find_library, find_mpiexec
 from steppe.control import Journal, Position
-from steppe.engine.replay import scenarios_of
+from steppe.jobs.replay import scenarios_of
 from verification.chaos.clients import Observer, Ordering, Visitor
 from verification.chaos.history import foreign, gaps, kept, lost, strayed, unordered
 from verification.chaos.network import BadNetwork

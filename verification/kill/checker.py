@@ -10,7 +10,7 @@ import numpy as np
 
 from steppe.control import Journal
 from steppe.control.orders import CHANGES, Branch, Command
-from steppe.engine.replay import replay, scenarios_of
+from steppe.jobs.replay import replay, scenarios_of
 from verification.kill.served import Client, Steering
 
 STATES = ("water", "capacity")

@@ -29,7 +29,7 @@ def compact(run: Path, /, *, checkpoint: str = "", main_only: bool = False) -> E
     """
     if not (run / JOURNAL).is_file():
         raise Mistake(f'There is no journal "{run / JOURNAL}".')
-    from steppe.engine.compact import compact_run
+    from steppe.jobs.compact import compact_run
     from steppe.server.runs import held
 
     with held(run, "`steppe compact`"):

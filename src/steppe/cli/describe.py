@@ -23,7 +23,7 @@ def describe(model: str, /, *, json: bool = False) -> None:
         The same as JSON on standard output.
     """
     from steppe.engine import make_model
-    from steppe.engine.catalogue import entry_of
+    from steppe.jobs.catalogue import entry_of
     from steppe.models import find_model
 
     module = find_model(model)

@@ -30,7 +30,7 @@ def doctor(*, json: bool = False) -> Exit:
     """
     from dataclasses import asdict
 
-    from steppe.engine.doctor import examine
+    from steppe.jobs.doctor import examine
 
     found = examine()
     needed = [each.name for each in found if each.state == "needed"]

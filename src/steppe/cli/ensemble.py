@@ -57,7 +57,7 @@ def ensemble(
     with rank_of_run() as rank:
         from steppe.cli.progress import Silent, progress
         from steppe.engine import Crew, Event, Plan, read_run_file
-        from steppe.engine.ensemble import Progress, read_scenarios, run_ensemble
+        from steppe.jobs.ensemble import Progress, read_scenarios, run_ensemble
 
         wanted = read_scenarios(scenarios)
         plan = Plan.of(read_run_file(run_file, changes), cores=rank.cores)

@@ -41,7 +41,7 @@ def _found(path: Path | None, mpi: bool) -> dict[str, Any]:
         from steppe.comm import describe_mpi
 
         return describe_mpi()
-    from steppe.engine import overview
+    from steppe.jobs.info import overview
 
     return overview(path)
 

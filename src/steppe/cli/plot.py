@@ -80,7 +80,7 @@ def plot(
         No progress of a film, and no line of what was written.
     """
     from steppe.cli.places import place_of, region_of, scale_of
-    from steppe.engine import draw
+    from steppe.jobs.picture import draw
 
     if movie is not None:
         _film(path, movie, {"--output": output, "--date": date, "--at": at}, variables, start, end, fps, size, region, scale, maps, quiet)
@@ -110,7 +110,7 @@ def _film(
     quiet: bool,
 ) -> None:
     from steppe.cli.places import region_of, scale_of, size_of
-    from steppe.engine import draw_film
+    from steppe.jobs.film import draw_film
 
     if given := [name for name, value in of_pictures.items() if value]:
         raise Mistake(f"{given[0]} is of a picture. Leave it out with --movie: --from and --to are the period of a film.")

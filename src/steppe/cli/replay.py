@@ -46,8 +46,8 @@ def replay(
     with rank_of_run() as rank, ExitStack() as rest:
         from steppe.control import Journal
         from steppe.engine import Crew
-        from steppe.engine.replay import replay as repeat
-        from steppe.engine.replay import scenarios_of
+        from steppe.jobs.replay import replay as repeat
+        from steppe.jobs.replay import scenarios_of
 
         journal = rest.enter_context(closing(Journal.snapshot(run if run.is_file() else folder / JOURNAL)))
         found = {branch.name: branch for branch in journal.branches()}

@@ -116,7 +116,8 @@ def _run(
     json: bool,
 ) -> Exit:
     """What rank 0, or the only process, does."""
-    from steppe.engine import Event, Plan, Simulation, summary
+    from steppe.engine import Event, Plan, Simulation
+    from steppe.jobs.report import summary
 
     plan = Plan.of(whole, cores=cores)
     if until is not None:

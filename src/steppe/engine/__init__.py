@@ -1,16 +1,13 @@
-"""Everything that steps a run: what a run file means, the simulation, what is recorded, and reports of it.
+"""Everything that steps a run: what a run file means, the simulation, and what is recorded. What commands make of it is in `jobs`.
 
 run_file  what a person wrote          plan        what it means, read and checked
 simulation  steps, looks, changes, checkpoints, branches
 stage, branches, looks  the same steered from outside: many branches, positions, requests     keeper  what of a run is on the disk
 again  a step that is over, computed again for its diagnostics; trail  from which state a `Simulation` does so
-examples  a run that needs no file         replay  a steered run again, from its journal alone
 outputs, recorder, intervals  what is kept         parameters, initial, events  what it starts from
-check  what it will cost, what is wrong            report, picture, film  what happened
-schema  the run file as editors know it            doctor  whether Steppe runs here
-ensemble  many scenarios of a run
+check  what it will cost, what is wrong
 
-Parts are imported when they are used: a picture needs none of what computes.
+Parts are imported when they are used.
 """
 
 from importlib import import_module
@@ -24,22 +21,15 @@ _HOME = {
     "RunFile": "run_file",
     "Simulation": "simulation",
     "Stage": "stage",
-    "Summary": "report",
-    "draw": "picture",
-    "draw_film": "film",
     "estimate": "check",
-    "example": "examples",
     "in_cell_days": "check",
     "make_model": "plan",
     "needed_weather": "weather",
     "obey": "crew",
     "options_text": "options",
-    "overview": "info",
     "problems": "check",
     "read_run_file": "run_file",
     "run": "simulation",
-    "run_file_schema": "schema",
-    "summary": "report",
 }
 
 __all__ = list(_HOME)
@@ -51,18 +41,11 @@ if TYPE_CHECKING:
     from steppe.engine.check import problems as problems
     from steppe.engine.crew import Crew as Crew
     from steppe.engine.crew import obey as obey
-    from steppe.engine.examples import example as example
-    from steppe.engine.film import draw_film as draw_film
-    from steppe.engine.info import overview as overview
     from steppe.engine.options import options_text as options_text
-    from steppe.engine.picture import draw as draw
     from steppe.engine.plan import Plan as Plan
     from steppe.engine.plan import make_model as make_model
-    from steppe.engine.report import Summary as Summary
-    from steppe.engine.report import summary as summary
     from steppe.engine.run_file import RunFile as RunFile
     from steppe.engine.run_file import read_run_file as read_run_file
-    from steppe.engine.schema import run_file_schema as run_file_schema
     from steppe.engine.simulation import Event as Event
     from steppe.engine.simulation import Simulation as Simulation
     from steppe.engine.simulation import run as run

@@ -47,12 +47,12 @@ async def prepare(request: NewRun, folder: Path, allowed: Sequence[Path]) -> Non
     Raises
     ------
     Wrong
-        bad-field, path-foreign or bad-run: as `steppe.engine.admit` says; too-costly: looking takes too long.
+        bad-field, path-foreign or bad-run: as `steppe.jobs.admit` says; too-costly: looking takes too long.
     """
     question = {"request": request, "folder": str(folder), "allowed": [str(each) for each in allowed]}
     made = False
     try:
-        said = await answer_of("steppe.engine.admit", await asyncio.to_thread(msgspec.json.encode, question))
+        said = await answer_of("steppe.jobs.admit", await asyncio.to_thread(msgspec.json.encode, question))
         if not said:
             raise Wrong("defect", "The process that reads new runs has died. The log of the server tells more.")
         if fault := msgspec.json.decode(said):

@@ -80,7 +80,7 @@ class Filming:
         """The film; in a thread."""
         with TemporaryDirectory(prefix="steppe-film-") as place:
             film = Path(place, "film.mp4")
-            command = [sys.executable, "-m", "steppe.engine.filming", json.dumps({**self.wanted, "film": str(film)})]
+            command = [sys.executable, "-m", "steppe.jobs.filming", json.dumps({**self.wanted, "film": str(film)})]
             with subprocess.Popen(command, stdout=subprocess.PIPE) as self._process:
                 if self._over:
                     self._process.kill()

@@ -39,7 +39,7 @@ async def _catalogue(asked: Asked) -> dict[str, Any]:
     """What the models say of themselves, in a process that may load them."""
     house = asked.house
     if house.catalogue is None:
-        house.catalogue = json.loads(await answer_of("steppe.engine.catalogue"))
+        house.catalogue = json.loads(await answer_of("steppe.jobs.catalogue"))
     return house.catalogue
 
 

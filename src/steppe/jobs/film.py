@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.engine.picture import BLOCK, Ground, held_in, notes_of, rows_at, scenarios_of, title_of
 from steppe.errors import RequestError, RunFileError
 from steppe.grid import RegionLike
 from steppe.io import Axis, Records
 from steppe.io.export import aside
+from steppe.jobs.picture import BLOCK, Ground, held_in, notes_of, rows_at, scenarios_of, title_of
 from steppe.view import Encoder, Map, Scene, Size, choose_colours, quantiles
 
 Array = NDArray[Any]

@@ -10,7 +10,7 @@ import pytest
 from steppe.cli.new import TEMPLATE
 from steppe.cli.schema import schema_text
 from steppe.engine import make_model
-from steppe.engine.schema import run_file_schema
+from steppe.jobs.schema import run_file_schema
 from steppe.models import find_model
 from tests.scenario import EXAMPLES, RUN
 

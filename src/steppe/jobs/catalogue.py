@@ -1,4 +1,4 @@
-"""What the models that are installed are made of, as JSON: `python -m steppe.engine.catalogue`, for a server, which loads none itself."""
+"""What the models that are installed are made of, as JSON: `python -m steppe.jobs.catalogue`, for a server, which loads none itself."""
 
 import json
 import sys

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from steppe.clock import parse_date
 from steppe.engine.check import in_bytes, in_cell_days
 from steppe.engine.options import options_text
-from steppe.engine.picture import GENERATED
 from steppe.io import Spent, open_results
+from steppe.jobs.picture import GENERATED
 from steppe.levels import layer
 
 COMPILED = 0.1  # seconds; machine code that is found in the cache is loaded in less

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import steppe
-from steppe.engine.examples import EXAMPLES
 from steppe.errors import FolderError, ModelError
+from steppe.jobs.examples import EXAMPLES
 
 SCRIPT = """
 import steppe

@@ -1,4 +1,4 @@
-"""A film that a server was asked for: `python -m steppe.engine.filming JSON`. It computes when nothing else wants to: it slows no run.
+"""A film that a server was asked for: `python -m steppe.jobs.filming JSON`. It computes when nothing else wants to: it slows no run.
 
 The JSON holds path and name of the run folder, the film to write, and options of `draw_film`. Standard output is a line of JSON a frame,
 {"part": 0.25, "date": "1990-01-31"}, or a code and a detail when there is no film.
@@ -10,8 +10,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from steppe.engine.film import draw_film
 from steppe.errors import RequestError, SteppeError
+from steppe.jobs.film import draw_film
 
 LEAST = 19  # niceness: what is left of the processors
 CODES = {"run-file": "not-computed", "folder": "not-computed", "mistake": "not-installed"}

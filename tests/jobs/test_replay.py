@@ -10,7 +10,7 @@ from steppe.cli import run_command
 from steppe.control import Journal, Order
 from steppe.control.launch import RUN_FILE
 from steppe.engine import Stage, read_run_file
-from steppe.engine.replay import replay, scenarios_of
+from steppe.jobs.replay import replay, scenarios_of
 from tests.engine.stages import on_stage, seen, sent, setting, to
 from tests.engine.test_simulation import digest
 

@@ -8,11 +8,14 @@ import pytest
 import xarray
 
 import steppe
-from steppe.engine import Plan, draw, overview, picture
-from steppe.engine.ensemble import Scenario, run_ensemble
+from steppe.engine import Plan
 from steppe.errors import DamagedError, FolderError, Mistake
 from steppe.io.checked import CheckedArray
 from steppe.io.export import Source, write_geotiff, write_netcdf, write_series
+from steppe.jobs import picture
+from steppe.jobs.ensemble import Scenario, run_ensemble
+from steppe.jobs.info import overview
+from steppe.jobs.picture import draw
 from tests.io.test_export import check_cf
 from tests.scenario import copied
 

@@ -1,4 +1,4 @@
-"""A run that was asked of a server: `python -m steppe.engine.admit` reads the run, its data and its model, and makes its folder.
+"""A run that was asked of a server: `python -m steppe.jobs.admit` reads the run, its data and its model, and makes its folder.
 
 Standard input is an `Asked` as JSON. Standard output is {} when the folder was made; else the exit code is 2, and it is what is wrong:
 code, detail, facts. So the server's event loop reads no file of a request, however slow the disk or long the request is.

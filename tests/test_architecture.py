@@ -1,0 +1,35 @@
+"""ARCHITECTURE.md says of the rooms what `scripts/check` holds."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "ARCHITECTURE.md").read_text()
+SOURCE = ROOT / "src" / "steppe"
+
+
+def layers() -> list[set[str]]:
+    """The rooms of each level, the lowest first, as the walls have them."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    found = next(each["layers"] for each in contracts if each["type"] == "layers" and each["containers"] == ["steppe"])
+    return [{name for name in re.split(r"[ |:]+", layer) if name != "__main__"} for layer in reversed(found)]
+
+
+def test_the_tree_of_rooms_has_the_levels_of_the_walls() -> None:
+    tree = TEXT.split("src/steppe/\n")[1].split("web/")[0]
+    rooms: dict[int, set[str]] = {}
+    for line in tree.splitlines():
+        names, level = re.findall(r"(\w+)(?:/|\.py)", line[:36]), re.search(r" (\d)  ", line)
+        assert level, line
+        rooms.setdefault(int(level[1]), set()).update(names)
+    assert rooms == dict(enumerate(layers()))
+
+
+def test_the_table_of_rooms_has_each_room_once() -> None:
+    table = TEXT.split("| room | knows | must not know |\n|---|---|---|\n")[1].split("\n\n")[0]
+    named = [name for row in table.splitlines() for name in row.split("|")[1].strip().split(", ") if not name.startswith("web")]
+    there = [path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+    other = {"__init__", "__main__", "failpoint"}
+    assert sorted({*named} | other) == sorted({*there} | other)
+    assert len(named) == len({*named})
