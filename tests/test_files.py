@@ -1,5 +1,6 @@
 """What is written whole: the order of system calls as the system sees it, failures in the middle, several writers."""
 
+import ast
 import os
 import re
 import shutil
@@ -10,17 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steppe.files import write_whole
+from steppe.errors import Failure
+from steppe.files import LockedError, lock, take, write_whole
 from steppe.grid import Raster
 from steppe.grid.keep import keep, kept
 
 SOURCE = Path(__file__).parents[1] / "src/steppe"
-RENAME = re.compile(r"\bos\.(rename|replace|link)\(|\.replace\([^,()=]*\)")
-OWN_RENAMES = {  # files that rename by themselves: streams, folders, links and checksums in parts
-    *("server/uploads.py", "jobs/examples.py", "cli/new_model.py", "measure/document.py"),
-    *("control/compaction.py", "io/forcing_writer.py", "io/shard.py", "io/output.py", "io/export/aside.py"),
-    *("io/ingest/download.py", "io/checkpoint.py", "io/folder.py", "io/archive.py"),
-}
+RENAMES = {"os.rename", "os.renames", "os.replace", "shutil.move", "fcntl.flock", "fcntl.lockf"}
+METHODS = {"rename", "replace"}  # of a Path with one argument; text takes two
 PLACES = {
     "server.begun": "from steppe.server.begun import Begun; Begun(folder.parent, folder.name, 'anna', 'k', b'{}').note()",
     "status.json": "from steppe.server.runs import _write; _write(folder / 'status.json', {'address': ''})",
@@ -80,9 +78,23 @@ def test_a_new_run_folder_survives_it_too(tmp_path: Path) -> None:
     assert found[2:] == ["create", "write", "sync", "rename", "sync the folder"]
 
 
-def test_no_other_file_renames_by_itself() -> None:
-    found = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if RENAME.search(path.read_text())}
-    assert found <= OWN_RENAMES | {"files.py"}, "use steppe.files.write_whole"
+def by_itself(path: Path) -> list[str]:
+    """The calls of a source file that rename or lock."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    methods = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in METHODS]
+    alone = [ast.unparse(call) for call in methods if len(call.args) == 1 and not call.keywords]
+    return [ast.unparse(call.func) for call in calls if ast.unparse(call.func) in RENAMES] + alone
+
+
+def test_no_other_file_renames_or_locks_by_itself() -> None:
+    found = {str(path.relative_to(SOURCE)): calls for path in SOURCE.rglob("*.py") if (calls := by_itself(path))}
+    assert found.pop("files.py") == ["os.replace", "fcntl.flock"]
+    assert found == {"client/look.py": ["whole.rename(variable.name)"]}, "use steppe.files; this one gives an array of xarray a name"
+
+
+def test_only_what_needs_no_restart_is_renamed_without_waiting_for_the_disk() -> None:
+    found = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if re.search(r"\bplace\(.*durable=False", path.read_text())}
+    assert found == {"io/folder.py"}  # a fork: its parent is enough to make it again, until its first checkpoint
 
 
 def test_only_caches_whose_readers_refuse_a_torn_file_do_not_wait_for_the_disk() -> None:
@@ -153,3 +165,78 @@ def test_a_kept_grid_that_a_loss_of_power_tore_is_read_again(tmp_path: Path) -> 
     for torn in (b"", whole[: len(whole) // 2], whole[:1000] + bytes(512) + whole[1512:], bytes(len(whole))):
         path.write_bytes(torn)
         assert kept(path) is None
+
+
+def test_what_a_killed_process_left_aside_under_a_fixed_name_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "a.tmp").write_bytes(b"torn, and longer")
+    write_whole(tmp_path / "a", [b"ne", b"w"], aside=tmp_path / "a.tmp")
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("a", b"new")]
+
+
+def test_a_file_that_is_replaced_is_on_the_disk_before_its_name_though_the_name_may_wait(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/a").write_bytes(b"old")
+    found = calls(tmp_path, "from steppe.files import write_whole; write_whole(folder / 'a', b'x', durable=False)")
+    assert kinds_of(found, tmp_path / "run/a") == ["create", "write", "sync", "rename"]
+
+
+def test_a_folder_gets_its_name_durably(tmp_path: Path) -> None:
+    (tmp_path / "run/made").mkdir(parents=True)
+    found = calls(tmp_path, "from steppe.files import place; place(folder / 'made', folder / 'a')")
+    words = {"rename": rf"rename.*{tmp_path}/run/made", "sync": rf"fsync\([0-9]+<{tmp_path}/run>\) += 0"}
+    assert [word for line in found for word, pattern in words.items() if re.match(pattern, line)] == ["rename", "sync"]
+
+
+def test_an_upload_that_an_order_names_is_kept_for_good_durably(tmp_path: Path) -> None:
+    program = (
+        "from steppe.server.uploads import settle; (folder / 'uploads/unused').mkdir(parents=True); "
+        "(folder / 'uploads/unused/a').write_bytes(b'x'); settle(folder, ['a'])"
+    )
+    words = {"rename": r"rename.*uploads/unused/a", "sync": r"fsync\([0-9]+<.*run/uploads>\) += 0"}
+    found = calls(tmp_path, program)
+    assert [word for line in found for word, pattern in words.items() if re.match(pattern, line)] == ["rename", "sync"]
+
+
+HOLDS = "import sys, time; from steppe.files import lock; lock(sys.argv[1], 'number 7'); print('held', flush=True); time.sleep(600)"
+
+
+def test_a_lock_names_its_holder_and_is_free_when_the_holder_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with subprocess.Popen([sys.executable, "-c", HOLDS, path], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(LockedError, match=r"^number 7$"):
+            lock(path)
+        other.kill()
+    mine = lock(path, "mine")
+    assert path.read_text() == "mine"
+    os.close(mine)
+
+
+def test_a_shared_lock_is_taken_beside_another_shared_one_alone(tmp_path: Path) -> None:
+    first, second, third = (os.open(tmp_path, os.O_RDONLY) for _ in range(3))
+    try:
+        assert take(first, shared=True)
+        assert take(second, shared=True)
+        assert not take(third)
+    finally:
+        for each in (first, second, third):
+            os.close(each)
+
+
+def test_a_lock_in_a_folder_that_is_not_there_is_an_error_in_words(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match=r'no/lock" cannot be written: No such file or directory'):
+        lock(tmp_path / "no/lock")
+    with pytest.raises(Failure, match=r'^"what is made" cannot be written'):
+        lock(tmp_path / "no/lock", naming="what is made")
+
+
+def test_a_file_system_without_locks_is_named_and_nothing_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: int, operation: int) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(Failure, match=r'lock" cannot be locked: Operation not supported\. Choose a folder on a file system that has locks'):
+        lock(tmp_path / "lock")
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -272,7 +272,7 @@ def test_a_full_disk_is_said_at_the_commit_and_what_was_committed_stays(tmp_path
 
 def test_a_slow_disk_is_waited_for_and_the_wait_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A named pipe in place of a file takes nothing until somebody reads it: the third shard row has to wait for the first."""
-    monkeypatch.setattr("steppe.io.shard.DIRECT", range(0))  # a pipe is a file of the system's cache
+    monkeypatch.setattr("steppe.files.DIRECT", range(0))  # a pipe is a file of the system's cache
     writer = made(tmp_path / "output.zarr", maps(384 * 4))
     (tmp_path / "output.zarr/growth/c/0").mkdir(parents=True)
     pipe = tmp_path / "output.zarr/growth/c/0/0.tmp"

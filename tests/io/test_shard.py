@@ -185,8 +185,8 @@ def test_the_bytes_depend_on_the_values_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", [1, 4095, 4096, 4097, 3 * 4096, 50_001])
 def test_a_large_file_holds_the_same_bytes_as_a_small_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, length: int) -> None:
     data = np.random.default_rng(length).bytes(length)
-    monkeypatch.setattr("steppe.io.shard.DIRECT", range(1, 1 << 26))
-    monkeypatch.setattr("steppe.io.shard.BLOCK", block)
+    monkeypatch.setattr("steppe.files.DIRECT", range(1, 1 << 26))
+    monkeypatch.setattr("steppe.files.BLOCK", block)
     for content in (data, data[::-1]):  # the second in its place
         write_durable(tmp_path / "file", content)
         assert (tmp_path / "file").read_bytes() == content

@@ -144,7 +144,7 @@ def test_a_place_that_cannot_be_written_is_named(document, tmp_path):
 def test_a_full_disk_leaves_nothing_of_the_file(document, tmp_path):
     undo = mount_small_disk(tmp_path / "disk", "4k")
     try:
-        with pytest.raises(NoSpaceError, match="Nothing of it is left"):
+        with pytest.raises(NoSpaceError, match="Free some space"):
             write_document(document, tmp_path / "disk" / "a.json")
         assert list((tmp_path / "disk").iterdir()) == []
     finally:

@@ -1,12 +1,12 @@
 """What `steppe new model` writes: a small cell model that works, to be changed step by step."""
 
 import keyword
-import os
 import shutil
 import sys
 from pathlib import Path
 
 from steppe.errors import FolderError, Mistake
+from steppe.files import place
 
 MODEL = '''\
 """{title}: grass that grows with light and water. A model of one cell and one day, to start from; the numbers are first guesses.
@@ -157,7 +157,7 @@ def write_model(name: str, folder: Path) -> None:
         for file, text in texts.items():
             (aside / file).write_text(text.format(name=name, title=name.replace("_", " ").capitalize(), regions=regions), encoding="utf-8")
         generate(aside / "weather.zarr", read_grid(points=aside / "places.csv"), "1990-01-01", "1991-12-31")
-        os.rename(aside, folder)
+        place(aside, folder)
     except OSError as error:
         raise FolderError(f'"{folder}" cannot be written: {error.strerror}. Give another name with --output.') from None
     finally:

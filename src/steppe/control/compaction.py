@@ -24,6 +24,7 @@ from steppe.control.records import BRANCH, COMMAND, COMPACTED
 from steppe.control.wire import BEGINNING, OPEN_END, Leg, Position, Saved
 from steppe.errors import Mistake
 from steppe.failpoint import reach
+from steppe.files import place
 
 WHO = "steppe compact"
 INITIAL = Saved("", BEGINNING, 0)  # the state that needs no checkpoint
@@ -85,8 +86,7 @@ def compact(path: Path, begin: Saved, on: int, now: float) -> Compacted:
     former.unlink(missing_ok=True)  # a link to the same file, of one who was killed before the next lines
     os.link(path, former)
     assert reach("compact.linked")
-    os.replace(made, path)
-    _sync(path.parent)
+    place(made, path)
     return Compacted(begin.position, kept, of, former.name)
 
 
@@ -227,11 +227,3 @@ def _gather(path: Path) -> None:
             mode = "wal"
     if mode != "delete":
         raise Mistake(f'Somebody reads "{path}". Wait until that has ended.')
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

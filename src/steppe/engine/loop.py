@@ -9,7 +9,6 @@ server ──> listening thread ── questions ──> Stage.answer ── sho
 
 from __future__ import annotations
 
-import fcntl
 import os
 import queue
 import signal
@@ -32,6 +31,7 @@ from steppe.engine.run_file import read_run_file
 from steppe.engine.stage import Stage
 from steppe.errors import DamagedError, Exit, Mistake, NoSpaceError, SteppeError, unexpected
 from steppe.failpoint import reach
+from steppe.files import LockedError, lock
 
 BEAT = 0.1  # [s]
 NAP = 0.1  # [s] at most between two looks around when there is nothing to do
@@ -206,29 +206,23 @@ class Lock:
     """The lock on a run folder. Whoever holds it and does not give it up within some seconds is ended: it hangs."""
 
     def __init__(self, path: Path) -> None:
-        self._file = open(path, "a+")  # noqa: SIM115
         begin, killed = time.monotonic(), False
         while True:
             try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._file = lock(path, f"{os.uname().nodename} {os.getpid()}\n")
                 break
-            except BlockingIOError:
+            except LockedError as holder:
                 if not killed and time.monotonic() - begin > STUBBORN:
                     killed = True
-                    self._end_holder()
+                    self._end(str(holder))
                 time.sleep(0.02)
-        self._file.seek(0)
-        self._file.truncate()
-        self._file.write(f"{os.uname().nodename} {os.getpid()}\n")
-        self._file.flush()
 
-    def _end_holder(self) -> None:
-        self._file.seek(0)
-        host, _, pid = self._file.read().strip().partition(" ")
+    def _end(self, holder: str) -> None:
+        host, _, pid = holder.partition(" ")
         if host == os.uname().nodename and pid.isdecimal():
             with suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
 
     def close(self) -> None:
         """Gives it up."""
-        self._file.close()
+        os.close(self._file)

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from steppe.errors import ForcingError
+from steppe.files import place, writing
 from steppe.io.alone import alone
 from steppe.io.coordinates import consolidate
 from steppe.io.forcing_store import ForcingStore, Stored
-from steppe.io.shard import compression, sync_folder, write_durable, write_shard, writing
+from steppe.io.shard import compression, write_durable, write_shard
 from steppe.io.shard_file import ShardFile, new_memory
 
 
@@ -66,8 +67,7 @@ def _archived(store: Path, held: ForcingStore, target: Path, progress: Callable[
                 progress(done / len(shards))
         consolidate(aside)
         with writing(target):
-            os.rename(aside, target)
-            sync_folder(target.parent)
+            place(aside, target)
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise

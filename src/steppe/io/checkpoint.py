@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, FolderError
 from steppe.failpoint import reach
+from steppe.files import place, writing
 from steppe.grid import Deal, tiles
 from steppe.io.contents import HEAD, Contents, Digests, Entry, Stretch, pieces
 from steppe.io.draft import ARRAYS
 from steppe.io.identity import check_identity
 from steppe.io.sealed import read_sealed, write_sealed
-from steppe.io.shard import sync_folder, write_durable, writing
+from steppe.io.shard import write_durable
 from steppe.io.shard_file import read_at
 
 Array = NDArray[Any]
@@ -124,9 +125,8 @@ class Checkpoint:
         with writing(path):
             if path.exists():  # the same state, computed again after this one was found damaged
                 shutil.rmtree(path)
-            os.rename(aside, path)
+            place(aside, path)
             assert reach("checkpoint.renamed")
-            sync_folder(path.parent)
         return path
 
     @staticmethod

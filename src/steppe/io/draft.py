@@ -13,9 +13,9 @@ import xxhash
 
 from steppe.comm import Request, World
 from steppe.comm.world import STORE_TAG
+from steppe.files import writing
 from steppe.grid import Deal
 from steppe.io.contents import HEAD, Array, Contents, Digests, Stretch, moved, pieces
-from steppe.io.shard import writing
 from steppe.timeline import span
 
 ARRAYS = "arrays.bin"

@@ -27,13 +27,12 @@ from types import TracebackType
 from typing import Any
 
 from steppe.errors import DamagedError, FolderError
-from steppe.files import private
-from steppe.io.alone import locked
+from steppe.files import LockedError, lock, place, private, writing
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.identity import Identity, check_identity, run_id
 from steppe.io.output import mark
 from steppe.io.sealed import read_sealed, write_sealed
-from steppe.io.shard import sync_folder, write_durable, writing
+from steppe.io.shard import write_durable
 
 OWN = (
     "identity.json",
@@ -225,8 +224,7 @@ class RunFolder:
                 _link(self.path / "uploads", aside / "uploads")
         os.sync()  # links live in many folders; all at once is quicker than each
         with writing(path):
-            os.rename(aside, path)
-            sync_folder(path.parent)
+            place(aside, path)
         return path
 
     def fork(self, path: Path, parent: Path, parent_id: str, progress: Progress, rows: Mapping[str, int]) -> None:
@@ -246,7 +244,7 @@ class RunFolder:
         aside = self._aside(path, parent, parent_id, progress, rows)
         with writing(path):
             shutil.rmtree(path, ignore_errors=True)
-            os.rename(aside, path)
+            place(aside, path, durable=False)
 
     def _aside(self, path: Path, parent: Path, parent_id: str, progress: Progress, rows: Mapping[str, int] | None = None) -> Path:
         """A folder beside `path` with all that a branch has but checkpoints; rows None: all there are."""
@@ -349,20 +347,10 @@ def _id_of(folder: Path) -> str:
 
 def _locked(path: Path, run: str) -> int:
     """The open, locked file, which says who holds it."""
-
-    def busy(file: int) -> str:
-        holder = os.pread(file, 200, 0).decode(errors="replace").strip() or "a process that just began"
-        return f'"{path.parent}" is in use by {holder}. Wait until it ends, or choose another folder.'
-
-    file = locked(path, path, busy, "Put the run folder on a file system that has locks.")
     try:
-        with writing(path):
-            os.ftruncate(file, 0)
-            os.pwrite(file, f"process {os.getpid()} on {socket.gethostname()}, run {run}\n".encode(), 0)
-    except BaseException:
-        os.close(file)
-        raise
-    return file
+        return lock(path, f"process {os.getpid()} on {socket.gethostname()}, run {run}\n")
+    except LockedError as holder:
+        raise FolderError(f'"{path.parent}" is in use by {holder}. Wait until it ends, or choose another folder.') from None
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -8,7 +8,6 @@ The store is built in a folder beside its place and renamed when every block is 
 """
 
 import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -21,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import Failure, ForcingError
+from steppe.files import place, writing
 from steppe.grid import Gaussian, Grid, Points, Projected, Raster, tile_size
 from steppe.io.alone import alone
 from steppe.io.axis import Axis, day_name
 from steppe.io.coordinates import consolidate, write_axis, write_coordinates, write_group
 from steppe.io.forcing_store import FORMAT
-from steppe.io.shard import Layout, create_array, sync_folder, write_durable, write_shard, write_small, writing
+from steppe.io.shard import Layout, create_array, write_durable, write_shard, write_small
 from steppe.packed import MISSING
 from steppe.variable import Variable
 
@@ -126,8 +126,7 @@ class ForcingWriter:
                 raise Failure(f'"{self.path}" was to be finished with {len(self._left)} blocks lacking. This is a defect.')
             consolidate(self._aside)
             with writing(self.path):
-                os.rename(self._aside, self.path)
-                sync_folder(self.path.parent)
+                place(self._aside, self.path)
 
     def _refuse_existing(self) -> None:
         if self.path.exists():

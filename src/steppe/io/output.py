@@ -15,7 +15,6 @@ versions of a file that a commit replaces.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,10 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steppe.errors import DamagedError, Failure, FolderError
+from steppe.files import place, writing
 from steppe.grid import Grid, tile_size
 from steppe.io.axis import Axis
 from steppe.io.coordinates import consolidate, write_axis, write_coordinates, write_group, write_space
-from steppe.io.shard import Layout, create_array, sync_folder, write_durable, write_small, writing
+from steppe.io.shard import Layout, create_array, write_durable, write_small
 from steppe.levels import Space
 from steppe.variable import Variable
 
@@ -195,8 +195,7 @@ def create_store(path: Path, groups: Sequence[Group], attributes: Mapping[str, A
     for name in dict.fromkeys(("", *(group.name for group in groups))):  # the root first: its copies are of descriptions alone
         consolidate(aside / name)
     with writing(path):
-        os.rename(aside, path)
-        sync_folder(path.parent)
+        place(aside, path)
 
 
 def group_attributes(path: Path) -> dict[str, Any]:

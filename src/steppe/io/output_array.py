@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import DamagedError
+from steppe.files import writing
 from steppe.grid import Deal
 from steppe.io.output import SINGLE, Group, Output
-from steppe.io.shard import shard_path, write_shard, writing
+from steppe.io.shard import shard_path, write_shard
 from steppe.io.shard_file import read_chunk
 
 Array = NDArray[Any]

@@ -1,6 +1,5 @@
 """Removing a run folder: only one that nothing uses or needs, and only files that Steppe wrote."""
 
-import fcntl
 import os
 import re
 import shutil
@@ -8,10 +7,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from steppe.errors import FolderError
+from steppe.files import LockedError, lock, writing
 from steppe.io.ensemble import Ensemble
 from steppe.io.folder import JOURNALS, LOCK, OWN, SERVED, read_identity
 from steppe.io.run_folders import Found, Tree
-from steppe.io.shard import writing
 
 MADE = ("picture.png", "images")  # of `steppe plot` and of triggers
 EXACT = "|".join(re.escape(name) for name in (*OWN, *SERVED, *MADE, LOCK) if not name.endswith("."))
@@ -68,8 +67,8 @@ def remove_run(path: Path, with_branches: bool = False) -> Found:
     """
     found = check_removal(path, with_branches)
     with ExitStack() as holding:
-        for lock in Tree.of(path).locks:
-            holding.callback(os.close, _held(lock, path))
+        for file in Tree.of(path).locks:
+            holding.callback(os.close, _held(file, path))
         with writing(path):
             last = ("identity.json", LOCK)  # until then the folder is known as a run folder, and held
             for entry in sorted(path.iterdir(), key=lambda entry: last.index(entry.name) if entry.name in last else -1):
@@ -110,13 +109,9 @@ def _foreign(path: Path, within: str = "") -> list[str]:
     return found
 
 
-def _held(lock: Path, path: Path) -> int:
+def _held(file: Path, path: Path) -> int:
     """The open lock file, locked: nothing begins to use the folder while it is removed."""
-    with writing(lock):
-        file = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
+        return lock(file)
+    except LockedError:
         raise FolderError(f'"{path}" is in use since a moment ago. Wait until that ends, or stop it.') from None
-    return file

@@ -1,12 +1,12 @@
 """The run folders below a folder: what each computes, how far it is, how large it is, and whether a process uses it."""
 
-import fcntl
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from steppe.errors import DamagedError, FolderError
+from steppe.files import holder, take
 from steppe.io.ensemble import Ensemble
 from steppe.io.folder import LOCK, Progress, read_identity
 
@@ -124,9 +124,6 @@ def _holder(lock: Path) -> str:
     except (FileNotFoundError, PermissionError):
         return ""
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return os.pread(file, 200, 0).decode(errors="replace").strip() or "a process that just began"
+        return "" if take(file, shared=True) else holder(file)
     finally:
         os.close(file)
-    return ""

@@ -10,15 +10,11 @@ nothing. The bytes depend on the values alone. Reading verifies both checksums; 
 when they read through zarr-python.
 """
 
-import errno
 import json
-import mmap
 import os
 import struct
-import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -29,7 +25,8 @@ import numpy as np
 from numcodecs import blosc
 from numpy.typing import NDArray
 
-from steppe.errors import DamagedError, Failure, Mistake, NoSpaceError
+from steppe.errors import DamagedError, Failure, Mistake
+from steppe.files import make_folder, sync, write_whole, writing
 
 Array = NDArray[Any]
 
@@ -39,11 +36,6 @@ FILTERS = {"shuffle": blosc.SHUFFLE, "bitshuffle": blosc.BITSHUFFLE}
 CODECS = {"lz4": 5, "lz4hc": 3, "zstd": 6}
 ABSENT = 2**64 - 1  # offset and length of a chunk that was never written; Zarr specification ZEP 2
 RESIDUE = 0x48674BC7  # CRC32C of any bytes followed by their own little-endian CRC32C; RFC 3720 B.4 names the polynomial
-DIRECT = range(1 << 18, 1 << 26)  # bytes of files that are written past the system's cache: no small ones, and memory stays bounded
-BLOCK = 4096  # bytes of which they are multiples on their way
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-_room = threading.local()  # of each thread that writes: memory to write from, used again
 
 # Blosc's own threads write the blocks of a chunk in the order in which they finish: other bytes each time. zarr-python sets this too.
 blosc.use_threads = False
@@ -155,7 +147,7 @@ def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Arr
         position += len(coded) + 4
     parts += entries.tobytes(), _checksum(entries.tobytes())
     path = shard_path(group_path, name, index, values.ndim)
-    _write_whole(path, parts, durable)
+    _write(path, parts, durable)
     return path
 
 
@@ -206,7 +198,7 @@ def write_durable(path: Path, data: bytes, aside: Path | None = None) -> None:
     NoSpaceError
         The disk is full; the old file is untouched.
     """
-    _write_whole(os.fspath(path), [data], True, aside)
+    _write(os.fspath(path), [data], True, aside)
 
 
 def synchronise(files: Collection[str], root: Path) -> None:
@@ -226,102 +218,13 @@ def synchronise(files: Collection[str], root: Path) -> None:
             folder = os.path.dirname(folder)
     for path in chain(files, folders):
         with writing(path):
-            sync_folder(path)
+            sync(path)
 
 
-def _write_whole(path: str, parts: Sequence[bytes], durable: bool, aside: Path | None = None) -> None:
-    beside, folder = os.fspath(aside or path + ".tmp"), os.path.dirname(path) or "."
+def _write(path: str, parts: Sequence[bytes], durable: bool, aside: Path | None = None) -> None:
     with writing(path):
-        if not os.path.isdir(folder):
-            _make_folder(folder, durable)
-        try:
-            safe = durable or os.path.exists(path)  # a checkpoint may need what is there until the new bytes are safe
-            if not _write_past_cache(beside, parts, safe):
-                with open(beside, "wb") as file:
-                    file.writelines(parts)
-                    file.flush()
-                    if safe:
-                        os.fsync(file.fileno())
-            os.replace(beside, path)
-        except OSError:
-            with suppress(FileNotFoundError):
-                os.unlink(beside)
-            raise
-        if durable:
-            sync_folder(folder)
-
-
-def _write_past_cache(path: str, parts: Sequence[bytes], durable: bool) -> bool:
-    """Writes a large file from aligned memory to the disk itself; False where the file is small or the system has no way to.
-
-    It takes less of the processor's time than copying into the system's cache, leaves the weather there, and little for a commit to
-    wait for.
-    """
-    length = sum(map(len, parts))
-    if length not in DIRECT or not hasattr(os, "O_DIRECT"):
-        return False
-    whole = -(-length // BLOCK) * BLOCK
-    if len(getattr(_room, "memory", b"")) < whole:
-        _room.memory = mmap.mmap(-1, 1 << whole.bit_length())  # begins with a page, as the system asks
-    room, at = memoryview(_room.memory), 0
-    for part in parts:
-        room[at : at + len(part)] = part
-        at += len(part)
-    room[at:whole] = bytes(whole - at)
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_DIRECT, 0o666)
-        try:
-            at = 0
-            while at < whole:
-                at += os.pwrite(file, room[at:whole], at)
-            os.ftruncate(file, length)
-            if durable:
-                os.fsync(file)
-        finally:
-            os.close(file)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # which says that this file system, or a part of a block, must go through the cache
-            raise
-        return False
-    return True
-
-
-@contextmanager
-def writing(path: Path | str) -> Iterator[None]:
-    """Says in Steppe's words what keeps a file from being written.
-
-    Raises
-    ------
-    NoSpaceError
-        The disk is full or a quota is reached.
-    Failure
-        The system refused for another reason.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno in FULL:
-            raise NoSpaceError(f'"{path}" cannot be written: {error.strerror}.{NoSpaceError.ADVICE}') from error
-        raise Failure(f'"{path}" cannot be written: {error.strerror}. Check the disk and the permissions of the folder.') from error
-
-
-def sync_folder(path: Path | str) -> None:
-    """Makes what was created, renamed or removed in a folder durable; of a file, its bytes."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _make_folder(path: str, durable: bool) -> None:
-    above = os.path.dirname(path) or "."
-    if not os.path.isdir(above):
-        _make_folder(above, durable)
-    with suppress(FileExistsError):  # made by another rank meanwhile
-        os.mkdir(path)
-    if durable:
-        sync_folder(above)
+        make_folder(os.path.dirname(path) or ".", durable=durable)
+        write_whole(path, parts, durable=durable, aside=aside or path + ".tmp", cached=False)
 
 
 def shard_path(group_path: Path, name: str, index: tuple[int, int], dims: int = 2) -> str:

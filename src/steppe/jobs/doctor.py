@@ -3,7 +3,6 @@
 Nothing is imported before it is looked at, so that a package that is missing or damaged is one finding and not the end.
 """
 
-import fcntl
 import os
 import platform
 import re
@@ -17,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from steppe.errors import Mistake, not_installed
+from steppe.files import take
 
 CLONE = Path(__file__).parents[3]  # where this is an editable installation
 EXTRAS = {"film": "A film", "geotiff": "GeoTIFF", "notebook": "A run in a notebook", "remote": "`run.dataset()`"}
@@ -126,7 +126,7 @@ def _working_folder() -> Finding:
         return Finding("working folder", "missing", f"{folder} cannot be written ({wrong}). Begin runs elsewhere, or name another --output")
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            take(file.fileno())
     except OSError as error:
         return Finding("working folder", "missing", f"{folder} has no file locks ({error.strerror}). Begin runs on another file system")
     return Finding("working folder", "there", f"{folder}: {_free(folder)}")

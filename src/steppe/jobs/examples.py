@@ -1,7 +1,6 @@
 """A run that needs no file: made ready in a folder, to try Steppe with."""
 
 import atexit
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -11,6 +10,7 @@ import numpy as np
 
 from steppe.engine.simulation import Event, Simulation
 from steppe.errors import FolderError, ModelError, nearest
+from steppe.files import place
 from steppe.grid import Raster, builtin_grid
 
 START, END = "1990-01-01", "1991-12-31"
@@ -70,10 +70,10 @@ def example(name: str = "pasture", folder: Path | str | None = None, *, on_event
     """
     if name not in EXAMPLES:
         raise ModelError(f'There is no example "{name}".{nearest(name, EXAMPLES)} For a model of your own: steppe new model NAME.')
-    place = _temporary(name) if folder is None else Path(folder)
-    if not (place / "run.toml").exists():
-        _write(place, EXAMPLES[name])
-    return Simulation(place / "run.toml", on_event=on_event)
+    made = _temporary(name) if folder is None else Path(folder)
+    if not (made / "run.toml").exists():
+        _write(made, EXAMPLES[name])
+    return Simulation(made / "run.toml", on_event=on_event)
 
 
 def _temporary(name: str) -> Path:
@@ -82,21 +82,21 @@ def _temporary(name: str) -> Path:
     return above / name
 
 
-def _write(place: Path, text: str) -> None:
+def _write(folder: Path, text: str) -> None:
     """Makes the folder of an example, whole or not at all."""
     from steppe.io.ingest import generate
 
-    if place.exists() and not (place.is_dir() and not any(place.iterdir())):
-        raise FolderError(f'"{place}" is there already and holds no example. Choose an empty or a new folder.')
-    aside = place.with_name(place.name + ".tmp")
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise FolderError(f'"{folder}" is there already and holds no example. Choose an empty or a new folder.')
+    aside = folder.with_name(folder.name + ".tmp")
     try:
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
         (aside / "run.toml").write_text(text, encoding="utf-8")
         generate(aside / "weather.zarr", _coarse(builtin_grid("queensland"), COARSER), START, END)
-        os.rename(aside, place)
+        place(aside, folder)
     except OSError as error:
-        raise FolderError(f'"{place}" cannot be written: {error.strerror}. Choose another folder.') from None
+        raise FolderError(f'"{folder}" cannot be written: {error.strerror}. Choose another folder.') from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 

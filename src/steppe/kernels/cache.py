@@ -12,7 +12,6 @@ written, kernels are kept in a private folder of temporary files; where that can
 
 import ctypes
 import errno
-import fcntl
 import logging
 import os
 import stat
@@ -25,7 +24,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from steppe.files import write_whole
+from steppe.files import take, write_whole
 from steppe.kernels.loading import go_on
 
 LOG = logging.getLogger("steppe")
@@ -183,17 +182,16 @@ def _wait_for(file: int, path: Path) -> None:
     until, said = time.monotonic() + PATIENCE, False
     while time.monotonic() < until:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if not said:
-                LOG.info("Waiting for another process, which compiles a kernel for this processor.")
-                said = True
-            go_on()
-            time.sleep(LOOK)
+            if take(file):
+                return
         except OSError:
             LOG.debug('"%s" cannot be locked', path)
             return
+        if not said:
+            LOG.info("Waiting for another process, which compiles a kernel for this processor.")
+            said = True
+        go_on()
+        time.sleep(LOOK)
 
 
 def _made(path: Path, make: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:

@@ -5,10 +5,7 @@ A reader refuses a newer version; older ones will be converted here.
 """
 
 import base64
-import contextlib
-import errno
 import json
-import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +14,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from steppe.errors import Failure, Mistake, NoSpaceError
+from steppe.errors import Mistake
+from steppe.files import write_whole, writing
 from steppe.measure.clock_record import Clock
 from steppe.measure.family import Floats
 from steppe.measure.law import Law
@@ -288,9 +286,10 @@ def fit_again(record: FitRecord) -> Fit:
 def write_document(document: Document, path: Path) -> None:
     """Writes a document, whole or not at all.
 
-    Raises what `write_whole` raises.
+    Raises what `writing` raises.
     """
-    write_whole(path, document.model_dump_json(by_alias=True, indent=1) + "\n")
+    with writing(path):
+        write_whole(path, (document.model_dump_json(by_alias=True, indent=1) + "\n").encode())
 
 
 def check_target(path: Path | None) -> None:
@@ -325,31 +324,6 @@ def joined(documents: Sequence[Document]) -> Document:
         weaknesses=[found for one in documents for found in one.weaknesses],
         roofs=[roof for one in documents for roof in one.roofs],
     )
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Writes a text, whole or not at all.
-
-    Raises
-    ------
-    NoSpaceError
-        The disk is full.
-    Failure
-        The file cannot be written.
-    """
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with aside.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoSpaceError(f'"{path}" cannot be written: {error.strerror}. Nothing of it is left.') from None
-        raise Failure(f'"{path}" cannot be written: {error.strerror}. Give another place.') from None
 
 
 def read_document(path: Path) -> Document:

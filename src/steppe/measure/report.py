@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from steppe.measure.document import Document, FitRecord, Measured, write_whole
+from steppe.files import write_whole, writing
+from steppe.measure.document import Document, FitRecord, Measured
 from steppe.measure.facts import facts_of, warnings_of
 from steppe.measure.offsets import clocks_text
 from steppe.measure.pictures import bars_picture, clocks_picture, curve_of, fit_picture, modes_picture, ranks_picture, sizes_picture
@@ -62,8 +63,9 @@ def report_html(document: Document) -> str:
 
 
 def write_report(document: Document, path: Path) -> None:
-    """Writes the file, whole or not at all. Raises what `write_whole` raises."""
-    write_whole(path, report_html(document))
+    """Writes the file, whole or not at all. Raises what `writing` raises."""
+    with writing(path):
+        write_whole(path, report_html(document).encode())
 
 
 def _warnings(document: Document) -> str:

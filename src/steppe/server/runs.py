@@ -1,7 +1,6 @@
 """The runs of a server: each has a folder, which no other server may have, a journal, and a door for its engine."""
 
 import asyncio
-import fcntl
 import json
 import logging
 import os
@@ -17,7 +16,7 @@ from steppe.control.life import MISTAKE, STARTING
 from steppe.control.listen import Listener, LoopClock
 from steppe.control.supervisor import Supervisor
 from steppe.errors import DamagedError, FolderError
-from steppe.files import write_whole
+from steppe.files import LockedError, lock, write_whole
 from steppe.server.limits import Limits
 
 LOG = logging.getLogger("steppe.server")
@@ -190,13 +189,11 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
 @contextmanager
 def held(folder: Path, where: str) -> Iterator[None]:
     """Two servers never have one folder."""
-    with open(folder / LOCK, "a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            raise FolderError(f'"{folder}" is served already, by {lock.read().strip()}. Stop that server first.') from None
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()} at {where}")
-        lock.flush()
+    try:
+        file = lock(folder / LOCK, f"process {os.getpid()} at {where}")
+    except LockedError as holder:
+        raise FolderError(f'"{folder}" is served already, by {holder}. Stop that server first.') from None
+    try:
         yield
+    finally:
+        os.close(file)

@@ -3,7 +3,6 @@
 RUN_FOLDER/tokens.json      name, role, SHA-256 and end of each; replaced whole, and read again by a server at work
 """
 
-import fcntl
 import json
 import os
 import secrets
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from steppe.api import ROLES
 from steppe.errors import DamagedError, FolderError, Mistake, nearest
-from steppe.files import write_whole
+from steppe.files import take, write_whole
 
 FILE = "tokens.json"
 
@@ -94,7 +93,7 @@ class Kept(ABC):
         """Nobody else changes the file meanwhile."""
         place = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(place, fcntl.LOCK_EX)
+            take(place, wait=True)
             yield
         finally:
             os.close(place)

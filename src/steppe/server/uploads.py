@@ -17,6 +17,7 @@ from threading import Lock
 
 from steppe.control.named import named_by
 from steppe.failpoint import reach
+from steppe.files import place
 from steppe.server.limits import Limits
 from steppe.server.problems import Wrong
 
@@ -48,7 +49,7 @@ class Draft:
         """Gives the file its name, durably, when it is whole."""
         self._file.flush()
         os.fsync(self._file.fileno())
-        _move(self._path, self._path.with_name(self.name))
+        place(self._path, self._path.with_name(self.name))
 
     def close(self) -> None:
         """Ends it; one that has no name yet is removed."""
@@ -110,7 +111,7 @@ def settle(folder: Path, names: Collection[str]) -> None:
     """Keeps files for good: the journal holds an order that names them."""
     for name in names:
         with _moving, suppress(FileNotFoundError):  # it has been kept before
-            _move(folder / UNUSED / name, folder / USED / name)
+            place(folder / UNUSED / name, folder / USED / name)
 
 
 def check_room(folder: Path, more: int, limits: Limits) -> None:
@@ -139,12 +140,3 @@ def sweep(folder: Path, limits: Limits) -> int:
 def _unused(folder: Path) -> Iterator[os.DirEntry[str]]:
     with suppress(FileNotFoundError), os.scandir(folder / UNUSED) as entries:
         yield from entries
-
-
-def _move(path: Path, to: Path) -> None:
-    path.replace(to)
-    folder = os.open(to.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from steppe.errors import Failure, FolderError, NoSpaceError
-from steppe.io.shard import sync_folder, writing
+from steppe.files import place, sync, writing
 
 FULL_BELOW = 1 << 20  # [byte] left on the disk: libraries that hide the system's error leave less than a buffer of theirs
 
@@ -43,10 +43,8 @@ def aside(path: Path) -> Iterator[Path]:
         with writing(path):
             try:
                 yield beside
-                with beside.open("rb+") as file:
-                    os.fsync(file.fileno())
-                os.replace(beside, path)
-                sync_folder(path.parent)
+                sync(beside)
+                place(beside, path)
             except (OSError, RuntimeError) as error:
                 if isinstance(error, OSError) and error.errno and not _of_a_library(error):
                     raise

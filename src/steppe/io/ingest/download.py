@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from steppe.errors import Failure, ForcingError, SteppeError
+from steppe.files import place, writing
 from steppe.io.alone import alone
-from steppe.io.shard import writing
 
 PIECE = 1 << 20  # bytes
 TIMEOUT = 60.0  # [s] without a byte
@@ -94,7 +94,8 @@ def _fetch(url: str, path: Path, check: Callable[[Path], None], progress: Callab
     except SteppeError as error:
         part.unlink(missing_ok=True)
         raise type(error)(f'What "{url}" gives is not what it should be, and was removed: {error}') from None
-    part.replace(path)
+    with writing(path):
+        place(part, path)
 
 
 def _receive(url: str, part: Path, progress: Callable[[float], None]) -> None:
