@@ -229,7 +229,7 @@ def test_missing_days_are_filled_on_request_and_each_is_recorded(tmp_path, fill)
         write_maps(tmp_path / "b.nc", {"daily_rain": rain[42:800]}, start="1990-02-12"),
     ]
     report = ingest(files, tmp_path / "w.zarr", day_shift={"rain": 0}, fill=fill)
-    assert any("2 days that lack are filled" in note for note in report.notes)
+    assert any("2 missing days are filled" in note for note in report.notes)
     found = values(tmp_path / "w.zarr", "rain")
     with xarray.open_zarr(tmp_path / "w.zarr", consolidated=False, chunks=None) as dataset:
         assert np.flatnonzero(dataset["fill_flag"].values).tolist() == [40, 41]

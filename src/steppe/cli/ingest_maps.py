@@ -72,7 +72,7 @@ def netcdf(
     units
         NAME=UNIT of their variable, where the file has none or a wrong one, such as rain="m d-1"; recorded.
     fill
-        Fill days that lack: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
+        Fill missing days: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
     mask
         intersect leaves out cells of the grid that have no values; default: they are an error.
     clip
@@ -134,7 +134,7 @@ def zarr(
     units
         NAME=UNIT of their variable, where the store has none or a wrong one; recorded.
     fill
-        Fill days that lack: previous or climatology.
+        Fill missing days: previous or climatology.
     mask
         intersect leaves out cells of the grid that have no values.
     clip
@@ -199,7 +199,7 @@ def silo(
     day_shift
         NAME=DAYS added to the day of the stamp. Rain and pan are stamped with the day of their reading at 9 am; pan=-1: the day before.
     fill
-        Fill days that lack: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
+        Fill missing days: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
     mask
         intersect leaves out cells of the grid that have no values; default: they are an error.
     clip

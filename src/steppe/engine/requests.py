@@ -144,7 +144,7 @@ class Cut:
         return values if self.cells is None else values[..., self.cells]
 
     def placed(self, chosen: Array) -> Array:
-        """The answer from the values of its cells, (..., cells); what is no cell is NaN, of whole numbers the least there is."""
+        """The answer from the values of its cells, (cells,); what is no cell is NaN, of whole numbers the least there is."""
         if self.places is None:
             return chosen.reshape(*chosen.shape[:-1], *self.shape)
         missing = np.nan if chosen.dtype.kind == "f" else np.iinfo(chosen.dtype).min

@@ -106,7 +106,7 @@ class Field:
         gaps = np.flatnonzero(np.diff(self.ticks[used]) > GAP * usual) + used.start
         if gaps.size:
             told = f"between {self.instant(gaps[0])} and {self.instant(gaps[0] + 1)}, others are {length_text(usual * TICK)} apart"
-            raise ForcingError(f"{self._where} has no record {told} ({gaps.size} such). Add the records that lack.")
+            raise ForcingError(f"{self._where} has no record {told} ({gaps.size} such). Add the missing records.")
 
     def at(self, tick: int) -> Between:
         """From what the value at an instant is made."""

@@ -140,7 +140,7 @@ class MapSeries:
         return Rows(self, axis, np.where(there, at, -1), givers)
 
     def _givers(self, day: int, fill: str) -> NDArray[np.int64]:
-        """The days whose mean stands for a day that lacks, as places in `days`."""
+        """The days whose mean stands for a missing day, as places in `days`."""
         if fill == "previous":
             found = np.arange(*np.searchsorted(self.days, [0, day]))[-1:]
         else:
@@ -225,7 +225,7 @@ def _said(parts: Sequence[Part]) -> str:
 
 
 def _gaps(days: NDArray[np.int64], calendar: str) -> str:
-    """The first gaps of some days that lack, and how many there are."""
+    """The first gaps of some missing days, and how many there are."""
     ends = np.flatnonzero(np.diff(days) > 1)
     starts, stops = np.append(0, ends + 1), np.append(ends, days.size - 1)
     names = [

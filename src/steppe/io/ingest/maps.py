@@ -159,7 +159,7 @@ def _turned(files: Sequence[CfFile]) -> list[str]:
 
 def _filled(rows: Mapping[str, Rows], choices: Choices) -> list[str]:
     return [
-        f"{name}: {int(one.filled.sum())} days that lack are filled ({choices.fill}); `fill_flag` says which"
+        f"{name}: {int(one.filled.sum())} missing days are filled ({choices.fill}); `fill_flag` says which"
         for name, one in rows.items()
         if one.filled.any()
     ]

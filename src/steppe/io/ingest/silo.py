@@ -72,7 +72,7 @@ def fetch_silo(
             _fetch_one(url, folder, year, name, say, pause)
         except NotOnServer:
             if year in years:
-                raise  # the year beside them need not be there: days that lack are named when the maps are put together
+                raise  # the year beside them need not be there: missing days are named when the maps are put together
         say(1.0)
 
 
