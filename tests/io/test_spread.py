@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from steppe.clock import Clock
 from steppe.comm import Serial, World, open_world, run_threads
 from steppe.errors import DamagedError, Failure, ForcingError, RunFileError
-from steppe.io import Figures, ForcingReader, SpreadReader, choose_spread, pack_store, spread_forcing
+from steppe.io import Figures, ForcingReader, Prediction, SpreadReader, choose_spread, pack_store, spread_forcing
 from steppe.io.spread import dealt
 from steppe.io.spread_choice import check_spread
 from tests.comm.mpis import run_ranks
@@ -327,6 +327,17 @@ def test_ranks_on_hosts_of_their_own_let_a_few_read_where_decoding_is_slow_and_m
     slow = Figures(decode=4e-7, byte=1e-11)
     assert choice(8, spare=False, hosts=8, figures=slow).startswith("readers:")
     assert choice(8, spare=False, hosts=8, figures=slow._replace(byte=1e-6)) == "own"
+
+
+def test_computing_is_predicted_by_the_figure_of_the_model(store: Path) -> None:
+    def rank(world: World) -> float:
+        told: dict[str, Prediction] = {}
+        reader = ForcingReader(store, range(CELLS), None, CLOCK, WEEKLY)
+        spread_forcing(reader, world, shares_of(even(2)), compute=0.5, tell=lambda name, found: told.update(found)).close()
+        return told["own"].compute
+
+    days = ForcingReader(store, range(CELLS), None, CLOCK, WEEKLY).slabs.length
+    assert run_threads(2, rank) == [pytest.approx(0.5 * days * (CELLS - CELLS // 2))] * 2
 
 
 def test_a_prediction_is_the_sum_of_its_parts() -> None:

@@ -106,7 +106,8 @@ class Part:
         forcing, spare = self.plan.run.forcing, self.plan.threads < self.plan.cores
         if self.world.size > 1 and isinstance(self.reader, ForcingReader):
             assert forcing is not None, "there is a reader"
-            self.reader = spread_forcing(self.reader, self.world, self.deal.cells, forcing.spread, spare, tell=self._tell_spread)
+            cost = self.model.needs.cost
+            self.reader = spread_forcing(self.reader, self.world, self.deal.cells, forcing.spread, spare, cost, self._tell_spread)
         if self.world.size > 1 and isinstance(self.reader, FieldReader) and forcing:
             self.reader.spread(self.world, self.plan.boxes(self.world.size), forcing.spread == "one")
         return nothing

@@ -31,7 +31,7 @@ REPEATS = 3
 
 
 class Figures(NamedTuple):
-    """What decides which spread is fastest, all in seconds; by default those of the pasture between ranks of a shared AMD EPYC.
+    """What decides which spread is fastest, all in seconds; by default those of a model of some hundred operations on a shared AMD EPYC.
 
     compute, decode: of a cell-day (decode: reading and checking the record, too). meeting: of all ranks. message: of starting one.
     byte: of sending one.
@@ -158,7 +158,7 @@ def spread_forcing(
     shares: Sequence[Cells],
     spread: str = "auto",
     spare: bool = True,
-    compute: float = Figures().compute,
+    compute: float | None = None,
     tell: Callable[[str, Mapping[str, Prediction]], object] = lambda name, predictions: None,
 ) -> ForcingReader | SpreadReader:
     """The inputs of this rank's share. Every rank calls it, and turns what it gets to the same pieces.
@@ -176,7 +176,7 @@ def spread_forcing(
     spare
         Whether each rank has a processor for its reading thread.
     compute
-        Seconds of computing a cell-day, to choose by.
+        Seconds of computing a cell and step, to choose by; default: those of `Figures`.
     tell
         Is told which spread is taken, and what was predicted when that was chosen.
 
@@ -195,7 +195,8 @@ def spread_forcing(
         predictions: Mapping[str, Prediction] = {}
         spare = world.agree(spare)  # all must choose alike
         if spread == "auto":
-            figures = measure_spread(world, reader, compute) if world.size > 1 else Figures(compute)
+            cost = compute or Figures().compute
+            figures = measure_spread(world, reader, cost) if world.size > 1 else Figures(cost)
             spread, predictions = choose_spread(slabs, shares, hosts, figures, spare)
         tell(spread, predictions)
         if spread == "own":

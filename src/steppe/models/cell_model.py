@@ -77,6 +77,7 @@ class CellModel:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, "cells") if threads > 1 else None
         self._kernels: dict[tuple[Any, ...], Loading[CellKernel]] = {}
+        self.needs = replace(self.needs, cost=getattr(module, "COST", None))
         self.name: str = self._declaration.name
         self.version: str = self._declaration.version
         self.digest = self._declaration.digest()

@@ -158,6 +158,7 @@ class Needs:
     edges: what lies beyond the ends of a dim, "wall", "periodic" or "pole"; default: walls, but columns round the Earth are periodic.
     step: the step that it takes, as "10 minutes"; None: any.
     forcing_at: the instant of a step of which it gets forcing that lies in fields: its "begin", "middle" or "end".
+    cost: seconds that a cell and step take on one core, as measured; decides which ranks read weather for which, no result. None: unknown.
     """
 
     unit: str = "cells"
@@ -165,6 +166,7 @@ class Needs:
     edges: Edges | None = None
     forcing_at: str = "middle"
     step: str | None = None
+    cost: float | None = None
 
 
 class Increment(NamedTuple):

@@ -6,6 +6,7 @@ field models    also: states of one dtype, forcing that the weather must hold, d
 """
 
 from collections.abc import Iterator, Mapping
+from math import inf
 
 from steppe.clock import DAY, length
 from steppe.errors import ModelError, RunFileError
@@ -40,6 +41,9 @@ def _problems(model: Model) -> Iterator[str]:
         yield f'Needs(unit="{model.needs.unit}") is not known. Write "cells" or "boxes".'
     if isinstance(model, FieldModel) and model.needs.unit != "boxes":
         yield 'a field model needs boxes. Write needs = Needs(unit="boxes", halo={"y": 1, "x": 1}).'
+    cost = model.needs.cost
+    if cost is not None and not (isinstance(cost, int | float) and 0.0 < cost < inf):
+        yield f"Needs(cost={cost!r}) is no time. Write the seconds that a cell and step take, such as 25e-9, or leave it away."
     yield from _of_spaces(model)
     for name, variable in model.variables.items():
         yield from _of_variable(name, variable, DIMS[model.needs.unit], model.spaces)

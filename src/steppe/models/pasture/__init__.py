@@ -17,8 +17,10 @@ from steppe.models.pasture.step import step
 NAME = "pasture"
 VERSION = "1.1"
 LONG_NAME = "Pasture Model: water, growth and use of a tropical pasture"
+COST = 25e-9  # [s] of a cell and day on one core of an AMD EPYC; measured by `scripts/bench shares`
 
 __all__ = [
+    "COST",
     "EXPORTS",
     "LONG_NAME",
     "NAME",
