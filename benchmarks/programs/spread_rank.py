@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,49 @@ from steppe.comm import World, open_world, run_threads
 from steppe.engine import Plan, read_run_file
 from steppe.engine.plan import make_model
 from steppe.engine.recorder import Recorder
-from steppe.grid import Partition
-from steppe.io import ForcingReader, Prediction, spread_forcing
+from steppe.grid import Cells, Partition, spanned
+from steppe.io import ForcingReader, Prediction, SpreadReader, spread_forcing
+from steppe.io.slab import ALL, Memory, Room, Slabs
+from steppe.io.spread import Fetch, Lying
 from steppe.models import find_model
 from steppe.variable import Role
 
 ALONE = "computing alone"
-SPREADS = ("own", "node", "readers:1", "readers:2", "broadcast", "auto")
+BROADCAST = "broadcast"  # the choice of paper 000, which a run file cannot make
+SPREADS = ("own", "node", "readers:1", "readers:2", BROADCAST, "auto")
+
+
+class Broadcast:
+    """Rank 0 decodes whole tiles and sends all of them to every rank."""
+
+    def __init__(self, slabs: Slabs, world: World) -> None:
+        self._slabs, self._world, self.lying = slabs, world, list[Lying]()
+        shape, records = (len(slabs.cells), slabs.height, slabs.width), Memory()
+        self._halves = [np.empty(shape, slabs.dtype) for _ in range(2 if world.rank == 0 else 1)]
+        tiles = range(len(slabs.cells) if world.rank == 0 else 0)
+        self._rooms = [[Room(half[tile], records, ALL) for tile in tiles] for half in self._halves]
+
+    def cut(self, shares: Sequence[Cells]) -> None:
+        """See `steppe.io.spread.Way`."""
+        self._first, self.lying = spanned(shares[self._world.rank]).start, []
+
+    def prepare(self, slab: int, fetch: Fetch) -> None:
+        """See `steppe.io.spread.Way`."""
+        for tile, room in enumerate(self._rooms[slab % len(self._rooms)]):
+            fetch(slab, tile, room)
+
+    def pass_on(self, slab: int) -> int:
+        """See `steppe.io.spread.Way`."""
+        half, first = self._halves[slab % len(self._halves)], self._first
+        self._world.broadcast(half)
+        cells = self._slabs.cells
+        self.lying = [Lying(range(of.start - first, of.stop - first), rows[:, : len(of)]) for of, rows in zip(cells, half, strict=True)]
+        return half.nbytes * (self._world.size - 1) if self._world.rank == 0 else 0
+
+    @property
+    def memory(self) -> int:
+        """See `steppe.io.spread.Way`."""
+        return sum(half.nbytes for half in self._halves)
 
 
 def measure(world: World, run_file: str, store: str, rounds: int) -> dict[str, Any]:
@@ -47,6 +83,9 @@ def measure(world: World, run_file: str, store: str, rounds: int) -> dict[str, A
             found["predicted"] = {name: prediction.seconds * 1e3 for name, prediction in predictions.items()}
 
     def inputs(spread: str) -> Any:
+        if spread == BROADCAST:
+            whole = reader()
+            return SpreadReader(whole, world, Broadcast(whole.slabs, world), shares)
         if spread != ALONE:
             return spread_forcing(reader(), world, shares, spread, spare, tell=tell)
         own = spread_forcing(reader(), world, shares, "own", spare)

@@ -142,7 +142,7 @@ def test_ranks_do_not_change_a_byte_though_one_of_them_has_no_cell(run_file, mad
     assert found[1] == found[ranks]
 
 
-@pytest.mark.parametrize("spread", ["own", "node", "readers:2", "broadcast"])
+@pytest.mark.parametrize("spread", ["own", "node", "readers:2"])
 def test_a_rank_without_a_cell_reads_no_weather_and_waits_for_none(run_file, spread):
     def work(simulation: Simulation) -> np.ndarray:
         simulation.step(55)

@@ -99,7 +99,7 @@ def stored(weather: Path, name: str, dtype: str = "float64") -> np.ndarray:
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-@pytest.mark.parametrize("spread", ["auto", "own", "node", "readers:2", "broadcast"])
+@pytest.mark.parametrize("spread", ["auto", "own", "node", "readers:2"])
 def test_each_cell_gets_the_weather_of_the_store(run_file, weather, ranks, spread):
     def work(simulation: Simulation) -> list[tuple[int, np.ndarray, np.ndarray]]:
         found = []
@@ -116,7 +116,7 @@ def test_each_cell_gets_the_weather_of_the_store(run_file, weather, ranks, sprea
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-@pytest.mark.parametrize(("ranks", "spread"), [(2, "own"), (3, "own"), (3, "node"), (4, "own"), (4, "broadcast"), (7, "readers:2")])
+@pytest.mark.parametrize(("ranks", "spread"), [(2, "own"), (3, "own"), (3, "node"), (4, "own"), (7, "readers:2")])
 def test_ranks_and_threads_do_not_change_a_byte(run_file, uninterrupted, ranks, spread, threads):
     on_ranks(ranks, run_file, Simulation.run, forcing__spread=f'"{spread}"', engine__threads=threads)
     assert digest(run_file.parent / "out") == uninterrupted

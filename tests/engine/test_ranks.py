@@ -1,6 +1,7 @@
 """A run on many ranks: the same bytes for any number of them, however it is stopped, continued, looked at and changed."""
 
 import random
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -94,7 +95,7 @@ def test_as_many_ranks_write_as_are_asked_for(wide_scenario, monkeypatch, writer
     assert len(writing) == count, writing
 
 
-@pytest.mark.parametrize("spread", ["own", "node", "readers:1", "readers:2", "broadcast"])
+@pytest.mark.parametrize("spread", ["own", "node", "readers:1", "readers:2"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_shares_cut_anew_at_any_moment_are_the_same_run(wide_scenario, uninterrupted, spread, seed):
     chance = random.Random(seed)
@@ -334,3 +335,17 @@ def test_who_reads_weather_for_whom_is_chosen_by_the_cost_that_the_model_declare
     on_ranks(2, wide_scenario, lambda simulation: simulation.step(1))
     on_ranks(2, wide_scenario, lambda simulation: simulation.step(1), model=f'"{model}"', output__path=f'"{model.parent / "other"}"')
     assert given == [Figures().compute] * 2 + [2e-3] * 2
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_run_file_of_before_that_says_broadcast_runs_as_auto_and_says_so(wide_scenario, uninterrupted, ranks):
+    told: list[str] = []
+
+    def work(plan: Plan, crew: Crew) -> None:
+        with Simulation(plan, crew=crew, on_event=lambda event: told.append(event.text)) as simulation:
+            simulation.run()
+
+    on_crew(ranks, wide_scenario, work, forcing__spread='"broadcast"')
+    assert 'There is no spread "broadcast" any more: [forcing] spread is taken as "auto".' in told
+    assert any(re.match(r"Weather is read by spread \S+; predicted", text) for text in told) == (ranks > 1)
+    assert digest(wide_scenario.parent / "out") == uninterrupted

@@ -24,7 +24,7 @@ from tests.models import garden
 from tests.models.cells import NOTHING, started
 
 CLOCK, CELLS = Clock.daily(START), small_grid().n_cells
-SPREADS = ("own", "node", "readers:1", "readers:2", "readers:9", "broadcast", "auto")
+SPREADS = ("own", "node", "readers:1", "readers:2", "readers:9", "auto")
 RANKS = (1, 2, 3, 4, 7)
 WEEKLY = {"tmin": "7 days"}
 
@@ -116,7 +116,7 @@ def test_a_model_of_two_threads_gets_the_same_state_however_its_forcing_comes(st
         return np.stack(list(model.state.values()))
 
     expected = rank(Serial(), "own", [0, CELLS], 1)
-    for spread in ("own", "node", "readers:2", "broadcast"):
+    for spread in ("own", "node", "readers:2"):
         states = run_threads(4, lambda world, spread=spread: rank(world, spread, [0, 100, 101, 101, CELLS], 2))  # type: ignore[misc]
         assert np.concatenate(states, axis=1).tobytes() == expected.tobytes()
 
@@ -170,7 +170,7 @@ def test_any_cuts_and_any_steps(store: Path, truth: NDArray[np.int16], data: st.
 
 
 @pytest.mark.parametrize("kind", ["raw", "bits"])
-@pytest.mark.parametrize("spread", ["node", "readers:2", "broadcast"])
+@pytest.mark.parametrize("spread", ["node", "readers:2"])
 def test_fast_copies_are_spread_alike(tmp_path: Path, truth: NDArray[np.int16], spread: str, kind: str) -> None:
     write_small_store(tmp_path / "w.zarr")
     pack_store(tmp_path / "w.zarr", kind)  # type: ignore[arg-type]
@@ -183,7 +183,7 @@ def test_fast_copies_are_spread_alike(tmp_path: Path, truth: NDArray[np.int16], 
     run_threads(3, rank)
 
 
-@pytest.mark.parametrize("spread", ["node", "readers:1", "readers:2", "broadcast"])
+@pytest.mark.parametrize("spread", ["node", "readers:1", "readers:2"])
 def test_damage_ends_every_rank_with_the_same_sentence_when_the_days_are_needed(
     tmp_path: Path, truth: NDArray[np.int16], spread: str
 ) -> None:
@@ -232,7 +232,7 @@ def test_any_other_error_of_one_rank_ends_all(store: Path) -> None:
 
 
 def test_a_piece_must_be_turned_to_and_lie_in_the_store(store: Path) -> None:
-    found = inputs(Serial(), store, "broadcast", [0, CELLS])
+    found = inputs(Serial(), store, "readers:1", [0, CELLS])
     with pytest.raises(Failure, match="Nobody turned to steps 3 to 3"):
         next(iter(found.stream(range(5)).tiles(range(3, 4))))
     with pytest.raises(ForcingError, match="Shorten the run"):
@@ -273,11 +273,9 @@ def test_what_is_sent_is_counted(store: Path) -> None:
         found.close()
         return found.counters.sent
 
-    whole = run_threads(2, lambda world: rank(world, "broadcast"))
-    parts = run_threads(2, lambda world: rank(world, "readers:1"))
+    rows = 512 + 512 + 73  # of days, and the weeks of tmin that a slab may have
     assert run_threads(2, lambda world: rank(world, "node")) == [0, 0]
-    assert whole[1] == parts[1] == 0
-    assert parts[0] * 512 == whole[0] * (CELLS - even(2)[1])  # tiles are sent whole
+    assert run_threads(2, lambda world: rank(world, "readers:1")) == [2 * rows * (CELLS - even(2)[1]), 0]
 
 
 # --- the choice ---------------------------------------------------------------------------------------------------------------------
@@ -346,11 +344,10 @@ def test_a_prediction_is_the_sum_of_its_parts() -> None:
     assert found["own"].seconds == pytest.approx(2 * 1e-2 * 200 + 2 * 1e-3 * 100)  # rank 1 has a part of both tiles
     assert found["readers:1"].messages == pytest.approx(1.0 + 2.0 + 200 * 0.5 * 10 * 1e-5)
     assert found["readers:2"].reading == pytest.approx(2 * 1e-2 * 150)
-    assert found["broadcast"].messages == pytest.approx(1.0 + 2.0 + 200 * 10 * 1e-5)
     assert chosen == min(found, key=lambda name: found[name].seconds)
 
 
-@pytest.mark.parametrize("spread", ["", "readers", "readers:0", "readers:-1", "all"])
+@pytest.mark.parametrize("spread", ["", "readers", "readers:0", "readers:-1", "all", "broadcast"])
 def test_an_unknown_spread_is_refused(spread: str) -> None:
     with pytest.raises(RunFileError, match='spread "' + spread + '" is not known. Write "own"'):
         check_spread(spread)

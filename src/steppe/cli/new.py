@@ -28,7 +28,7 @@ start = {start}
 [forcing]
 {store}# made by `steppe ingest`
 # cadence.tmin = "7 days"                  # weekly means of a daily store, formed while reading
-# spread = "auto"                          # of many ranks, which read for which: own, node, readers:2, broadcast
+# spread = "auto"                          # of many ranks, which read for which: own, node, readers:2
 
 [parameters]                               # a named set, a number for all cells, or a variable of a store for each cell
 {parameters}

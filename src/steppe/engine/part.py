@@ -25,7 +25,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.requests import Request, cut_of
 from steppe.errors import RangeError, SteppeError
 from steppe.grid import Partition
-from steppe.io import Checkpoint, Contents, Draft, FieldReader, ForcingReader, Prediction, SpreadReader, spread_forcing
+from steppe.io import RETIRED, Checkpoint, Contents, Draft, FieldReader, ForcingReader, Prediction, SpreadReader, spread_forcing
 from steppe.kernels.sums import total
 from steppe.levels import parted
 from steppe.models import CellModel, Increment, Inputs, Status, advance_together
@@ -104,10 +104,12 @@ class Part:
     def spread(self) -> Together:
         """Shares out who reads the weather for whom."""
         forcing, spare = self.plan.run.forcing, self.plan.threads < self.plan.cores
+        if forcing and forcing.spread == RETIRED:
+            self.notes.append(f'There is no spread "{RETIRED}" any more: [forcing] spread is taken as "auto".')
         if self.world.size > 1 and isinstance(self.reader, ForcingReader):
             assert forcing is not None, "there is a reader"
-            cost = self.model.needs.cost
-            self.reader = spread_forcing(self.reader, self.world, self.deal.cells, forcing.spread, spare, cost, self._tell_spread)
+            cost, spread = self.model.needs.cost, forcing.spread if forcing.spread != RETIRED else "auto"
+            self.reader = spread_forcing(self.reader, self.world, self.deal.cells, spread, spare, cost, self._tell_spread)
         if self.world.size > 1 and isinstance(self.reader, FieldReader) and forcing:
             self.reader.spread(self.world, self.plan.boxes(self.world.size), forcing.spread == "one")
         return nothing

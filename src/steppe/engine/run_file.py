@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from steppe.clock import DAY, TICK, length
 from steppe.errors import RunFileError, nearest
-from steppe.io import SPREAD
+from steppe.io import RETIRED, SPREAD
 
 Reduction = Literal["mean", "sum", "min", "max", "last"]
 INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year; of shorter steps also 1 hour, 30 minutes."
@@ -23,7 +23,7 @@ Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
 EXAMPLES = {
     "checkpoint": '"auto", "none" or "90 days"',
     "step": '"10 minutes" or "1 day"',
-    "spread": '"auto", "own", "node", "readers:2" or "broadcast"; for "fields" "own" or "one"',
+    "spread": '"auto", "own", "node" or "readers:2"; for "fields" "own" or "one"',
     "name": '"daily": it names a folder',
     "writers": '"private", "gather" or "aggregate:4"',
 }
@@ -148,9 +148,9 @@ class ForcingSection(Section):
     map: dict[str, str] = Field(default={}, description="Of station files: variable -> column, such as vp -> vpd.")
     units: dict[str, str] = Field(default={}, description="Of station files: variable -> unit of its column, such as vp -> kPa.")
     cadence: dict[str, Cadence] = Field(default={}, description="Variable -> interval over which its mean is taken, as 7 days.")
-    spread: Annotated[str, StringConstraints(pattern=rf"^({SPREAD}|one)$")] = Field(
+    spread: Annotated[str, StringConstraints(pattern=rf"^({SPREAD}|{RETIRED}|one)$")] = Field(
         default="auto",
-        description="Which ranks read for which: own, node, readers:2, broadcast, or auto: the fastest by time; of fields own or one.",
+        description="Which ranks read for which: own, node, readers:2, or auto: the fastest by time; of fields own or one.",
     )
 
     @model_validator(mode="after")
@@ -160,7 +160,7 @@ class ForcingSection(Section):
         if self.fields is not None and self.cadence:
             raise ValueError('"cadence" is for "store"; records of "fields" are as far apart as their times say')
         if self.spread not in ("auto", "own") and (self.spread == "one") == (self.fields is None):
-            known = '"own" or "one"' if self.fields else '"auto", "own", "node", "readers:2" or "broadcast"'
+            known = '"own" or "one"' if self.fields else '"auto", "own", "node" or "readers:2"'
             raise ValueError(f'spread = "{self.spread}" is not for "{"fields" if self.fields else "store"}"; write {known}')
         if self.stations is None and (self.map or self.units):
             raise ValueError('"map" and "units" are for "stations"; a store has names and units of its own')

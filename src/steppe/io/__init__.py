@@ -21,10 +21,11 @@ from steppe.io.removal import check_removal, remove_run
 from steppe.io.results import open_results, unpack
 from steppe.io.run_folders import Found, find_runs
 from steppe.io.spread import SpreadReader
-from steppe.io.spread_choice import SPREAD, Figures, Prediction, choose_spread, measure_spread, spread_forcing
+from steppe.io.spread_choice import RETIRED, SPREAD, Figures, Prediction, choose_spread, measure_spread, spread_forcing
 from steppe.io.stream import ReadCounters
 
 __all__ = [
+    "RETIRED",
     "SHARD_STEPS",
     "SPREAD",
     "Axis",

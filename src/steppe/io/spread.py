@@ -1,8 +1,8 @@
 """Forcing that some ranks read for others: each tile is decoded once, where a rank for itself decodes all that its share touches.
 
 readers     a few ranks decode tiles and send each rank the columns of its share
-halves      two slabs of whole tiles, one in use and one on its way: in memory that the ranks of a host have in common, each of
-            which decodes some ("node"), or in memory of every rank, sent by rank 0 ("broadcast": the choice of paper 000)
+halves      two slabs of whole tiles, one in use and one on its way, in memory that the ranks of a host have in common; each of them
+            decodes some
 
 reading thread   slab 1 ........  slab 2 ........  slab 3 ..
 stepping thread  slab 0 computed | slab 1 computed | slab 2 ..     | all ranks meet: is slab 1 good everywhere? it is sent
@@ -22,7 +22,7 @@ from steppe.comm.world import FORCING_TAG, Array
 from steppe.errors import Failure
 from steppe.grid import Cells, spanned
 from steppe.io.forcing_reader import ForcingReader
-from steppe.io.slab import ALL, Memory, Room, Slabs
+from steppe.io.slab import Memory, Room, Slabs
 from steppe.packed import Packed
 from steppe.timeline import span
 
@@ -182,42 +182,31 @@ class _Stream:
 
 
 class Halves:
-    """Two slabs of whole tiles. node: the host of each rank, whose ranks have them in common; None: rank 0 sends them to all."""
+    """Two slabs of whole tiles. node: the host of each rank, whose ranks have them in common."""
 
-    def __init__(self, slabs: Slabs, world: World, node: Sequence[int] | None) -> None:
+    def __init__(self, slabs: Slabs, world: World, node: Sequence[int]) -> None:
         self._slabs, self._world, self._node = slabs, world, node
         self._numbers: list[list[int]] = []
         self.lying: list[Lying] = []
 
     def cut(self, shares: Sequence[Cells]) -> None:
         """See `Way`. Memory is made anew only when some host is concerned with other tiles than before."""
-        numbers = self._all_numbers(shares)
+        found = touched_by_hosts(self._slabs.cells, shares, self._node)
+        numbers = [found[host] for host in self._node]  # the tiles that each rank has in memory
         if numbers != self._numbers:
             self._numbers = numbers
             self._make()
         self._share = shares[self._world.rank]
         self.lying = []
 
-    def _all_numbers(self, shares: Sequence[Cells]) -> list[list[int]]:
-        """The tiles that each rank has in memory."""
-        if self._node is None:
-            return [[*range(len(self._slabs.cells))]] * self._world.size
-        found = touched_by_hosts(self._slabs.cells, shares, self._node)
-        return [found[host] for host in self._node]
-
     def _make(self) -> None:
         me, dtype, shape = self._world.rank, self._slabs.dtype, (self._slabs.height, self._slabs.width)
         numbers = self._numbers[me]
         length = len(numbers) * prod(shape)
-        if self._node is None:
-            first = np.empty(length, dtype)
-            self._halves = [first, np.empty(length, dtype) if me == 0 else first]
-            deals = {tile: ALL for tile in numbers if me == 0}
-        else:
-            ranks = [rank for rank, host in enumerate(self._node) if host == self._node[me]]
-            whole = shared(self._world, self._node, 2 * length * dtype.itemsize)[: 2 * length * dtype.itemsize].view(dtype)
-            self._halves = [whole[:length], whole[length:]]
-            deals = dealt(numbers, self._slabs.changing, len(ranks), ranks.index(me))
+        ranks = [rank for rank, host in enumerate(self._node) if host == self._node[me]]
+        whole = shared(self._world, self._node, 2 * length * dtype.itemsize)[: 2 * length * dtype.itemsize].view(dtype)
+        self._halves = [whole[:length], whole[length:]]
+        deals = dealt(numbers, self._slabs.changing, len(ranks), ranks.index(me))
         self._whole = [dict(zip(numbers, half.reshape(-1, *shape), strict=True)) for half in self._halves]
         self._records = Memory()  # one tile after another is decoded
         self._rooms = [{tile: Room(whole[tile], self._records, some) for tile, some in deals.items()} for whole in self._whole]
@@ -229,17 +218,13 @@ class Halves:
 
     def pass_on(self, slab: int) -> int:
         """See `Way`."""
-        half, sent = self._halves[slab % 2], 0
-        if self._node is None:
-            self._world.broadcast(half)
-            sent = half.nbytes * (self._world.size - 1) if self._world.rank == 0 else 0
         first, cells = spanned(self._share).start, self._slabs.cells
         self.lying = [
             Lying(range(cells[tile].start - first, cells[tile].stop - first), whole[:, : len(cells[tile])])
             for tile, whole in self._whole[slab % 2].items()
             if spanned(self._share, cells[tile])
         ]
-        return sent
+        return 0
 
     @property
     def memory(self) -> int:

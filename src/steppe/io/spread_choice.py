@@ -3,7 +3,6 @@
 own         each rank reads and decodes the tiles that its share touches: nothing is sent, tiles at the cuts are decoded twice
 node        the records of a host are dealt to its ranks: each is decoded once, and the ranks meet once a slab
 readers:2   so many ranks decode, and send each rank its share
-broadcast   rank 0 decodes and sends everything to everybody, as paper 000 did
 auto        the one of the least predicted time
 """
 
@@ -24,7 +23,8 @@ from steppe.io.forcing_reader import ForcingReader
 from steppe.io.slab import Slabs
 from steppe.io.spread import Halves, Readers, SpreadReader, touched, touched_by_hosts
 
-SPREAD = r"own|node|readers:[1-9]\d*|broadcast|auto"
+SPREAD = r"own|node|readers:[1-9]\d*|auto"
+RETIRED = "broadcast"  # of older run files: rank 0 sent all weather to every rank; it runs as "auto"
 AS_GOOD = 0.05  # of the time of a slab: `own` is taken when the best is no better than this, for ranks that meet wait for the slowest
 PROBE = 1 << 20  # bytes of a message to measure by
 REPEATS = 3
@@ -101,9 +101,6 @@ def choose_spread(
             messages = figures.meeting + (ranks - 1) * figures.message + sent * figures.byte
             most = max(of(range(len(cells) * k // number, len(cells) * (k + 1) // number)) for k in range(number))
             found[f"readers:{number}"] = Prediction(reading(most), messages, compute)
-        everything = of(range(len(cells)))
-        messages = figures.meeting + figures.message + (ranks - 1) * everything * height * figures.byte
-        found["broadcast"] = Prediction(reading(everything), messages, compute)
     best = min(found, key=lambda name: found[name].seconds)
     return ("own" if found["own"].seconds <= (1 + AS_GOOD) * found[best].seconds else best), found
 
@@ -172,7 +169,7 @@ def spread_forcing(
     shares
         The packed cells that each rank computes.
     spread
-        "own", "node", "readers:k" (of at most so many readers as there are ranks), "broadcast" or "auto".
+        "own", "node", "readers:k" (of at most so many readers as there are ranks) or "auto".
     spare
         Whether each rank has a processor for its reading thread.
     compute
@@ -203,7 +200,7 @@ def spread_forcing(
             reader.recut(shares, world.rank)
             return reader
         kind, _, number = spread.partition(":")
-        way = Readers(slabs, world, int(number)) if kind == "readers" else Halves(slabs, world, hosts if kind == "node" else None)
+        way = Readers(slabs, world, int(number)) if kind == "readers" else Halves(slabs, world, hosts)
         return SpreadReader(reader, world, way, shares)
     except BaseException:
         reader.close()
@@ -213,4 +210,4 @@ def spread_forcing(
 def check_spread(spread: str) -> None:
     """Raises `RunFileError` when there is no such spread."""
     if not re.fullmatch(SPREAD, spread):
-        raise RunFileError(f'[forcing] spread "{spread}" is not known. Write "own", "node", "readers:2", "broadcast" or "auto".')
+        raise RunFileError(f'[forcing] spread "{spread}" is not known. Write "own", "node", "readers:2" or "auto".')
