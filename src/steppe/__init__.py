@@ -12,41 +12,9 @@
 Nothing is imported before it is used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_HOME = {
-    "BadCellError": "steppe.errors",
-    "Clock": "steppe.clock",
-    "DamagedError": "steppe.errors",
-    "Event": "steppe.engine",
-    "Failure": "steppe.errors",
-    "FolderError": "steppe.errors",
-    "ForcingError": "steppe.errors",
-    "GridError": "steppe.errors",
-    "Mistake": "steppe.errors",
-    "ModelError": "steppe.errors",
-    "NoSpaceError": "steppe.errors",
-    "Plan": "steppe.engine",
-    "RunFile": "steppe.engine",
-    "RunFileError": "steppe.errors",
-    "Simulation": "steppe.engine",
-    "SteppeError": "steppe.errors",
-    "Var": "steppe.variable",
-    "Variable": "steppe.variable",
-    "connect": "steppe.client",
-    "connect_async": "steppe.client",
-    "example": "steppe.jobs.examples",
-    "find_model": "steppe.models",
-    "open": "steppe.io",
-    "read_grid": "steppe.grid",
-    "read_run_file": "steppe.engine",
-    "run": "steppe.engine",
-    "unpack": "steppe.io",
-}
-_NAME = {"open": "open_results"}
-
-__all__ = list(_HOME)
+from steppe.lazy import when_used
 
 if TYPE_CHECKING:
     from steppe.client import connect as connect
@@ -70,18 +38,11 @@ if TYPE_CHECKING:
     from steppe.errors import RunFileError as RunFileError
     from steppe.errors import SteppeError as SteppeError
     from steppe.grid import read_grid as read_grid
+    from steppe.io import open_results as open  # noqa: F401
     from steppe.io import unpack as unpack
     from steppe.jobs.examples import example as example
     from steppe.models import find_model as find_model
     from steppe.variable import Var as Var
     from steppe.variable import Variable as Variable
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'steppe' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), _NAME.get(name, name))
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+__getattr__, __dir__, __all__ = when_used(__name__, __file__)

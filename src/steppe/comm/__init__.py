@@ -9,39 +9,9 @@ raw  MPI by address, for loops that are timed      objects  Python objects in th
 Parts are imported when they are used: a process must know that it is a rank before it imports anything that starts threads.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_HOME = {
-    "BoxExchange": "reach",
-    "BoxReach": "reach",
-    "Launch": "launch",
-    "Operation": "world",
-    "Recorded": "record",
-    "Replayed": "record",
-    "Request": "world",
-    "Serial": "serial",
-    "Threads": "threads",
-    "Whereabouts": "fail",
-    "World": "world",
-    "agree_on": "agree",
-    "check_ranks": "launch",
-    "cores_of_rank": "rank",
-    "describe_mpi": "launch",
-    "find_launch": "launch",
-    "find_library": "launch",
-    "find_mpiexec": "launch",
-    "last_words": "fail",
-    "keep_stops": "rank",
-    "kept_stops": "rank",
-    "nodes": "node",
-    "open_world": "rank",
-    "prepare_rank": "rank",
-    "run_threads": "threads",
-    "shared": "node",
-}
-
-__all__ = list(_HOME)
+from steppe.lazy import when_used
 
 if TYPE_CHECKING:
     from steppe.comm.agree import agree_on as agree_on
@@ -71,8 +41,4 @@ if TYPE_CHECKING:
     from steppe.comm.world import Request as Request
     from steppe.comm.world import World as World
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'steppe.comm' has no attribute {name!r}")
-    return getattr(import_module(f"steppe.comm.{_HOME[name]}"), name)
+__getattr__, __dir__, __all__ = when_used(__name__, __file__)

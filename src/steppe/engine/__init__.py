@@ -10,29 +10,9 @@ check  what it will cost, what is wrong
 Parts are imported when they are used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_HOME = {
-    "Cost": "check",
-    "Crew": "crew",
-    "Event": "simulation",
-    "Plan": "plan",
-    "RunFile": "run_file",
-    "Simulation": "simulation",
-    "Stage": "stage",
-    "estimate": "check",
-    "in_cell_days": "check",
-    "make_model": "plan",
-    "needed_weather": "weather",
-    "obey": "crew",
-    "options_text": "options",
-    "problems": "check",
-    "read_run_file": "run_file",
-    "run": "simulation",
-}
-
-__all__ = list(_HOME)
+from steppe.lazy import when_used
 
 if TYPE_CHECKING:
     from steppe.engine.check import Cost as Cost
@@ -52,8 +32,4 @@ if TYPE_CHECKING:
     from steppe.engine.stage import Stage as Stage
     from steppe.engine.weather import needed_weather as needed_weather
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'steppe.engine' has no attribute {name!r}")
-    return getattr(import_module(f"steppe.engine.{_HOME[name]}"), name)
+__getattr__, __dir__, __all__ = when_used(__name__, __file__)

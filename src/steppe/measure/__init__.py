@@ -21,52 +21,9 @@
 It knows no models and no files of runs. Parts are imported when they are used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_HOME = {
-    "Document": "document",
-    "Fit": "operation",
-    "Points": "points",
-    "Prediction": "prediction",
-    "Protocol": "operation",
-    "Tell": "series",
-    "check_cell": "processor",
-    "check_directory": "files",
-    "check_target": "document",
-    "compare": "comparison",
-    "compared_text": "comparison",
-    "find_weaknesses": "weakness",
-    "fit": "operation",
-    "fit_again": "document",
-    "joined": "document",
-    "laws_of": "text",
-    "lines_of": "text",
-    "measure_files": "files",
-    "measure_messages": "session",
-    "measure_processor": "processor",
-    "measure_ranked_files": "ranked_session",
-    "measured_text": "tables",
-    "messages_text": "tables",
-    "medians": "points",
-    "of_fit": "weakness",
-    "predict": "prediction",
-    "prediction_text": "text",
-    "rates_text": "rates",
-    "read_document": "document",
-    "read_formulas": "formula",
-    "read_table": "table",
-    "record_fit": "document",
-    "record_weaknesses": "document",
-    "rehearsals_text": "text",
-    "rehearse": "rehearsal",
-    "remarks_of": "text",
-    "weaknesses_text": "text",
-    "write_document": "document",
-    "write_report": "report",
-}
-
-__all__ = list(_HOME)
+from steppe.lazy import when_used
 
 if TYPE_CHECKING:
     from steppe.measure.comparison import compare as compare
@@ -109,8 +66,4 @@ if TYPE_CHECKING:
     from steppe.measure.weakness import find_weaknesses as find_weaknesses
     from steppe.measure.weakness import of_fit as of_fit
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'steppe.measure' has no attribute {name!r}")
-    return getattr(import_module(f"steppe.measure.{_HOME[name]}"), name)
+__getattr__, __dir__, __all__ = when_used(__name__, __file__)
