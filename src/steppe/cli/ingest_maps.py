@@ -1,13 +1,18 @@
 """`steppe ingest netcdf`, `zarr` and `silo`: stores made of daily maps."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from steppe.cli.making import Bar, OptionalDay, Region, grid_of
 from steppe.errors import ForcingError
+
+if TYPE_CHECKING:
+    from steppe.grid import Grid
+    from steppe.io.ingest import Choices
 
 Output = Annotated[Path, Parameter(name=("--output", "-o"), metavar="STORE")]
 Pairs = Annotated[tuple[str, ...], Parameter(metavar="NAME=VALUE")]
@@ -16,23 +21,80 @@ Mask = Literal["error", "intersect"]
 EXAMPLES = {"map": "daily_rain", "method": "nearest", "day-shift": "0", "units": "mm"}
 
 
-def netcdf(
-    *files: Path,
-    output: Output,
-    region: Region = None,
-    file: Path | None = None,
-    points: Path | None = None,
-    start: OptionalDay = None,
-    end: OptionalDay = None,
-    map: Pairs = (),
-    method: Pairs = (),
-    day_shift: Pairs = (),
-    units: Pairs = (),
-    fill: Fill = None,
-    mask: Mask = "error",
-    clip: bool = False,
-    exact: bool = False,
-) -> None:
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OfMaps:
+    """Options of every command that reads daily maps.
+
+    Parameters
+    ----------
+    region
+        A built-in raster, such as queensland.
+    file
+        A CF raster with a mask, or a store.
+    points
+        A CSV file of points (id, latitude, longitude); each gets the cell in which it lies.
+    start
+        First day, as 1990-01-01; default: the first that all variables have.
+    end
+        Last day, inclusive; default: the last that all variables have.
+    method
+        "area mean" or nearest, for all variables or as NAME=METHOD; default: area mean on a coarser grid.
+    day_shift
+        NAME=DAYS added to the day of the stamp. Needed for rain and pan where time bounds do not say which 24 hours a value is for.
+    fill
+        Fill missing days: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
+    mask
+        intersect leaves out cells of the grid that have no values; default: they are an error.
+    clip
+        Put values outside their limits to the limit, and record how many.
+    """
+
+    region: Region = None
+    file: Path | None = None
+    points: Path | None = None
+    start: OptionalDay = None
+    end: OptionalDay = None
+    method: Pairs = ()
+    day_shift: Pairs = ()
+    fill: Fill = None
+    mask: Mask = "error"
+    clip: bool = False
+
+    def grid(self) -> "Grid | None":
+        """The grid that was asked for, if one was. Raises GridError."""
+        place = self.region, self.file, self.points
+        return grid_of(*place) if any(source is not None for source in place) else None
+
+    def choices(self, names: dict[str, str], units: dict[str, str], exact: bool = False) -> "Choices":
+        """What ingesting takes. Raises ForcingError."""
+        from steppe.io.ingest import Choices
+
+        methods, shifts = named("method", self.method), _whole(named("day-shift", self.day_shift))
+        return Choices(names, methods, shifts, self.start, self.end, self.fill, self.clip, self.mask == "intersect", exact, units)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OfAnyMaps(OfMaps):
+    """Options of commands that read maps of any origin: those of `OfMaps`, and some that say what the files do not.
+
+    Parameters
+    ----------
+    map
+        NAME=THEIRS: take their variable as NAME, such as rain=RAINNC. Needed where names and standard_names do not tell.
+    units
+        NAME=UNIT of their variable, where the file has none or a wrong one, such as rain="m d-1"; recorded.
+    exact
+        Keep values in single precision instead of steps of 0.1.
+    """
+
+    map: Pairs = ()
+    units: Pairs = ()
+    exact: bool = False
+
+
+def netcdf(*files: Path, output: Output, options: OfAnyMaps = OfAnyMaps()) -> None:
     """Make a forcing store from NetCDF files of daily maps.
 
     Any CF data set on an even latitude-longitude grid, any variables and days per file. Without a grid the cells are those with values.
@@ -53,56 +115,12 @@ def netcdf(
         NetCDF files, in any order.
     output
         The store to make; one that is there stays as it is.
-    region
-        A built-in raster, such as queensland.
-    file
-        A CF raster with a mask, or a store.
-    points
-        A CSV file of points (id, latitude, longitude); each gets the cell in which it lies.
-    start
-        First day, as 1990-01-01; default: the first that all variables have.
-    end
-        Last day, inclusive; default: the last that all variables have.
-    map
-        NAME=THEIRS: take their variable as NAME, such as rain=RAINNC. Needed where names and standard_names do not tell.
-    method
-        "area mean" or nearest, for all variables or as NAME=METHOD.
-    day_shift
-        NAME=DAYS added to the day of the stamp. Needed for rain and pan where time bounds do not say which 24 hours a value is for.
-    units
-        NAME=UNIT of their variable, where the file has none or a wrong one, such as rain="m d-1"; recorded.
-    fill
-        Fill missing days: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
-    mask
-        intersect leaves out cells of the grid that have no values; default: they are an error.
-    clip
-        Put values outside their limits to the limit, and record how many.
-    exact
-        Keep values in single precision instead of steps of 0.1.
     """
-    _maps("netcdf", files, output, (region, file, points), (start, end), (map, method, day_shift, units), fill, mask, clip, exact)
+    _maps("netcdf", files, output, options)
 
 
-def zarr(
-    *stores: Path,
-    output: Output,
-    region: Region = None,
-    file: Path | None = None,
-    points: Path | None = None,
-    start: OptionalDay = None,
-    end: OptionalDay = None,
-    map: Pairs = (),
-    method: Pairs = (),
-    day_shift: Pairs = (),
-    units: Pairs = (),
-    fill: Fill = None,
-    mask: Mask = "error",
-    clip: bool = False,
-    exact: bool = False,
-) -> None:
+def zarr(*stores: Path, output: Output, options: OfAnyMaps = OfAnyMaps()) -> None:
     """Make a forcing store from Zarr stores of daily maps (version 2 or 3).
-
-    As `steppe ingest netcdf`, which says more of the options.
 
     Examples:
 
@@ -115,34 +133,8 @@ def zarr(
         Zarr stores with daily maps.
     output
         The store to make; one that is there stays as it is.
-    region
-        A built-in raster, such as queensland.
-    file
-        A CF raster with a mask, or a store.
-    points
-        A CSV file of points (id, latitude, longitude).
-    start
-        First day; default: the first that all variables have.
-    end
-        Last day, inclusive; default: the last that all variables have.
-    map
-        NAME=THEIRS: take their variable as NAME.
-    method
-        "area mean" or nearest, for all variables or as NAME=METHOD.
-    day_shift
-        NAME=DAYS added to the day of the stamp.
-    units
-        NAME=UNIT of their variable, where the store has none or a wrong one; recorded.
-    fill
-        Fill missing days: previous or climatology.
-    mask
-        intersect leaves out cells of the grid that have no values.
-    clip
-        Put values outside their limits to the limit, and record how many.
-    exact
-        Keep values in single precision instead of steps of 0.1.
     """
-    _maps("zarr", stores, output, (region, file, points), (start, end), (map, method, day_shift, units), fill, mask, clip, exact)
+    _maps("zarr", stores, output, options)
 
 
 def silo(
@@ -150,23 +142,15 @@ def silo(
     /,
     *,
     years: Annotated[str, Parameter(metavar="YEARS")],
-    region: Region = None,
-    file: Path | None = None,
-    points: Path | None = None,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="STORE")] = None,
     downloads: Path | None = None,
-    start: OptionalDay = None,
-    end: OptionalDay = None,
-    method: Pairs = (),
-    day_shift: Pairs = (),
-    fill: Fill = None,
-    mask: Mask = "error",
-    clip: bool = False,
+    options: OfMaps = OfMaps(),
 ) -> None:
     """Make a forcing store from SILO's annual files of Australia (NetCDF, one a variable, 0.05 degree).
 
     From a folder, or from an address: then files that are not in the download folder are fetched first, and what breaks off goes on
-    where it was when the command is given again.
+    where it was when the command is given again. Rain and pan are stamped with the day of their reading at 9 am; --day-shift pan=-1: the
+    day before.
 
     Examples:
 
@@ -179,38 +163,16 @@ def silo(
     source
         Folder or address with 1990.daily_rain.nc and so on, also each in a folder of its variable.
     years
-        1990 or 1990-1999, inclusive.
-    region
-        A built-in raster, such as queensland or australia.
-    file
-        A CF raster with a mask, or a store.
-    points
-        A CSV file of points (id, latitude, longitude).
+        1990 or 1990-1999, inclusive; --start and --end take a part of them.
     output
         The store to make; default: silo-YEARS.zarr, with the region in its name.
     downloads
         Where fetched files are kept; default: silo in the present folder.
-    start
-        First day, when not that of the years.
-    end
-        Last day, inclusive, when not that of the years.
-    method
-        "area mean" or nearest, for all variables or as NAME=METHOD; default: area mean on a coarser grid.
-    day_shift
-        NAME=DAYS added to the day of the stamp. Rain and pan are stamped with the day of their reading at 9 am; pan=-1: the day before.
-    fill
-        Fill missing days: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
-    mask
-        intersect leaves out cells of the grid that have no values; default: they are an error.
-    clip
-        Put values outside their limits to the limit, and record how many.
     """
-    from steppe.io.ingest import Choices, fetch_silo, ingest_silo, years_of
+    from steppe.io.ingest import fetch_silo, ingest_silo, years_of
 
-    span = years_of(years)
-    grid = grid_of(region, file, points) if any(place is not None for place in (region, file, points)) else None
-    choices = Choices({}, named("method", method), _whole(named("day-shift", day_shift)), start, end, fill, clip, mask == "intersect")
-    store = output or Path("-".join(["silo", *([region] if region else []), years]) + ".zarr")
+    span, grid, choices = years_of(years), options.grid(), options.choices({}, {})
+    store = output or Path("-".join(["silo", *([options.region] if options.region else []), years]) + ".zarr")
     folder = Path(source)
     if "://" in source:
         folder = downloads or Path("silo")
@@ -221,26 +183,13 @@ def silo(
     print(report)
 
 
-def _maps(
-    command: str,
-    files: tuple[Path, ...],
-    output: Path,
-    place: tuple[str | None, Path | None, Path | None],
-    period: tuple[str | None, str | None],
-    pairs: tuple[tuple[str, ...], ...],
-    fill: Fill,
-    mask: Mask,
-    clip: bool,
-    exact: bool,
-) -> None:
-    from steppe.io.ingest import Choices, Product, ingest_maps
+def _maps(command: str, files: tuple[Path, ...], output: Path, options: OfAnyMaps) -> None:
+    from steppe.io.ingest import Product, ingest_maps
 
     if not files:
         raise ForcingError(f"No file was given. Write `steppe ingest {command} FILES -o {output}`.")
-    grid = grid_of(*place) if any(source is not None for source in place) else None
-    options = ("map", "method", "day-shift", "units")
-    names, methods, shifts, units = (named(option, values) for option, values in zip(options, pairs, strict=True))
-    choices = Choices(names, methods, _whole(shifts), *period, fill, clip, mask == "intersect", exact, units)
+    grid = options.grid()
+    choices = options.choices(named("map", options.map), named("units", options.units), options.exact)
     with Bar(command) as progress:
         print(ingest_maps(files, output, grid, choices, Product(f"steppe ingest {command}", command), progress), file=sys.stdout)
 
