@@ -70,10 +70,10 @@ def test_the_mistake_is_named(case, made, tmp_path, monkeypatch, capfd):
 def page() -> str:
     """The text of docs/errors.md."""
     rows = [f"| {case['name']} | {case['says'].replace('{}/', '').replace('|', chr(92) + '|')} | {case['exit']} |" for case in CASES]
-    head = """# What can go wrong, and what Steppe says
+    head = """# Mistakes and their messages
 
-Made from `tests/errors/cases.toml`; each line is a test. Exit code 2: a mistake that was found before anything was computed; 1: damage
-from outside, found before it could do harm. The message may go on.
+`python -m tests.errors.test_errors` writes this page from `tests/errors/cases.toml`; each line is a test. Exit code 2: Steppe found a mistake
+before it computed anything. Exit code 1: Steppe found damage from outside before it could do harm. A message may have more sentences.
 
 """
     return head + "| mistake | message | exit code |\n|---|---|---|\n" + "\n".join(rows) + "\n"
