@@ -60,41 +60,41 @@ def test_the_overview_is_this_page(call):
     assert said == snapshot("""\
 Usage: steppe COMMAND [OPTIONS]
 
-Run gridded environmental models in parallel; see what they do.
+Run gridded environmental models in parallel; steer and watch them.
 
 Commands (steppe COMMAND --help shows one, with examples):
   new         Write a run file, or a model, to start from.
   ingest      Make a forcing store: from station records, daily maps, or generated.
   forcing     Check a forcing store, or make its fast copy.
-  check       Read all that a run would read, find all that can be wrong, say what it costs.
-  run         Run a run file, or go on with it.
-  serve       Serve a run, to be steered and seen while it runs.
-  token       Let somebody in to a run that is served, for some days.
+  check       Read all that a run would read; report mistakes and the cost of the run.
+  run         Run a run file, or continue it.
+  serve       Serve a run: clients steer and watch it while it computes.
+  token       Give access to a served run, for some days.
   ensemble    Run many scenarios of a run side by side; the weather is read once for all.
-  engine      Compute a run for its server, which starts this by itself.
+  engine      Compute a run for its server, which starts this command.
   replay      Repeat a steered run from its journal alone, and compare.
-  compact     Make the journal of a steered run short again: it begins at a checkpoint.
+  compact     Shorten the journal of a steered run: it begins at a checkpoint.
   describe    Show a model: variables, units, parameters, sources.
-  info        Show what a run folder or a store holds.
+  info        Show the content of a run folder or a store.
   list        Show the run folders below a folder: model, days, state, size.
   remove      Remove a run folder, and nothing else.
   plot        Draw maps and series of a run (PNG).
   export      Write results as NetCDF, CSV or GeoTIFF.
-  measure     Measure messages, files, processor; laws, weaknesses, predictions, comparisons, reports.
+  measure     Measure messages, files, processor; fit laws, find weaknesses, predict, compare, report.
   schema      Write the JSON Schema of the run file, for editors.
-  doctor      Show whether Steppe runs here: what it finds, what is missing, how to get it.
-  completion  Print the script with which a shell completes commands, options and files.
+  doctor      Show whether Steppe runs here, what is missing, and how to get it.
+  completion  Print the script that completes commands, options and files in a shell.
 
 Options: --help, --version, --debug (show where an error comes from), --install-completion (bash, zsh, fish)
 
 Start:
   steppe new run                # writes run.toml, with comments
   steppe check run.toml
-  steppe run run.toml           # Ctrl-C stops it with a checkpoint; the same command goes on
+  steppe run run.toml           # Ctrl-C stops it with a checkpoint; the same command continues
   steppe plot RUN_FOLDER
 
 Exit codes: 0 done; 1 damage or failure from outside, or a defect; 2 a mistake found before the first step;
-75 stopped on request with a checkpoint (the same command goes on); 130 second Ctrl-C.
+75 stopped on request with a checkpoint (the same command continues); 130 second Ctrl-C.
 """)
 
 
@@ -108,10 +108,10 @@ def test_the_help_of_run_is_this_page(call):
     assert said == snapshot("""\
 Usage: steppe run [OPTIONS] RUN_FILE
 
-Run a run file, or go on with it.
+Run a run file, or continue it.
 
-An unfinished run goes on from its newest checkpoint; a finished one prints its summary.
-Ctrl-C finishes the days in work, writes a checkpoint and leaves; the same command goes on.
+An unfinished run continues from its newest checkpoint; a finished one prints its summary.
+Ctrl-C finishes the days in work, writes a checkpoint and ends; the same command continues.
 
 Examples:
 
@@ -132,10 +132,10 @@ Examples:
 │ --threads INT    Threads of each process, instead of the run file's or all cores.                │
 │ --ranks INT      Processes that share the cells; their results are the same. `mpiexec -n 4       │
 │                  steppe run ...` starts them too.                                                │
-│ --timeline PATH  Write what each thread of each rank did when: a picture (.png), or a trace for  │
+│ --timeline PATH  Write a timeline of each thread of each rank: a picture (.png), or a trace for  │
 │                  ui.perfetto.dev (.json).                                                        │
-│ --fresh          Throw away what the run folder holds of this or another run, and start anew.    │
-│ --quiet          No progress, no summary; warnings all the same.                                 │
+│ --fresh          Remove the results of this or another run from the run folder, and start again. │
+│ --quiet          No progress, no summary; only warnings.                                         │
 │ --json           The summary as JSON on standard output, no progress.                            │
 │ --show-config    Print the run file with every default, and stop.                                │
 ╰──────────────────────────────────────────────────────────────────────────────────────────────────╯

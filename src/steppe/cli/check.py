@@ -17,9 +17,9 @@ def check(
     set: Annotated[list[str] | None, Parameter(metavar="KEY=VALUE")] = None,
     json: bool = False,
 ) -> Exit:
-    """Read all that a run would read, find all that can be wrong, say what the run costs.
+    """Read all that a run would read; report mistakes and the cost of the run.
 
-    Nothing is written. Exit code 2 when there is something wrong, 0 otherwise.
+    The command writes nothing. Exit code 2: there is a mistake; 0: there is none.
 
     Examples:
 

@@ -4,24 +4,24 @@ COMMANDS = {
     "new": "Write a run file, or a model, to start from.",
     "ingest": "Make a forcing store: from station records, daily maps, or generated.",
     "forcing": "Check a forcing store, or make its fast copy.",
-    "check": "Read all that a run would read, find all that can be wrong, say what it costs.",
-    "run": "Run a run file, or go on with it.",
-    "serve": "Serve a run, to be steered and seen while it runs.",
-    "token": "Let somebody in to a run that is served, for some days.",
+    "check": "Read all that a run would read; report mistakes and the cost of the run.",
+    "run": "Run a run file, or continue it.",
+    "serve": "Serve a run: clients steer and watch it while it computes.",
+    "token": "Give access to a served run, for some days.",
     "ensemble": "Run many scenarios of a run side by side; the weather is read once for all.",
-    "engine": "Compute a run for its server, which starts this by itself.",
+    "engine": "Compute a run for its server, which starts this command.",
     "replay": "Repeat a steered run from its journal alone, and compare.",
-    "compact": "Make the journal of a steered run short again: it begins at a checkpoint.",
+    "compact": "Shorten the journal of a steered run: it begins at a checkpoint.",
     "describe": "Show a model: variables, units, parameters, sources.",
-    "info": "Show what a run folder or a store holds.",
+    "info": "Show the content of a run folder or a store.",
     "list": "Show the run folders below a folder: model, days, state, size.",
     "remove": "Remove a run folder, and nothing else.",
     "plot": "Draw maps and series of a run (PNG).",
     "export": "Write results as NetCDF, CSV or GeoTIFF.",
-    "measure": "Measure messages, files, processor; laws, weaknesses, predictions, comparisons, reports.",
+    "measure": "Measure messages, files, processor; fit laws, find weaknesses, predict, compare, report.",
     "schema": "Write the JSON Schema of the run file, for editors.",
-    "doctor": "Show whether Steppe runs here: what it finds, what is missing, how to get it.",
-    "completion": "Print the script with which a shell completes commands, options and files.",
+    "doctor": "Show whether Steppe runs here, what is missing, and how to get it.",
+    "completion": "Print the script that completes commands, options and files in a shell.",
 }
 
 
@@ -31,7 +31,7 @@ def overview() -> str:
     commands = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
     return f"""Usage: steppe COMMAND [OPTIONS]
 
-Run gridded environmental models in parallel; see what they do.
+Run gridded environmental models in parallel; steer and watch them.
 
 Commands (steppe COMMAND --help shows one, with examples):
 {commands}
@@ -41,9 +41,9 @@ Options: --help, --version, --debug (show where an error comes from), --install-
 Start:
   steppe new run                # writes run.toml, with comments
   steppe check run.toml
-  steppe run run.toml           # Ctrl-C stops it with a checkpoint; the same command goes on
+  steppe run run.toml           # Ctrl-C stops it with a checkpoint; the same command continues
   steppe plot RUN_FOLDER
 
 Exit codes: 0 done; 1 damage or failure from outside, or a defect; 2 a mistake found before the first step;
-75 stopped on request with a checkpoint (the same command goes on); 130 second Ctrl-C.
+75 stopped on request with a checkpoint (the same command continues); 130 second Ctrl-C.
 """

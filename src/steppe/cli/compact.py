@@ -8,10 +8,10 @@ from steppe.errors import Exit, Mistake
 
 
 def compact(run: Path, /, *, checkpoint: str = "", main_only: bool = False) -> Exit:
-    """Make the journal of a steered run short again: it begins at a checkpoint, and main stands where it stood.
+    """Shorten the journal of a steered run: it begins at a checkpoint, and main keeps its state.
 
-    The run must not be served meanwhile. What was ordered before the checkpoint stays in the old journal, which is kept beside the new one
-    and can still be replayed. main cannot be rewound to before the checkpoint any more, but restarted.
+    No server may serve the run meanwhile. Orders before the checkpoint stay in the old journal, which is kept beside the new one
+    and can still be replayed. main can be restarted, but no longer rewound to before the checkpoint.
 
     Examples:
 
@@ -23,7 +23,7 @@ def compact(run: Path, /, *, checkpoint: str = "", main_only: bool = False) -> E
     run
         The run folder.
     checkpoint
-        Where the journal begins; the newest on the way to main, if none is named.
+        The checkpoint at which the journal begins; default: the newest on the way to main.
     main_only
         Leave the other scenarios behind, in the old journal.
     """

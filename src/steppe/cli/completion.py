@@ -10,9 +10,9 @@ Shell = Literal["bash", "zsh", "fish"]
 
 
 def completion(shell: Shell, /, *, output: Path | None = None) -> None:
-    """Print the script with which a shell completes commands, options and files.
+    """Print the script that completes commands, options and files in a shell.
 
-    `steppe --install-completion` puts it where the shell that it is called from looks for it.
+    `steppe --install-completion` installs it for the current shell.
 
     Examples:
 

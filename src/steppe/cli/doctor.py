@@ -11,7 +11,8 @@ SIGNS = {"there": "+", "missing": "-", "needed": "!"}
 def doctor(*, json: bool = False) -> Exit:
     """Show whether Steppe runs here, with Python, compiler, cache, MPI, memory, disk, browser, extras, and tests that would be skipped.
 
-    A line with "+" is there. One with "-" is missing, and Steppe runs without it. One with "!" is needed, and the exit code is 1.
+    "+" marks a part that is there. "-" marks a missing part that Steppe runs without. "!" marks a missing part that it needs; the exit code
+    is then 1.
 
     Examples:
 

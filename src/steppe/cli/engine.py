@@ -9,7 +9,7 @@ from steppe.errors import Exit
 
 
 def engine(folder: Path, *, epoch: int) -> Exit:
-    """Compute the run of a folder for its server, which starts this by itself.
+    """Compute the run of a folder for its server, which starts this command.
 
     Examples:
 
@@ -20,7 +20,7 @@ def engine(folder: Path, *, epoch: int) -> Exit:
     folder
         The run folder.
     epoch
-        Which start of an engine of this run it is.
+        Number of this start of an engine of the run.
     """
     with rank_of_run() as rank:
         from steppe.engine import Crew

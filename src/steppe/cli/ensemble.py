@@ -22,7 +22,7 @@ def ensemble(
 ) -> Exit:
     """Run many scenarios of a run side by side; the weather is read once for all.
 
-    Ctrl-C finishes the days in work and keeps all states; the same command goes on.
+    Ctrl-C finishes the days in work and keeps all states; the same command continues.
 
     The table has a column `name` and one for each state or parameter that differs:
 
@@ -39,9 +39,9 @@ def ensemble(
     Parameters
     ----------
     run_file
-        The run file, which all have in common.
+        The run file of all scenarios.
     scenarios
-        A table (CSV), or TOML with [[scenario]] tables of a `name` and what to `set`.
+        A table (CSV), or TOML with [[scenario]] tables of a `name` and the values to `set`.
     output
         The run folder, instead of the run file's. `steppe info`, `plot`, `export` and steppe.open take it as one data set.
     set

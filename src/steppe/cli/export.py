@@ -39,7 +39,7 @@ def export(
 ) -> None:
     """Write results, or a forcing store, as NetCDF, CSV or GeoTIFF.
 
-    What a run has committed so far can be exported while it goes on. A file is whole or not there.
+    The records that a run has committed can be exported while it computes. A file is whole or not there.
 
     Examples:
 
@@ -83,7 +83,7 @@ def export(
     overwrite
         Replace files that are there.
     quiet
-        No progress, and no list of what was written.
+        No progress, and no list of the written files.
     """
     targets = {"--netcdf": netcdf, "--csv": csv, "--cog": cog}
     if sum(target is not None for target in targets.values()) != 1:

@@ -18,8 +18,8 @@ forcing = App(name="forcing", help=COMMANDS["forcing"], help_format="plaintext")
 def check(store: Path, /, *, json: bool = False) -> Exit:
     """Read every value of a forcing store and of its fast copy.
 
-    Values that are missing or outside the limits that the store states, and tmin above tmax, are listed with day and cell. Exit code 2
-    when there are some, 1 when a file is damaged, 0 otherwise.
+    The report lists missing values, values outside the limits of the store, and tmin above tmax, with day and cell. Exit code 2: there
+    are some; 1: a file is damaged; 0: neither.
 
     Examples:
 
@@ -31,7 +31,7 @@ def check(store: Path, /, *, json: bool = False) -> Exit:
     store
         The forcing store.
     json
-        What is found as JSON on standard output.
+        The report as JSON on standard output.
     """
     from steppe.io import ForcingStore, check_pack, limits_of, scan
 
@@ -94,7 +94,7 @@ def archive(store: Path, target: Path, /, *, quiet: bool = False) -> None:
     """Make a small copy of a forcing store, for keeping.
 
     The same values under a slower codec (zstd): a quarter smaller, read three times slower. Runs take it like any forcing store,
-    and after `steppe forcing pack` as fast as any; a run that was begun on the one store does not go on with the other.
+    and after `steppe forcing pack` as fast as any; a run that began with one store does not continue with the other.
 
     Examples:
 

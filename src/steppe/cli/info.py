@@ -9,7 +9,7 @@ from steppe.errors import Mistake
 
 
 def info(path: Path | None = None, /, *, json: bool = False, mpi: bool = False) -> None:
-    """Show what a run folder, an output store or a forcing store holds.
+    """Show the content of a run folder, an output store or a forcing store.
 
     Examples:
 

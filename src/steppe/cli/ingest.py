@@ -52,7 +52,7 @@ def stations(
     folder
         Folder with a file <id>.csv, <id>.csv.gz or <id>.met for each station, and stations.csv with their places; or one such file.
     store
-        The store to make; one that is there stays as it is.
+        The store to make; an existing store is not changed.
     start
         First day, as 1990-01-01.
     end
@@ -66,7 +66,7 @@ def stations(
     normals
         Monthly normals of the raster (.npz), instead of those beside the folder.
     variance
-        Restore the year-to-year variance that averaging takes away; the default.
+        Restore the year-to-year variance that averaging removes; the default.
     map
         NAME=COLUMN: take their column as NAME, such as vp=vpd. The name deficit: vapour pressure is computed from its deficit.
     units
@@ -85,9 +85,9 @@ def stations(
 def generate(
     store: Path, /, *, start: Day, end: Day, region: Region = None, file: Path | None = None, points: Path | None = None, seed: int = 1
 ) -> None:
-    """Make a forcing store of generated weather; it says so in every product.
+    """Make a forcing store of generated weather; every product of it states that.
 
-    A day at a place is the same in every grid and period; its climate is that of Australia, from a formula.
+    A day at a place has the same weather in every grid and period. The climate is that of Australia, from a formula.
 
     Examples:
 
@@ -99,7 +99,7 @@ def generate(
     Parameters
     ----------
     store
-        The store to make; one that is there stays as it is.
+        The store to make; an existing store is not changed.
     start
         First day, as 1990-01-01.
     end
@@ -111,7 +111,7 @@ def generate(
     points
         A CSV file of points (id, latitude, longitude).
     seed
-        Another number, other weather of the same climate; default 1.
+        Each number gives other weather of the same climate; default 1.
     """
     from steppe.io.ingest import EXTRAPOLATED
     from steppe.io.ingest import generate as make
@@ -140,7 +140,7 @@ def land(
     Parameters
     ----------
     store
-        The store to make; one that is there stays as it is.
+        The store to make; an existing store is not changed.
     folder
         Folder with queensland_grid/queensland_0p1deg.csv.gz; may be left out.
     region

@@ -43,10 +43,11 @@ def fit(
     ranks: Annotated[list[int] | None, Parameter(consume_multiple=True)] = None,
     json: Path | None = None,
 ) -> None:
-    """Fit t(n, p) = t0(p) + n / r_inf(p) to a table of measured times, and say what is weak.
+    """Fit t(n, p) = t0(p) + n / r_inf(p) to a table of measured times, and list weaknesses.
 
-    Columns: n or bytes, p or ranks, and t, time or average with its unit, as t_us; repeats are more lines; any other column tells series
-    apart, one named operation is compared with others. With --laws, times are made from known laws, with noise, and the laws found again.
+    Columns: n or bytes, p or ranks, and t, time or average with its unit, as t_us. Repeats are more lines. Any other column separates
+    series; a column named operation allows comparing them. With --laws the command makes times from known laws, with noise, and finds
+    the laws again.
 
     Examples:
 
@@ -60,11 +61,11 @@ def fit(
     file
         The table, CSV with a header.
     unit
-        Unit of times whose column does not say it: s, ms, us or ns.
+        Unit of times whose column does not name it: s, ms, us or ns.
     protocol
-        What a time is: oneway; pingpong, there and back; ack, there and an empty answer back.
+        Meaning of a time: oneway; pingpong, there and back; ack, there and an empty answer back.
     spread
-        How much a single time scatters, relative to it, where there are no repeats; 0.03 is assumed otherwise.
+        Relative scatter of a single time, if there are no repeats; default 0.03.
     laws
         Laws as formulas in p, JSON; instead of a table.
     noise
@@ -74,11 +75,11 @@ def fit(
     repeats
         With --laws: times for each size and p.
     seed
-        With --laws: begins the random numbers.
+        With --laws: seed of the random numbers.
     ranks
         With --laws: the p; 2 4 8 12 16 by default.
     json
-        Writes the fits to this file, for `steppe measure predict` and others.
+        Write the fits to this file, for `steppe measure predict` and others.
     """
     from steppe.measure import check_target, find_weaknesses, laws_of, lines_of, of_fit, read_table, remarks_of, weaknesses_text
     from steppe.measure import fit as fit_points
@@ -121,7 +122,7 @@ def _rehearsed(laws: Path, noise: float, outliers: float, repeats: int, seed: in
 
 @measure.command
 def predict(file: Path, /, *, ranks: float, bytes: float = 0.0) -> None:
-    """Say how long an operation takes on ranks or for sizes that were not measured, with 95 % intervals.
+    """Predict the time of an operation on ranks or for sizes that were not measured, with 95 % intervals.
 
     Examples:
 
@@ -131,7 +132,7 @@ def predict(file: Path, /, *, ranks: float, bytes: float = 0.0) -> None:
     Parameters
     ----------
     file
-        What `steppe measure fit --json` or `steppe measure messages --json` wrote.
+        A file of `steppe measure fit --json` or `steppe measure messages --json`.
     ranks
         The number of ranks.
     bytes
@@ -169,10 +170,10 @@ def messages(
 ) -> Exit:
     """Measure messages between ranks: point to point and collective, with the machine's clock, and fit them.
 
-    There are five passes over all series. In each a series goes on until its median is known to 2 %, or its time is over. Where the passes
-    leave the interval wider, it stands in ().
+    There are five passes over all series. In each a series continues until its median is known to 2 %, or its time is over. An interval
+    that the passes leave wider is printed in ().
 
-    Each of these after mpiexec -n 2, or as many ranks as there are cores:
+    Write mpiexec -n 2 before each of these, or as many ranks as there are cores:
 
     Examples:
 
@@ -190,19 +191,19 @@ def messages(
     passes
         Passes over all series, 5 by default. Fewer take less time and leave more doubt.
     threads
-        The level that MPI is asked for: single, funneled, serialized, or multiple, which costs time in every call.
+        The thread level of MPI: single, funneled, serialized, or multiple, which costs time in every call.
     beside
-        What this command wrote with another thread level, or with asynchronous progress: the report says what that costs.
+        A file of this command with another thread level, or with asynchronous progress: the report compares the costs.
     oversubscribe
         Measure although there are more ranks than cores.
     start
         How ranks begin a collective operation: after a barrier, or all at one time of the clock (window).
     recipe
-        Measure as a paper did: minho, the least of 5 means of 20 (Santos et al. 1997); advise, first messages and means of 1,000 (1995).
+        The method of a paper: minho, the least of 5 means of 20 (Santos et al. 1997); advise, first messages and means of 1,000 (1995).
     json
-        Writes all samples, the machine and the fits to this file.
+        Write all samples, the machine and the fits to this file.
     html
-        Writes all of it to look at to this file.
+        Write a report with pictures to this file.
     """
     from steppe.comm import find_launch
 

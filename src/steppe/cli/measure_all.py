@@ -27,7 +27,7 @@ def measure_all(
 ) -> Exit:
     """Measure all of this machine: messages and files of many ranks where there are ranks, then files and kernels.
 
-    After mpiexec the other ranks end before rank 0 measures what one process does.
+    After mpiexec the other ranks end before rank 0 measures files and kernels.
 
     Examples:
 
@@ -38,15 +38,15 @@ def measure_all(
     Parameters
     ----------
     directory
-        A directory on the disk that is to be measured, this one by default; nothing stays in it.
+        A directory on the measured disk, by default the working directory; nothing stays in it.
     quick
         Less of each: under a minute for each.
     passes
         Passes over all series, 5 by default. Fewer take less time and leave more doubt.
     json
-        Writes all samples, the machine and the fits to this file.
+        Write all samples, the machine and the fits to this file.
     html
-        Writes all of it to look at to this file.
+        Write a report with pictures to this file.
     """
     from steppe.comm import find_launch, keep_stops
 

@@ -9,8 +9,8 @@ from steppe.errors import Exit, Mistake
 def compare(first: Path, second: Path, /, *, fail_if_slower: str | None = None) -> Exit:
     """Compare two measurements series by series: same, faster, slower, or cannot tell.
 
-    A ratio is time of the second over time of the first, with a 95 % interval. Same, faster and slower are only said when the whole
-    interval lies within 5 % of 1, or beyond.
+    A ratio is time of the second over time of the first, with a 95 % interval. A series is same, faster or slower only if the
+    whole interval lies within 5 % of 1, or beyond.
 
     Examples:
 
@@ -20,11 +20,11 @@ def compare(first: Path, second: Path, /, *, fail_if_slower: str | None = None) 
     Parameters
     ----------
     first
-        What `steppe measure ... --json` wrote.
+        A file of `steppe measure ... --json`.
     second
-        What it wrote on another day, machine or MPI library.
+        A file of it from another day, machine or MPI library.
     fail_if_slower
-        Ends with code 1 when a series of the second is slower by more than this, as 10%.
+        End with code 1 when a series of the second is slower by more than this, as 10%.
     """
     from steppe.measure import compare as compare_documents
     from steppe.measure import compared_text, read_document

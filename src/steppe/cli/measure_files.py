@@ -23,10 +23,10 @@ def files(
 ) -> Exit:
     """Measure files in a directory: read and written by size of request, cold and warm, raw and compressed.
 
-    After mpiexec, what many ranks do with one disk: who reads what all need, a file each or one, three ways to write the output.
+    After mpiexec it measures many ranks on one disk: three ways to read common data, a file each or one, three ways to write the output.
 
-    Cold reads are of a file of which no page lies in memory, which is looked at before each pass; where that cannot be had, the report
-    says so.
+    A cold read is of a file of which no page lies in memory. The command verifies that before each pass; the report names the case where
+    it is not possible.
 
     Examples:
 
@@ -37,7 +37,7 @@ def files(
     Parameters
     ----------
     directory
-        A directory on the disk that is to be measured; nothing stays in it.
+        A directory on the measured disk; nothing stays in it.
     quick
         Few sizes of a small file: under a minute.
     size
@@ -45,9 +45,9 @@ def files(
     passes
         Passes over all series, 5 by default. Fewer take less time and leave more doubt.
     json
-        Writes all samples and the machine to this file.
+        Write all samples and the machine to this file.
     html
-        Writes all of it to look at to this file.
+        Write a report with pictures to this file.
     """
     if size is not None and size < 1:
         raise Mistake(f"--size {size} must be 1 MiB at least.")

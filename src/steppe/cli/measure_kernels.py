@@ -20,7 +20,7 @@ def kernels(
 ) -> Exit:
     """Measure processor and memory: streams, random reads, multiply-add, the functions of models; on one core, then on all.
 
-    A model's rate can be handed in, to be set beside what memory and arithmetic allow: --cells, --cell-bytes and --cell-flops together.
+    --cells, --cell-bytes and --cell-flops together give the rate of a model, which is compared with the limits of memory and arithmetic.
 
     Examples:
 
@@ -42,11 +42,11 @@ def kernels(
     cell_flops
         Additions and multiplications of a cell.
     cell_real
-        What numbers they are of: float32 or float64, the default.
+        Type of their numbers: float32 or float64, the default.
     json
-        Writes all samples and the machine to this file.
+        Write all samples and the machine to this file.
     html
-        Writes all of it to look at to this file.
+        Write a report with pictures to this file.
     """
     from steppe.cli.making import Bar
     from steppe.comm import find_launch, keep_stops

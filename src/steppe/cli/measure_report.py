@@ -15,9 +15,9 @@ def report(file: Path, /, *, html: Path | None = None) -> None:
     Parameters
     ----------
     file
-        What `steppe measure ... --json` wrote.
+        A file of `steppe measure ... --json`.
     html
-        The file to write; beside the other by default.
+        The file to write; by default beside the first one.
     """
     from steppe.measure import check_target, read_document, write_report
 

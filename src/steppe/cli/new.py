@@ -104,7 +104,7 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
     model
         Name of a model, or a Python file that holds one; default pasture.
     output
-        The file to write, default run.toml; one that is there stays as it is.
+        The file to write, default run.toml; an existing file is not changed.
     weather
         A forcing store: the run takes its weather, its grid and its days. The store must hold what the model needs.
     """
@@ -157,7 +157,7 @@ def model(name: str, /, *, output: Path | None = None) -> None:
     name
         Name of the model and of its file, such as grass.
     output
-        The folder to make, default the name; one that is there stays as it is.
+        The folder to make, default the name; an existing folder is not changed.
     """
     from steppe.cli.new_model import write_model
 

@@ -29,7 +29,7 @@ def plot(
 ) -> None:
     """Draw the maps and the regional series of a run as one PNG, or the records of a variable as a film.
 
-    Without --date the maps are means over what has been computed so far. An ensemble is drawn as the median of its maps, and as lines of
+    Without --date the maps are means over the computed days. An ensemble is drawn as the median of its maps, and as lines of
     all scenarios with their median and the band between 10 and 90 %.
 
     With --movie each record of one variable is a frame, and the colours are the same in all of them. A film needs the extra `film`:
@@ -54,7 +54,7 @@ def plot(
     output
         The file to write; default: picture.png in the run folder, or a file beside the store.
     variables
-        A variable to draw, instead of all that the run holds. May be given several times. A film shows one: the first of the run file
+        A variable to draw, instead of all of the run. May be given several times. A film shows one: the first of the run file
         when left out.
     date
         Maps of the interval that this day lies in, as 1993-06-15.
@@ -77,7 +77,7 @@ def plot(
     size
         Width and height of the film in pixels, 1280x720 when left out.
     quiet
-        No progress of a film, and no line of what was written.
+        No progress of a film, and no list of the written files.
     """
     from steppe.cli.places import place_of, region_of, scale_of
     from steppe.jobs.picture import draw

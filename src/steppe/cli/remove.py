@@ -7,9 +7,9 @@ from steppe.errors import Mistake
 
 
 def remove(run: Path, /, *, branches: bool = False, yes: bool = False) -> None:
-    """Remove a run folder with its results and checkpoints, and nothing else. It asks before.
+    """Remove a run folder with its results and checkpoints, and nothing else. The command asks before.
 
-    A run that a process uses is not removed, nor one that holds files which Steppe did not write.
+    It refuses a run that a process uses, and a folder with files that Steppe did not write.
 
     Examples:
 

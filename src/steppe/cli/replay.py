@@ -21,10 +21,10 @@ def replay(
     scenario: Annotated[list[str] | None, Parameter(negative=())] = None,
     output: Path | None = None,
 ) -> Exit:
-    """Repeat a steered run from its journal alone, and compare the state after each command with what it was.
+    """Repeat a steered run from its journal alone, and compare the state after each command with the recorded one.
 
-    Each scenario is computed in one go from the first step, as if nobody had died, rewound or waited. Exit code 0: every bit is the same;
-    1: it is not, and the first command is named after which it was not. The server may be at work meanwhile.
+    Each scenario is computed in one go from the first step, without crashes, rewinds or pauses. Exit code 0: every bit is the same;
+    1: a bit differs, and the message names the first command after which it does. A server may serve the run meanwhile.
 
     Examples:
 

@@ -33,10 +33,10 @@ def run(
     json: bool = False,
     show_config: bool = False,
 ) -> Exit:
-    """Run a run file, or go on with it.
+    """Run a run file, or continue it.
 
-    An unfinished run goes on from its newest checkpoint; a finished one prints its summary.
-    Ctrl-C finishes the days in work, writes a checkpoint and leaves; the same command goes on.
+    An unfinished run continues from its newest checkpoint; a finished one prints its summary.
+    Ctrl-C finishes the days in work, writes a checkpoint and ends; the same command continues.
 
     Examples:
 
@@ -61,11 +61,11 @@ def run(
     ranks
         Processes that share the cells; their results are the same. `mpiexec -n 4 steppe run ...` starts them too.
     timeline
-        Write what each thread of each rank did when: a picture (.png), or a trace for ui.perfetto.dev (.json).
+        Write a timeline of each thread of each rank: a picture (.png), or a trace for ui.perfetto.dev (.json).
     fresh
-        Throw away what the run folder holds of this or another run, and start anew.
+        Remove the results of this or another run from the run folder, and start again.
     quiet
-        No progress, no summary; warnings all the same.
+        No progress, no summary; only warnings.
     json
         The summary as JSON on standard output, no progress.
     show_config

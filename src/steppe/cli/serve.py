@@ -37,10 +37,10 @@ def serve(
     open: bool = False,
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
 ) -> Exit:
-    """Serve a run: start, step, look, change, branch and rewind it by HTTP, from a notebook or a page.
+    """Serve a run: clients step, read, change, branch and rewind it by HTTP, from a notebook or on the page.
 
-    Prints addresses of the page to a terminal. Nothing is computed before a client asks. Ctrl-C keeps the state and ends; the same command
-    goes on.
+    The command prints addresses of the page to a terminal. The run computes nothing before a client orders a step. Ctrl-C keeps the state
+    and ends; the same command continues.
 
     Examples:
 
@@ -62,22 +62,22 @@ def serve(
     launcher
         Words before the command of the engine, such as "mpiexec -n 4" or "srun -n 64".
     token_file
-        Tokens to take: lines of a role (view, steer, admin) and a token, in a file that you alone can read. Without it the server makes
+        Tokens to accept: lines of a role (view, steer, admin) and a token, in a file that you alone can read. Without it the server makes
         tokens and keeps them in server.tokens of the run folder, or of the folder of --runs.
     durable
-        Orders survive the loss of power, too, and take some milliseconds more.
+        Orders survive a power failure, too, and take some milliseconds more.
     keep_engine
-        At the end of the server leave the engine at work; the next server takes it over.
+        Leave the engine at work when the server ends; the next server takes it over.
     engine_bind
-        ADDRESS or ADDRESS:PORT of this machine by which others find it, for an engine that the launcher starts on another one.
+        ADDRESS or ADDRESS:PORT of this machine for an engine that the launcher starts on another machine.
     plain_engine_link
-        Leave the link to that engine unsealed, where nobody else can listen to the network; without it, it is sealed by TLS.
+        Do not encrypt the link to that engine, for a private network; by default TLS encrypts it.
     read_only
-        People may look, and order nothing.
+        Clients may read the run, and order nothing.
     many
-        One token may open as many sockets as the server takes, 1,200, instead of 8: for a link that a whole lecture has.
+        One token may open as many sockets as the server takes, 1,200, instead of 8: for a link that a whole lecture shares.
     scenarios
-        A run may have so many scenarios at once, 100 without it; the next is refused until one is removed.
+        The most scenarios of a run, 100 by default; the server refuses the next one until one is removed.
     tls_cert
         File of a certificate, for HTTPS.
     tls_key
@@ -85,17 +85,17 @@ def serve(
     host
         A name by which the server may be called, beside localhost.
     root_path
-        What stands before all addresses, such as /steppe, where a proxy passes on a part of its own.
+        The prefix of all addresses, such as /steppe, if a proxy passes on a part of its own.
     proxy
         Address or network of a proxy whose headers X-Forwarded-Prefix and X-Forwarded-For are believed; "unix" for one that calls at --uds.
     cors
         ORIGIN of another site, such as https://maps.example.org, whose scripts may call with a token. May be given several times.
     runs
-        A folder in which people may begin runs; those in it are served, too.
+        A folder for the runs that clients begin; the runs in it are served, too.
     data
         A folder that their run files may name, beside that. May be given several times.
     launchers
-        NAME=WORDS: what may start their engines, such as four="mpiexec -n 4". May be given several times.
+        NAME=WORDS: a launcher that their engines may use, such as four="mpiexec -n 4". May be given several times.
     open
         Open the page in a browser, too.
     set

@@ -21,7 +21,7 @@ token = App(name="token", help=COMMANDS["token"], help_format="plaintext")
 
 @token.command
 def new(run: Path, /, *, role: str = "view", days: int = 7, name: str = "") -> Exit:
-    """Make a token and print it, this once. A server at work takes it at once.
+    """Make a token and print it once. A running server accepts it at once.
 
     Examples:
 
@@ -33,11 +33,11 @@ def new(run: Path, /, *, role: str = "view", days: int = 7, name: str = "") -> E
     run
         The run folder.
     role
-        What its holder may do: view looks, steer orders, admin also ends runs.
+        The rights of its holder: view reads, steer orders, admin also ends runs.
     days
-        How long it is taken.
+        Days until it expires.
     name
-        What the journal and the log call its holder; made up when absent.
+        Name of its holder in the journal and the log; made up when absent.
     """
     from steppe.api import ROLES
     from steppe.server.tokens import Token, TokenFile, new_token
@@ -70,7 +70,7 @@ def list(run: Path, /, *, json: bool = False) -> Exit:
     run
         The run folder.
     json
-        What is found as JSON on standard output.
+        The tokens as JSON on standard output.
     """
     from steppe.server.role_tokens import RoleFile
     from steppe.server.tokens import TokenFile
@@ -87,7 +87,7 @@ def list(run: Path, /, *, json: bool = False) -> Exit:
 
 @token.command
 def revoke(run: Path, name: str, /) -> Exit:
-    """Take a token no longer. A server at work ends its sessions within a second.
+    """End a token. A running server ends its sessions within a second.
 
     The next server makes another token for a role of which it has none.
 
@@ -101,7 +101,7 @@ def revoke(run: Path, name: str, /) -> Exit:
     run
         The run folder, or that of `steppe serve --runs` for a token that its server made.
     name
-        Of the token, as `steppe token list` shows it.
+        Name of the token, as `steppe token list` shows it.
     """
     from steppe.server.role_tokens import RoleFile
     from steppe.server.tokens import TokenFile
