@@ -315,14 +315,14 @@ def test_a_trigger_is_made_and_one_that_cannot_be_read_is_refused_in_words(opene
     page.click("#tab-steer")
     page.get_by_text("New trigger").click()
     page.get_by_label("When").fill("mean(watr) < 1000")
-    page.get_by_role("button", name="Watch for it").click()
+    page.get_by_role("button", name="Add the trigger").click()
     expect(page.locator("#trigger-wrong")).to_contain_text("water")
     page.get_by_label("When").fill("mean(water) < 1000")
     page.locator("#trigger-action").select_option("pause")
-    page.get_by_role("button", name="Watch for it").click()
+    page.get_by_role("button", name="Add the trigger").click()
     expect(page.locator("#rules")).to_contain_text("mean(water) < 1000")
     assert [each["expression"] for each in house.get("/triggers").json()["triggers"]] == ["mean(water) < 1000"]
-    page.get_by_role("button", name="Take back: mean(water) < 1000").click()
+    page.get_by_role("button", name="Remove: mean(water) < 1000").click()
     wait_for(lambda: house.get("/triggers").json()["triggers"] == [])
     expect(page.locator("#rules")).not_to_contain_text("mean(water) < 1000")
 

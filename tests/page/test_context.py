@@ -79,7 +79,7 @@ def test_the_button_saves_the_film_between_two_dates_in_the_colours_that_are_see
     with page.expect_download(timeout=1000 * PATIENCE) as saved:
         page.get_by_role("button", name="Film", exact=True).click()
         expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
-        expect(page.get_by_role("progressbar", name="Part of the film that is made")).to_be_visible()
+        expect(page.get_by_role("progressbar", name="Progress of the film")).to_be_visible()
     assert saved.value.suggested_filename == "out-water.mp4"
     saved.value.save_as(tmp_path / "film.mp4")
     with av.open(str(tmp_path / "film.mp4")) as file:

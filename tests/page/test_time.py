@@ -38,7 +38,7 @@ def test_looking_back_and_coming_forward_moves_nobodys_run(opened: Opened) -> No
     before, rows = standing(house), len(house.log())
     drag(opened, 40, 30, 20)
     looks_at(opened, 18, 22)
-    strip = page.get_by_role("group", name="The date that is looked at")
+    strip = page.get_by_role("group", name="The date in view")
     expect(strip).to_contain_text("Jan 1990, past")
     expect(strip.get_by_role("button")).to_have_text(["Go on from here in main", "Branch from here off main", "Back to now"])
     opened.press(",", ".", ".", "<", ">")
@@ -66,7 +66,7 @@ def test_a_rewind_is_told_in_every_page_and_undone_in_any_to_the_same_bits(opene
     other, viewer = Opened(context.new_page(), house), Opened(browser.new_context().new_page(), house)
     other.open("admin")
     viewer.open("view")
-    expect(page.locator("#steers")).to_contain_text("admin steers; 3 look on")
+    expect(page.locator("#steers")).to_contain_text("admin steers; 3 viewers")
     before = house.get("/data/water?format=npy").content, house.get("/data/green?format=npy").content
     drag(opened, 40, 20)
     page.get_by_role("button", name="Go on from here in main").click()
@@ -109,7 +109,7 @@ def test_the_past_is_played_in_a_loop_and_nothing_is_ordered(opened: Opened) -> 
     )
     page.click("#map")
     opened.press("]", "]", " ")
-    expect(page.get_by_role("button", name="Pause what was computed")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause the past")).to_be_visible()
     opened.wait("window.seen.filter((step) => step === 26).length >= 3")
     seen = page.evaluate("() => window.seen")
     turns = json.dumps(seen[seen.index(26) + 1 :])
@@ -127,9 +127,9 @@ def test_a_finished_run_is_played_again(opened: Opened) -> None:
     wait_for(lambda: house.main()["step"] == house.info()["steps"])
     expect(opened.chip).to_contain_text("Ended")
     rows = len(house.log())
-    page.get_by_role("button", name="Play what was computed").click()
+    page.get_by_role("button", name="Play the past").click()
     opened.wait("steppe.store.now.preview !== null && !steppe.store.now.shown[0].live")
-    page.get_by_role("button", name="Pause what was computed").click()
+    page.get_by_role("button", name="Pause the past").click()
     assert len(house.log()) == rows
 
 

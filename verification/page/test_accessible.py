@@ -87,7 +87,7 @@ def test_axe_finds_nothing_in_every_state_and_window(browser: Browser, run: Hous
     look("two variables")
     opened.press("3")
     opened.press(",")
-    expect(page.get_by_role("group", name="The date that is looked at")).to_be_visible()
+    expect(page.get_by_role("group", name="The date in view")).to_be_visible()
     look("a past date")
     page.get_by_role("button", name="Back to now").click()
     page.click("#tab-log")

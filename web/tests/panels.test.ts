@@ -197,7 +197,7 @@ describe("taking away", () => {
   test("a preview says how many cells and which means", () => {
     const told = { variable: "stock", units: "ha-1", step: 3, cells: 29016, before: 0.12, after: 0.1, outside: 0 };
     expect(previewText(told)).toBe("29 016 cells: mean 0.12 → 0.1 ha⁻¹");
-    expect(previewText({ ...told, cells: 1, outside: 1 })).toContain("1 cell: mean 0.12 → 0.1 ha⁻¹; 1 would leave what is allowed");
+    expect(previewText({ ...told, cells: 1, outside: 1 })).toContain("1 cell: mean 0.12 → 0.1 ha⁻¹; 1 would be outside the limits");
   });
 });
 

@@ -91,7 +91,7 @@ export class Past {
         if (store.now.connection.link === "live" && rounds < 2) continue;
         store.notify({
           weight: "warn",
-          text: "No date of the loop is at hand",
+          text: "No date of the loop is available",
           detail: isFailure(found?.reason) ? found.reason.message : "",
         });
         return store.change({ playing: false });

@@ -42,12 +42,12 @@ export interface Key {
 }
 
 export const KEYS: readonly Key[] = [
-  { keys: [" "], action: "play", says: "Play or pause; at a past date what was computed" },
+  { keys: [" "], action: "play", says: "Play or pause; at a past date, play the past" },
   { keys: ["."], action: "step-day", says: "One step on" },
   { keys: [">"], action: "step-month", says: "One month on" },
-  { keys: ["n"], action: "step-number", says: "So many steps on, or until a date" },
+  { keys: ["n"], action: "step-number", says: "A number of steps on, or until a date" },
   { keys: [","], action: "back-day", says: "Look one step back" },
-  { keys: ["<"], action: "back-checkpoint", says: "Look at the checkpoint before" },
+  { keys: ["<"], action: "back-checkpoint", says: "Look at the previous checkpoint" },
   { keys: ["["], action: "slower", says: "Run slower" },
   { keys: ["]"], action: "faster", says: "Run faster" },
   { keys: ["v"], action: "variable", says: "Choose the variable", looks: true },

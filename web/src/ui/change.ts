@@ -50,7 +50,7 @@ export class ChangeForm {
     });
     this.units = h("input", { id: id("units"), value: variable.units, "aria-label": "Unit of the value", autocomplete: "off" });
     this.operation = select("operation", { set: "Set to", scale: "Times", add: "Plus" });
-    this.operation.setAttribute("aria-label", "What is done");
+    this.operation.setAttribute("aria-label", "Operation");
     this.where = select("where", { all: "Everywhere", selection: "The selection on the map", name: "A region by name" });
     this.region = h("input", {
       id: id("region"),
@@ -61,7 +61,7 @@ export class ChangeForm {
     });
     this.when = select("when", {
       now: "The next step",
-      after: "Behind all that was ordered",
+      after: "After all other orders",
       date: "A date",
       yearly: "A day of every year",
     });

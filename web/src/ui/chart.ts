@@ -16,7 +16,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
   const host = h("div", { class: "plot", role: "img" });
   const told = h("p", { class: "told" });
   const why = h("p", { class: "why" });
-  const bar = h("progress", { "aria-label": "Steps that are computed again" });
+  const bar = h("progress", { "aria-label": "Progress of computing again" });
   const stop = h("button", { type: "button", class: "small", onclick: () => store.change({ filling: !store.now.filling }) });
   const whole = h("button", { type: "button", class: "small", onclick: () => zoom(null) }, "Whole length");
   fill(element, told, host, h("div", { class: "row-of-chart" }, why, bar, stop, whole));

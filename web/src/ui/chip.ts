@@ -75,7 +75,7 @@ export function standingOf(state: State, now: number): Standing {
     case "deleted":
       return { weight: "none", text: ENDED, stale: true };
   }
-  if (at?.problem) return { weight: "bad", text: "The scenario cannot go on", stale: true };
+  if (at?.problem) return { weight: "bad", text: "The scenario cannot continue", stale: true };
   if (info.silent) return { weight: "warn", text: "Engine is silent", stale: true };
   if (typeof at?.at === "number") {
     return { weight: "warn", text: `Coming back: step ${grouped(String(at.at))} of ${grouped(String(at.step))}`, stale: true };

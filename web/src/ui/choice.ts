@@ -50,7 +50,7 @@ export function choice(
         const texts = [h("b", {}, option.label), h("small", {}, option.detail)];
         return h("li", { id: `${id}-${index}`, role: "option", onpointerdown: press }, option.picture?.(), ...texts);
       }),
-      found.length === 0 && h("li", { role: "option", "aria-disabled": "true" }, "Nothing is called so"),
+      found.length === 0 && h("li", { role: "option", "aria-disabled": "true" }, "No match"),
     );
     move(Math.max(0, text === labelOf(chosen) ? found.findIndex((option) => option.value === chosen) : 0));
   }

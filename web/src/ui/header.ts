@@ -150,7 +150,7 @@ export function mount(store: Store, actions: Actions): void {
     (state) => [state.steers, state.viewer, state.viewers],
     (_, { steers, viewer, viewers }) => {
       const who = steers && (steers.who === viewer?.name ? `You steer (${steers.who})` : `${steers.who} steers`);
-      const words = [viewer && !viewer.may_steer && "Viewing", who, viewers > 1 && `${viewers} look on`];
+      const words = [viewer && !viewer.may_steer && "Viewing", who, viewers > 1 && `${viewers} viewers`];
       say(byId("steers"), words.filter(Boolean).join("; "));
     },
   );

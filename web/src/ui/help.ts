@@ -13,7 +13,7 @@ const LOCAL: readonly [string, string][] = [
   ["Arrows", "Move the cross on the map, or the time on its line"],
   ["Enter", "Pin the cell under the cross; in a form, look at a change and then send it"],
   ["PageUp PageDown", "A month on the time line"],
-  ["Home End", "The ends of what can be shown at once"],
+  ["Home End", "The first and the last step that can be shown at once"],
   ["Esc", "Leave a form or a window"],
 ];
 
@@ -36,7 +36,7 @@ export function mount(place: HTMLElement, store: Store, actions: Actions): void 
       }
     });
     return [
-      h("label", { class: "switch" }, letters, "Keys of one character are heard, while no field has the focus"),
+      h("label", { class: "switch" }, letters, "Keys of one character work while no field has the focus"),
       h("table", { class: "keys" }, h("caption", { class: "spoken" }, "Keys"), h("tbody", {}, ...KEYS.map(rowOf), ...LOCAL.map(localRow))),
       h(
         "p",

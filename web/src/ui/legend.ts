@@ -92,7 +92,7 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
       paint(otherCanvas, { ...difference, ...scaleOf(undefined, DIFFERENCE, false, difference.range) }, true, units);
       const wide = difference.range[1] - difference.range[0];
       resolution.hidden = difference.resolution <= 0.01 * wide;
-      say(resolution, `told apart from ${toStep(difference.resolution, difference.resolution / 10)} ${units} on`);
+      say(resolution, `resolution ${toStep(difference.resolution, difference.resolution / 10)} ${units}`);
     }
   }
   function paint(on: HTMLCanvasElement, coloured: Coloured & Scale, signed: boolean, units: string): void {

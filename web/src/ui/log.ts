@@ -94,8 +94,8 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
         : rows.length
           ? ""
           : words.length
-            ? "No order fits."
-            : "Nothing was ordered yet.";
+            ? "No order matches."
+            : "There are no orders yet.";
   };
   filter.addEventListener("input", draw);
   const soon = paced(4, () => {

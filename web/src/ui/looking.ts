@@ -16,7 +16,7 @@ export function strip(store: Store, steering: Steering, actions: Actions): HTMLE
   const compute = button(() => steering.step((steering.aimed ?? 0) - steering.at));
   const back = button(() => steering.backToNow());
   say(back, "Back to now");
-  const element = h("div", { class: "looking", role: "group", "aria-label": "The date that is looked at", hidden: true });
+  const element = h("div", { class: "looking", role: "group", "aria-label": "The date in view", hidden: true });
   fill(element, text, goOn, branch, compute, back);
   store.subscribe(
     (state) => [state.preview, state.aimed, state.steered, state.look, state.info, state.reached, barred(store)],
@@ -28,9 +28,9 @@ export function strip(store: Store, steering: Steering, actions: Actions): HTMLE
       const [whom, reason] = [listed(steering.rewound(step)), barred(store)];
       say(text, `${stepText(run.clock, step)}, ${aimed === null ? "past" : "still to come"}`);
       say(goOn, `Go on from here in ${whom || steered}`);
-      bar(goOn, reason ?? (whom ? null : `${steered} was not there yet: branch from here`));
+      bar(goOn, reason ?? (whom ? null : `${steered} did not exist yet: branch from here`));
       say(branch, `Branch from here off ${steered}`);
-      bar(branch, reason ?? ((ordered(store)?.step ?? 0) < step ? `${steered} has not come so far` : null));
+      bar(branch, reason ?? ((ordered(store)?.step ?? 0) < step ? `${steered} has not reached this date` : null));
       say(compute, `Compute ${steering.whom} to here`);
       bar(compute, reason);
       for (const control of [goOn, branch]) control.hidden = aimed !== null;

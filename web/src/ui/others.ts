@@ -35,7 +35,7 @@ export function others(store: Store, api: () => Api): (rows: readonly LogRow[]) 
     const part = ({ seq, at }: LogRow) => rows.some((each) => goesBack(each) && each.at === at && each.seq < seq); // of what a rewind does
     const foreign = new Set<LogRow>();
     for (const row of news) if (!part(row) && !(await isOwn(row.seq))) foreign.add(row);
-    if (foreign.size > MANY) notify("", `${foreign.size} orders of others: the log has them`, LASTS);
+    if (foreign.size > MANY) notify("", `${foreign.size} orders of other clients: see the log`, LASTS);
     for (const row of news.filter((row) => !part(row))) {
       const scenario = (scenarioOf(store.now, row.branch)?.name ?? "").replace(LEFT, "");
       store.dismiss(shown.get(scenario) ?? 0); // what was ordered since would be lost

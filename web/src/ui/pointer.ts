@@ -33,11 +33,11 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     if (grid.active && !grid.active[cell]) return announce("outside the model, not pinned");
     const free = [1, 2, 3, 4, 5, 6].find((colour) => !pins.some((each) => each.colour === colour));
     if (free === undefined) {
-      store.notify({ weight: "warn", text: `${PINS} cells are pinned already. Take one away first.`, lasts: 6000 });
+      store.notify({ weight: "warn", text: `${PINS} cells are pinned already. Remove one first.`, lasts: 6000 });
       return;
     }
     const place = degreesOf(grid, cell);
-    if (!place) return announce("not pinned: where its cells lie is still fetched");
+    if (!place) return announce("not pinned: the places of its cells are still loading");
     store.change({ pins: [...pins, { cell, place, colour: free }] });
     announce(`pinned, ${placeText(place)}, ${spoken(cell)}`);
   }
@@ -46,7 +46,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
   }
   function draw(next: "box" | "polygon" | null): void {
     if (next && store.now.grid?.kind === "projected") {
-      store.notify({ weight: "warn", text: "On a projected grid a region is given by corners that are typed, in degrees.", lasts: 8000 });
+      store.notify({ weight: "warn", text: "On a projected grid, type the corners of a region, in degrees.", lasts: 8000 });
       return;
     }
     tool = next;

@@ -8,7 +8,7 @@ import { bar, fill, h, say } from "./dom";
 import { barred, ordered, send } from "./orders";
 import { nameOf, rowText, stepWords } from "./wording";
 
-const ACTIONS = { pause: "Pause", message: "Tell people", image: "Save a map" };
+const ACTIONS = { pause: "Pause", message: "Show a message", image: "Save a map" };
 
 function here<T extends { scenario: string }>(all: readonly T[], store: Store): T[] {
   const name = ordered(store)?.name;
@@ -38,15 +38,15 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     element,
     h("h2", {}, "To come ", h("small", {}, "changes on dates")),
     events,
-    h("h2", {}, "Triggers ", h("small", {}, "looked at after each step")),
+    h("h2", {}, "Triggers ", h("small", {}, "evaluated after each step")),
     triggers,
     triggerForm(store, api),
   );
   const take = (label: string, act: () => Promise<unknown>) => {
     const button = h(
       "button",
-      { type: "button", class: "small quiet", "aria-label": `Take back: ${label}`, onclick: () => void act() },
-      "Take back",
+      { type: "button", class: "small quiet", "aria-label": `Remove: ${label}`, onclick: () => void act() },
+      "Remove",
     );
     bar(button, barred(store));
     return button;
@@ -80,7 +80,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   const draw = () => {
     const coming = here(store.now.events, store);
     const watched = here(store.now.triggers, store);
-    fill(events, ...(coming.length ? coming.map(eventOf) : [none("Nothing. A change “From: a date” stands here until it is made.")]));
+    fill(events, ...(coming.length ? coming.map(eventOf) : [none("None. A change with “From: a date” is listed here until it is made.")]));
     fill(triggers, ...(watched.length ? watched.map(triggerOf) : [none("None.")]));
   };
   store.subscribe(
@@ -102,7 +102,7 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
   const text = h("input", { id: "trigger-text", maxlength: 200, autocomplete: "off" });
   const variable = h("select", { id: "trigger-variable", "aria-label": "Variable of the map", hidden: true });
   const wrong = h("p", { class: "wrong", role: "alert", id: "trigger-wrong" });
-  const button = h("button", { type: "submit" }, "Watch for it");
+  const button = h("button", { type: "submit" }, "Add the trigger");
   const form = h(
     "form",
     { class: "change", "aria-label": "New trigger", novalidate: true },
@@ -133,7 +133,7 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
   );
   store.subscribe(
     (state) => state.steered,
-    (name) => say(button, `Watch for it in ${name}`),
+    (name) => say(button, `Add the trigger in ${name}`),
   );
   const refused = (error: Refused) => {
     const { detail, title, nearest } = error.problem;

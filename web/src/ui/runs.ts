@@ -80,7 +80,7 @@ function begin(store: Store, api: () => Api): HTMLElement {
     } catch (error) {
       if (!isFailure(error)) throw error;
       const closed = error instanceof Refused && error.problem.code === "runs-closed";
-      say(wrong, closed ? "Nobody may begin runs here. Start the server with: steppe serve --runs runs --data weather" : error.message);
+      say(wrong, closed ? "This server takes no new runs. Start it with: steppe serve --runs runs --data weather" : error.message);
     } finally {
       button.removeAttribute("aria-busy");
     }

@@ -107,7 +107,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       leaving.delete(scenario.branch);
       draw();
     };
-    const detail = `What was computed stays: it can be looked at and branched off. Orders go to ${store.now.steered}.`;
+    const detail = `Its past stays: you can look at it and branch it off. Orders go to ${store.now.steered}.`;
     store.notify({ weight: "warn", text: `${scenario.name} is deleted`, detail, lasts: UNDO, actions: [{ label: "Undo", act: undo }] });
     draw();
   };

@@ -27,11 +27,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
         square.style.borderColor = square.style.color = theme.pin(pin.colour);
         const values = series.filter((line) => line.pin === pin.colour).map((line) => lineText(line, at));
         const gone = () => store.change({ pins: store.now.pins.filter((each) => each !== pin) });
-        const remove = h(
-          "button",
-          { type: "button", class: "quiet small", "aria-label": `Take pin ${index + 1} away`, onclick: gone },
-          "×",
-        );
+        const remove = h("button", { type: "button", class: "quiet small", "aria-label": `Remove pin ${index + 1}`, onclick: gone }, "×");
         return h("li", {}, square, h("span", {}, placeText(pin.place)), h("b", {}, values.join(" | ")), remove);
       }),
       pins.length === 0 && h("li", { class: "faint" }, "Click a cell to follow it."),

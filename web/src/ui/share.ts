@@ -116,15 +116,17 @@ export function mount(place: HTMLElement, store: Store, api: () => Api, actions:
     const records = storeOf(store.now);
     const lines = remoteOf(store.now, api().page.href);
     return [
-      h(
-        "p",
-        {},
-        "This address shows the same variable, scenarios, colours, view and pins. It holds no token: who opens it needs one of their own.",
-      ),
+      h("p", {}, "This address shows the same variable, scenarios, colours, view and pins. It holds no token: its receiver needs one."),
       h("label", { for: field.id, class: "spoken" }, "Link"),
       h("div", { class: "row" }, field, copying(field, said)),
       h("h3", {}, "All dates ", h("small", {}, "as one xarray.Dataset, from anywhere")),
-      h("p", {}, "What is looked at is fetched, by Zarr over HTTP. It needs a token, and ", h("code", {}, 'pip install ".[remote]"'), "."),
+      h(
+        "p",
+        {},
+        "A map is fetched when it is read, by Zarr over HTTP. It needs a token, and ",
+        h("code", {}, 'pip install ".[remote]"'),
+        ".",
+      ),
       ...inPython("share-remote", lines, said),
       ...(records ? recorded(records, said) : []),
       said,
@@ -159,14 +161,8 @@ function inCopy(id: string, label: string, lines: string[], said: HTMLElement): 
 
 function recorded({ store, lines }: { store: string; lines: string[] }, said: HTMLElement): HTMLElement[] {
   return [
-    h("h3", {}, "Records ", h("small", {}, "on the machine of the run, once something was recorded")),
-    h(
-      "p",
-      {},
-      "They lie in the Zarr store ",
-      h("code", {}, store),
-      ". In the folder that holds the run's, either line of Python opens it.",
-    ),
+    h("h3", {}, "Records ", h("small", {}, "on the machine of the run, after the first record")),
+    h("p", {}, "They lie in the Zarr store ", h("code", {}, store), ". Either line of Python opens it in the folder that holds the run's."),
     ...inPython("share-store", lines, said),
   ];
 }
@@ -202,12 +198,12 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
   const unit = variableOf({ run }, look.variable)?.units ?? "";
   const [film, said] = [filmOf(now), h("span", { role: "status" })];
   const [begin, end] = [field("film-from", "First day", ""), field("film-to", "Last day", "")];
-  const bar = h("progress", { "aria-label": "Part of the film that is made", hidden: true });
+  const bar = h("progress", { "aria-label": "Progress of the film", hidden: true });
   const make = button("Film", async () => {
     bar.hidden = make.disabled = !bar.hidden; // pressed again it stops the work
     if (bar.hidden) return;
     make.textContent = "Stop";
-    said.textContent = "The film is being made, behind what the run computes.";
+    said.textContent = "The server makes the film; the run comes first.";
     const [low, high] = rangeOf(store.now) ?? [];
     const [from, to] = [begin, end].map(({ input }) => input.value.trim() || undefined);
     try {
@@ -225,7 +221,7 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
   return [
     ...(picture
       ? [
-          h("h3", {}, "Picture ", h("small", {}, "PNG with title, legend, scale and where it comes from")),
+          h("h3", {}, "Picture ", h("small", {}, "PNG with title, legend, scale and origin")),
           h(
             "div",
             { class: "acts" },
@@ -235,7 +231,7 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
           ),
         ]
       : []),
-    h("h3", {}, "Film ", h("small", {}, "MP4 of the records in these colours, here or by a command where the run is")),
+    h("h3", {}, "Film ", h("small", {}, "MP4 of the records in these colours, here or by a command on the machine of the run")),
     ...(film
       ? [
           h("div", { class: "row" }, begin.element, end.element),

@@ -12,7 +12,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   const play = h("button", { type: "button", class: "main play", onclick: () => actions.do("play") });
   const day = button("+1 step", "One step on (.)", "step-day");
   const month = button("+1 month", "One month on (>)", "step-month");
-  const number = h("button", { type: "button", title: "So many steps, or until a date (N)", popovertarget: "until" }, "…");
+  const number = h("button", { type: "button", title: "A number of steps, or until a date (N)", popovertarget: "until" }, "…");
   const steps = h("input", { type: "number", min: 1, step: 1, value: 10, "aria-label": "Steps" });
   const date = h("input", { type: "text", placeholder: "1990-12-31", "aria-label": "Date", size: 10, pattern: "\\d{4}-\\d{2}-\\d{2}" });
   const speed = h("select", {
@@ -26,7 +26,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   fill(
     speed,
     ...[0.5, 1, 2, 4, 10, 30, 100].map((each) => h("option", { value: each }, `${each} a second`)),
-    h("option", { value: "" }, "as fast as can be"),
+    h("option", { value: "" }, "as fast as possible"),
   );
   fill(frames, ...[1, 2, 5, 10, 20, 30, 60].map((each) => h("option", { value: each }, `${each} a second`)));
   const until = h(
@@ -34,7 +34,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     h(
       "form",
       { onsubmit: (event) => go(event, () => steering.step(Math.max(1, Math.round(Number(steps.value))))) },
-      "So many steps",
+      "Number of steps",
       steps,
       h("button", {}, "Go"),
     ),
@@ -80,14 +80,14 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     const running = store.now.playing || (steering.running && !steering.past);
     say(play, running ? "❚❚" : "▶");
     const { whom } = steering;
-    named(play, `${running ? "Pause" : "Play"} ${steering.past ? "what was computed" : whom} (Space)`);
+    named(play, `${running ? "Pause" : "Play"} ${steering.past ? "the past" : whom} (Space)`);
     say(day, clock?.step === 86400 ? "+1 day" : clock?.step === 3600 ? "+1 hour" : "+1 step");
     for (const [control, key] of [
       [day, "."],
       [month, ">"],
     ] as const)
       named(control, `${control.textContent}: step ${whom} (${key})`);
-    named(number, `Step ${whom} so far (N)`);
+    named(number, `Step ${whom} by this number or to this date (N)`);
     const reason = barred(store);
     const over = steering.past && preview === null ? "the forcing ends here" : null;
     bar(play, steering.past ? null : reason);

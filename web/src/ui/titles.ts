@@ -29,7 +29,7 @@ export function titlesOf({ run, shown, numbers, look, preview, not_at_hand, conn
     const words = [name, prettyUnit(frame.units), stepText(run.clock, frame.step)];
     if (look.smooth) words.push("smoothed");
     if (preview !== null && !frame.live) words.push("past");
-    if (preview !== null && preview === not_at_hand) words.push(`${stepText(run.clock, preview)} is not at hand`);
+    if (preview !== null && preview === not_at_hand) words.push(`${stepText(run.clock, preview)} is not available`);
     if (connection.link !== "live") words.push("not live");
     return words.filter(Boolean).join(", ");
   };

@@ -75,13 +75,13 @@ export function rowText(row: LogRow, state: State): string {
     case "event":
       return `${changeText(given.change as Words, variables)}, ${given.yearly ? `every year on ${given.yearly}` : `before ${stepWords(state, Number(given.step) + 1)}`}`;
     case "trigger":
-      return `Watch for ${given.expression}: ${given.action}`;
+      return `Trigger ${given.expression}: ${given.action}`;
     case "remove":
-      return `Take back no. ${given.rule}`;
+      return `Remove no. ${given.rule}`;
     case "cancel":
       return `Cancel no. ${given.seq}`;
     case "skip":
-      return `Go on without no. ${given.seq}`;
+      return `Skip no. ${given.seq}`;
     case "branch":
       return `Branch "${given.name}"${typeof given.step === "number" ? ` from ${stepWords(state, given.step)}` : ""}`;
     case "rewind":
@@ -255,6 +255,6 @@ export function scenarioOf(state: State, branch: unknown): Scenario | undefined 
 export function previewText({ cells, before, after, units, outside }: Preview): string {
   const number = (value: number | null) => (value === null ? "no value" : rounded(value, 5));
   const means = `${grouped(String(cells))} ${cells === 1 ? "cell" : "cells"}: mean ${number(before)} → ${number(after)} ${prettyUnit(units)}`;
-  const wrong = outside ? `; ${grouped(String(outside))} would leave what is allowed` : "";
+  const wrong = outside ? `; ${grouped(String(outside))} would be outside the limits` : "";
   return `${means.trim()}${wrong}`;
 }
