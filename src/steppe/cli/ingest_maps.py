@@ -41,13 +41,13 @@ class OfMaps:
     method
         "area mean" or nearest, for all variables or as NAME=METHOD; default: area mean on a coarser grid.
     day_shift
-        NAME=DAYS added to the day of the stamp. Needed for rain and pan where time bounds do not say which 24 hours a value is for.
+        NAME=DAYS added to the day of the stamp. Needed for rain and pan if time bounds do not give the 24 hours of a value.
     fill
         Fill missing days: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
     mask
         intersect leaves out cells of the grid that have no values; default: they are an error.
     clip
-        Put values outside their limits to the limit, and record how many.
+        Set values outside their limits to the limit, and record their number.
     """
 
     region: Region = None
@@ -82,7 +82,7 @@ class OfAnyMaps(OfMaps):
     Parameters
     ----------
     map
-        NAME=THEIRS: take their variable as NAME, such as rain=RAINNC. Needed where names and standard_names do not tell.
+        NAME=THEIRS: take their variable as NAME, such as rain=RAINNC. Needed if names and standard_names do not determine it.
     units
         NAME=UNIT of their variable, where the file has none or a wrong one, such as rain="m d-1"; recorded.
     exact
@@ -114,7 +114,7 @@ def netcdf(*files: Path, output: Output, options: OfAnyMaps = OfAnyMaps()) -> No
     files
         NetCDF files, in any order.
     output
-        The store to make; one that is there stays as it is.
+        The store to make; an existing store is not changed.
     """
     _maps("netcdf", files, output, options)
 
@@ -132,7 +132,7 @@ def zarr(*stores: Path, output: Output, options: OfAnyMaps = OfAnyMaps()) -> Non
     stores
         Zarr stores with daily maps.
     output
-        The store to make; one that is there stays as it is.
+        The store to make; an existing store is not changed.
     """
     _maps("zarr", stores, output, options)
 
@@ -148,9 +148,9 @@ def silo(
 ) -> None:
     """Make a forcing store from SILO's annual files of Australia (NetCDF, one a variable, 0.05 degree).
 
-    From a folder, or from an address: then files that are not in the download folder are fetched first, and what breaks off goes on
-    where it was when the command is given again. Rain and pan are stamped with the day of their reading at 9 am; --day-shift pan=-1: the
-    day before.
+    The files come from a folder or from an address. From an address the command downloads the files that are missing in the download
+    folder. Give it again to resume an interrupted download. Rain and pan are stamped with the day of their reading at 9 am; --day-shift
+    pan=-1: the day before.
 
     Examples:
 
@@ -167,7 +167,7 @@ def silo(
     output
         The store to make; default: silo-YEARS.zarr, with the region in its name.
     downloads
-        Where fetched files are kept; default: silo in the present folder.
+        Folder of downloaded files; default: silo in the working folder.
     """
     from steppe.io.ingest import fetch_silo, ingest_silo, years_of
 
