@@ -72,8 +72,9 @@ def page() -> str:
     rows = [f"| {case['name']} | {case['says'].replace('{}/', '').replace('|', chr(92) + '|')} | {case['exit']} |" for case in CASES]
     head = """# Mistakes and their messages
 
-`python -m tests.errors.test_errors` writes this page from `tests/errors/cases.toml`; each line is a test. Exit code 2: Steppe found a mistake
-before it computed anything. Exit code 1: Steppe found damage from outside before it could do harm. A message may have more sentences.
+`python -m tests.errors.test_errors` writes this page from `tests/errors/cases.toml`; each line is a test. Exit code 2: Steppe found a
+mistake before it computed anything. Exit code 1: Steppe found damage from outside before it could do harm. A message may have more
+sentences.
 
 """
     return head + "| mistake | message | exit code |\n|---|---|---|\n" + "\n".join(rows) + "\n"
