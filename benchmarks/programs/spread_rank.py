@@ -16,13 +16,12 @@ import numpy as np
 from benchmarks.suites.loop import Repeated
 from steppe.comm import World, open_world, run_threads
 from steppe.engine import Plan, read_run_file
-from steppe.engine.plan import make_model
 from steppe.engine.recorder import Recorder
 from steppe.grid import Cells, Partition, spanned
 from steppe.io import ForcingReader, Prediction, SpreadReader, spread_forcing
 from steppe.io.slab import ALL, Memory, Room, Slabs
 from steppe.io.spread import Fetch, Lying
-from steppe.models import find_model
+from steppe.models import find_model, make_model
 from steppe.variable import Role
 
 ALONE = "computing alone"

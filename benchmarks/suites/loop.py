@@ -10,8 +10,10 @@ from benchmarks.figures import Figure
 from benchmarks.machine import is_idle
 from benchmarks.queensland import new_output, run_file
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, ratio
+from steppe.comm import BoxReach, Serial
 from steppe.engine import Plan, Simulation, read_run_file
 from steppe.engine.recorder import Recorder
+from steppe.kernels.sums import totals
 from steppe.models import Packed
 
 
@@ -64,7 +66,8 @@ def figures(quick: bool) -> list[Figure]:
             plan.model.advance(piece, inputs, plan.clock, Recorder(plan.grid.n_cells))
 
     def kernel() -> float:
-        share, reach, _ = plan.surroundings()
+        share, _, neighbours = plan.decomposed().of(0)
+        reach = BoxReach(Serial(), neighbours, totals)
         plan.model.initialise(share, plan.chosen.values, plan.initial, plan.chosen.options, reach)
         plan.model.advance(range(1), inputs, plan.clock, Recorder(plan.grid.n_cells))  # loads the kernel
         return timed("kernel", advance)

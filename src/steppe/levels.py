@@ -111,6 +111,11 @@ class Layered(dict[str, Kind]):
         first = self[name].dims[:1]
         return (first[0], self.spaces[first[0]]) if first and first[0] in self.spaces else None
 
+    def expect_no_levels(self, name: str) -> None:
+        """Raises `RequestError` where a variable has levels, so that a map of it needs one of them."""
+        if levels := self.levels(name):
+            raise RequestError(which_level(name, *levels))
+
     def leading(self, name: str) -> tuple[int, ...]:
         """Dimensions before those of the grid: the number of levels, if it has some."""
         levels = self.levels(name)

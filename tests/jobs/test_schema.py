@@ -9,9 +9,8 @@ import pytest
 
 from steppe.cli.new import TEMPLATE
 from steppe.cli.schema import schema_text
-from steppe.engine import make_model
 from steppe.jobs.schema import run_file_schema
-from steppe.models import find_model
+from steppe.models import find_model, make_model
 from tests.scenario import EXAMPLES, RUN
 
 OF_PASTURE = run_file_schema(make_model(find_model("pasture")), find_model("pasture"))

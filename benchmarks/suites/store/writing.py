@@ -20,6 +20,7 @@ from benchmarks.figures import Figure
 from benchmarks.machine import is_idle
 from benchmarks.queensland import FOLDER, STEPPE, new_output, run_file
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, output, pinned, ratio
+from steppe.comm import BoxReach, Serial
 from steppe.engine import Plan, Simulation, read_run_file
 from steppe.engine.intervals import edges
 from steppe.engine.recorder import Recorder
@@ -30,6 +31,7 @@ from steppe.io.contents import Digests, Stretch
 from steppe.io.output import SPEED
 from steppe.io.output_array import bitround
 from steppe.io.shard import CODECS, FILTERS, Layout, write_shard
+from steppe.kernels.sums import totals
 
 VARIABLES = ["growth", "soil_water_index", "total_standing_dry_matter"]
 RANKS = 3
@@ -73,7 +75,8 @@ def thrown_away(clock: Callable[[], float], years: int) -> float:
     reader, recorder = whole.reader(), Recorder(whole.grid.n_cells)
     for name in VARIABLES:
         recorder.want(name, "mean", edges(Every(1, "day"), whole.clock, whole.steps), lambda first, values: None)
-    share, reach, _ = whole.surroundings()
+    share, _, neighbours = whole.decomposed().of(0)
+    reach = BoxReach(Serial(), neighbours, totals)
     whole.model.initialise(share, whole.chosen.values, whole.initial, whole.chosen.options, reach)
     begin = clock()
     step = 0

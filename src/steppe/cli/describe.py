@@ -22,9 +22,8 @@ def describe(model: str, /, *, json: bool = False) -> None:
     json
         The same as JSON on standard output.
     """
-    from steppe.engine import make_model
     from steppe.jobs.catalogue import entry_of
-    from steppe.models import find_model
+    from steppe.models import find_model, make_model
 
     module = find_model(model)
     made, entry = make_model(module), entry_of(model)

@@ -109,8 +109,7 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
         A forcing store: the run takes its weather, its grid and its days. The store must hold what the model needs.
     """
     from steppe.cli.schema import schema_text
-    from steppe.engine import make_model
-    from steppe.models import find_model
+    from steppe.models import find_model, make_model
 
     module = find_model(model)
     made = make_model(module)

@@ -28,9 +28,8 @@ def schema(model: str | None = None, /, *, output: Path | None = None) -> None:
 
 def schema_text(model: str | None) -> str:
     """The schema of every run file, or of those of one model, as JSON."""
-    from steppe.engine import make_model
     from steppe.jobs.schema import run_file_schema
-    from steppe.models import find_model
+    from steppe.models import find_model, make_model
 
     if model is None:
         return json.dumps(run_file_schema(), indent=1) + "\n"

@@ -16,7 +16,6 @@ import numpy as np
 from steppe.comm.world import EXCHANGE_TAG, Array, Operation, World
 from steppe.errors import Failure
 
-Slices = tuple[slice, ...]
 Totals = Callable[[Sequence[Array], Callable[[Array, Operation], Array]], list[float]]
 Copy = Callable[[Array, Array], Any]  # fills the first array from the second
 Parity = int | tuple[int, ...]  # 1 or -1, of an array or of each entry of its first dimension
@@ -34,8 +33,8 @@ class Piece(Protocol):
         ...
 
     @property
-    def mine(self) -> Slices:
-        """The rectangle."""
+    def place(self) -> Any:
+        """The index of the rectangle in the last dimensions of an array."""
         ...
 
     @property
@@ -205,9 +204,9 @@ class BoxExchange:
             if array.shape[-len(plan.local) :] != plan.local:
                 raise Failure(f"The last dimensions of an array must be the box with halos, {plan.local}, its shape is {array.shape}.")
             for piece in coming:
-                targets.setdefault(piece.peer, []).append(array[_last(piece.mine)])
+                targets.setdefault(piece.peer, []).append(array[piece.place])
             for piece in going:
-                source = _turned(array[_last(piece.mine)], piece)
+                source = _turned(array[piece.place], piece)
                 sources.setdefault(piece.peer, []).append((np.copyto if piece.parity > 0 else _signed(sign, source), source))
         within = zip(targets.pop(world.rank, []), sources.pop(world.rank, []), strict=True)
         self._within = [(copy, halo, source) for halo, (copy, source) in within]
@@ -263,16 +262,12 @@ def _signed(sign: Parity, source: Array) -> Copy:
     return copy
 
 
-def _last(dimensions: Slices) -> Any:
-    """The index of a rectangle in the last dimensions of an array."""
-    return (..., *dimensions)
-
-
 def _turned(rectangle: Array, piece: Piece) -> Array:
     """A view of what is sent, its axes as they run in the halo that it fills."""
     leading = rectangle.ndim - len(piece.axes)
     axes = (*range(leading), *(leading + axis for axis in piece.axes))
-    turned: Array = rectangle.transpose(axes)[_last(tuple(slice(None, None, -1 if flip else 1) for flip in piece.flips))]
+    backwards: Any = (..., *(slice(None, None, -1 if flip else 1) for flip in piece.flips))
+    turned: Array = rectangle.transpose(axes)[backwards]
     return turned
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from steppe.engine.crew import obey as obey
     from steppe.engine.options import options_text as options_text
     from steppe.engine.plan import Plan as Plan
-    from steppe.engine.plan import make_model as make_model
     from steppe.engine.run_file import RunFile as RunFile
     from steppe.engine.run_file import read_run_file as read_run_file
     from steppe.engine.simulation import Event as Event

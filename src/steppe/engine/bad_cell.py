@@ -17,8 +17,8 @@ def bad_cell(status: Status, plan: Plan) -> BadCellError:
     else:
         what = f'"{status.variable}" is {status.value:g}'
     others = f" and {status.count - 1:,} more cells are bad" if status.count > 1 else ""
-    freeze = ', or run on without such cells with on_bad_cell = "freeze"' if plan.model.needs.unit == "cells" else ""
+    freeze = ', or run on without such cells with on_bad_cell = "freeze"' if not plan.model.needs.neighbours else ""
     advice = f"Find bad forcing with `steppe check`{freeze}."
-    if plan.model.needs.unit == "boxes" and np.isnan(status.value) and not grid.active.all():
+    if plan.model.needs.neighbours and np.isnan(status.value) and not grid.active.all():
         advice = "Cells outside the mask are NaN: a model asks self.active before it takes a neighbour's value."
     return BadCellError(f"On {when} in {place} {what}{others}. Results up to the last checkpoint are safe. {advice}")

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.comm import Serial
+from steppe.comm import BoxReach, Serial
 from steppe.engine.holding import Holding
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.io import FieldReader, ForcingReader, ForcingStore, Problem, scan
+from steppe.kernels.sums import totals
 from steppe.models import Model
 from steppe.variable import Role
 
@@ -116,8 +117,8 @@ def problems(plan: Plan) -> list[Problem]:
 
 def estimate(plan: Plan) -> Cost:
     """Memory, bytes and time of a run; computes its first days twice on a copy, by the kernel of the run, and records them in memory."""
-    share, reach, deal = plan.surroundings()
-    holding = Holding(Serial(), deal, None if plan.model.needs.unit == "cells" else share)
+    share, deal, neighbours = plan.decomposed().of(0)
+    holding, reach = Holding(Serial(), deal, share), BoxReach(Serial(), neighbours, totals)
     start = {name: holding.unpacked(values) for name, values in plan.initial.items()}
     plan.model.initialise(share, plan.chosen.values, start, plan.chosen.options, reach)
     outputs = Outputs(plan)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steppe.errors import RunFileError
+from steppe.models import Settable, leaves_out
 from steppe.variable import Role
 
 if TYPE_CHECKING:
@@ -18,12 +19,13 @@ def check_fits(plan: "Plan") -> None:
     ------
     RunFileError
         A dtype that the model does not compute in, bad cells to be frozen where others read them, weather for a model without
-        forcing, or values for each cell of a parameter that is one number.
+        forcing, values for each cell of a parameter that is one number, or events for a model that cannot be set.
     """
     _check_dtype(plan)
     _check_bad_cells(plan)
     _check_weather(plan)
     _check_parameters(plan)
+    _check_events(plan)
 
 
 def _check_dtype(plan: "Plan") -> None:
@@ -36,7 +38,7 @@ def _check_dtype(plan: "Plan") -> None:
 
 
 def _check_bad_cells(plan: "Plan") -> None:
-    if plan.run.engine.on_bad_cell == "freeze" and plan.model.needs.unit == "boxes":
+    if plan.run.engine.on_bad_cell == "freeze" and plan.model.needs.neighbours:
         raise RunFileError(
             f'[engine] on_bad_cell is "freeze", but the cells of model "{plan.model.name}" read their neighbours, so a bad cell spreads. '
             'Write "stop".'
@@ -68,3 +70,11 @@ def _check_parameters(plan: "Plan") -> None:
                     f'[[event]] of {plan.clock.begin(action.step)} sets "{name}" in a region, but model "{plan.model.name}" takes '
                     "one number for the whole grid. Remove the region."
                 )
+
+
+def _check_events(plan: "Plan") -> None:
+    if plan.actions and leaves_out(plan.model, Settable):
+        raise RunFileError(
+            f'[[event]] of {plan.clock.begin(plan.actions[0].step)} sets a variable, but model "{plan.model.name}" has no method `set`. '
+            "Remove the event."
+        )

@@ -16,9 +16,8 @@ from steppe.engine.branch import Branch
 from steppe.engine.levels import Made
 from steppe.engine.plan import Plan
 from steppe.engine.requests import Request, cut_of
-from steppe.errors import RequestError, UnknownNameError, nearest
+from steppe.errors import UnknownNameError, nearest
 from steppe.grid import Grid, Window, window_of
-from steppe.levels import which_level
 from steppe.view import Span, fit_of, scale_of
 from steppe.view.span import SHARES
 
@@ -47,8 +46,7 @@ class Frames:
         name = words["name"]
         if name not in self._plan.variables:
             raise UnknownNameError(f'There is no variable "{name}".{nearest(name, self._plan.variables)}')
-        if levels := self._plan.variables.levels(name):
-            raise RequestError(which_level(name, *levels))
+        self._plan.variables.expect_no_levels(name)
         first, *others = branches
         made: Made = first.order("frames", words=dict(words), bits=bits, span=span, beside=[each.part for each in others])
         flags = KEY | (RANGE if span is None or list(made.span[:2]) != list(span[:2]) else 0)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from steppe.comm import World
 from steppe.engine.outputs import positions
-from steppe.grid import Deal
+from steppe.grid import Box, Deal, Share
 
 Array = NDArray[Any]
 
@@ -20,12 +20,12 @@ class Holding:
     ----------
     world, deal
         All ranks, and which has which packed cells.
-    box
-        Of a model of boxes the one that it computes, which packs and unpacks; None when a model computes packed cells.
+    share
+        What this rank computes, which packs and unpacks.
     """
 
-    def __init__(self, world: World, deal: Deal, box: Any | None) -> None:
-        self._world, self._deal, self._box = world, deal, box
+    def __init__(self, world: World, deal: Deal, share: Share | Box) -> None:
+        self._world, self._deal, self._share = world, deal, share
 
     def positions(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Which of some packed cells it has, and where they are among its own."""
@@ -40,11 +40,11 @@ class Holding:
 
     def packed(self, values: Array) -> Array:
         """Values as the model has them, in the order of packed cells."""
-        return values if self._box is None or values.ndim < 2 else self._box.pack(values)
+        return values if values.ndim < 2 else self._share.pack(values)
 
     def unpacked(self, values: Any) -> Any:
         """The reverse."""
-        return values if self._box is None or np.ndim(values) == 0 else self._box.unpack(values)
+        return values if np.ndim(values) == 0 else self._share.unpack(values)
 
     def gathered(self, values: Array) -> Array | None:
         """On rank 0 the values of all packed cells, (..., cells); every rank gives those of its own."""

@@ -25,7 +25,7 @@ from steppe.engine.requests import Cut, Request, cut_of
 from steppe.engine.uploads import cells_of
 from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
 from steppe.failpoint import reach
-from steppe.levels import parted, which_level
+from steppe.levels import parted
 from steppe.variable import Role, Variable
 from steppe.view import choose_colours, levels, png
 
@@ -174,8 +174,8 @@ class Looks:
             request = replace(request, step=None)  # it is the same at every step
         if request.name not in self._plan.variables:
             raise UnknownNameError(f'There is no variable "{request.name}".{nearest(request.name, self._plan.variables)}')
-        if (levels := self._plan.variables.levels(request.name)) and not (request.packed or request.at):
-            raise RequestError(which_level(request.name, *levels))
+        if not (request.packed or request.at):
+            self._plan.variables.expect_no_levels(request.name)
         cells = cells_of(request.cells, self._plan.grid.n_cells) if request.cells else None
         cut = cut_of(request, self._plan.grid, cells)
         whole = self._ranks == 1 or (cut.cells is None and not cut.reduce)

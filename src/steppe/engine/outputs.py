@@ -68,7 +68,7 @@ class Outputs:
     def __init__(self, plan: Plan, world: World | None = None, deal: Deal | None = None, like: "Outputs | None" = None) -> None:
         self._world = world or Serial()
         self._deal = deal or Deal.alone(plan.grid.n_cells)
-        at_once = 1 if plan.model.needs.unit == "boxes" else AT_ONCE
+        at_once = 1 if plan.model.needs.neighbours else AT_ONCE
         self.recorder: Recorder = Recorder(len(self._deal.mine), like.recorder if like else None, at_once)
         self.groups: list[Group] = like.groups if like else []
         self._due: list[_Due] = []
@@ -84,7 +84,7 @@ class Outputs:
 
     def _dtype(self, name: str) -> str:
         """What holds the values of a variable exactly, and its model can fill: machine code of cells and parameters need float64."""
-        variable, fields = self._plan.variables[name], self._plan.model.needs.unit == "boxes"
+        variable, fields = self._plan.variables[name], self._plan.model.needs.neighbours
         return "float32" if fields and variable.dtype == "float32" and variable.role is not Role.PARAMETER else "float64"
 
     def _add_all(self) -> None:

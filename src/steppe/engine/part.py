@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import timeline
-from steppe.comm import Whereabouts, World, agree_on
+from steppe.comm import BoxReach, Whereabouts, World, agree_on
 from steppe.control.expression import names_of, parse
 from steppe.engine.digest import changed, digest
 from steppe.engine.evaluation import Evaluation, NoValueError
@@ -24,11 +24,11 @@ from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.requests import Request, cut_of
 from steppe.errors import RangeError, SteppeError
-from steppe.grid import Partition
+from steppe.grid import Decomposition
 from steppe.io import RETIRED, Checkpoint, Contents, Draft, FieldReader, ForcingReader, Prediction, SpreadReader, spread_forcing
-from steppe.kernels.sums import total
+from steppe.kernels.sums import total, totals
 from steppe.levels import parted
-from steppe.models import CellModel, Increment, Inputs, Status, advance_together
+from steppe.models import Increment, Inputs, Status
 
 Array = NDArray[Any]
 Together = Callable[[], Any]
@@ -81,24 +81,20 @@ class Part:
         self._memories: dict[int, Memory] = like._memories if like else {}
         if isinstance(self.reader, ForcingReader) and like:
             self.reader.keep_slabs()
-        self._take(like.partition.bounds if like and self.model.needs.unit == "cells" else None, like)
+        self._take(like.cut if like else plan.decomposed(world.size), like)
 
-    def _take(self, bounds: Sequence[int] | None, like: "Part | None" = None) -> None:
-        """Turns to the cells that are this rank's."""
-        self.share, self.reach, self.deal = self.plan.surroundings(self.world, bounds)
-        self._holding = Holding(self.world, self.deal, None if self.model.needs.unit == "cells" else self.share)
+    def _take(self, cut: Decomposition, like: "Part | None" = None) -> None:
+        """Builds share, reach and ownership for this rank's cells."""
+        self.cut = cut
+        self.share, self.deal, neighbours = cut.of(self.world.rank)
+        self.reach = BoxReach(self.world, neighbours, totals)
+        self._holding = Holding(self.world, self.deal, self.share)
         self.outputs: Outputs = Outputs(self.plan, self.world, self.deal, like.outputs if like else None)
         self.outputs.recorder.on_piece = self._at
 
     def _tell_spread(self, name: str, predictions: Mapping[str, Prediction]) -> None:
         figures = ", ".join(f"{other} {1e3 * each.seconds:.2f}" for other, each in predictions.items())
         self.notes.append(f"Weather is read by spread {name}" + (f"; predicted, in ms a slab: {figures}." if figures else "."))
-
-    @property
-    def partition(self) -> Partition:
-        """How packed cells are shared out; a model of boxes has no such cut, for the cells of a box are no range."""
-        assert self.model.needs.unit == "cells", "only shares of packed cells are ranges"
-        return Partition((0, *(cells.stop for cells in self.deal.cells if isinstance(cells, range))))
 
     # ---- orders ---------------------------------------------------------------------------------------------------------------------
     def spread(self) -> Together:
@@ -110,8 +106,8 @@ class Part:
             assert forcing is not None, "there is a reader"
             cost, spread = self.model.needs.cost, forcing.spread if forcing.spread != RETIRED else "auto"
             self.reader = spread_forcing(self.reader, self.world, self.deal.cells, spread, spare, cost, self._tell_spread)
-        if self.world.size > 1 and isinstance(self.reader, FieldReader) and forcing:
-            self.reader.spread(self.world, self.plan.boxes(self.world.size), forcing.spread == "one")
+        if self.world.size > 1 and isinstance(self.reader, FieldReader) and forcing and self.cut.boxes:
+            self.reader.spread(self.world, self.cut.boxes, forcing.spread == "one")
         return nothing
 
     def open(self, output: str, checkpoint: str, muted: bool = False) -> Together:
@@ -206,14 +202,14 @@ class Part:
     def recut(self, bounds: list[int], output: str, checkpoint: str) -> Together:
         """Goes on from a checkpoint with other shares of the cells, of which rank r has those from bounds[r] to bounds[r + 1]."""
         self.outputs.close()
-        self._take(bounds)
+        self._take(self.plan.decomposed(self.world.size, bounds))
         if self.reader and not isinstance(self.reader, FieldReader):  # boxes are not cut anew
             self.reader.recut(self.deal.cells, self.world.rank)
         return self.open(output, checkpoint)
 
     def tell_busy(self) -> Together:
         """On rank 0 how long each rank has computed so far, in seconds of CPU time."""
-        mine = np.array([getattr(self.model, "busy", 0.0)])
+        mine = np.array([self.model.busy])
         return lambda: [float(part[0]) for part in self.world.gather(mine) or ()]
 
     def step(self, start: int, stop: int, looks: bool, beside: Sequence["Part"] = ()) -> Together:
@@ -227,7 +223,7 @@ class Part:
         try:
             self._advance(start, stop)
         except SteppeError as error:
-            if self.model.needs.unit == "boxes" and self.world.size > 1:
+            if self.model.needs.neighbours and self.world.size > 1:
                 self.world.abort(str(error), error.exit_code)  # neighbours wait for halos that this rank does not send
             raise
         self.outputs.recorder.spare_at_most(1 + len(beside))
@@ -242,8 +238,8 @@ class Part:
         return together
 
     def goes_back(self, start: int, stop: int) -> bool:
-        """Whether it stands where it stood when these steps failed: a model of cells does, unless an event lies between them."""
-        return self.model.needs.unit == "cells" and not any(start < action.step < stop for action in self.plan.actions)
+        """Whether it stands where it stood when these steps failed: a model that undoes them does, unless an event lies between them."""
+        return self.model.undoes and not any(start < action.step < stop for action in self.plan.actions)
 
     def export(self, name: str, cells: Array | None = None) -> Together:
         """A variable at the last step: on rank 0 of all cells, in packed order, or of some packed cells, as they come."""
@@ -444,16 +440,11 @@ class Part:
         self._advance_all(parts, range(at, stop))
 
     def _advance_all(self, parts: Sequence["Part"], steps: range) -> None:
-        reader, clock = cast(Inputs, self.reader), self.plan.clock
-        models, recorders = [part.model for part in parts], [part.outputs.recorder for part in parts]
-        cells = [model for model in models if isinstance(model, CellModel)]
-        if len(parts) > 1 and len(cells) == len(parts):
-            advance_together(cells, reader, clock, recorders, steps)
+        reader, clock, recorders = cast(Inputs, self.reader), self.plan.clock, [part.outputs.recorder for part in parts]
+        if len(parts) > 1:
+            self.model.advance_together([part.model for part in parts[1:]], steps, reader, clock, recorders)
         else:
-            together = self.reader is not None and len(parts) > 1  # then each slab of weather is decoded once
-            for piece in reader.pieces(steps) if together else [steps]:
-                for model, recorder in zip(models, recorders, strict=True):
-                    model.advance(piece, reader, clock, recorder)
+            self.model.advance(steps, reader, clock, recorders[0])
 
     def _arrays(self) -> dict[str, Array]:
         """All that a checkpoint must hold."""

@@ -16,7 +16,6 @@ import numpy as np
 
 from steppe.card import card
 from steppe.clock import DAY, Clock, is_day, length, length_text, parse_instant
-from steppe.comm import BoxReach, Serial, World
 from steppe.engine.cadence import Cadence
 from steppe.engine.events import Action, calendar
 from steppe.engine.fitting import check_fits
@@ -26,11 +25,10 @@ from steppe.engine.parameters import Chosen, choose
 from steppe.engine.place import open_grid, place_name
 from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSection, read_run_file
 from steppe.engine.weather import needed_weather, open_weather
-from steppe.errors import ForcingError, ModelError, RunFileError, nearest
-from steppe.grid import Boxes, Deal, Grid, Partition, Projected, Raster, Region
+from steppe.errors import ForcingError, RunFileError, nearest
+from steppe.grid import Decomposition, Grid, Region, decompose
 from steppe.io import FieldReader, FieldStore, ForcingReader, ForcingStore, read_static
-from steppe.kernels.sums import totals
-from steppe.models import CellModel, FieldModel, Model, Reach, authored, check_served, find_model
+from steppe.models import Model, find_model, make_model
 from steppe.variable import Role, Variable, Variables
 
 LAND_TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "Land type", source="the run file")
@@ -41,29 +39,6 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1, table: dict[str, Any] | None = None) -> Model:
-    """A cell model around a module's `step`, or a module's own field model.
-
-    table: [parameters] of the run, out of which a field model takes what its variables depend on.
-
-    Raises
-    ------
-    ModelError
-        The model is not whole, or declares what Steppe would ignore; see `check_served`.
-    """
-    cells = hasattr(module, "step")
-    with authored("The declaration of the model" if cells else "`MODEL` of the model"):
-        model: Model = CellModel(module, dtype, threads) if cells else _own(module.MODEL, {} if table is None else table)
-    check_served(model)
-    return model
-
-
-def _own(made: Any, table: dict[str, Any]) -> Model:
-    """The field model of a class, or of what else an author calls MODEL."""
-    model: Model = made.of(table) if hasattr(made, "of") else made()
-    return model
 
 
 @dataclass(repr=False)
@@ -122,17 +97,16 @@ class Plan:
         run = _with_step(run, model)
         clock, steps = clock_of(run, forcing.calendar if forcing else "standard")
         parameters = {name: v for name, v in model.variables.items() if v.role is Role.PARAMETER}
-        choices = getattr(model, "choices", {})
         chosen = choose(
             module,
-            choices,
+            model.choices,
             parameters,
             table,
             run.land_type,
             lambda store, name: read_static(Path(store), name, grid),
         )
         if forcing:
-            chosen = with_picks(chosen, module, choices, set(forcing.variables))
+            chosen = with_picks(chosen, module, model.choices, set(forcing.variables))
         check_step(run, model)
         Cadence(run.engine.checkpoint, run.time.length)
         actions = calendar(run.event, clock, steps, grid, Variables(model.variables, model.spaces))
@@ -147,9 +121,7 @@ class Plan:
 
     def again(self) -> "Plan":
         """The same run with a model of its own, which shares what is compiled."""
-        if isinstance(self.model, FieldModel):
-            return replace(self, model=type(self.model).of(dict(self.run.parameters)))
-        return replace(self, model=self.model.again() if isinstance(self.model, CellModel) else type(self.model)())
+        return replace(self, model=self.model.again(dict(self.run.parameters)))
 
     def check_forcing(self, module: ModuleType) -> None:
         """Raises `RunFileError` when the model needs weather and there is none, `ForcingError` when the store lacks some."""
@@ -161,7 +133,7 @@ class Plan:
                 )
         if needed and self.forcing is None:
             raise RunFileError(f'Model "{self.model.name}" needs weather ({", ".join(needed)}). Give a [forcing] table.')
-        if isinstance(self.forcing, FieldStore) and self.model.needs.unit == "cells":
+        if isinstance(self.forcing, FieldStore) and not self.model.needs.neighbours:
             raise RunFileError(
                 f'[forcing] fields: model "{self.model.name}" computes cells, which read packed weather. Make a store of the maps with '
                 "`steppe ingest zarr`, and write store."
@@ -258,37 +230,17 @@ class Plan:
             raise RunFileError(f"--until {day} is outside the run, {first} to {last}.")
         return step
 
-    def surroundings(self, world: World | None = None, bounds: Sequence[int] | None = None) -> tuple[Any, Reach, Deal]:
-        """The part of the grid that a rank computes, what it is handed instead of ranks, and who has and writes which cells.
-
-        bounds: rank r computes the packed cells from bounds[r] to bounds[r + 1]; default: as many for each.
-        """
-        world = world or Serial()
-        needs, ranks = self.model.needs, range(world.size)
-        strategy, _, number = self.run.engine.writers.partition(":")
-        per_writer = world.size if strategy == "gather" else int(number or 1)
-        if needs.unit == "cells":
-            partition = Partition(tuple(bounds)) if bounds else Partition.cells(self.grid, world.size)
-            shares = [partition.owned(rank) for rank in ranks]
-            deal = Deal(self.grid.n_cells, world.rank, [share.cells for share in shares], per_writer)
-            return shares[world.rank], BoxReach(world, None, totals), deal
-        boxes = self.boxes(world.size)
-        deal = Deal(self.grid.n_cells, world.rank, [boxes.cells(rank) for rank in ranks], per_writer)
-        return boxes[world.rank], BoxReach(world, boxes[world.rank], totals), deal
-
-    def boxes(self, ranks: int) -> Boxes:
-        """The box of each rank, of a model that needs them.
+    def decomposed(self, ranks: int = 1, bounds: Sequence[int] | None = None) -> Decomposition:
+        """The cut of the grid for some ranks. bounds: rank r computes the packed cells from bounds[r] to bounds[r + 1].
 
         Raises
         ------
-        ModelError
-            The grid is no raster.
+        GridError
+            The model needs neighbours and the grid has none, or cannot be cut for so many ranks.
         """
-        if not isinstance(self.grid, Raster | Projected):
-            raise ModelError(f'Model "{self.model.name}" needs neighbours, so the grid must be a raster.')
-        needs = self.model.needs
-        halo = dict(sorted((needs.halo or {}).items(), key=lambda each: each[0] == "x"))  # rows first, however the model names them
-        return Partition.boxes(self.grid, ranks, halo, needs.edges)
+        strategy, _, number = self.run.engine.writers.partition(":")
+        per_writer = ranks if strategy == "gather" else int(number or 1)
+        return decompose(self.grid, self.model.needs, ranks, bounds, per_writer)
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -360,7 +312,7 @@ def clock_of(run: RunFile, calendar: str) -> tuple[Clock, int]:
 def _with_step(run: RunFile, model: Model) -> RunFile:
     """The run with the step that its model takes; raises `RunFileError` when the run file says another."""
     own = model.needs.step
-    if own is None:
+    if own is None or (run.time.step is None and length(own) == DAY):
         return run
     if run.time.step is not None and length(run.time.step) != length(own):
         raise RunFileError(f'time.step = "{run.time.step}": model "{model.name}" takes steps of {own}. Remove the step.')
@@ -368,12 +320,12 @@ def _with_step(run: RunFile, model: Model) -> RunFile:
 
 
 def check_step(run: RunFile, model: Model) -> None:
-    """Raises `RunFileError` when a model of days, or of daily weather, is to make other steps."""
+    """Raises `RunFileError` when a model of daily weather is to make other steps."""
     packed = run.forcing is not None and run.forcing.fields is None
-    if run.time.length == DAY or not (isinstance(model, CellModel) or packed):
-        return
-    why = "reads daily weather" if packed and not isinstance(model, CellModel) else "computes cells day by day"
-    raise RunFileError(f'time.step = "{run.time.step}": model "{model.name}" {why}, so its step is one day. Remove the step.')
+    if packed and run.time.length != DAY:
+        raise RunFileError(
+            f'time.step = "{run.time.step}": model "{model.name}" reads daily weather, so its step is one day. Remove the step.'
+        )
 
 
 def regions_of(series: SeriesSection) -> dict[str, str | dict[str, Any]]:

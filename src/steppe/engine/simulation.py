@@ -35,7 +35,6 @@ from steppe.errors import Failure, ModelError, NotComputedError, RequestError, n
 from steppe.grid import Moving, RegionLike, imbalance
 from steppe.io import Checkpoint, ReadCounters, Spent
 from steppe.io.ensemble import expect_no_ensemble
-from steppe.levels import which_level
 from steppe.models import Increment
 from steppe.timeline import Spans
 from steppe.variable import Variable
@@ -123,8 +122,9 @@ class Simulation:
             self._closing = opening.pop_all()
         self._kept_version, self._cadence = self.version, Cadence(self.plan.run.engine.checkpoint, self.plan.run.time.length)
         self._balance = Balance(self.grid.n_cells, self.crew.world.size, self.step_index)
-        if checkpoint and self.crew.world.size > 1 and self.model.needs.unit == "cells":
-            even = self._balance.begin(self._part.partition, self.folder)
+        now = self._part.cut.partition
+        if checkpoint and now and now.ranks > 1:
+            even = self._balance.begin(now, self.folder)
             if even:
                 self._cut(even.bounds, checkpoint.path)
         self._tell("resumed" if checkpoint else "started", f"at {self.date}")
@@ -229,8 +229,7 @@ class Simulation:
                 self._keeper.tell(self._tell_kept)
                 if self.step_index < self.steps and self._cadence.due(self.step_index, self._keeper.seconds):
                     self._keep()
-                    if self.crew.world.size > 1 and self.model.needs.unit == "cells":
-                        self._rebalance()
+                    self._rebalance()
         return True
 
     @contextmanager
@@ -300,8 +299,7 @@ class Simulation:
             The grid is no raster, or `width` is not possible.
         """
         self._variable(name)
-        if levels := self.plan.variables.levels(name):
-            raise RequestError(which_level(name, *levels))
+        self.plan.variables.expect_no_levels(name)
         reduced = pixels(self.grid, width)
         if reduced is None:
             values = self.grid.unpack(self.get(name))
@@ -385,7 +383,7 @@ class Simulation:
         ModelError
             The model computes boxes, which are cut by the grid alone.
         """
-        if self.model.needs.unit != "cells":
+        if self._part.cut.partition is None:
             raise ModelError(
                 f'Model "{self.model.name}" computes boxes, which are cut by the grid and the number of ranks. Do not recut it.'
             )
@@ -398,7 +396,9 @@ class Simulation:
 
     def _rebalance(self) -> None:
         """Recuts when the ranks are uneven and it pays by far; called after a checkpoint of a run on many ranks."""
-        now = self._part.partition
+        now = self._part.cut.partition
+        if now is None or now.ranks == 1:
+            return
         moving = Moving(checkpoint_size(self.model) // max(len(self._part.deal.mine), 1), pause=2 * self._keeper.seconds)
         better = self._balance.better(now, self._order("tell_busy"), self.step_index, self.steps, moving)
         self.outputs.writer.do(lambda: self._balance.keep(self.folder))

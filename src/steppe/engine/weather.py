@@ -11,7 +11,7 @@ from steppe.errors import ForcingError, RunFileError
 from steppe.grid import Grid, Points
 from steppe.io import FieldStore, ForcingStore
 from steppe.kernels import cache_folder
-from steppe.models import Choice, Model, authored
+from steppe.models import Model, authored
 from steppe.variable import Role
 
 ADVICE = "Remove [grid] from the run file: the run then takes the grid of its weather. Or make a store for the grid of the run."
@@ -48,9 +48,8 @@ def open_weather(run: RunFile, grid: Grid) -> ForcingStore | FieldStore | None:
 def needed_weather(module: ModuleType, model: Model, options: Mapping[str, str]) -> tuple[str, ...]:
     """The forcing that a model must have. options: the words of those that are given or chosen; others have their defaults."""
     if hasattr(module, "requirements"):
-        choices: Mapping[str, Choice] = getattr(model, "choices", {})
         with authored(f"`requirements` of model {model.name}"):
-            return tuple(module.requirements(module.Options(**{name: choices[name].index(word) for name, word in options.items()})))
+            return tuple(module.requirements(module.Options(**{name: model.choices[name].index(word) for name, word in options.items()})))
     return tuple(name for name, v in model.variables.items() if v.role is Role.FORCING and v.initial is None)
 
 

@@ -1,10 +1,11 @@
 """What exists where: rasters, points, regions, and which rank computes or stores which cells. Pure data, no messages."""
 
-from steppe.grid.box import Box, Mirror, Piece
+from steppe.grid.box import Box, Mirror, Piece, last
 from steppe.grid.boxes import Boxes, choose_dims
 from steppe.grid.builtin import BUILTIN, builtin_grid
 from steppe.grid.cost import CostLattice, Moving, better_cuts, imbalance
 from steppe.grid.deal import Cells, Deal, spanned
+from steppe.grid.decomposition import Decomposition, Surroundings, decompose
 from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
@@ -26,6 +27,7 @@ __all__ = [
     "Cells",
     "CostLattice",
     "Deal",
+    "Decomposition",
     "Domain",
     "Edge",
     "Edges",
@@ -44,14 +46,17 @@ __all__ = [
     "Region",
     "RegionLike",
     "Share",
+    "Surroundings",
     "Window",
     "as_plain",
     "better_cuts",
     "builtin_grid",
     "choose_dims",
+    "decompose",
     "from_plain",
     "imbalance",
     "is_axis",
+    "last",
     "place_columns",
     "read_grid",
     "read_lattice",

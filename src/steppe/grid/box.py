@@ -13,6 +13,7 @@
 The same code computes interior and rims, so that overlapping messages with work is a range and no second path.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -24,6 +25,11 @@ from numpy.typing import NDArray
 from steppe.grid.domain import Side
 
 Slices = tuple[slice, ...]
+
+
+def last(where: Slices) -> Any:
+    """The index of a rectangle in the last dimensions of an array."""
+    return (..., *where)
 
 
 class Piece(NamedTuple):
@@ -39,6 +45,11 @@ class Piece(NamedTuple):
     axes: tuple[int, ...]
     flips: tuple[bool, ...]
     parity: int
+
+    @property
+    def place(self) -> Any:
+        """The index of `mine` in the last dimensions of an array."""
+        return last(self.mine)
 
 
 class Mirror(NamedTuple):
@@ -59,7 +70,7 @@ class Box:
     order (cells,): row-major position in the own box of each of them. active (*local): which cells of the array with halos count; behind
     walls as in front of them. Pieces with one peer have one order on both sides.
     sources: where all of its cells, halos too, lie in the domain: pieces whose peer is a block, `theirs` counted in it. What lies behind
-    walls is in none of them. along: by axis, receives and sends of the halo across that axis alone, without corners.
+    walls is in none of them. across: gives receives and sends of the halo across one axis alone.
     """
 
     rank: int
@@ -74,12 +85,17 @@ class Box:
     mirrors: tuple[Mirror, ...]
     active: NDArray[np.bool_]
     sources: tuple[Piece, ...]
-    along: tuple[tuple[tuple[Piece, ...], tuple[Piece, ...]], ...]
+    across: Callable[[int], tuple[tuple[Piece, ...], tuple[Piece, ...]]]
 
     @property
     def n_cells(self) -> int:
         """Number of own cells that count."""
         return self.cells.size
+
+    @cached_property
+    def along(self) -> tuple[tuple[tuple[Piece, ...], tuple[Piece, ...]], ...]:
+        """By axis, receives and sends of the halo across that axis alone, without corners; made when a model asks for them."""
+        return tuple(self.across(axis) for axis in range(len(self.halo)))
 
     @cached_property
     def has_holes(self) -> bool:

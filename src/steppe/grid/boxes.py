@@ -87,12 +87,15 @@ class Boxes(Sequence[Box]):
         block = self._block(rank)
         rectangle = self._own(rank, block)
         receives, sends = self._plan(rank, block, rectangle, self.halo)
-        along = tuple(self._plan(rank, block, rectangle, _alone(self.halo, axis)) for axis in range(len(self.halo)))
         origin, shape = tuple(first for first, _ in rectangle), tuple(end - first for first, end in rectangle)
         cells, order = self._cells(block, rectangle)
         mirrors, sources = self._mirrors(block, rectangle), self._sources(block, rectangle)
         active = self._active(block, rectangle, receives, mirrors)
-        return Box(rank, block, origin, shape, self.halo, cells, order, receives, sends, mirrors, active, sources, along)
+
+        def across(axis: int) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+            return self._plan(rank, block, rectangle, _alone(self.halo, axis))
+
+        return Box(rank, block, origin, shape, self.halo, cells, order, receives, sends, mirrors, active, sources, across)
 
     def _active(self, block: int, own: Rectangle, receives: Sequence[Piece], mirrors: Sequence[Mirror]) -> NDArray[np.bool_]:
         """Which cells of a rank's array with halos count, found as an exchange and the mirrors would fill them."""

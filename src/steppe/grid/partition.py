@@ -58,6 +58,17 @@ class Share:
         """Number of cells of the share."""
         return len(self.cells)
 
+    def pack(self, values: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Values as a model has them (..., cells), in packed order, which is the same; see `Box.pack`."""
+        if out is None:
+            return values
+        out[...] = values
+        return out
+
+    def unpack(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The reverse of `pack`."""
+        return values
+
 
 @dataclass(frozen=True, slots=True)
 class Partition:

@@ -7,9 +7,8 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from steppe.engine.options import described
-from steppe.engine.plan import make_model
 from steppe.errors import SteppeError
-from steppe.models import find_model
+from steppe.models import find_model, make_model
 from steppe.models.registry import OWN
 
 
@@ -23,7 +22,7 @@ def entry_of(name: str) -> dict[str, Any]:
     """
     module = find_model(name)
     made = make_model(module)
-    options = described(module, getattr(made, "choices", {}))
+    options = described(module, made.choices)
     sets = {kind: list(names) for kind, names in module.sets().items()} if hasattr(module, "sets") else {}
     variables = [{**asdict(variable), "role": variable.role.value} for variable in made.variables.values()]
     spaces = {name: asdict(space) for name, space in made.spaces.items()}

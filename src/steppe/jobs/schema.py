@@ -75,7 +75,7 @@ def _plain(value: Any) -> Any:
 def _narrow(found: Schema, sections: Schema, model: Any, sets: Mapping[str, Mapping[str, Any]]) -> None:
     """What only a known model has."""
     variables: Mapping[str, Variable] = model.variables
-    choices: Mapping[str, Choice] = getattr(model, "choices", {})
+    choices: Mapping[str, Choice] = model.choices
 
     def of(*roles: Role) -> list[Variable]:
         return [v for v in variables.values() if v.role in roles]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.models.cell_declaration import CellDeclaration
-from steppe.models.model import Array
+from steppe.models.handed import Array
 
 
 class Constants(NamedTuple):

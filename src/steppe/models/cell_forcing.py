@@ -7,7 +7,7 @@ import numpy as np
 
 from steppe.errors import ForcingError
 from steppe.kernels import Window
-from steppe.models.model import Array, Inputs, Stream
+from steppe.models.handed import Array, Inputs, Stream
 from steppe.packed import Packed, values_of
 
 

@@ -29,7 +29,9 @@ from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
 from steppe.models.cell_forcing import Windows, unpacked
 from steppe.models.cell_piece import Bad, CellArrays, LastStep, Stretch, Way, go_through, shares_of
-from steppe.models.model import Array, Increment, Inputs, Needs, Reach, Recorder, Records, Status
+from steppe.models.contract import Increment, Needs, Status
+from steppe.models.declare import Choice
+from steppe.models.handed import Array, Inputs, Reach, Recorder, Records
 from steppe.variable import Role, Variable
 
 BAD = {
@@ -67,7 +69,8 @@ class CellModel:
         The module is not a whole cell model; the message says what is missing.
     """
 
-    needs = Needs()
+    needs = Needs(step="1 day")
+    undoes = True
 
     def __init__(self, module: Any, dtype: str = "float32", threads: int = 1) -> None:
         if dtype not in ("float32", "float64"):
@@ -83,7 +86,7 @@ class CellModel:
         self.digest = self._declaration.digest()
         self.variables: Mapping[str, Variable] = self._declaration.variables | BAD
         self.spaces: Mapping[str, Space] = {}
-        self.choices = self._declaration.choices
+        self.choices: Mapping[str, Choice] = self._declaration.choices
         self._used = attributes(module.step)
         self._cells = -1  # nothing is allocated
         self.busy = 0.0
@@ -101,8 +104,8 @@ class CellModel:
         options = {name: ", ".join(choice.words) for name, choice in self.choices.items()}
         return card(f"{self.name} {self.version}", options, tables=tables)
 
-    def again(self) -> "CellModel":
-        """Another one of the same equations, to be initialised; kernels and threads are shared."""
+    def again(self, table: Mapping[str, Any] | None = None) -> "CellModel":
+        """Another one of the same equations, to be initialised; kernels and threads are shared. See `Model`."""
         other = copy(self)
         other.busy, other.compiling, other._cells = 0.0, 0.0, -1
         return other
@@ -221,7 +224,34 @@ class CellModel:
         ModelError
             The inputs lack a forcing variable, hold one that was also set, or a parameter is to be recorded.
         """
-        advance_together([self], inputs, clock, [recorder], steps)
+        self.advance_together((), steps, inputs, clock, [recorder])
+
+    def advance_together(self, others: Sequence[Any], steps: range, inputs: Inputs, clock: Clock, recorders: Sequence[Recorder]) -> None:
+        """See `Model`: each tile of forcing is decoded once. A single model stands where a piece of the inputs begins when it raises."""
+        models = (self, *others)
+        wanted = [model._wanted(inputs) for model in models]
+        streams = [Windows(inputs, cells, wanted[0], self._real) for cells in self._shares]
+        for model in models:
+            model._diagnostics = {}
+            if model._asked:
+                model._asked_before, model._asked = model._asked, frozenset()
+        most = 1 if inputs.in_turns else min(recorder.most_steps for recorder in recorders)
+        for pieces in _together(inputs.pieces(steps), most):
+            some = range(pieces[0].start, pieces[-1].stop)
+            if inputs.in_turns:
+                inputs.turn_to(some)
+            today, keep = self._today(some, clock), some.stop == steps.stop
+            both = zip(models, recorders, strict=True)
+            stretches = [model._stretch(pieces, today, recorder.records(some), keep, not others) for model, recorder in both]
+            try:
+                found = self._each(partial(go_through, stretches=stretches), streams)
+            except BaseException:
+                if not others:
+                    stretches[0].arrays.undo()
+                raise
+            for k, (model, recorder) in enumerate(zip(models, recorders, strict=True)):
+                model._finish(stretches[k], [ways[k] for ways, _ in found], sum(seconds for _, seconds in found), clock)
+                recorder.finish(some)
 
     def _wanted(self, inputs: Inputs) -> list[str]:
         optional = self._declaration.optional()
@@ -421,37 +451,6 @@ class CellModel:
             value = float(new[name])
         variable = self.variables[name]
         return Status(1, cell, step, name, value, variable.low, variable.high)
-
-
-def advance_together(models: Sequence[CellModel], inputs: Inputs, clock: Clock, recorders: Sequence[Recorder], steps: range) -> None:
-    """The steps of several models of the same equations, options and cells: each tile of forcing is decoded once.
-
-    Raises what `CellModel.advance` raises; a single model stands where a piece of the inputs begins then, many are of no use any more.
-    """
-    first = models[0]
-    wanted = [model._wanted(inputs) for model in models]
-    streams = [Windows(inputs, cells, wanted[0], first._real) for cells in first._shares]
-    for model in models:
-        model._diagnostics = {}
-        if model._asked:
-            model._asked_before, model._asked = model._asked, frozenset()
-    most = 1 if inputs.in_turns else min(recorder.most_steps for recorder in recorders)
-    for pieces in _together(inputs.pieces(steps), most):
-        some = range(pieces[0].start, pieces[-1].stop)
-        if inputs.in_turns:
-            inputs.turn_to(some)
-        today, keep = first._today(some, clock), some.stop == steps.stop
-        both = zip(models, recorders, strict=True)
-        stretches = [model._stretch(pieces, today, recorder.records(some), keep, len(models) == 1) for model, recorder in both]
-        try:
-            found = first._each(partial(go_through, stretches=stretches), streams)
-        except BaseException:
-            if len(models) == 1:
-                stretches[0].arrays.undo()
-            raise
-        for k, (model, recorder) in enumerate(zip(models, recorders, strict=True)):
-            model._finish(stretches[k], [ways[k] for ways, _ in found], sum(seconds for _, seconds in found), clock)
-            recorder.finish(some)
 
 
 def _together(pieces: Sequence[range], steps: int) -> Iterator[list[range]]:

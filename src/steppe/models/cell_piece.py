@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steppe.kernels import TURN, Bound, CellKernel, Record, Window
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_forcing import Windows, joined, one_step
-from steppe.models.model import Array
+from steppe.models.handed import Array
 from steppe.timeline import span
 
 

@@ -14,34 +14,29 @@ the same bits however the grid is cut, as long as `compute` does the same arithm
 no other rank is computed at once.
 """
 
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from hashlib import sha256
 from math import prod
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from steppe.clock import Clock
 from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
-from steppe.grid import Box
-from steppe.levels import Space, layer, parted
+from steppe.grid import Box, last
+from steppe.levels import layer, parted
 from steppe.models.authored import authored
-from steppe.models.declare import Choice
+from steppe.models.contract import Increment, Status
+from steppe.models.defaults import Defaults, record_step, source_digest
 from steppe.models.field_forcing import FieldForcing
-from steppe.models.model import Array, FieldInputs, Increment, Inputs, Needs, Reach, Recorder, Status
+from steppe.models.handed import Array, FieldInputs, Inputs, Reach, Recorder
 from steppe.variable import Role, Variable, Variables
-
-RECORD: dict[str, Callable[[Array, Array], Array]] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
-
 
 BAND = 1 << 15  # cells; about a millisecond of a simple model, after which messages want a poke
 
 
-class FieldModel(ABC):
+class FieldModel(Defaults, ABC):
     """A model of fields on a box; a subclass is a `steppe.models.Model`.
 
     now, new (rows, *box.local): the fields at this step and the next, with halos, in the order of `variables`; one with levels takes as
@@ -57,26 +52,10 @@ class FieldModel(ABC):
     name: str
     version: str
     variables: Mapping[str, Variable]
-    needs: Needs
-    choices: Mapping[str, Choice] = {}
-    spaces: Mapping[str, Space] = {}
-    digest: str
-    compiling = 0.0
     seconds = 0.0
 
     def __init_subclass__(cls) -> None:
-        own = cls.__mro__[: cls.__mro__.index(FieldModel)]
-        files = [getattr(sys.modules[each.__module__], "__file__", None) for each in own]
-        cls.digest = sha256(b"".join(Path(file).read_bytes() for file in files if file)).hexdigest()
-
-    @classmethod
-    def of(cls, table: dict[str, Any]) -> Self:
-        """The model of a run. table: its [parameters], {} where there is no run.
-
-        A model whose variables depend on it, on a list of tracers say, takes out of it what it uses (`table.pop`); what stays are
-        parameters and options.
-        """
-        return cls()
+        cls.digest = source_digest(cls, FieldModel)
 
     @abstractmethod
     def compute(self, where: tuple[slice, ...]) -> None:
@@ -157,14 +136,7 @@ class FieldModel(ABC):
         self.now, self.new, self._stepped = self.new, self.now, True
         self.before, self.after = self.after, self.before
         self._clear()
-        for record in recorder.records(range(step, step + 1)):
-            kept = record.values[record.slots[0]]
-            own = self._everywhere(record.name)
-            if record.operation == "last":
-                self.box.pack(own, kept)
-            else:
-                kept[:] = RECORD[record.operation](kept, self.box.pack(own))
-        recorder.finish(range(step, step + 1))
+        record_step(recorder, step, self.box, self._everywhere)
         if not all_finite(self.now):
             self._expect(step, {name: np.isfinite(values) for name, values in self.state.items()})
 
@@ -235,9 +207,6 @@ class FieldModel(ABC):
         for name, values in (last or {}).items():
             self._of_step[name][...] = values
 
-    def expect_looks(self) -> None:  # noqa: B027
-        """Nothing is loaded: a look is a copy."""
-
     def memory(self) -> tuple[int, int]:
         """Bytes of the fields, with what belongs to a step, and of the parameters."""
         of_step = sum(values.nbytes for values in self._of_step.values())
@@ -306,11 +275,6 @@ def all_finite(values: Array) -> bool:
     """
     flat = values.reshape(-1)
     return all(np.isfinite(flat[at : at + BAND]).all() for at in range(0, flat.size, BAND))
-
-
-def last(where: tuple[slice, ...]) -> Any:
-    """The index of a rectangle in the last dimensions of an array."""
-    return (..., *where)
 
 
 def bands(where: tuple[slice, ...]) -> list[tuple[slice, ...]]:

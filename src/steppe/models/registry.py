@@ -7,8 +7,14 @@ from hashlib import sha256
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from steppe.errors import ModelError, authors_line, in_words, nearest
+from steppe.models.authored import authored
+from steppe.models.cell_model import CellModel
+from steppe.models.contract import Model
+from steppe.models.defaults import completed
+from steppe.models.served import check_served
 
 OWN = {"pasture": "steppe.models.pasture"}
 
@@ -35,6 +41,28 @@ def find_model(name: str) -> ModuleType:
     if hasattr(module, "step") and hasattr(module, "MODEL"):
         raise ModelError(f'"{name}" has a function `step`, as a cell model, and `MODEL`, as a field model. Rename or remove one of them.')
     return module
+
+
+def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1, table: dict[str, Any] | None = None) -> Model:
+    """A cell model around a module's `step`, or a module's own model, with what it leaves out.
+
+    table: [parameters] of the run, out of which a model takes what its variables depend on.
+
+    Raises
+    ------
+    ModelError
+        The model is not whole, or declares what Steppe would ignore; see `check_served`.
+    """
+    cells = hasattr(module, "step")
+    with authored("The declaration of the model" if cells else "`MODEL` of the model"):
+        model: Model = CellModel(module, dtype, threads) if cells else _own(module.MODEL, {} if table is None else table)
+    check_served(model)
+    return model
+
+
+def _own(made: Any, table: dict[str, Any]) -> Model:
+    """The model of a class, or of what else an author calls MODEL."""
+    return completed(made.of(table) if hasattr(made, "of") else made())
 
 
 def _from_file(path: Path) -> ModuleType:

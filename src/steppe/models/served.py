@@ -11,9 +11,9 @@ from math import inf
 from steppe.clock import DAY, length
 from steppe.errors import ModelError, RunFileError
 from steppe.levels import Space
+from steppe.models.contract import Model
 from steppe.models.declare import Choice
 from steppe.models.field_model import FieldModel
-from steppe.models.model import Model
 from steppe.models.units import is_unit
 from steppe.variable import Role, Variable, vectors
 
@@ -121,8 +121,8 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
     for dim in DIMS["boxes"]:
         if dim not in (model.needs.halo or {}):
             yield f'Needs(halo=...) gives no width for the dim "{dim}". Write halo={{"y": 1, "x": 1}}; 0 is a width, too.'
-    for name, choice in getattr(model, "choices", {}).items():  # which an author may have written in any way
-        if not isinstance(choice, Choice):
+    for name, choice in model.choices.items():  # which an author may have written in any way
+        if type(choice) is not Choice:
             yield f'option "{name}" is {choice!r}. Write Choice("What it chooses", {{"this": "its meaning", "that": "its meaning"}}).'
 
 

@@ -1,17 +1,13 @@
-"""What a model is, and what it is handed. A model knows only its own physics: no ranks, files, clients or other models."""
+"""What a model is handed instead of files, ranks and clients: forcing, records, neighbours."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.clock import Clock
-from steppe.grid import Box, Edges
-from steppe.levels import Space
+from steppe.grid import Box
 from steppe.packed import Packed
-from steppe.variable import Variable
 
 Array = NDArray[Any]
 
@@ -147,111 +143,4 @@ class Exchange(Protocol):
 
     def finish(self) -> None:
         """The halos are filled."""
-        ...
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What a model asks of its surroundings.
-
-    unit: "cells" (packed, no neighbours) or "boxes" (halo cells per dim in `halo`).
-    edges: what lies beyond the ends of a dim, "wall", "periodic" or "pole"; default: walls, but columns round the Earth are periodic.
-    step: the step that it takes, as "10 minutes"; None: any.
-    forcing_at: the instant of a step of which it gets forcing that lies in fields: its "begin", "middle" or "end".
-    cost: seconds that a cell and step take on one core, as measured; decides which ranks read weather for which, no result. None: unknown.
-    """
-
-    unit: str = "cells"
-    halo: Mapping[str, int] | None = None
-    edges: Edges | None = None
-    forcing_at: str = "middle"
-    step: str | None = None
-    cost: float | None = None
-
-
-class Increment(NamedTuple):
-    """What a `set` did: sums over the cells set, in the variable's unit."""
-
-    name: str
-    cells: int
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class Status:
-    """Whether all cells are good: count 0. Otherwise the first bad cell (position in the share), step, variable, value, limits."""
-
-    count: int = 0
-    cell: int = -1
-    step: int = -1
-    variable: str = ""
-    value: float = float("nan")
-    low: float = float("nan")
-    high: float = float("nan")
-
-
-class Model(Protocol):
-    """Physics only. Everything that changes in `advance` is in `state`."""
-
-    name: str
-    version: str
-    digest: str  # of the source of the equations and the declarations
-    variables: Mapping[str, Variable]
-    spaces: Mapping[str, Space]
-    needs: Needs
-    compiling: float  # seconds that `advance` has waited for machine code: compiled, or loaded from the cache
-
-    def initialise(
-        self, share: Any, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
-    ) -> None:
-        """Allocates. parameters: name -> number for all or array (cells,); state: the same, None or missing names = declared initial."""
-        ...
-
-    def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
-        """All steps, no observer inside. The same bits for any split of `steps`."""
-        ...
-
-    @property
-    def state(self) -> Mapping[str, Array]:
-        """Views of the own part without halo, in declaration order."""
-        ...
-
-    @property
-    def parameters(self) -> Mapping[str, Array]:
-        """Current parameters: 0-d arrays where one number holds for all cells, (cells,) otherwise. float64."""
-        ...
-
-    def export(self, name: str, index: Array | None = None) -> Array:
-        """Any variable at the last step; diagnostics are recomputed from the state before it."""
-        ...
-
-    def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
-        """Sets a state, a parameter or an event input (of the next step) for all or some cells, checked against its limits.
-
-        Raises `ModelError` for an unknown name, a value outside the limits, or a quantity that is computed (naming what to set).
-        """
-        ...
-
-    def remember(self, looks: bool = False) -> Any:
-        """A copy of all that `advance` and `set` change, to be recalled by this model or another one of the same share.
-
-        looks: with what `export` needs for diagnostics of the last step.
-        """
-        ...
-
-    def recall(self, copy: Any, share: Any, reach: Reach) -> None:
-        """Goes back to a copy, which stays as it is; allocates when nothing was initialised yet."""
-        ...
-
-    def expect_looks(self) -> None:
-        """Somebody steps by hand and may look: what `export` needs can be loaded behind."""
-        ...
-
-    def memory(self) -> tuple[int, int]:
-        """Bytes of the state, with copies that are kept of it, and of the parameters, with all that is derived from them."""
-        ...
-
-    def status(self) -> Status:
-        """count, first bad cell, step, variable, value and limits; ok when count is 0."""
         ...

@@ -1,0 +1,155 @@
+"""What happens where a model leaves something out, and how a model comes to have all of `Model`."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self, cast
+
+import numpy as np
+
+from steppe.clock import Clock
+from steppe.errors import ModelError, UnknownNameError, nearest
+from steppe.levels import Space
+from steppe.models.contract import Increment, Model, Needs, Status, Steps
+from steppe.models.declare import Choice
+from steppe.models.handed import Array, Inputs, Reach, Recorder
+from steppe.variable import Role
+
+
+class Defaults:
+    """What happens where a model leaves something out."""
+
+    needs: Needs = Needs()
+    spaces: Mapping[str, Space] = {}
+    choices: Mapping[str, Choice] = {}
+    parameters: Any = MappingProxyType[str, Array]({})
+    digest: str = ""
+    busy: float = 0.0
+    compiling: float = 0.0
+    undoes: bool = False
+    given_options: Mapping[str, Any] = MappingProxyType[str, Any]({})  # the options of its run
+
+    def __init_subclass__(cls) -> None:
+        if not cls.digest:
+            cls.digest = source_digest(cls, Defaults)
+
+    @classmethod
+    def of(cls, table: dict[str, Any]) -> Self:
+        """The model of a run. table: its [parameters], {} where there is no run.
+
+        A model whose variables depend on it, on a list of tracers say, takes out of it what it uses (`table.pop`); what stays are
+        parameters and options.
+        """
+        return cls()
+
+    def again(self, table: dict[str, Any]) -> Self:
+        """Made as the first one was."""
+        return type(self).of(table)
+
+    def export(self, name: str, index: Array | None = None) -> Array:
+        """States and parameters are there; nothing else can be asked for."""
+        model = cast(Model, self)
+        known = {**model.parameters, **model.state}
+        if name not in known:
+            raise UnknownNameError(
+                f'Model "{model.name}" gives its states and parameters alone, and "{name}" is neither.{nearest(name, known)} '
+                "Write the method `export` for others."
+            )
+        values = known[name] if name in model.state else np.broadcast_to(known[name], next(iter(model.state.values())).shape)
+        return np.array(values if index is None else values[..., index])
+
+    def expect_looks(self) -> None:
+        """Nothing is loaded."""
+
+    def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
+        """Nothing can be set."""
+        raise ModelError(f'"{name}" cannot be set: model "{cast(Model, self).name}" has no method `set`. Write one, or do not set it.')
+
+    def remember(self, looks: bool = False) -> Any:
+        """State, parameters and options, which are all that it is made of."""
+        model = cast(Model, self)
+        return {name: np.array(values) for name, values in model.state.items()}, dict(model.parameters), self.given_options
+
+    def recall(self, copy: Any, share: Any, reach: Reach) -> None:
+        """Begins there."""
+        state, parameters, options = copy
+        packed = {name: share.pack(values) if values.ndim > 1 else values.copy() for name, values in parameters.items()}
+        cast(Model, self).initialise(share, packed, {name: values.copy() for name, values in state.items()}, options, reach)
+
+    def advance_together(self, others: Sequence[Any], steps: range, inputs: Inputs, clock: Clock, recorders: Sequence[Recorder]) -> None:
+        """One after the other, piece by piece of the inputs, so that these are read once."""
+        reads = any(variable.role is Role.FORCING for variable in cast(Model, self).variables.values())
+        for piece in inputs.pieces(steps) if reads else [steps]:
+            for model, recorder in zip((cast(Model, self), *others), recorders, strict=True):
+                model.advance(piece, inputs, clock, recorder)
+
+    def memory(self) -> tuple[int, int]:
+        """State and parameters, once."""
+        state, parameters = (sum(v.nbytes for v in each.values()) for each in (cast(Model, self).state, self.parameters))
+        return state, parameters
+
+    def status(self) -> Status:
+        """All cells are good, whatever their values."""
+        return Status()
+
+
+class _Begins:
+    """Keeps what a model is given, for the defaults of `parameters` and `recall`."""
+
+    def initialise(
+        self, share: Any, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
+    ) -> None:
+        """See `Steps`."""
+        model: Any = self
+        model.given_options = options
+        if getattr(type(self), "parameters", None) is Defaults.parameters:
+            arrays = {name: np.array(value, np.float64) for name, value in parameters.items()}
+            model.parameters = {name: share.unpack(values) if values.ndim else values for name, values in arrays.items()}
+        super().initialise(share, parameters, state, options, reach)  # type: ignore[misc]
+
+
+def completed(model: Steps) -> Model:
+    """The model, which has all of `Model` afterwards: what it leaves out comes from `Defaults`.
+
+    Raises
+    ------
+    ModelError
+        It leaves out what every model must have.
+    """
+    if not isinstance(model, Defaults):
+        kind = type(model)
+        missing = [name for name in REQUIRED if not hasattr(model, name) and name != "state"]  # which may come with `initialise`
+        if missing:
+            raise ModelError(f"{kind.__name__} has no {', '.join(missing)}. Every model needs {', '.join(REQUIRED)}.")
+        model.__class__ = type(kind.__name__, (_Begins, kind, Defaults), {"__module__": kind.__module__, "__doc__": kind.__doc__})
+    return cast(Model, model)
+
+
+def leaves_out(model: Model, capability: type) -> list[str]:
+    """The methods of a capability, `Settable` say, that a model leaves out, so that those of `Defaults` stand in for them."""
+    names = [name for name in vars(capability) if not name.startswith("_") and name in vars(Defaults)]
+    return [name for name in names if getattr(type(model), name, None) is getattr(Defaults, name)]
+
+
+def source_digest(kind: type, base: type) -> str:
+    """Of the files of a class and of those that it derives from, up to `base`."""
+    own = [each for each in kind.__mro__[: kind.__mro__.index(base)] if each is not _Begins]
+    files = [getattr(sys.modules[each.__module__], "__file__", None) for each in own]
+    return sha256(b"".join(Path(file).read_bytes() for file in files if file)).hexdigest()
+
+
+REQUIRED = ("name", "version", "variables", "initialise", "advance", "state")
+REDUCE: dict[str, Callable[[Array, Array], Array]] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+
+
+def record_step(recorder: Recorder, step: int, share: Any, value: Callable[[str], Array]) -> None:
+    """Gives a recorder what it wants of one step that is done. value: gives a variable over the share, as the model has it."""
+    for record in recorder.records(range(step, step + 1)):
+        kept = record.values[record.slots[0]]
+        if record.operation == "last":
+            share.pack(value(record.name), kept)
+        else:
+            kept[:] = REDUCE[record.operation](kept, share.pack(value(record.name)))
+    recorder.finish(range(step, step + 1))
