@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from steppe.jobs.examples import PASTURE
 
 import steppe
 from steppe.engine import Plan, Simulation
 from steppe.errors import ModelError, RunFileError, UnknownNameError
+from steppe.jobs.examples import PASTURE
 from steppe.models import find_model, make_model
 from tests import tracers
 from tests.models.contract import kept_by

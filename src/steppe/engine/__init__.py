@@ -1,8 +1,8 @@
 """Everything that steps a run: what a run file means, the simulation, and what is recorded. What commands make of it is in `jobs`.
 
 run_file  what a person wrote          plan        what it means, read and checked
-simulation  steps, looks, changes, checkpoints, branches
-stage, branches, looks  the same steered from outside: many branches, positions, requests     keeper  what of a run is on the disk
+driver  steps branches: the one loop of all runs; session, simulation  a run of a script
+stage, branches, looks  a run that is steered from outside: many branches, positions, requests     keeper  what of a run is on the disk
 again  a step that is over, computed again for its diagnostics; trail  from which state a `Simulation` does so
 outputs, recorder, intervals  what is kept         parameters, initial, events  what it starts from
 check  what it will cost, what is wrong
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steppe.engine.plan import Plan as Plan
     from steppe.engine.run_file import RunFile as RunFile
     from steppe.engine.run_file import read_run_file as read_run_file
-    from steppe.engine.simulation import Event as Event
+    from steppe.engine.session import Event as Event
     from steppe.engine.simulation import Simulation as Simulation
     from steppe.engine.simulation import run as run
     from steppe.engine.stage import Stage as Stage

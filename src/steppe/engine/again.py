@@ -6,7 +6,6 @@ The branch records nothing and uses the weather of the run. The run itself does 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,8 @@ NOBODY = -1  # the number of a branch that is only looked at
 Do = Callable[[Branch, str, Mapping[str, Any]], object]
 """Does an action of some kind, with its arguments, to a branch."""
 
-Happen = Callable[[Branch], object]
-"""Makes the changes of the events before the next step of a branch."""
+Go = Callable[[Branch, int], object]
+"""Computes a branch up to a step."""
 
 
 def stand_behind(behind: Behind, checkpoints: Path, plan: Plan, crew: Crew, like: int, path: Sequence[Leg] = ()) -> Branch | None:
@@ -58,24 +57,12 @@ def stand_behind(behind: Behind, checkpoints: Path, plan: Plan, crew: Crew, like
     return then
 
 
-def redo(on: Branch, actions: Actions, do: Do, go: Callable[[Branch, int], object]) -> None:
-    """Does actions, each at its step. go: computes a branch up to a step."""
+def redo(on: Branch, actions: Actions, do: Do, go: Go) -> None:
+    """Does actions, each at its step."""
     for position in sorted(actions):
         go(on, position.step)
         do(on, *actions[position])
         on.position, on.saved = position, None
-
-
-def go_again(branch: Branch, stop: int, happen: Happen) -> None:
-    """Computes up to a step, in pieces that are computed as a whole or not at all. Triggers only observe, so they are left out."""
-    part, plan = branch.crew.part(branch.part), branch.plan
-    most = part.outputs.steps_between_exchanges if branch.crew.world.size > 1 else stop
-    while branch.position.step < stop:
-        start = branch.position.step
-        events = replace(branch.rules, triggers=())
-        until = min(stop, start + most, events.border(start, plan.clock, plan.steps) if events else stop)
-        happen(branch)
-        branch.step(part.reader.pieces(range(start, until))[0].stop if part.reader else until)
 
 
 def up_to(actions: Actions, limit: Position) -> Actions:

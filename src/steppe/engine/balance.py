@@ -1,8 +1,10 @@
 """Whether the ranks are evenly busy, from how long each of them computed between checkpoints; what was found outlives the session."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from steppe.engine.branch import Branch
+from steppe.engine.check import checkpoint_size
 from steppe.errors import Failure
 from steppe.grid import CostLattice, Moving, Partition, better_cuts, imbalance
 from steppe.grid.cost import TOLERATED
@@ -16,7 +18,27 @@ class Balance:
         self.lattice = CostLattice(n_cells)
         self._busy: Sequence[float] = [0.0] * ranks
         self._step = step
+        self._part = -1  # whose times are known
         self._commits = 0  # since the cells were last dealt out
+
+    def measured(self, on: Branch, say: Callable[[str, str], object]) -> Partition | None:
+        """What `better` finds after a checkpoint of a branch; what is known of the cost of cells is left for the next session.
+
+        say: gets kind and text of what a person may want to know.
+        """
+        part, step = on.crew.part(on.part), on.position.step
+        now = part.cut.partition
+        if now is None or now.ranks == 1:
+            return None
+        if self._part not in (-1, on.part):  # of other models, whose times begin at 0
+            self._busy, self._step = on.order("tell_busy"), step
+        self._part = on.part
+        moving = Moving(checkpoint_size(part.model) // max(len(part.deal.mine), 1), pause=2 * on.settled.seconds)
+        found = self.better(now, on.order("tell_busy"), step, on.plan.steps, moving)
+        part.outputs.writer.do(lambda: self.keep(on.settled.folder))
+        if found is not None:
+            say("note", f"Shares are cut anew: the ranks were uneven by {100 * imbalance(self.lattice.loads(now)):.0f} %.")
+        return found
 
     def better(self, now: Partition, busy: Sequence[float], step: int, steps: int, moving: Moving) -> Partition | None:
         """Other shares, when the present ones are uneven and moving pays by far; asked once after each checkpoint.

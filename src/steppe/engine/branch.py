@@ -111,8 +111,10 @@ class Branch:
         """Has every rank do something for this branch."""
         return self.crew.order(self.part, what, **arguments)
 
-    def step(self, stop: int, beside: Sequence["Branch"] = ()) -> None:
+    def step(self, stop: int, beside: Sequence["Branch"] = (), looks: bool = True) -> None:
         """Computes up to a step, with other branches that stand at the same one; the forcing is decoded once.
+
+        looks: diagnostics of the last step will be asked for.
 
         Raises
         ------
@@ -121,7 +123,7 @@ class Branch:
         """
         begin, every, model = time.perf_counter(), (self, *beside), self.crew.part(self.part).model
         waited = model.compiling
-        self.order("step", start=self.position.step, stop=stop, looks=True, beside=[each.part for each in beside])
+        self.order("step", start=self.position.step, stop=stop, looks=looks, beside=[each.part for each in beside])
         assert reach("step.middle")
         spent = Spent((time.perf_counter() - begin) / len(every), compiling=(model.compiling - waited) / len(every))
         for each in every:
@@ -183,7 +185,7 @@ class Branch:
                 os.sync()  # links live in many folders; all at once is quicker than each
                 self.unsynced = False
             behind = behind_next(self.kept or ("", self.position), self.position, self.behind, self._known(done))
-            self.settled.keep(self.position.step, self.spent, self.position.seq, self._more(unheeded, behind))
+            self.settled.keep(self.position.step, self.spent, self.position.seq, self.told(unheeded, behind))
             self.saved = saved(self.settled.finish(), self.position)
             self.kept, self.behind = (self.saved.name, self.position), behind
         return self.saved
@@ -192,7 +194,8 @@ class Branch:
         """What was done from a position on; None where an earlier engine did some of it."""
         return lambda position: done(position) if position >= self.since else None
 
-    def _more(self, unheeded: Sequence[Fired], behind: Behind | None) -> dict[str, Any]:
+    def told(self, unheeded: Sequence[Fired], behind: Behind | None) -> dict[str, Any]:
+        """What the manifest of a checkpoint has of it. behind: the state behind it."""
         rules = ({"rules": self.rules.plain()} if self.rules else {}) | ({"behind": behind.plain()} if behind else {})
         return rules | ({"unheeded": [astuple(each) for each in unheeded]} if unheeded else {})
 

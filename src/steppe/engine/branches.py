@@ -60,6 +60,11 @@ class Branches:
         self._settled = {FIRST}  # those whose folder is of the life that the entries are of
 
     @property
+    def folder(self) -> RunFolder:
+        """The run folder, held for writing."""
+        return self._first
+
+    @property
     def copying(self) -> float:
         """Seconds that a copy for the ring takes; one that was disturbed says nothing."""
         return min(self._copying)
@@ -230,6 +235,12 @@ class Branches:
         """Gives up the entries of all branches but some."""
         for branch in {entry.branch for entry in self.ring.entries}.difference(branches):
             self._forget(self.ring.forget(branch))
+
+    def recut(self, bounds: Sequence[int]) -> None:
+        """Gives the ranks other shares, while no branch is open; copies, which are of the old ones, are given up."""
+        assert not self.live, "all are closed before"
+        self.forget_copies_but(())
+        self._crew.order(self._root, "recut", bounds=list(bounds))
 
     def _forget(self, entries: Sequence[int]) -> None:
         if entries:

@@ -37,6 +37,10 @@ class Cadence:
         """A checkpoint is made now."""
         self._last = time.monotonic()
 
+    def border(self, step: int, end: int) -> int:
+        """The next step after `step` at which a checkpoint may be due, at most `end`."""
+        return min(end, (step // self.steps + 1) * self.steps) if self.steps else end
+
     def due(self, step: int, seconds: float) -> bool:
         """Whether a checkpoint is due after so many steps. seconds: what the last one took."""
         if self.steps:

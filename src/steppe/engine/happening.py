@@ -44,11 +44,11 @@ class Happening:
             It cannot be; nothing has changed.
         """
         if kind == "remove":
-            if not on.rules.has(arguments["rule"]):
+            if arguments["rule"] not in on.rules.numbers:
                 raise RequestError(f"There is no event or trigger {arguments['rule']} any more.")
             on.rules = on.rules.without(arguments["rule"])
             return {"rule": arguments["rule"]}
-        if len(on.rules.events) + len(on.rules.triggers) >= MOST:
+        if len(on.rules.numbers) >= MOST:
             raise RequestError(f"A scenario has {MOST} events and triggers at most. Remove one.")
         if kind == "trigger":
             self._check_image(arguments)

@@ -94,6 +94,17 @@ class Opened:
         self._make_room(len(numbers))
         return [live[number] for number in numbers]
 
+    def close_all(self) -> None:
+        """Closes all branches, which come back from where they are saved when they are used next.
+
+        Raises
+        ------
+        NoSpaceError, Failure
+            One cannot be saved, and stays open.
+        """
+        for each in [*self._branches.live.values()]:
+            self._resting[each.number] = self._branches.rest(each, self._keep)
+
     def drop(self, number: int, keep: bool) -> None:
         """Forgets a branch, and copies of those that were dropped long ago. keep: one that is open and settled is saved before."""
         if self._resting.pop(number, None) is None:

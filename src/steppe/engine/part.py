@@ -199,13 +199,13 @@ class Part:
         self._open = True
         return records, groups["recorder"]
 
-    def recut(self, bounds: list[int], output: str, checkpoint: str) -> Together:
-        """Goes on from a checkpoint with other shares of the cells, of which rank r has those from bounds[r] to bounds[r + 1]."""
+    def recut(self, bounds: list[int]) -> Together:
+        """Takes other shares of the cells, of which rank r has those from bounds[r] to bounds[r + 1]; the same for []. `open` is next."""
         self.outputs.close()
-        self._take(self.plan.decomposed(self.world.size, bounds))
-        if self.reader and not isinstance(self.reader, FieldReader):  # boxes are not cut anew
+        self._take(self.plan.decomposed(self.world.size, bounds) if bounds else self.cut)
+        if bounds and self.reader and not self._shares and not isinstance(self.reader, FieldReader):
             self.reader.recut(self.deal.cells, self.world.rank)
-        return self.open(output, checkpoint)
+        return nothing
 
     def tell_busy(self) -> Together:
         """On rank 0 how long each rank has computed so far, in seconds of CPU time."""

@@ -4,13 +4,12 @@ entry ── steps, actions ──> the step that somebody asks for: looked at, 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from steppe.control import OPEN_END, Position
-from steppe.engine.again import NOBODY, Do, Happen, go_again, redo, up_to
+from steppe.engine.again import NOBODY, Do, Go, redo, up_to
 from steppe.engine.branch import Actions, Behind, Branch, Resting
 from steppe.engine.branches import Branches
 from steppe.errors import Failure
@@ -19,9 +18,8 @@ from steppe.errors import Failure
 class Past:
     """What was done to the branches of one run since this engine began."""
 
-    def __init__(self, branches: Branches, do: Do, happen: Happen) -> None:
-        self._branches, self._do = branches, do
-        self._go = partial(go_again, happen=happen)
+    def __init__(self, branches: Branches, do: Do, go: Go) -> None:
+        self._branches, self._do, self._go = branches, do, go
         self._actions: dict[int, dict[Position, tuple[str, Mapping[str, Any]]]] = defaultdict(dict)  # of each branch
         self._there: tuple[int, Branch] | None = None  # of which branch a past was looked at last, and what stands there
 
@@ -108,7 +106,7 @@ class Past:
             self._there[1].close()
             self._there = None
 
-    def bring_back(self, on: Branch, to: Position, since: Position, go: Callable[[Branch, int], object]) -> None:
+    def bring_back(self, on: Branch, to: Position, since: Position, go: Go) -> None:
         """Does once more what a branch had done when it was lost, up to a position.
 
         since: from where on it is known what that was. go: computes a branch up to a step, as it is usually done.

@@ -16,6 +16,7 @@ from steppe.clock import Clock
 from steppe.errors import RunFileError
 
 MOST = 100  # rules of a branch
+ACTIONS = ("pause", "message", "image")  # of a trigger
 AHEAD = 9  # years in which 29 February is looked for: 1900 had none
 
 
@@ -68,9 +69,10 @@ class Rules:
     def __bool__(self) -> bool:
         return bool(self.events or self.triggers)
 
-    def has(self, id: int) -> bool:
-        """Whether there is a rule of this number."""
-        return id in [each.id for each in self.events] + [each.id for each in self.triggers]
+    @property
+    def numbers(self) -> list[int]:
+        """Of all rules."""
+        return [each.id for each in self.events] + [each.id for each in self.triggers]
 
     def without(self, id: int) -> Self:
         """The others."""
@@ -95,9 +97,12 @@ class Rules:
         """The events that happen before step `start` is computed."""
         return [each for each in self.events if each.next(start, clock, steps) == start]
 
-    def border(self, start: int, clock: Clock, steps: int) -> int:
-        """The step up to which nothing of this happens when one goes on from `start`: the next event, or the next step of triggers."""
-        if self.watched:
+    def border(self, start: int, clock: Clock, steps: int, observed: bool = True) -> int:
+        """The step up to which nothing of this happens when one goes on from `start`: the next event, or the next step of triggers.
+
+        observed: triggers count.
+        """
+        if observed and self.watched:
             return start + 1
         return min((step for each in self.events if (step := each.next(start + 1, clock, steps)) is not None), default=steps)
 

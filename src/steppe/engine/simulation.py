@@ -5,10 +5,7 @@ It holds the run folder and commands the ranks (`crew`), of which it is one itse
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -17,46 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.card import card
-from steppe.engine.bad_cell import bad_cell
-from steppe.engine.balance import Balance
-from steppe.engine.cadence import Cadence
 from steppe.engine.check import announcement, checkpoint_size, shortage
 from steppe.engine.crew import Crew
-from steppe.engine.differences import open_folder
-from steppe.engine.keeper import Keeper, software
 from steppe.engine.looks import image_of
 from steppe.engine.notebook import facts, finished, labelled, pixels
-from steppe.engine.part import Part
+from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.engine.recorder import PIECE
+from steppe.engine.rules import ACTIONS
 from steppe.engine.run_file import RunFile
-from steppe.engine.trail import Trail
-from steppe.errors import Failure, ModelError, NotComputedError, RequestError, nearest
-from steppe.grid import Moving, RegionLike, imbalance
+from steppe.engine.session import Event, Session
+from steppe.errors import Failure, ModelError, RequestError, nearest
+from steppe.grid import RegionLike
 from steppe.io import Checkpoint, ReadCounters, Spent
-from steppe.io.ensemble import expect_no_ensemble
 from steppe.models import Increment
 from steppe.timeline import Spans
 from steppe.variable import Variable
 
 if TYPE_CHECKING:
     import xarray
-
-SECONDS_BETWEEN_ORDERS = 0.1  # as long as a person may wait for an answer
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened. kind: "started", "resumed", "progress", "checkpoint", "note", "warning", "stopped" or "finished".
-
-    Commands that show events add "compiling", which Steppe's log says.
-    """
-
-    kind: str
-    text: str
-    step: int
-    steps: int
-    date: str
 
 
 class Simulation:
@@ -91,51 +66,20 @@ class Simulation:
         self.plan = run if isinstance(run, Plan) else Plan.of(run)
         self.grid, self.clock, self.steps, self.model = self.plan.grid, self.plan.clock, self.plan.steps, self.plan.model
         self.crew = crew or Crew()
-        self.version = 0
-        self._kept_version = 0  # of what is safe
-        self._sound = True  # no cell was found bad: the state may be kept
-        self.step_index = 0
-        self._on_event = on_event or (lambda event: None)
         self._kept: dict[str, tuple[int, NDArray[Any]]] = {}
-        self._pace = 0.0  # seconds that a step takes
-        self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
-        self._failure: Failure | None = None
-        self._closing = ExitStack()
-        with ExitStack() as opening:  # undone when something below fails
-            self._number = self.crew.begin(self.plan)
-            opening.callback(self._order, "close")
-            self.outputs, self._reader = self._part.outputs, self._part.reader
-            self.folder = open_folder(self.plan, Path(path or self.plan.run.output.path), fresh)
-            opening.callback(self.folder.close)
-            expect_no_ensemble(self.folder.path)
-            self._keeper = Keeper(self.folder, self.plan, self.crew, self._number)
-            checkpoint = Checkpoint.newest(self.folder.checkpoints, self.plan.identity, lambda text: self._tell("warning", text))
-            if checkpoint is None:
-                self._keeper.create()
-            else:
-                self._go_on_from(checkpoint)
-            self._trail = Trail(self.plan, self.folder, self.crew, self._number, checkpoint)
-            self.version += 1
-            opening.callback(lambda: self._keeper.leave(self._failure))
-            opening.callback(lambda: self.outputs.close())  # those there are then: a recut makes others
-            opening.callback(self._trail.leave)
-            self._closing = opening.pop_all()
-        self._kept_version, self._cadence = self.version, Cadence(self.plan.run.engine.checkpoint, self.plan.run.time.length)
-        self._balance = Balance(self.grid.n_cells, self.crew.world.size, self.step_index)
-        now = self._part.cut.partition
-        if checkpoint and now and now.ranks > 1:
-            even = self._balance.begin(now, self.folder)
-            if even:
-                self._cut(even.bounds, checkpoint.path)
-        self._tell("resumed" if checkpoint else "started", f"at {self.date}")
-        if checkpoint is None:
+        self._session = session = Session(
+            self.plan, Path(path or self.plan.run.output.path), fresh, self.crew, on_event or (lambda event: None)
+        )
+        self.folder = session.folder
+        self._session.tell("resumed" if session.resumed else "started", f"at {self.date}")
+        if not session.resumed:
             for kind, text in (
-                *(("note", text) for text in self._part.notes),
-                ("note", announcement(self.plan, self.outputs)),
-                ("warning", shortage(self.plan, self.outputs, checkpoint_size(self.model))),
+                *(("note", text) for text in session.part.notes),
+                ("note", announcement(self.plan, session.outputs)),
+                ("warning", shortage(self.plan, session.outputs, checkpoint_size(self.model))),
             ):
                 if text:
-                    self._tell(kind, text)
+                    self._session.tell(kind, text)
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name}: {text}" for name, text in self._facts().items())
@@ -150,6 +94,21 @@ class Simulation:
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
     @property
+    def step_index(self) -> int:
+        """How many steps are done."""
+        return self._session.on.position.step
+
+    @property
+    def version(self) -> int:
+        """How often the state has changed in this session."""
+        return self._session.version
+
+    @property
+    def outputs(self) -> Outputs:
+        """What is recorded."""
+        return self._session.outputs
+
+    @property
     def date(self) -> str:
         """The day that the next step will compute, ISO text."""
         return self.clock.begin(self.step_index)
@@ -162,17 +121,15 @@ class Simulation:
     @property
     def reading(self) -> ReadCounters | None:
         """What reading the weather has cost this process so far; None for a model without."""
-        return self._reader.counters if self._reader else None
+        return self._session.reader.counters if self._session.reader else None
 
     @property
     def spent(self) -> Spent:
         """What stepping took so far, with the sessions before this one."""
-        seconds = self._seconds + (time.perf_counter() - self._begun if self._begun else 0.0)
-        stall_in = self._reader.counters.stall_seconds if self._reader else 0.0
-        return self._spent + Spent(seconds, stall_in, self.outputs.writer.stall, self.model.compiling)
+        return self._session.spent
 
     def step(self, n: int = 1) -> None:
-        """Computes `n` steps, fewer when the run ends before.
+        """Computes `n` steps, fewer when the run ends or a trigger pauses it before.
 
         Raises
         ------
@@ -189,13 +146,13 @@ class Simulation:
             raise finished(self.plan, self.folder.path)
         if n < 1:
             raise RequestError(f"step(n) computes one step or more, n is {n}.")
-        self._advance(min(self.step_index + n, self.steps), lambda: False, looks=True)
+        self._session.advance(min(self.step_index + n, self.steps), lambda: False, looks=True)
 
     def run(self, until: str | None = None, stop: Callable[[], bool] = lambda: False) -> bool:
         """Computes up to and with the day `until` (default: the end); True when that was reached.
 
-        `stop` is asked every tenth of a second, or every 64 days where they take longer; when it says yes, a checkpoint is written and the
-        run can be continued. Checkpoints are written as the run file says, and at the end.
+        `stop` is asked every tenth of a second, or every 64 days where they take longer; when it says yes, or a trigger pauses the run, a
+        checkpoint is written and the run can be continued. Checkpoints are written as the run file says, and at the end.
 
         Raises
         ------
@@ -203,57 +160,52 @@ class Simulation:
             `until` is outside the run.
         """
         end = self.steps if until is None else self.plan.step_after(until)
-        reached = self._advance(end, stop)
+        reached = self._session.advance(end, stop)
         self.checkpoint()
-        self._tell("finished" if self.finished else "stopped", f"at {self.date}")
+        self._session.tell("finished" if self.finished else "stopped", f"at {self.date}")
         return reached
 
-    def _advance(self, end: int, stop: Callable[[], bool], looks: bool = False) -> bool:
-        self._trail.leave()
-        with self._timed():
-            while self.step_index < end:
-                if stop() or self.crew.said.stop:
-                    return False
-                until, begin = min(end, self._next_border()), time.perf_counter()
-                if until == end and not looks and self._cadence.far((self.step_index - self._trail.step) * self._pace):
-                    self._keep()
-                self._order("step", start=self.step_index, stop=until, looks=looks)
-                self._pace = (time.perf_counter() - begin) / (until - self.step_index)
-                self.step_index = until
-                self.version += 1
-                if self.crew.said.bad and self.plan.run.engine.on_bad_cell == "stop":
-                    self._sound = False
-                    raise bad_cell(self._order("tell_status"), self.plan)
-                self._tell("progress", self.date)
-                self._keeper.seal_what_is_durable()
-                self._keeper.tell(self._tell_kept)
-                if self.step_index < self.steps and self._cadence.due(self.step_index, self._keeper.seconds):
-                    self._keep()
-                    self._rebalance()
-        return True
+    def rewind(self, to: int | str) -> None:
+        """Goes back to where the run stood after so many steps, or at the end of a date, before anything was set then.
 
-    @contextmanager
-    def _timed(self) -> Iterator[None]:
-        self._begun = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._seconds += time.perf_counter() - self._begun
-            self._begun = 0.0
+        What was set and recorded after it is forgotten. The run goes on from the nearest checkpoint of this session, or from its start.
 
-    def _next_border(self) -> int:
-        """The next step before which something other than computing may have to happen."""
-        every = self._cadence.steps
-        borders = [(self.step_index // every + 1) * every] if every else []
-        fitting = int(SECONDS_BETWEEN_ORDERS / self._pace) if self._pace else PIECE
-        if self.crew.world.size > 1:
-            length = max(1, min(fitting, self.outputs.steps_between_exchanges))
-        else:
-            length = max(PIECE, min(fitting, self.outputs.recorder.most_steps))
-        coming = range(self.step_index, min(self.step_index + length + 1, self.steps))
-        pieces = self._reader.pieces(coming) if self._reader else [coming]  # to the last whole one, or a slab is decoded twice
-        stop = pieces[-1].start if len(pieces) > 1 else self.step_index + length
-        return min([stop, self.steps, *borders])
+        Raises
+        ------
+        RequestError
+            The run has not come there.
+        NotComputedError
+            This session has no state of the run before it.
+        """
+        step = to if isinstance(to, int) else self.clock.done(to)
+        if not 0 <= step <= self.step_index:
+            raise RequestError(f"The run cannot go back to step {step}: it stands at step {self.step_index}.")
+        self._session.rewind(step)
+
+    def add_trigger(self, expression: str, action: str = "message", *, text: str = "", variable: str = "") -> int:
+        """Has something done when an expression becomes true, which is looked at after each step; gives its number.
+
+        Parameters
+        ----------
+        expression
+            Such as "mean(water) < 20 and max(runoff) > 3": variables in their units, + - * / < > and or, mean, min, max, sum of all cells.
+        action
+            "message": `on_event` gets it. "pause": `run` and `step` end there, too. "image": a map of `variable` is saved, too.
+        text
+            What to say then.
+
+        Raises
+        ------
+        Mistake
+            The expression or the action cannot be.
+        """
+        if action not in ACTIONS:
+            raise RequestError(f'A trigger has no action "{action}". Write one of {", ".join(ACTIONS)}.')
+        return self._session.add_trigger({"expression": expression, "action": action, "text": text, "variable": variable})
+
+    def remove_trigger(self, number: int) -> None:
+        """Watches for something no longer. Raises `RequestError` where there is no such trigger."""
+        self._session.remove_rule(number)
 
     # ---- looking and changing ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> xarray.DataArray:
@@ -275,7 +227,7 @@ class Simulation:
         self._variable(name)
         version, values = self._kept.get(name, (-1, np.empty(0)))
         if version != self.version:
-            values = self._look("export", name=name)
+            values = self._session.look("export", name=name)
             self._kept[name] = (self.version, values)
         return values if region == "all" else values[..., self.grid.select(region)]
 
@@ -304,7 +256,7 @@ class Simulation:
         if reduced is None:
             values = self.grid.unpack(self.get(name))
         else:
-            values = self._look("reduce", request={"name": name, "width": reduced[0], "height": reduced[1]}, cells=None)
+            values = self._session.look("reduce", request={"name": name, "width": reduced[0], "height": reduced[1]}, cells=None)
         return image_of(values, self._variable(name), low, high)[0]
 
     def set(
@@ -332,9 +284,7 @@ class Simulation:
         if self.finished:
             raise finished(self.plan, self.folder.path)
         given = values if values.ndim else float(values)
-        increment: Increment = self._order("set", name=name, value=given, cells=cells)
-        self._trail.note(self.step_index, name, given, cells)
-        self.version += 1
+        increment = self._session.set(name, given, cells)
         self.folder.log({"event": "set", "step": self.step_index, "region": str(region), **increment._asdict()})
         return increment
 
@@ -345,11 +295,11 @@ class Simulation:
 
     def watch(self) -> None:
         """Begins a timeline of what the threads of all ranks do; `timeline` ends it."""
-        self._order("watch")
+        self._session.on.order("watch")
 
     def timeline(self) -> list[Spans]:
         """What the threads of each rank did since `watch`, by rank; for `steppe.timeline.to_trace` and `steppe.view.draw_timeline`."""
-        spans: list[Spans] = self._order("tell_timeline")
+        spans: list[Spans] = self._session.on.order("tell_timeline")
         return spans
 
     # ---- keeping ----------------------------------------------------------------------------------------------------------------------
@@ -361,19 +311,7 @@ class Simulation:
         NoSpaceError, Failure
             It cannot be written; the one before is safe.
         """
-        with self._timed():
-            self._keep()
-            path = self._keeper.finish()
-        self._keeper.tell(self._tell_kept)
-        return path
-
-    def _keep(self) -> None:
-        """Begins a checkpoint; the last one, too, is made of copies, so that all runs need the same memory."""
-        name = self._keeper.keep(self.step_index, self.spent, more=self._trail.told(self.step_index))
-        self._trail.keep(self.step_index, name)
-        self._keeper.tell(self._tell_kept)  # of the one before, which may have been waited for
-        self._kept_version = self.version
-        self._cadence.made()
+        return self._session.checkpoint()
 
     def recut(self, bounds: Sequence[int]) -> None:
         """Gives the ranks other shares of the cells: rank r those from bounds[r] to bounds[r + 1]. Results do not depend on it.
@@ -383,32 +321,11 @@ class Simulation:
         ModelError
             The model computes boxes, which are cut by the grid alone.
         """
-        if self._part.cut.partition is None:
+        if self._session.part.cut.partition is None:
             raise ModelError(
                 f'Model "{self.model.name}" computes boxes, which are cut by the grid and the number of ranks. Do not recut it.'
             )
-        self._cut(bounds, self.checkpoint())
-
-    def _cut(self, bounds: Sequence[int], checkpoint: Path) -> None:
-        self._trail.leave()
-        self._order("recut", bounds=[int(bound) for bound in bounds], output=str(self.folder.output), checkpoint=str(checkpoint))
-        self.outputs, self._reader = self._part.outputs, self._part.reader
-
-    def _rebalance(self) -> None:
-        """Recuts when the ranks are uneven and it pays by far; called after a checkpoint of a run on many ranks."""
-        now = self._part.cut.partition
-        if now is None or now.ranks == 1:
-            return
-        moving = Moving(checkpoint_size(self.model) // max(len(self._part.deal.mine), 1), pause=2 * self._keeper.seconds)
-        better = self._balance.better(now, self._order("tell_busy"), self.step_index, self.steps, moving)
-        self.outputs.writer.do(lambda: self._balance.keep(self.folder))
-        if better is not None:
-            uneven = imbalance(self._balance.lattice.loads(now))
-            self._tell("note", f"Shares are cut anew: the ranks were uneven by {100 * uneven:.0f} %.")
-            self.recut(better.bounds)
-
-    def _tell_kept(self, path: Path) -> None:
-        self._tell("checkpoint", str(path))
+        self._session.recut(bounds)
 
     def branch(self, name: str = "") -> Simulation:
         """A run of its own that starts from here: it shares what is committed and is free to differ from now on.
@@ -424,56 +341,22 @@ class Simulation:
         branches = self.folder.path / "branches"
         number = 1 + len(list(branches.iterdir())) if branches.is_dir() else 1
         folder = self.folder.branch(name or str(number), checkpoint)
-        return Simulation(Plan.of(self.plan.run, cores=self.plan.cores), folder, on_event=self._on_event, crew=self.crew)
+        return Simulation(Plan.of(self.plan.run, cores=self.plan.cores), folder, on_event=self._session.on_event, crew=self.crew)
 
     def close(self) -> None:
         """Ends reading and writing and frees the folder. What is not in a checkpoint is lost; leaving a `with` block makes one first."""
-        self._closing.close()
+        self._session.close()
 
     def __enter__(self) -> Simulation:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._failure = error if isinstance(error, Failure) else None
+        self._session.failure = error if isinstance(error, Failure) else None
         try:
-            if error is None and self._sound and not self._part.torn:
-                if self.version != self._kept_version:
-                    self._keep()
-                self._keeper.wait()
-                self._keeper.tell(self._tell_kept)
+            if error is None:
+                self._session.save()
         finally:
             self.close()
-
-    # ---- inside -----------------------------------------------------------------------------------------------------------------------
-    def _go_on_from(self, checkpoint: Checkpoint) -> None:
-        self.step_index = checkpoint.step
-        self._spent = Spent(**checkpoint.manifest["spent"])
-        then, now = checkpoint.manifest["software"], software()
-        if then != now:
-            different = [f"{name} {then.get(name)}, now {now[name]}" for name in now if then.get(name) != now[name]]
-            self._tell("warning", f"The run was begun with {'; '.join(different)}. Its last bits may differ from those of a run in one go.")
-        self._keeper.go_on_from(checkpoint)
-
-    def _look(self, what: str, /, **arguments: Any) -> Any:
-        """An order that looks at the last step, which is computed again where this session has not made it."""
-        try:
-            return self._order(what, **arguments)
-        except NotComputedError:
-            then = self._trail.last_step(self.step_index)
-            if then is None:
-                raise
-            return then.order(what, **arguments)
-
-    @property
-    def _part(self) -> Part:
-        """What this process computes itself."""
-        return self.crew.part(self._number)
-
-    def _order(self, what: str, /, **arguments: Any) -> Any:
-        return self.crew.order(self._number, what, **arguments)
-
-    def _tell(self, kind: str, text: str) -> None:
-        self._on_event(Event(kind, text, self.step_index, self.steps, self.date))
 
 
 def run(run_file: RunFile | Path | str, path: Path | str | None = None, *, fresh: bool = False) -> Path:

@@ -6,8 +6,6 @@ stepper   load, advance, apply, save, get ──> shown at boundaries of steps �
 
 import os
 import tempfile
-import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,9 +16,11 @@ from numpy.typing import NDArray
 from steppe.control import Leg, Outcome, Position, Saved
 from steppe.control.orders import CHANGES
 from steppe.control.wire import BEGINNING, Fired
+from steppe.engine.balance import Balance
 from steppe.engine.branch import Branch
 from steppe.engine.branches import Branches
 from steppe.engine.crew import Crew
+from steppe.engine.driver import Driver
 from steppe.engine.facts import facts_of
 from steppe.engine.frames import Frames
 from steppe.engine.happening import Happening
@@ -31,7 +31,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.series import series_of
 from steppe.engine.uploads import read_change
 from steppe.engine.watch import Watch
-from steppe.errors import BadCellError, Failure, Mistake, NotComputedError, SteppeError
+from steppe.errors import Failure, Mistake, NotComputedError
 from steppe.failpoint import reach
 from steppe.io import Checkpoint
 
@@ -91,9 +91,7 @@ class Stage:
         self._frames = Frames(plan)
         self._read_change = partial(read_change, folder, plan)
         self._happening = Happening(folder, plan, self._read_change)
-        self._pace = 0.0  # seconds that a step of one branch takes
-        self._latest: deque[float] = deque(maxlen=2)  # the same of the last pieces; in the first a kernel is loaded
-        self._steps = 0  # that the last piece was to have
+        self._driver = Driver(self._happening)
         self._root = self.crew.begin(plan)  # which holds the weather, and computes nothing
         try:
             self._branches = Branches(folder, plan, self.crew, self._root, say)
@@ -101,8 +99,11 @@ class Stage:
             self.crew.order(self._root, "close")
             raise
         self.opened = Opened(self._branches, self._keep)
-        self._past = Past(self._branches, self._do, self._happening.make)
+        self._past = Past(self._branches, self._do, Driver(self._happening, again=True).up_to)
         self._lost: dict[int, _Lost] = {}
+        self._balance, now = Balance(plan.grid.n_cells, self.crew.world.size, 0), self.crew.part(self._root).cut.partition
+        if now and now.ranks > 1 and (even := self._balance.begin(now, self._branches.folder)):
+            self._branches.recut(even.bounds)
         for note in self.crew.part(self._root).notes:
             say("note", note)
 
@@ -132,7 +133,7 @@ class Stage:
         self._past.leave()
         before, end = self._branches.live.get(branch), Position(path[-1][1], path[-1][2])
         with self.watch.at(f"loading branch {branch}"):
-            patience = int(PATIENCE / self._pace) if self._pace else 0
+            patience = int(PATIENCE / self._driver.pace) if self._driver.pace else 0
             on = self.opened.load(branch, [Leg(*leg) for leg in path], patience, Position(*begin))
             if on is not before:
                 self._past.forget(branch, end)
@@ -184,7 +185,7 @@ class Stage:
 
     def kept(self, branch: int) -> int:
         """The first step from which on a branch can be shown again within about a second."""
-        return self._past.first(self.opened.find(branch), AGAIN / self._pace if self._pace else 0.0)
+        return self._past.first(self.opened.find(branch), AGAIN / self._driver.pace if self._driver.pace else 0.0)
 
     def _branch(self, number: int) -> Branch:
         return self.opened.use(number)[0]
@@ -215,89 +216,34 @@ class Stage:
 
     def _advance(self, group: Sequence[Branch], until: int, looked: float) -> None:
         begin_at = {each.number: each.position for each in group}
-        start = group[0].position.step
-        border = min((each.rules.border(start, self.plan.clock, self.plan.steps) for each in group if each.rules), default=until)
-        stop = self._stop(start, min(until, self.plan.steps, border), len(group), looked)
-        if stop <= start:
+        stop = self._driver.end(group, until, looked or min(PIECE + BESIDE * (len(group) - 1), LONGEST))
+        if stop <= group[0].position.step:
             return
         for each in group:
             if each.keeper is None and stop >= self.crew.part(each.part).outputs.quiet_until:
                 self._branches.settle(each)
         assert reach("step.before")
-        begin = time.perf_counter()
-        try:
-            for each in group:
-                self._happening.events(each)
-            group[0].step(stop, group[1:])
-        except SteppeError:
-            for each in group:
-                self._lose(each, begin_at[each.number])
-            raise
-        self._learn((time.perf_counter() - begin) / len(group), stop - start)
-        bad = self._bad(group, begin_at) if self.crew.said.bad else []
+        bad = self._driver.step(group, stop, lose=lambda each: self._lose(each, begin_at[each.number]))
         between = max(REMEMBER, self._branches.copying / COPYING)
         for each in group:
             if each.number in self._branches.live:
-                self._happening.triggers(each)
-                if stop - each.remembered >= max(self._branches.ring.spacing, between / self._pace):
+                if stop - each.remembered >= max(self._branches.ring.spacing, between / self._driver.pace):
                     self._branches.remember(each)
                 self._show(each)
         if bad:
             raise bad[0]
 
     def _show(self, on: Branch) -> None:
-        self._looks.show(on, len(self._latest) > 1 and min(self._latest) > LONG)
+        self._looks.show(on, self._driver.least > LONG)
 
     def _go(self, on: Branch, step: int) -> None:
         while on.position.step < step:
             self._advance([on], step, 0.0)
 
-    def _bad(self, group: Sequence[Branch], begin_at: Mapping[int, Position]) -> list[BadCellError]:
-        """What is wrong with branches that have bad cells; they are given up."""
-        found = []
-        for each in group:
-            if error := each.bad:
-                found.append(error)
-                self._lose(each, begin_at[each.number])
-        return found
-
     def _lose(self, branch: Branch, position: Position) -> None:
         self._lost[branch.number] = _Lost(position, branch.since)
         self._looks.hide(branch.number)
         self._branches.lose(branch.number)
-
-    def _stop(self, start: int, until: int, branches: int, looked: float) -> int:
-        """Where the next piece, which is computed as a whole or not at all, ends: where the store of the weather is cut, if it can."""
-        stop = min(until, start + self._piece(branches, looked))
-        reader = self.crew.part(self._root).reader
-        if reader is None or stop <= start:
-            return stop
-        if reader.in_turns:  # then the model computes no more at once
-            return reader.pieces(range(start, stop))[0].stop
-        cut = start if stop == until else reader.pieces(range(start, stop + 1))[-1].start
-        return cut if cut > start else stop
-
-    def _piece(self, branches: int, looked: float) -> int:
-        """How many steps of so many branches take as long as a piece should; four times as many as the last time at most."""
-        fitting = 1
-        if self._pace:
-            wanted = looked or min(PIECE + BESIDE * (branches - 1), LONGEST)
-            fitting = min(int(wanted / (self._pace * branches)), 4 * self._steps)
-        outputs = self.crew.part(self._root).outputs
-        fitting = min(fitting, outputs.recorder.most_steps)
-        if self.crew.world.size > 1:
-            fitting = min(fitting, outputs.steps_between_exchanges)
-        self._steps = max(1, fitting)
-        return self._steps
-
-    def _learn(self, seconds: float, steps: int) -> None:
-        """Takes the time of a piece of one branch. One that was cut short costs more a step, and says little."""
-        pace = seconds / steps
-        self._latest.append(pace)
-        if not self._pace or pace < self._pace:
-            self._pace = pace
-        elif steps == self._steps:
-            self._pace = (self._pace + pace) / 2
 
     # ---- changes --------------------------------------------------------------------------------------------------------------------
     def apply(self, branch: int, seq: int, kind: str, arguments: Mapping[str, Any]) -> Outcome:
@@ -368,7 +314,19 @@ class Stage:
             found = on.save(self._happening.unheeded(branch), partial(self._past.since, on))
             if pin:
                 Checkpoint.pin(on.settled.folder.checkpoints / found.name)
+            if better := self._balance.measured(on, self._say):
+                self._recut(better.bounds)
         return found
+
+    def _recut(self, bounds: Sequence[int]) -> None:
+        """Gives the ranks other shares, unless a branch lives in memory alone. All are closed, and come back as they were saved."""
+        if all(each.keeper for each in self._branches.live.values()):
+            try:
+                self.opened.close_all()
+            except Failure as failure:
+                self._say("warning", f"Shares stay as they are: {failure}")
+                return
+            self._branches.recut(bounds)
 
     # ---- what people see ------------------------------------------------------------------------------------------------------------
     def get(self, branch: int, request: Mapping[str, Any]) -> Answer:
@@ -408,8 +366,8 @@ class Stage:
     def _patience(self, on: Branch, step: int) -> int:
         """How many steps may be computed again for an answer about a step."""
         if step < on.position.step:
-            return int(AGAIN / self._pace) if self._pace else AT_FIRST
-        pace = self._pace or on.spent.seconds / max(step, 1)
+            return int(AGAIN / self._driver.pace) if self._driver.pace else AT_FIRST
+        pace = self._driver.pace or on.spent.seconds / max(step, 1)
         return int(HERE / pace) if pace else AT_FIRST
 
     def answer(self, branch: int, request: Mapping[str, Any]) -> Answer | None:

@@ -1,4 +1,4 @@
-"""What led to the state of a `Simulation`: it says how to come to the last step again, in this session and in the next.
+"""What led to the state of a `Simulation`: it says how to come to an earlier step again, and to the last one in the next session, too.
 
     checkpoint (or initial state) ── what was set by hand ──> checkpoint ── what was set by hand ──> here
 
@@ -6,7 +6,7 @@ A checkpoint names the one before it and what was set between the two. So a run 
 diagnostics of its last step from the state before it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,38 +15,40 @@ from numpy.typing import NDArray
 
 from steppe.control import OPEN_END, Position
 from steppe.control.wire import BEGINNING
-from steppe.engine.again import go_again, redo, stand_behind, up_to
+from steppe.engine.again import Go, redo, stand_behind, up_to
 from steppe.engine.branch import MOST, Actions, Behind, Branch, behind_next
 from steppe.engine.branches import position_of
-from steppe.engine.crew import Crew
-from steppe.engine.plan import Plan
 from steppe.engine.uploads import read_change, write_upload
+from steppe.errors import NotComputedError
 from steppe.io import Checkpoint, RunFolder
 
 Array = NDArray[Any]
+Action = tuple[str, Mapping[str, Any]]
 
 MOST_BYTES = 64 << 20  # of arrays that were set since the last checkpoint; beyond them the way here is not known
 
 
 class Trail:
-    """Of one run, from its newest checkpoint on.
+    """Of one run, from the checkpoint that its session begins with.
 
     Parameters
     ----------
-    plan, folder
+    on, folder
         The run.
-    crew, number
-        The ranks, and the number of their parts of it.
     checkpoint
         The one that it continues from; None: it begins.
+    go
+        Computes a branch up to a step, of a past that is only looked at.
     """
 
-    def __init__(self, plan: Plan, folder: RunFolder, crew: Crew, number: int, checkpoint: Checkpoint | None) -> None:
-        self._plan, self._folder, self._crew, self._number = plan, folder, crew, number
+    def __init__(self, on: Branch, folder: RunFolder, checkpoint: Checkpoint | None, go: Go) -> None:
+        self._on, self._folder, self._go = on, folder, go
         self._kept = (checkpoint.path.name, position_of(checkpoint)) if checkpoint else ("", BEGINNING)
         self._behind = Behind.of(checkpoint.manifest["behind"]) if checkpoint and checkpoint.behind is not None else None
         self._here = self._kept[1]
-        self._set: dict[Position, tuple[str, float | Array, Array | None]] | None = {}  # since `_kept`; None: not known
+        self._states = {self._kept[1]: (self._kept[0], self._behind)}  # of this session
+        self._done: dict[Position, Action] = {}  # from the first of them to `_kept`
+        self._set: dict[Position, Callable[[], Action]] | None = {}  # since `_kept`; None: not known
         self._bytes = 0
         self._then: Branch | None = None
 
@@ -62,29 +64,57 @@ class Trail:
         if self._set is None or len(self._set) == MOST or self._bytes > MOST_BYTES:
             self._set = None
         else:
-            self._set[self._here] = name, np.array(value) if isinstance(value, np.ndarray) else value, cells
+            self._set[self._here] = partial(self._order, name, np.array(value) if isinstance(value, np.ndarray) else value, cells)
 
-    def told(self, step: int) -> dict[str, Any]:
-        """What the manifest of a checkpoint says, which is made after so many steps."""
-        behind = self._next(step)
-        return {"behind": behind.plain()} if behind else {}
+    def behind(self, step: int) -> Behind | None:
+        """The state behind a checkpoint that is made after so many steps."""
+        return behind_next(self._kept, Position(step, 0), self._behind, lambda since: self._actions())
 
     def keep(self, step: int, name: str) -> None:
-        """The checkpoint `name` is made after so many steps; the trail begins there."""
-        here = self._here if self._here.step == step else Position(step, 0)
-        self._kept, self._behind, self._here = (name, here), self._next(step), here
+        """The checkpoint `name` is made after so many steps; the trail goes on there."""
+        here, behind, actions = self._here if self._here.step == step else Position(step, 0), self.behind(step), self._actions()
+        if actions is None:  # no way leads here from an earlier state
+            self._states, self._done = {}, {}
+        self._done |= actions or {}
+        self._states[here] = name, behind
+        self._kept, self._behind, self._here = (name, here), behind, here
         self._set, self._bytes = {}, 0
+
+    def go_back(self, step: int) -> tuple[Checkpoint | None, Position, Actions]:
+        """The nearest state from which a step can be come to again, and what was set on the way; what came later is forgotten.
+
+        Raises
+        ------
+        NotComputedError
+            There is no such state in this session.
+        """
+        end, folder, plan = Position(step, 0), self._folder.checkpoints, self._on.plan
+        there = [at for at, (name, _) in self._states.items() if at <= end and (not name or (folder / name).is_dir())]
+        if not there or (self._set is None and end > self._kept[1]):
+            raise NotComputedError(
+                f"This session has no state of the run from before step {step}. Go back less far, or begin the run again."
+            )
+        at = max(there)
+        every = {position: done for position, done in {**self._done, **(self._actions() or {})}.items() if position <= end}
+        beyond = {name for position, (name, _) in self._states.items() if position > at}
+        Checkpoint.remove(folder, plan.identity, lambda each: each.path.name in beyond)
+        self._states = {position: state for position, state in self._states.items() if position <= at}
+        name, self._behind = self._states[at]
+        self._done = {position: done for position, done in every.items() if position <= at}
+        again = {position: done for position, done in every.items() if position > at}
+        self._set = {position: partial(_same, done) for position, done in again.items()}
+        self._kept, self._here, self._bytes = (name, at), max(again, default=at), 0
+        return Checkpoint.open(folder / name, plan.identity) if name else None, at, again
 
     def last_step(self, step: int) -> Branch | None:
         """A branch with the diagnostics of the last step, after so many steps; it stays until `leave`. None: the way there is not known."""
-        if self._then is None and step and (behind := self._next(step)):
-            then = stand_behind(behind, self._folder.checkpoints, self._plan, self._crew, self._number)
+        if self._then is None and step and (behind := self.behind(step)):
+            then = stand_behind(behind, self._folder.checkpoints, self._on.plan, self._on.crew, self._on.part)
             if then is None:
                 return None
             try:
-                go = partial(go_again, happen=lambda on: None)
-                redo(then, up_to(behind.actions, Position(step - 1, OPEN_END)), self._do, go)
-                go(then, step)
+                redo(then, up_to(behind.actions, Position(step - 1, OPEN_END)), self.do, self._go)
+                self._go(then, step)
             except BaseException:
                 then.close()
                 raise
@@ -97,19 +127,21 @@ class Trail:
             self._then.close()
             self._then = None
 
-    def _next(self, step: int) -> Behind | None:
-        return behind_next(self._kept, Position(step, 0), self._behind, lambda since: self._actions())
-
     def _actions(self) -> Actions | None:
         """What was set since the newest checkpoint, as orders of a served run have it; arrays go to the uploads."""
         if self._set is None:
             return None
-        return {position: ("set", self._order(*change)) for position, change in self._set.items()}
+        return {position: order() for position, order in self._set.items()}
 
-    def _order(self, name: str, value: float | Array, cells: Array | None) -> dict[str, Any]:
+    def _order(self, name: str, value: float | Array, cells: Array | None) -> Action:
         write = partial(write_upload, self._folder.path)
         given = {"upload": write(np.asarray(value, "<f8"))} if isinstance(value, np.ndarray) else {"value": value}
-        return {"variable": name, **given} | ({} if cells is None else {"cells": write(np.asarray(cells, "<u4"))})
+        return "set", {"variable": name, **given} | ({} if cells is None else {"cells": write(np.asarray(cells, "<u4"))})
 
-    def _do(self, on: Branch, kind: str, arguments: Mapping[str, Any]) -> object:
-        return on.change(read_change(self._folder.path, self._plan, arguments))
+    def do(self, on: Branch, kind: str, arguments: Mapping[str, Any]) -> object:
+        """Sets what was set by hand once more."""
+        return on.change(read_change(self._folder.path, self._on.plan, arguments))
+
+
+def _same(action: Action) -> Action:
+    return action

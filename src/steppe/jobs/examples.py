@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from steppe.engine.simulation import Event, Simulation
+from steppe.engine.session import Event
+from steppe.engine.simulation import Simulation
 from steppe.errors import FolderError, ModelError, nearest
 from steppe.files import place
 from steppe.grid import Raster, builtin_grid

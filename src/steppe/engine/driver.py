@@ -1,0 +1,123 @@
+"""Steps branches of a run piece by piece: the same driver for a run of a script, a served run, and a past that is computed again.
+
+end    events, triggers, the store of the weather, room for records, time ──> the step at which the next piece ends
+step   events happen ──> one order to all ranks ──> cells that are bad, triggers that fire
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from math import inf
+from time import perf_counter
+
+from steppe.engine.branch import Branch
+from steppe.engine.happening import Happening
+from steppe.engine.recorder import PIECE
+from steppe.errors import BadCellError, SteppeError
+
+
+class Driver:
+    """Of one run.
+
+    Parameters
+    ----------
+    happening
+        Does what the rules of a branch say.
+    again
+        The steps were done before: their events happen, but nothing is reported, and triggers, which only observe, are left out.
+    """
+
+    def __init__(self, happening: Happening, again: bool = False) -> None:
+        self.pace = 0.0
+        """Seconds that a step of one branch takes; 0 before the first."""
+        self._happening, self._again = happening, again
+        self._latest: deque[float] = deque(maxlen=2)  # the same of the last pieces; in the first a kernel is loaded
+        self._steps = 0  # that the last piece was to have
+
+    @property
+    def least(self) -> float:
+        """Seconds of a step in the faster one of the last two pieces; 0 before there are two."""
+        return min(self._latest) if len(self._latest) > 1 else 0.0
+
+    def up_to(self, on: Branch, step: int) -> None:
+        """Computes a branch up to a step."""
+        while on.position.step < step:
+            self.step([on], self.end([on], step))
+
+    def end(self, group: Sequence[Branch], until: int, seconds: float = inf, whole: bool = True) -> int:
+        """Where the next piece of branches ends, which stand at the same step: where the store of the weather is cut, if possible.
+
+        Parameters
+        ----------
+        until
+            The step at which it ends at the latest.
+        seconds
+            What the piece should take, of all branches together. It has at most four times as many steps as the last one.
+        whole
+            The piece is computed as a whole or not at all. Otherwise it has at least `PIECE` steps, where they are to be had: a slab of
+            weather is decoded for each piece anew.
+        """
+        start, plan, part = group[0].position.step, group[0].plan, group[0].crew.part(group[0].part)
+        borders = [each.rules.border(start, plan.clock, plan.steps, not self._again) for each in group if each.rules]
+        until = min(until, plan.steps, *borders)
+        most = part.outputs.recorder.most_steps
+        if seconds < inf:
+            most = min(most, int(seconds / (self.pace * len(group))) if self.pace else 1, 4 * self._steps or 1)
+        if not whole:
+            most = max(PIECE, most)
+        if part.world.size > 1:
+            most = min(most, part.outputs.steps_between_exchanges)
+        self._steps = max(1, most)
+        stop = min(until, start + self._steps)
+        if part.reader is None or stop <= start:
+            return stop
+        if part.reader.in_turns and whole:  # then the model computes no more at once
+            return part.reader.pieces(range(start, stop))[0].stop
+        cut = start if stop == until else part.reader.pieces(range(start, stop + 1))[-1].start
+        return cut if cut > start else stop
+
+    def step(
+        self, group: Sequence[Branch], stop: int, looks: bool = True, lose: Callable[[Branch], object] = lambda branch: None
+    ) -> list[BadCellError]:
+        """Computes branches up to a step, with what happens before and after; gives what is wrong with those that have a bad cell.
+
+        Parameters
+        ----------
+        looks
+            Diagnostics of the last step will be asked for.
+        lose
+            Called with each branch whose state is of no use any more.
+
+        Raises
+        ------
+        SteppeError
+            The forcing or what was uploaded is damaged, or results cannot be written. All of them may stand anywhere between.
+        """
+        begin, steps = perf_counter(), stop - group[0].position.step
+        try:
+            for each in group:
+                if self._again:
+                    self._happening.make(each)
+                else:
+                    self._happening.events(each)
+            group[0].step(stop, group[1:], looks)
+        except SteppeError:
+            for each in group:
+                lose(each)
+            raise
+        self._learn((perf_counter() - begin) / len(group), steps)
+        bad = {each.number: error for each in group if (error := each.bad)} if group[0].crew.said.bad else {}
+        for each in group:
+            if each.number in bad:
+                lose(each)
+            elif not self._again:
+                self._happening.triggers(each)
+        return [*bad.values()]
+
+    def _learn(self, seconds: float, steps: int) -> None:
+        """Takes the time of a piece of one branch. Short pieces have overhead: one that was cut short does not raise the estimate."""
+        pace = seconds / steps
+        self._latest.append(pace)
+        if not self.pace or pace < self.pace:
+            self.pace = pace
+        elif steps == self._steps:
+            self.pace = (self.pace + pace) / 2

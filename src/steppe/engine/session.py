@@ -1,0 +1,285 @@
+"""The session of a run that a script commands: its folder, where it stands, its steps, its checkpoints and the way back.
+
+`Simulation` is its face. A served run is a `Stage`, which holds many branches; both step by one driver.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.control import OPEN_END, Leg, Position
+from steppe.control.wire import BEGINNING, Fired
+from steppe.engine.again import redo
+from steppe.engine.balance import Balance
+from steppe.engine.branch import Branch
+from steppe.engine.branches import FIRST, position_of
+from steppe.engine.cadence import Cadence
+from steppe.engine.crew import Crew
+from steppe.engine.differences import open_folder
+from steppe.engine.driver import Driver
+from steppe.engine.happening import Happening
+from steppe.engine.keeper import Keeper, software
+from steppe.engine.part import Part
+from steppe.engine.plan import Plan
+from steppe.engine.rules import Rules
+from steppe.engine.trail import Trail
+from steppe.engine.uploads import read_change
+from steppe.errors import Failure, NotComputedError
+from steppe.io import Checkpoint, Spent
+from steppe.io.ensemble import expect_no_ensemble
+from steppe.models import Increment
+
+SECONDS_BETWEEN_ORDERS = 0.1  # as long as a person may wait for an answer
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened. kind: "started", "resumed", "progress", "checkpoint", "note", "warning", "stopped" or "finished"; of
+    rules "event", "message", "pause" or "image".
+
+    Commands that show events add "compiling", which Steppe's log says.
+    """
+
+    kind: str
+    text: str
+    step: int
+    steps: int
+    date: str
+
+
+class Session:
+    """Of one run, in its folder.
+
+    Parameters
+    ----------
+    plan, path
+        The run, and its folder.
+    fresh
+        Begins it anew.
+    crew
+        The ranks.
+    on_event
+        Gets what happens.
+
+    Raises what `Simulation` raises.
+    """
+
+    def __init__(self, plan: Plan, path: Path, fresh: bool, crew: Crew, on_event: Callable[[Event], None]) -> None:
+        self.plan, self.crew, self.on_event = plan, crew, on_event
+        self.failure: Failure | None = None
+        self._sound = True  # no cell was found bad: the state may be kept
+        self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
+        self._closing = ExitStack()
+        with ExitStack() as opening:  # undone when something below fails
+            number = crew.begin(plan)
+            self.on = Branch(FIRST, (Leg(FIRST, OPEN_END, OPEN_END),), plan, crew, number, BEGINNING, Spent())
+            opening.callback(self.on.order, "close")
+            self.outputs, self.reader = self.part.outputs, self.part.reader
+            self.folder = open_folder(plan, path, fresh)
+            opening.callback(self.folder.close)
+            expect_no_ensemble(self.folder.path)
+            self.on.keeper = self._keeper = Keeper(self.folder, plan, crew, number)
+            self._happening = Happening(self.folder.path, plan, partial(read_change, self.folder.path, plan))
+            self._driver = Driver(self._happening)
+            checkpoint = Checkpoint.newest(self.folder.checkpoints, plan.identity, partial(self.tell, "warning"))
+            self._begin_at(checkpoint, position_of(checkpoint) if checkpoint else BEGINNING)
+            if checkpoint:
+                self._spent = Spent(**checkpoint.manifest["spent"])
+                self._warn_of_software(checkpoint)
+            self._trail = Trail(self.on, self.folder, checkpoint, Driver(self._happening, again=True).up_to)
+            opening.callback(lambda: self._keeper.leave(self.failure))
+            opening.callback(lambda: self.outputs.close())  # those there are then: a recut makes others
+            opening.callback(self._trail.leave)
+            self._closing = opening.pop_all()
+        self.resumed = checkpoint is not None
+        self.version = self._kept_version = 1  # of what is safe
+        self._cadence = Cadence(plan.run.engine.checkpoint, plan.run.time.length)
+        self._balance = Balance(plan.grid.n_cells, crew.world.size, self.on.position.step)
+        now = self.part.cut.partition
+        if checkpoint and now and now.ranks > 1 and (even := self._balance.begin(now, self.folder)):
+            self._cut(even.bounds, checkpoint.path)
+
+    @property
+    def part(self) -> Part:
+        """What this process computes itself."""
+        return self.crew.part(self.on.part)
+
+    @property
+    def date(self) -> str:
+        """The begin of the next step."""
+        return self.plan.clock.begin(self.on.position.step)
+
+    def tell(self, kind: str, text: str) -> None:
+        """Reports an event where the run stands."""
+        self.on_event(Event(kind, text, self.on.position.step, self.plan.steps, self.date))
+
+    @property
+    def spent(self) -> Spent:
+        """What stepping took so far, with the sessions before this one."""
+        seconds = self._seconds + (time.perf_counter() - self._begun if self._begun else 0.0)
+        stall_in = self.reader.counters.stall_seconds if self.reader else 0.0
+        return self._spent + Spent(seconds, stall_in, self.outputs.writer.stall, self.plan.model.compiling)
+
+    # ---- time -----------------------------------------------------------------------------------------------------------------------
+    def advance(self, end: int, stop: Callable[[], bool], looks: bool = False) -> bool:
+        """Computes up to a step; whether that was reached, before `stop` said yes or a trigger paused the run.
+
+        looks: diagnostics of the last step will be asked for.
+        """
+        self._trail.leave()
+        with self._timed():
+            while (step := self.on.position.step) < end:
+                if stop() or self.crew.said.stop:
+                    return False
+                until = self._driver.end([self.on], self._cadence.border(step, end), SECONDS_BETWEEN_ORDERS, whole=False)
+                if until == end and not looks and self._cadence.far((step - self._trail.step) * self._driver.pace):
+                    self._keep()
+                bad = self._driver.step([self.on], until, looks)
+                self.version += 1
+                if bad:
+                    self._sound = False
+                    raise bad[0]
+                self.tell("progress", self.date)
+                paused = self._tell_fired()
+                self._keeper.seal_what_is_durable()
+                self._keeper.tell(self._tell_kept)
+                if until < self.plan.steps and self._cadence.due(until, self._keeper.seconds):
+                    self._keep()
+                    if better := self._balance.measured(self.on, self.tell):
+                        self.recut(better.bounds)
+                if paused:
+                    return False
+        return True
+
+    def rewind(self, step: int) -> None:
+        """Goes back to where the run stood after so many steps, before anything was set then."""
+        self._trail.leave()
+        self._keeper.wait()
+        checkpoint, position, actions = self._trail.go_back(step)
+        self._renew([])
+        self._begin_at(checkpoint, position)
+        redo(self.on, actions, self._trail.do, self._driver.up_to)
+        self._driver.up_to(self.on, step)
+        for each in self._happening.taken():  # which were told before
+            self._happening.heeded(each.branch, each.step, each.source)
+        self.version, self._sound = self.version + 1, True
+
+    def add_trigger(self, arguments: Mapping[str, Any]) -> int:
+        """Watches for something; gives the number of the trigger."""
+        number = 1 + max(self.on.rules.numbers, default=0)
+        self._happening.order(self.on, "trigger", {**arguments, "id": number})
+        self.version += 1
+        return number
+
+    def remove_rule(self, number: int) -> None:
+        """Removes an event or a trigger."""
+        self._happening.order(self.on, "remove", {"rule": number})
+        self.version += 1
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        self._begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds += time.perf_counter() - self._begun
+            self._begun = 0.0
+
+    # ---- looking and changing ---------------------------------------------------------------------------------------------------------
+    def look(self, what: str, /, **arguments: Any) -> Any:
+        """An order that looks at the last step, which is computed again where this session has not made it."""
+        try:
+            return self.on.order(what, **arguments)
+        except NotComputedError:
+            then = self._trail.last_step(self.on.position.step)
+            if then is None:
+                raise
+            return then.order(what, **arguments)
+
+    def set(self, name: str, value: float | NDArray[Any], cells: NDArray[np.int64] | None) -> Increment:
+        """Sets a variable everywhere or in some packed cells."""
+        increment: Increment = self.on.order("set", name=name, value=value, cells=cells)
+        self._trail.note(self.on.position.step, name, value, cells)
+        self.version += 1
+        return increment
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------------------------
+    def checkpoint(self) -> Path:
+        """A checkpoint, durable when this returns."""
+        with self._timed():
+            self._keep()
+            path = self._keeper.finish()
+        self._keeper.tell(self._tell_kept)
+        return path
+
+    def save(self) -> None:
+        """Has the state in a checkpoint, unless it is of no use; all of them are durable when this returns."""
+        if self._sound and not self.part.torn:
+            if self.version != self._kept_version:
+                self._keep()
+            self._keeper.wait()
+            self._keeper.tell(self._tell_kept)
+
+    def _keep(self) -> None:
+        """Begins a checkpoint; the last one, too, is made of copies, so that all runs need the same memory."""
+        step = self.on.position.step
+        name = self._keeper.keep(step, self.spent, more=self.on.told(self._happening.unheeded(), self._trail.behind(step)))
+        self._trail.keep(step, name)
+        self._keeper.tell(self._tell_kept)  # of the one before, which may have been waited for
+        self._kept_version = self.version
+        self._cadence.made()
+
+    def recut(self, bounds: Sequence[int]) -> None:
+        """Gives the ranks other shares of the cells: rank r those from bounds[r] to bounds[r + 1]."""
+        self._cut(bounds, self.checkpoint())
+
+    def _cut(self, bounds: Sequence[int], checkpoint: Path) -> None:
+        self._trail.leave()
+        self._renew([int(bound) for bound in bounds])
+        self.on.order("open", output=str(self.folder.output), checkpoint=str(checkpoint))
+
+    def close(self) -> None:
+        """Ends reading and writing and frees the folder."""
+        self._closing.close()
+
+    # ---- inside -----------------------------------------------------------------------------------------------------------------------
+    def _renew(self, bounds: list[int]) -> None:
+        """Has all ranks ready to begin at another state, with other shares where there are bounds."""
+        self.on.order("recut", bounds=bounds)
+        self.outputs, self.reader = self.part.outputs, self.part.reader
+
+    def _begin_at(self, checkpoint: Checkpoint | None, position: Position) -> None:
+        """Goes on from a checkpoint of a position, or from the initial state."""
+        if checkpoint is None:
+            self._keeper.create()
+        else:
+            self._keeper.go_on_from(checkpoint)
+        manifest = checkpoint.manifest if checkpoint else {}
+        self.on.position, self.on.rules = position, Rules.of(manifest.get("rules", {}))
+        self.on.unheeded = [Fired(*each) for each in manifest.get("unheeded", ())]
+        self._happening.again(self.on)
+        self._happening.taken()  # they stay unheeded: a server tells them
+
+    def _warn_of_software(self, checkpoint: Checkpoint) -> None:
+        then, now = checkpoint.manifest["software"], software()
+        if then != now:
+            different = [f"{name} {then.get(name)}, now {now[name]}" for name in now if then.get(name) != now[name]]
+            self.tell("warning", f"The run was begun with {'; '.join(different)}. Its last bits may differ from those of a run in one go.")
+
+    def _tell_fired(self) -> bool:
+        """Tells what events and triggers did; whether the run is to pause."""
+        fired = self._happening.taken()
+        for each in fired:
+            self.tell(each.kind, each.text)
+            self._happening.heeded(each.branch, each.step, each.source)
+        return any(each.kind == "pause" for each in fired)
+
+    def _tell_kept(self, path: Path) -> None:
+        self.tell("checkpoint", str(path))
