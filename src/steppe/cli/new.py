@@ -109,7 +109,7 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
         A forcing store: the run takes its weather, its grid and its days. The store must hold what the model needs.
     """
     from steppe.cli.schema import schema_text
-    from steppe.models import find_model, make_model
+    from steppe.models import find_model, make_model, sets_of
 
     module = find_model(model)
     made = make_model(module)
@@ -124,7 +124,7 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
         store=_commented(f"store = {json.dumps(ground.store)}"),
         name=model,
         model=_commented(f"model = {json.dumps(_path_from(output, model))}"),
-        parameters="\n".join(_parameters(made.variables, module.sets() if hasattr(module, "sets") else {})),
+        parameters="\n".join(_parameters(made.variables, sets_of(module))),
         event=_settable(made.variables),
         path=_commented(f'path = "{output.stem}"'),
         variables=json.dumps(_shown(made.variables, getattr(module, "EXPORTS", made.variables))),
@@ -173,11 +173,11 @@ def model(name: str, /, *, output: Path | None = None) -> None:
 
 def _ground(weather: Path, output: Path, module: ModuleType, made: Any) -> Ground:
     """The days and the grid of a store, whose variables are held against what the model needs."""
-    from steppe.engine import needed_weather
     from steppe.io import ForcingStore
+    from steppe.models import needed_weather, picks_of
 
     store = ForcingStore.open(weather)
-    picks = module.choose(set(store.variables)) if hasattr(module, "choose") else {}
+    picks = picks_of(module, set(store.variables))
     options = {name: pick.word for name, pick in picks.items()}
     missing = [name for name in needed_weather(module, made, options) if name not in store.names]
     if missing:

@@ -29,6 +29,5 @@ if TYPE_CHECKING:
     from steppe.engine.simulation import Simulation as Simulation
     from steppe.engine.simulation import run as run
     from steppe.engine.stage import Stage as Stage
-    from steppe.engine.weather import needed_weather as needed_weather
 
 __getattr__, __dir__, __all__ = when_used(__name__, __file__)

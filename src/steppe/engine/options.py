@@ -6,7 +6,7 @@ from typing import Any
 
 from steppe.engine.parameters import Chosen
 from steppe.errors import ModelError, nearest
-from steppe.models import Choice, Pick, authored
+from steppe.models import Choice, Pick, default_of, picks_of
 
 
 def with_picks(chosen: Chosen, module: ModuleType, choices: Mapping[str, Choice], available: Collection[str]) -> Chosen:
@@ -17,8 +17,7 @@ def with_picks(chosen: Chosen, module: ModuleType, choices: Mapping[str, Choice]
     ModelError
         The model picks an option or a word that it does not declare.
     """
-    with authored("`choose` of the model"):
-        picks: Mapping[str, Any] = module.choose(available) if hasattr(module, "choose") else {}
+    picks = picks_of(module, available)
     for name, pick in picks.items():
         if name not in choices:
             raise ModelError(f'`choose` of the model picks the option "{name}", which is not declared.{nearest(name, choices)}')
@@ -46,7 +45,7 @@ def described(module: ModuleType, choices: Mapping[str, Choice]) -> dict[str, di
     return {
         name: {
             "long_name": choice.long_name,
-            "default": choice.words[module.Options._field_defaults[name] if hasattr(module, "Options") else 0],
+            "default": default_of(module, name, choice),
             "words": dict(zip(choice.words, choice.meanings, strict=True)),
         }
         for name, choice in choices.items()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ModelError, RunFileError, nearest
-from steppe.models import Choice, authored
+from steppe.models import Choice, sets_of
 from steppe.variable import Variable
 
 Values = dict[str, float | NDArray[np.float64]]
@@ -45,8 +45,7 @@ def choose(
     ModelError
         A value outside its declared limits, naming parameter, value and limits.
     """
-    with authored("`sets` of the model"):
-        sets = module.sets() if hasattr(module, "sets") else {}
+    sets = sets_of(module)
     values: Values = {name: variable.initial for name, variable in declared.items() if variable.initial is not None}
     words: dict[str, str] = {}
     for key, value in _sets_first(table, sets):

@@ -24,11 +24,11 @@ from steppe.engine.options import options_text, with_picks
 from steppe.engine.parameters import Chosen, choose
 from steppe.engine.place import open_grid, place_name
 from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSection, read_run_file
-from steppe.engine.weather import needed_weather, open_weather
+from steppe.engine.weather import open_weather
 from steppe.errors import ForcingError, RunFileError, nearest
 from steppe.grid import Decomposition, Grid, Region, decompose
 from steppe.io import FieldReader, FieldStore, ForcingReader, ForcingStore, read_static
-from steppe.models import Model, find_model, make_model
+from steppe.models import Model, find_model, make_model, needed_weather
 from steppe.variable import Role, Variable, Variables
 
 LAND_TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "Land type", source="the run file")

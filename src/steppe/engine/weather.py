@@ -2,17 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 
 from steppe.engine.run_file import ForcingSection, RunFile
 from steppe.errors import ForcingError, RunFileError
 from steppe.grid import Grid, Points
 from steppe.io import FieldStore, ForcingStore
 from steppe.kernels import cache_folder
-from steppe.models import Model, authored
-from steppe.variable import Role
 
 ADVICE = "Remove [grid] from the run file: the run then takes the grid of its weather. Or make a store for the grid of the run."
 
@@ -43,14 +39,6 @@ def open_weather(run: RunFile, grid: Grid) -> ForcingStore | FieldStore | None:
             '[forcing] "stations" are for a grid of points with the same ids. For a raster make a store: `steppe ingest stations`.'
         )
     return ForcingStore.open(_store(run.forcing.stations, grid, run, run.forcing))
-
-
-def needed_weather(module: ModuleType, model: Model, options: Mapping[str, str]) -> tuple[str, ...]:
-    """The forcing that a model must have. options: the words of those that are given or chosen; others have their defaults."""
-    if hasattr(module, "requirements"):
-        with authored(f"`requirements` of model {model.name}"):
-            return tuple(module.requirements(module.Options(**{name: model.choices[name].index(word) for name, word in options.items()})))
-    return tuple(name for name, v in model.variables.items() if v.role is Role.FORCING and v.initial is None)
 
 
 def _store(folder: Path, grid: Points, run: RunFile, section: ForcingSection) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 
 from steppe.engine.options import described
 from steppe.errors import SteppeError
-from steppe.models import find_model, make_model
+from steppe.models import find_model, make_model, sets_of
 from steppe.models.registry import OWN
 
 
@@ -23,7 +23,7 @@ def entry_of(name: str) -> dict[str, Any]:
     module = find_model(name)
     made = make_model(module)
     options = described(module, made.choices)
-    sets = {kind: list(names) for kind, names in module.sets().items()} if hasattr(module, "sets") else {}
+    sets = {kind: list(names) for kind, names in sets_of(module).items()}
     variables = [{**asdict(variable), "role": variable.role.value} for variable in made.variables.values()]
     spaces = {name: asdict(space) for name, space in made.spaces.items()}
     whole = {"name": made.name, "version": made.version, "variables": variables, "spaces": spaces, "options": options, "sets": sets}

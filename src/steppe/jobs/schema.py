@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from steppe.engine.run_file import RunFile
-from steppe.models import Choice
+from steppe.models import Choice, sets_of
 from steppe.variable import Role, Variable
 
 Schema = dict[str, Any]
@@ -45,7 +45,7 @@ def run_file_schema(model: Any = None, module: ModuleType | None = None) -> Sche
     sections["EventSection"]["properties"]["region"]["anyOf"] = region
     sections["SeriesSection"]["properties"]["region"]["anyOf"] = [*region, {"type": "array", "items": {"anyOf": region}}]
     if model is not None and module is not None:
-        _narrow(found, sections, model, module.sets() if hasattr(module, "sets") else {})
+        _narrow(found, sections, model, sets_of(module))
     head = {"$schema": DRAFT, "title": "Run file of Steppe", "description": "Everything about a run."}
     return {**found, **head, "definitions": sections}  # so called in draft 07
 

@@ -6,6 +6,7 @@ most of it for models with neighbours.
 
 from steppe.levels import Space
 from steppe.models.authored import authored
+from steppe.models.beside import default_of, needed_weather, picks_of, sets_of
 from steppe.models.cell_model import CellModel
 from steppe.models.contract import Increment, Model, Needs, Settable, Status
 from steppe.models.declare import Choice, Pick
@@ -43,9 +44,13 @@ __all__ = [
     "authored",
     "check_served",
     "declared",
+    "default_of",
     "find_model",
     "initial_values",
     "leaves_out",
     "make_model",
+    "needed_weather",
+    "picks_of",
     "record_step",
+    "sets_of",
 ]
