@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 import jsonschema
 
+from steppe.control import Refused
 from steppe.server import Access, Server, Token
 from steppe.server.contract import contract
-from steppe.server.problems import Wrong
 from steppe.server.routes import TABLE
 from tests.server.toy import Toy
 
@@ -71,7 +71,7 @@ def documented(method: str, address: str, answer: httpx.Response) -> None:
     """The contract knows of this status, and of its content."""
     try:
         route, _ = TABLE.find(method, httpx.URL(address).path)
-    except Wrong:
+    except Refused:
         return
     said = PATHS[route.path][route.method.lower()]["responses"].get(str(answer.status_code))
     assert said, f"{method} {address} answered {answer.status_code}: {answer.text[:300]}"

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from steppe.api import ROLES
+from steppe.control import Refused
 from steppe.server.contract import HERE, text
-from steppe.server.problems import Wrong
 from steppe.server.routes import TABLE
 from steppe.server.routes.making import start
 from steppe.server.routes.steering import preview
@@ -51,7 +51,7 @@ def test_a_route_without_a_role_does_not_start() -> None:
     "path", ["", "/assets", "/api/v1", "/api/v1/runs/", "/api/v1/runs//data/green", "/api/v1/runs/toy/image/green", "/api/v1/runs/a/b/c/d"]
 )
 def test_what_is_no_address_is_not_found(path: str) -> None:
-    with pytest.raises(Wrong):
+    with pytest.raises(Refused):
         TABLE.find("GET", path)
 
 

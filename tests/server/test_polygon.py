@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steppe.control import Refused
 from steppe.server.polygon import check_polygon
-from steppe.server.problems import Wrong
 
 PLACES = st.tuples(st.integers(0, 6), st.integers(0, 6))
 Place = tuple[int, int]
@@ -32,7 +32,7 @@ def test_a_polygon_is_refused_exactly_when_two_sides_meet_that_are_no_neighbours
     sides = [(corners[i], corners[(i + 1) % count]) for i in range(count)]
     crossing = any(meet(*sides[i], *sides[j]) for i in range(count) for j in range(i + 2, count) if (j + 1) % count != i)
     if crossing:
-        with pytest.raises(Wrong, match="meets the side"):
+        with pytest.raises(Refused, match="meets the side"):
             check_polygon([list(corner) for corner in corners])
     else:
         check_polygon([list(corner) for corner in corners])
@@ -48,5 +48,5 @@ def test_ten_thousand_corners_are_checked_and_a_tangle_of_them_is_too_costly() -
     check_polygon(circle.tolist())
     star = circle.copy()
     star[::2] = [145, -20] + 0.01 * (circle[::2] - [145, -20])
-    with pytest.raises(Wrong, match="lie across each other"):
+    with pytest.raises(Refused, match="lie across each other"):
         check_polygon(star.tolist())

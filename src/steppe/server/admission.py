@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from steppe.api import NewRun
-from steppe.server.problems import Wrong
+from steppe.control import Refused
 
 SECONDS = 120.0  # that the process may take
 
@@ -20,7 +20,7 @@ async def answer_of(module: str, question: bytes = b"") -> bytes:
 
     Raises
     ------
-    Wrong
+    Refused
         too-costly: it takes too long, and was killed.
     """
     pipe = subprocess.PIPE
@@ -28,7 +28,7 @@ async def answer_of(module: str, question: bytes = b"") -> bytes:
     try:
         return await asyncio.to_thread(_answered, process, question)
     except subprocess.TimeoutExpired:
-        raise Wrong("too-costly", f"Reading models and data takes more than {SECONDS:g} s.") from None
+        raise Refused("too-costly", f"Reading models and data takes more than {SECONDS:g} s.") from None
     finally:
         process.kill()  # when this task was cancelled, the thread waits for it
 
@@ -46,7 +46,7 @@ async def prepare(request: NewRun, folder: Path, allowed: Sequence[Path]) -> Non
 
     Raises
     ------
-    Wrong
+    Refused
         bad-field, path-foreign or bad-run: as `steppe.jobs.admit` says; too-costly: looking takes too long.
     """
     question = {"request": request, "folder": str(folder), "allowed": [str(each) for each in allowed]}
@@ -54,9 +54,9 @@ async def prepare(request: NewRun, folder: Path, allowed: Sequence[Path]) -> Non
     try:
         said = await answer_of("steppe.jobs.admit", await asyncio.to_thread(msgspec.json.encode, question))
         if not said:
-            raise Wrong("defect", "The process that reads new runs has died. The log of the server tells more.")
+            raise Refused("defect", "The process that reads new runs has died. The log of the server tells more.")
         if fault := msgspec.json.decode(said):
-            raise Wrong(fault["code"], fault["detail"], **fault["facts"])
+            raise Refused(fault["code"], fault["detail"], **fault["facts"])
         made = True
     finally:
         if not made:

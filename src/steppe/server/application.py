@@ -34,7 +34,7 @@ from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
 from steppe.server.limits import Limits
 from steppe.server.live import check_protocol, serve_viewer
-from steppe.server.problems import Wrong, problem
+from steppe.server.problems import problem
 from steppe.server.routes import TABLE, Route, Table
 from steppe.server.supervised import Opener, Supervisor
 from steppe.server.tokens import TokenFile
@@ -149,8 +149,6 @@ class Server:
         except Moved:
             query = asked.scope["query_string"]
             return Reply(308, media=b"text/plain", headers=((b"location", b"/?" + query if query else b"/"),))  # `_send` adds the prefix
-        except Wrong as wrong:
-            return _problem(asked, wrong.code, wrong.detail, wrong.facts, wrong.headers)
         except Refused as refused:
             return _problem(asked, ENGINES_WORDS.get(refused.code, refused.code), refused.detail, refused.facts)
         except (NoSpaceError, OSError) as error:
@@ -233,16 +231,16 @@ def application(
     return Server(house, (Hosts(hosts), Proxies(proxies), Prefix(prefix)), Origins(origins), rates, TABLE)
 
 
-def _problem(asked: Asked, code: str, detail: str, facts: Mapping[str, Any] | None = None, headers: Headers = ()) -> Reply:
+def _problem(asked: Asked, code: str, detail: str, facts: Mapping[str, Any] | None = None) -> Reply:
     instance = asked.prefix + asked.path if asked.path else asked.scope["path"]
-    return problem(code, detail, instance, facts or {}, headers, asked.prefix)
+    return problem(code, detail, instance, facts or {}, asked.prefix)
 
 
 def _check_once(asked: Asked) -> None:
     names = [name for name, _ in asked.scope["headers"]]
     for name in ONCE:
         if names.count(name) > 1:
-            raise Wrong("bad-header", f"The header {name.decode()} comes more than once.", position=name.decode())
+            raise Refused("bad-header", f"The header {name.decode()} comes more than once.", position=name.decode())
 
 
 async def _send(asked: Asked, reply: Reply, send: Send, more: Headers, kind: str) -> None:

@@ -62,7 +62,7 @@ class Asked:
 
     @property
     def run(self) -> Supervisor:
-        """The run that is meant; raises Wrong, unknown-run."""
+        """The run that is meant; raises Refused, unknown-run."""
         return self.house.run(self.parameters["run"])
 
     async def body(self) -> bytes:

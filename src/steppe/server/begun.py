@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from steppe.api import NewRun, canonical
+from steppe.control import Refused
 from steppe.control.launch import RUN_FILE
 from steppe.files import make_folder, write_whole
-from steppe.server.problems import Wrong
 
 FILE = "server.begun"
 
@@ -48,7 +48,7 @@ class Begun:
 
         Raises
         ------
-        Wrong
+        Refused
             The key was used for another request: key-reused.
         """
         for path in self._runs.glob(f"*/{FILE}"):
@@ -57,7 +57,7 @@ class Begun:
                 continue
             if found.get("request") != self._said["request"]:
                 text = f'The key "{self._said["key"]}" was used to begin the run "{path.parent.name}", or for other content.'
-                raise Wrong("key-reused", text, value=self._said["key"])
+                raise Refused("key-reused", text, value=self._said["key"])
             return str(found.get("answer", "")).encode() if (path.parent / RUN_FILE).exists() else None
         return None
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import Change, VariableInfo
+from steppe.control import Refused
 from steppe.server import regions, uploads
 from steppe.server.house import House
-from steppe.server.problems import Wrong
 
 
 async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]:
@@ -18,7 +18,7 @@ async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]
 
     Raises
     ------
-    Wrong
+    Refused
         The variable cannot be set, or value, unit, region or array do not fit it; uploads-full.
     """
     arguments, cells = await checked(house, run, change)
@@ -28,12 +28,12 @@ async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]
 
 
 async def checked(house: House, run: str, change: Change) -> tuple[dict[str, Any], regions.Cells | None]:
-    """The arguments of a `set` order but for the cells, and the packed cells, None for all. Nothing is stored. Raises Wrong."""
+    """The arguments of a `set` order but for the cells, and the packed cells, None for all. Nothing is stored. Raises Refused."""
     variable = house.variable(run, change.variable, every=True)
     if not variable.settable:
         names = ", ".join(variable.settable_by)
         text = f'"{variable.name}" is computed ({variable.role}) and cannot be set.' + (f" Set {names} in its place." if names else "")
-        raise Wrong("derived-variable", text, variable=variable.name, settable_by=variable.settable_by)
+        raise Refused("derived-variable", text, variable=variable.name, settable_by=variable.settable_by)
     grid = house.known(run).grid
     cells = None if change.region == "all" else await house.in_thread(regions.cells_of, grid, change.region)
     count = grid.n_cells if cells is None else len(cells)
@@ -100,7 +100,7 @@ def repr_region(change: Change) -> Any:
 
 def _converted(value: float, change: Change, variable: VariableInfo) -> float:
     if change.operation == "scale":
-        raise Wrong("unit-wrong", "A factor has no unit. Leave units away.", value=change.units, position="$.units")
+        raise Refused("unit-wrong", "A factor has no unit. Leave units away.", value=change.units, position="$.units")
     if change.units == variable.units:
         return value
     from cf_units import Unit  # half a second, and most requests use the variable's own unit
@@ -111,13 +111,13 @@ def _converted(value: float, change: Change, variable: VariableInfo) -> float:
         return float(given.convert(value, own)) - float(zero)
     except ValueError:
         text = f'"{change.units}" does not convert to "{variable.units}", the unit of "{variable.name}".'
-        raise Wrong("unit-wrong", text, variable=variable.name, value=change.units, allowed=variable.units, position="$.units") from None
+        raise Refused("unit-wrong", text, variable=variable.name, value=change.units, allowed=variable.units, position="$.units") from None
 
 
 def _check(low: float, high: float, change: Change, variable: VariableInfo) -> None:
     """Whether values from low to high may be put into a variable; what a sum or a product gives, the engine checks."""
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise Wrong("out-of-range", "A value is no finite number.", variable=variable.name, position="$.value")
+        raise Refused("out-of-range", "A value is no finite number.", variable=variable.name, position="$.value")
     if change.operation != "set":
         return
     least, most = (-math.inf if variable.low is None else variable.low), (math.inf if variable.high is None else variable.high)
@@ -126,21 +126,21 @@ def _check(low: float, high: float, change: Change, variable: VariableInfo) -> N
         span = f"at least {least:g}" if variable.high is None else f"at most {most:g}" if variable.low is None else f"{least:g} to {most:g}"
         text = f'"{variable.name}" is {span} {variable.units}; {wrong:g} is outside.'
         allowed = [variable.low, variable.high]
-        raise Wrong("out-of-range", text, variable=variable.name, value=wrong, allowed=allowed, position="$.value")
+        raise Refused("out-of-range", text, variable=variable.name, value=wrong, allowed=allowed, position="$.value")
 
 
 def _check_upload(house: House, run: str, change: Change, variable: VariableInfo, count: int) -> None:
     if change.units not in (None, variable.units):
-        raise Wrong(
+        raise Refused(
             "unit-wrong", f'An array is in the unit of the variable, "{variable.units}".', value=change.units, allowed=variable.units
         )
     content = uploads.read(house.run(run).folder, str(change.upload))
     dtype = np.dtype(variable.dtype).newbyteorder("<")
     if len(content) != count * dtype.itemsize:
         text = f"The array has {len(content):,} bytes; {count:,} cells of {dtype.name} have {count * dtype.itemsize:,}."
-        raise Wrong("array-shape", text, variable=variable.name, value=len(content), allowed=count * dtype.itemsize, position="$.upload")
+        raise Refused("array-shape", text, variable=variable.name, value=len(content), allowed=count * dtype.itemsize, position="$.upload")
     values = np.frombuffer(content, dtype)
     if not np.isfinite(values).all():
         at = int(np.argmin(np.isfinite(values)))
-        raise Wrong("out-of-range", f"Value {at} of the array is no finite number.", variable=variable.name, position=at)
+        raise Refused("out-of-range", f"Value {at} of the array is no finite number.", variable=variable.name, position=at)
     _check(float(values.min()), float(values.max()), change, variable)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import VariableInfo
+from steppe.control import Refused
 from steppe.server.decimals import decimals
 from steppe.server.moments import clock_of
-from steppe.server.problems import Wrong
 
 CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
 STANDARD_NAMES = "http://vocab.nerc.ac.uk/standard_name/"
@@ -68,8 +68,8 @@ def _document(
     return msgspec.json.encode(coverage | {"ranges": {variable.name: _range(values, names)}})
 
 
-def _timeless() -> Wrong:
-    return Wrong("not-acceptable", "This model iterates without time, and CoverageJSON knows no steps without dates. Ask for one step.")
+def _timeless() -> Refused:
+    return Refused("not-acceptable", "This model iterates without time, and CoverageJSON knows no steps without dates. Ask for one step.")
 
 
 def _axis(degrees: Array) -> Json:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import encode_head
+from steppe.control import Refused
 from steppe.server import coverage
 from steppe.server.asked import Buffer, Headers
 from steppe.server.decimals import decimals
 from steppe.server.house import Known
 from steppe.server.limits import Limits
 from steppe.server.moments import cf_times
-from steppe.server.problems import Wrong
 
 MISSING = -32768  # of int16: no value
 AXES: Mapping[str, Mapping[str, str]] = {
@@ -53,15 +53,15 @@ def encode(form: str, head: Mapping[str, Any], body: Buffer, dtype: str | None, 
 
     Raises
     ------
-    Wrong
+    Refused
         not-acceptable: it is too long for text, or the format cannot say it.
     """
     values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).reshape(head["shape"])
     if form in TEXT and values.size > limits.text_values:
         text = f"{values.size:,} values are more than {limits.text_values:,} in text. Ask for format=raw, or for less."
-        raise Wrong("not-acceptable", text, value=values.size, allowed=["raw", "npy", "netcdf"])
+        raise Refused("not-acceptable", text, value=values.size, allowed=["raw", "npy", "netcdf"])
     if form == "coverage-json" and dtype == "int16":
-        raise Wrong("not-acceptable", "CoverageJSON has no levels. Ask for another dtype, or none.", value=dtype, position="dtype")
+        raise Refused("not-acceptable", "CoverageJSON has no levels. Ask for another dtype, or none.", value=dtype, position="dtype")
     if dtype is not None:
         values, head = _as(values, dtype, head)
     match form:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steppe.api import VariableInfo, by_name, encode_head
+from steppe.control import Refused
 from steppe.errors import RequestError
 from steppe.grid import Grid, from_plain
 from steppe.levels import Layered, which_level
@@ -19,7 +20,6 @@ from steppe.server.access import Access
 from steppe.server.limits import Limits
 from steppe.server.metrics import Metrics
 from steppe.server.moments import date_of
-from steppe.server.problems import Wrong
 from steppe.server.supervised import Opener, Supervisor
 
 if TYPE_CHECKING:
@@ -89,22 +89,22 @@ class House:
         return kept[2]
 
     def run(self, name: str) -> Supervisor:
-        """A run; raises Wrong, unknown-run."""
+        """A run; raises Refused, unknown-run."""
         found = self.runs.get(name)
         if found is None:
             raise unknown_run(name, sorted(self.runs))
         return found
 
     def known(self, name: str) -> Known:
-        """What the engine said of a run; raises Wrong, engine-recovering, while none has said anything."""
+        """What the engine said of a run; raises Refused, engine-recovering, while none has said anything."""
         facts = self.run(name).facts
         known = self._known.get(name)
         if known is None or known.facts is not facts:
             if facts is None:
                 info = self.run(name).info()
                 if info["state"] == "failed":
-                    raise Wrong("engine-failed", (info.get("problem") or {}).get("text", "The engine gave up."))
-                raise Wrong("engine-recovering", f'The engine of "{name}" is being started for the first time. Ask again in a second.')
+                    raise Refused("engine-failed", (info.get("problem") or {}).get("text", "The engine gave up."))
+                raise Refused("engine-recovering", f'The engine of "{name}" is being started for the first time. Ask again in a second.')
             variables = by_name(map(variable_info, facts["variables"]))
             known = self._known[name] = Known(facts, variables, from_plain(facts["grid"]))
         return known
@@ -114,43 +114,43 @@ class House:
 
         Raises
         ------
-        Wrong
+        Refused
             unknown-variable, with the nearest name; out-of-range: there is no such level; bad-query: one must be named.
         """
         variables = self.known(run).variables
         found: VariableInfo | None = variables.get(name)
         if found is None:
-            raise Wrong("unknown-variable", f'There is no variable "{name[:64]}" in "{run}".', value=name[:64], allowed=list(variables))
+            raise Refused("unknown-variable", f'There is no variable "{name[:64]}" in "{run}".', value=name[:64], allowed=list(variables))
         if level is not None:
             try:
                 return variables[variables.layer(name, level)]
             except RequestError as error:
-                raise Wrong("out-of-range", str(error), value=level, position="level") from None
+                raise Refused("out-of-range", str(error), value=level, position="level") from None
         if (levels := variables.levels(name)) and not every:
             last = len(levels[1].values) - 1
-            raise Wrong("bad-query", which_level(name, *levels), value=name, allowed=[0, last], position="level")
+            raise Refused("bad-query", which_level(name, *levels), value=name, allowed=[0, last], position="level")
         return found
 
     async def in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """What `call` gives, in a thread of its own; raises Wrong, too-costly, when that takes too long."""
+        """What `call` gives, in a thread of its own; raises Refused, too-costly, when that takes too long."""
         try:
             async with asyncio.timeout(self.limits.work_seconds):
                 return await asyncio.to_thread(call, *arguments)
         except TimeoutError:
-            raise Wrong("too-costly", f"This takes more than {self.limits.work_seconds:g} s.") from None
+            raise Refused("too-costly", f"This takes more than {self.limits.work_seconds:g} s.") from None
 
     def scenario(self, run: str, name: str) -> Mapping[str, Any]:
-        """Where a scenario stands; raises Wrong, unknown-scenario."""
+        """Where a scenario stands; raises Refused, unknown-scenario."""
         found = self.run(run).scenario(name)
         if found is not None:
             return found
         names = [each["name"] for each in self.run(run).scenarios()]
-        raise Wrong("unknown-scenario", f'There is no scenario "{name[:80]}" in "{run}".', value=name[:80], allowed=names)
+        raise Refused("unknown-scenario", f'There is no scenario "{name[:80]}" in "{run}".', value=name[:80], allowed=names)
 
 
-def unknown_run(name: str, there: Sequence[str]) -> Wrong:
+def unknown_run(name: str, there: Sequence[str]) -> Refused:
     """What is said to who names a run that is not there for them."""
-    return Wrong("unknown-run", f'There is no run "{name[:64]}".', value=name[:64], allowed=there)
+    return Refused("unknown-run", f'There is no run "{name[:64]}".', value=name[:64], allowed=there)
 
 
 def variable_info(facts: Mapping[str, Any]) -> VariableInfo:

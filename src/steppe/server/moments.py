@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.clock import DAY, Clock, parse_instant
+from steppe.control import Refused
 from steppe.errors import RunFileError, SteppeError
-from steppe.server.problems import Wrong
 
 
 @lru_cache(64)
@@ -31,7 +31,7 @@ def step_behind(date: str, facts: Mapping[str, Any], position: str) -> int:
 
     Raises
     ------
-    Wrong
+    Refused
         date-outside-forcing: the calendar has no such date, or it is not one of the run.
     """
     clock, steps = _dated(date, facts, position)
@@ -43,7 +43,7 @@ def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
 
     Raises
     ------
-    Wrong
+    Refused
         date-outside-forcing: the calendar has no such date, or it is not one of the run.
     """
     clock, steps = _dated(date, facts, position)
@@ -54,7 +54,7 @@ def _dated(value: str, facts: Mapping[str, Any], position: str) -> tuple[Clock, 
     """The clock of a run with dates, and its steps."""
     clock = clock_of(facts)
     if clock.step is None:
-        raise Wrong("date-outside-forcing", "This model iterates without time. Name a step.", value=value, position=position)
+        raise Refused("date-outside-forcing", "This model iterates without time. Name a step.", value=value, position=position)
     return clock, int(facts["steps"])
 
 
@@ -65,10 +65,10 @@ def _inside(find: Callable[[str], int], date: str, allowed: range, clock: Clock,
             raise RunFileError(f"{date} is no date. Years begin with 0001.")
         step = find(date)
     except SteppeError as error:
-        raise Wrong("date-outside-forcing", str(error), value=date, allowed=span, position=position) from None
+        raise Refused("date-outside-forcing", str(error), value=date, allowed=span, position=position) from None
     if step not in allowed:
         text = f"{date} lies outside the run, which goes from {span[0]} to {span[1]}."
-        raise Wrong("date-outside-forcing", text, value=date, allowed=span, nearest=span[step >= allowed.start], position=position)
+        raise Refused("date-outside-forcing", text, value=date, allowed=span, nearest=span[step >= allowed.start], position=position)
     return step
 
 
@@ -77,7 +77,7 @@ def check_yearly(day: str, facts: Mapping[str, Any], position: str) -> str:
 
     Raises
     ------
-    Wrong
+    Refused
         date-outside-forcing: no year of the run has it.
     """
     clock, steps = _dated(day, facts, position)
@@ -87,7 +87,7 @@ def check_yearly(day: str, facts: Mapping[str, Any], position: str) -> str:
                 return day
     span = [clock.begin(0), clock.name(steps - 1)]
     text = f"No year of the run has a step that begins on {day}; it goes from {span[0]} to {span[1]}."
-    raise Wrong("date-outside-forcing", text, value=day, allowed=span, position=position)
+    raise Refused("date-outside-forcing", text, value=day, allowed=span, position=position)
 
 
 def date_of(step: int, facts: Mapping[str, Any]) -> str | None:

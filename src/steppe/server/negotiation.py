@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from steppe.server.problems import Wrong
+from steppe.control import Refused
 
 _WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
 
@@ -16,7 +16,7 @@ def form_of(accept: bytes, forms: Mapping[str, str]) -> str:
 
     Raises
     ------
-    Wrong
+    Refused
         not-acceptable: it takes none of them.
     """
     found = _preferred(accept, tuple(forms.items()))
@@ -24,7 +24,7 @@ def form_of(accept: bytes, forms: Mapping[str, str]) -> str:
         given = accept[:200].decode("ascii", "replace")
         allowed = [media.partition(";")[0] for media in forms.values()]
         text = f'The header Accept, "{given}", takes no format of this answer. Accept one of the allowed types, or give format=.'
-        raise Wrong("not-acceptable", text, value=given, allowed=allowed, position="Accept")
+        raise Refused("not-acceptable", text, value=given, allowed=allowed, position="Accept")
     return found
 
 

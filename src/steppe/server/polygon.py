@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api.requests import VERTICES
-from steppe.server.problems import Wrong
+from steppe.control import Refused
 
 PAIRS = 10_000_000  # of sides that are compared; a second of work
 CHUNK = 500_000  # of them at once
@@ -20,7 +20,7 @@ def check_polygon(corners: Any) -> None:
 
     Raises
     ------
-    Wrong
+    Refused
         polygon-invalid, with the index of the corner; too-costly.
     """
     if not isinstance(corners, list) or not 3 <= len(corners) <= VERTICES:
@@ -44,8 +44,8 @@ def check_polygon(corners: Any) -> None:
         raise _invalid(f"The side from corner {one} meets the side from corner {other}.", other)
 
 
-def _invalid(detail: str, index: int) -> Wrong:
-    return Wrong("polygon-invalid", detail, position=index)
+def _invalid(detail: str, index: int) -> Refused:
+    return Refused("polygon-invalid", detail, position=index)
 
 
 def _first_crossing(places: NDArray[np.float64]) -> tuple[int, int] | None:
@@ -55,7 +55,7 @@ def _first_crossing(places: NDArray[np.float64]) -> tuple[int, int] | None:
 
     Raises
     ------
-    Wrong
+    Refused
         too-costly: so many overlap that it would take seconds.
     """
     ends = np.roll(places, -1, axis=0)
@@ -64,7 +64,9 @@ def _first_crossing(places: NDArray[np.float64]) -> tuple[int, int] | None:
     order = np.argsort(west, kind="stable")
     overlaps = np.searchsorted(west[order], east[order], side="right") - np.arange(count) - 1
     if overlaps.sum() > PAIRS:
-        raise Wrong("too-costly", f"The sides of this polygon of {count:,} corners lie across each other. Give fewer corners.", value=count)
+        raise Refused(
+            "too-costly", f"The sides of this polygon of {count:,} corners lie across each other. Give fewer corners.", value=count
+        )
     whole = np.cumsum(overlaps)
     for chunk in np.split(np.arange(count), np.flatnonzero(np.diff(whole // CHUNK)) + 1):
         first = np.repeat(chunk, overlaps[chunk])

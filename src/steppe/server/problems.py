@@ -1,4 +1,4 @@
-"""What is wrong with a request, as an exception where it is found and as `application/problem+json` on its way out."""
+"""A refusal as `application/problem+json`."""
 
 import difflib
 from collections.abc import Mapping
@@ -8,26 +8,21 @@ from typing import Any
 import msgspec
 
 from steppe.api import KINDS
-from steppe.server.asked import JSON_PROBLEM, Reply
+from steppe.control import Refused
+from steppe.server.asked import JSON_PROBLEM, Headers, Reply
 
 RETRY = {"engine-recovering": 1, "too-busy": 1, "draining": 5}  # [s]
+HEADERS: Mapping[str, Headers] = {
+    "not-authenticated": ((b"www-authenticate", b"Bearer"),),
+    "upgrade-needed": ((b"upgrade", b"websocket"),),
+}
 PAGE = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>{title} - Steppe</title>"
     "<h1>{title}</h1><p>{advice}</p><p><code>{code}</code> {status}</p>"
 )
 
 
-class Wrong(Exception):
-    """A request that is not met; nothing was changed. facts: variable, value, allowed, nearest, position and what else a program needs."""
-
-    def __init__(self, code: str, detail: str, headers: tuple[tuple[bytes, bytes], ...] = (), **facts: Any) -> None:
-        super().__init__(detail)
-        self.code, self.detail, self.headers, self.facts = code, detail, headers, facts
-
-
-def problem(
-    code: str, detail: str, instance: str, facts: Mapping[str, Any], headers: tuple[tuple[bytes, bytes], ...] = (), prefix: str = ""
-) -> Reply:
+def problem(code: str, detail: str, instance: str, facts: Mapping[str, Any], prefix: str = "") -> Reply:
     """The reply to a request that is not met. prefix: what stands before all addresses, where the client is."""
     kind = KINDS.get(code, KINDS["defect"])
     said = {key: value for key, value in facts.items() if value is not None}
@@ -35,11 +30,12 @@ def problem(
     if isinstance(value, str) and isinstance(allowed, list | tuple) and "nearest" not in said:
         close = difflib.get_close_matches(value, [name for name in allowed if isinstance(name, str)], n=1)
         said |= {"nearest": close[0]} if close else {}
+    headers = HEADERS.get(code, ())
+    if code == "method" and allowed:
+        headers = ((b"allow", ", ".join(allowed).encode()),)
     retry = said.pop("retry_after", RETRY.get(code))
     if retry is not None:
         headers = (*headers, (b"retry-after", str(max(1, round(retry))).encode()))
-    if code == "not-authenticated":
-        headers = (*headers, (b"www-authenticate", b"Bearer"))
     content = {
         "type": f"{prefix}/problems/{code}",
         "title": kind.title,
@@ -54,7 +50,7 @@ def problem(
 def page(code: str) -> Reply:
     """The page of a kind of problem."""
     if code not in KINDS:
-        raise Wrong("unknown-problem", f'There is no problem "{code[:64]}".', value=code[:64], allowed=list(KINDS))
+        raise Refused("unknown-problem", f'There is no problem "{code[:64]}".', value=code[:64], allowed=list(KINDS))
     kind = KINDS[code]
     text = PAGE.format(title=escape(kind.title), advice=escape(kind.advice), code=code, status=kind.status)
     return Reply(200, text.encode(), b"text/html; charset=utf-8", cache=b"public, max-age=3600")

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from steppe.api import DATE
+from steppe.control import Refused
 from steppe.errors import nearest
 from steppe.server.polygon import check_polygon
-from steppe.server.problems import Wrong
 
 FORMATS = {
     "raw": "application/vnd.steppe.array",
@@ -92,7 +92,7 @@ def read_query(query: bytes, grammar: Grammar) -> dict[str, Any]:
 
     Raises
     ------
-    Wrong
+    Refused
         bad-query: a key is unknown or comes twice, or a value is none that it takes; out-of-range: one that cannot be.
     """
     found: dict[str, Any] = {}
@@ -100,21 +100,21 @@ def read_query(query: bytes, grammar: Grammar) -> dict[str, Any]:
         try:
             pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=1000)
         except (ValueError, UnicodeError) as error:
-            raise Wrong("bad-query", f"The query cannot be read ({error}). Write key=value&key=value.") from None
+            raise Refused("bad-query", f"The query cannot be read ({error}). Write key=value&key=value.") from None
         for key, text in pairs:
             parameter = grammar.get(key)
             if parameter is None:
-                raise Wrong(
+                raise Refused(
                     "bad-query", f'The key "{key[:64]}" is not known.{nearest(key[:64], grammar)}', value=key[:64], allowed=list(grammar)
                 )
             if key in found and len(found[key] if parameter.many else "1") >= max(parameter.many, 1):
-                raise Wrong("bad-query", f'The key "{key}" comes too often.', value=key, allowed=max(parameter.many, 1))
+                raise Refused("bad-query", f'The key "{key}" comes too often.', value=key, allowed=max(parameter.many, 1))
             try:
                 value = parameter.read(text)
             except _BeyondError as error:
-                raise Wrong("out-of-range", f"{key}={text[:64]}: {error}", value=text[:64], position=key) from None
+                raise Refused("out-of-range", f"{key}={text[:64]}: {error}", value=text[:64], position=key) from None
             except ValueError as error:
-                raise Wrong("bad-query", f"{key}={text[:64]}: {error}", value=text[:64], allowed=parameter.schema, position=key) from None
+                raise Refused("bad-query", f"{key}={text[:64]}: {error}", value=text[:64], allowed=parameter.schema, position=key) from None
             found[key] = [*found.get(key, ()), value] if parameter.many else value
     return {key: parameter.default for key, parameter in grammar.items()} | found
 
@@ -329,10 +329,10 @@ def one_region(asked: Mapping[str, Any], names: Sequence[str] = ("box", "polygon
 
     Raises
     ------
-    Wrong
+    Refused
         region-invalid: more than one is.
     """
     given = [name for name in names if asked.get(name) is not None]
     if len(given) > 1:
-        raise Wrong("region-invalid", f"Give {given[0]} or {given[1]}, not both.", position=given[1])
+        raise Refused("region-invalid", f"Give {given[0]} or {given[1]}, not both.", position=given[1])
     return given[0] if given else None

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import EXACTLY_ONE, Region
+from steppe.control import Refused
 from steppe.errors import GridError, InactiveError, OutsideError
 from steppe.grid import Grid, RegionLike
 from steppe.server.polygon import check_polygon
-from steppe.server.problems import Wrong
 
 Cells = NDArray[np.uint32]
 WORK = 200_000_000  # pairs of a cell and a side of a polygon; two seconds
@@ -20,7 +20,7 @@ def cells_of(grid: Grid, region: str | Region) -> Cells | None:
 
     Raises
     ------
-    Wrong
+    Refused
         The region is malformed or unknown, or holds no active cell.
     """
     if region == "all":
@@ -41,7 +41,7 @@ def _check_work(grid: Grid, corners: Sequence[tuple[float, float]]) -> None:
     latitudes = np.array([latitude for _, latitude in corners])
     rows = np.searchsorted(np.sort(grid.cell_lat), latitudes)
     if np.abs(rows - np.roll(rows, -1)).sum() > WORK:
-        raise Wrong("too-costly", f"Finding the cells in this polygon of {len(corners):,} corners takes too long. Give fewer corners.")
+        raise Refused("too-costly", f"Finding the cells in this polygon of {len(corners):,} corners takes too long. Give fewer corners.")
 
 
 def listed(grid: Grid, cells: Sequence[int]) -> Cells:
@@ -49,20 +49,20 @@ def listed(grid: Grid, cells: Sequence[int]) -> Cells:
     found = np.array(cells, np.int64)
     if found.max() >= grid.n_cells:
         text = f"There is no cell {found.max()}; cells are numbered 0 to {grid.n_cells - 1}."
-        raise Wrong("cell-outside", text, value=int(found.max()), allowed=[0, grid.n_cells - 1])
+        raise Refused("cell-outside", text, value=int(found.max()), allowed=[0, grid.n_cells - 1])
     if len(np.unique(found)) < len(found):
-        raise Wrong("region-invalid", "A cell is listed more than once. List each once.", position="cells")
+        raise Refused("region-invalid", "A cell is listed more than once. List each once.", position="cells")
     return found.astype(np.uint32)
 
 
 def select(grid: Grid, region: RegionLike) -> Cells:
-    """The packed cells of a region of `steppe.grid`, ascending; raises Wrong."""
+    """The packed cells of a region of `steppe.grid`, ascending; raises Refused."""
     try:
         return grid.select(region).astype(np.uint32)
     except (OutsideError, InactiveError) as error:
-        raise Wrong(error.code, str(error)) from None
+        raise Refused(error.code, str(error)) from None
     except GridError as error:
-        raise Wrong("region-invalid", str(error), position="region") from None
+        raise Refused("region-invalid", str(error), position="region") from None
 
 
 def located(grid: Grid, longitude: float, latitude: float) -> int:
@@ -70,14 +70,14 @@ def located(grid: Grid, longitude: float, latitude: float) -> int:
 
     Raises
     ------
-    Wrong
+    Refused
         cell-outside or cell-inactive, with longitude and latitude of the nearest active cell.
     """
     try:
         return int(select(grid, {"cell": [longitude, latitude]})[0])
-    except Wrong as wrong:
+    except Refused as wrong:
         squeeze = np.cos(np.deg2rad(latitude))
         away = (grid.cell_lat - latitude) ** 2 + (np.mod(grid.cell_lon - longitude + 180, 360) - 180) ** 2 * squeeze**2
         near = int(np.argmin(away))
         place = {"longitude": float(grid.cell_lon[near]), "latitude": float(grid.cell_lat[near])}
-        raise Wrong(wrong.code, wrong.detail, value=[longitude, latitude], nearest_cell=place) from None
+        raise Refused(wrong.code, wrong.detail, value=[longitude, latitude], nearest_cell=place) from None

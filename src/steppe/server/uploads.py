@@ -15,11 +15,11 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
+from steppe.control import Refused
 from steppe.control.named import named_by
 from steppe.failpoint import reach
 from steppe.files import place
 from steppe.server.limits import Limits
-from steppe.server.problems import Wrong
 
 USED, UNUSED = "uploads", "uploads/unused"
 LEAST = 4096  # [byte] that a file counts at least, for a disk stores whole blocks
@@ -74,7 +74,7 @@ def keep(folder: Path, content: bytes, limits: Limits) -> str:
 
     Raises
     ------
-    Wrong
+    Refused
         uploads-full.
     """
     name = sha256(content).hexdigest()
@@ -100,10 +100,10 @@ def find(folder: Path, name: str) -> Path | None:
 
 
 def read(folder: Path, name: str) -> bytes:
-    """The bytes of a file; raises Wrong, unknown-upload."""
+    """The bytes of a file; raises Refused, unknown-upload."""
     path = find(folder, name)
     if path is None:
-        raise Wrong("unknown-upload", f'"{name}" was not uploaded.', value=name, position="$.upload")
+        raise Refused("unknown-upload", f'"{name}" was not uploaded.', value=name, position="$.upload")
     return path.read_bytes()
 
 
@@ -115,11 +115,11 @@ def settle(folder: Path, names: Collection[str]) -> None:
 
 
 def check_room(folder: Path, more: int, limits: Limits) -> None:
-    """Raises Wrong, uploads-full, when so many bytes more are too many that no order uses."""
+    """Raises Refused, uploads-full, when so many bytes more are too many that no order uses."""
     here = sum(max(entry.stat().st_size, LEAST) for entry in _unused(folder))
     if here + more > limits.unused and here + more - sweep(folder, limits) > limits.unused:
         text = f"The run has {here:,} bytes that were sent and that no order uses; {limits.unused:,} are allowed."
-        raise Wrong("uploads-full", text, value=here, allowed=limits.unused)
+        raise Refused("uploads-full", text, value=here, allowed=limits.unused)
 
 
 def sweep(folder: Path, limits: Limits) -> int:

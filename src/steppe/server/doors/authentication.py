@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
+from steppe.control import Refused
 from steppe.server.access import Principal
 from steppe.server.asked import Asked
 from steppe.server.house import unknown_run
-from steppe.server.problems import Wrong
 
 
 def identify(asked: Asked) -> None:
@@ -20,7 +20,7 @@ def authenticate(asked: Asked) -> None:
 
     Raises
     ------
-    Wrong
+    Refused
         not-authenticated: a token or cookie is wrong or over; token-in-address: it is revoked; unknown-run: the token was not made for it.
     """
     query = asked.scope["query_string"]
@@ -32,7 +32,7 @@ def authenticate(asked: Asked) -> None:
         if asked.scope["type"] == "websocket" and not given:
             return  # its first message says a token
         text = "The token or session is not known, or is over." if given or b"cookie" in asked.headers else "No token was sent."
-        raise Wrong("not-authenticated", text)
+        raise Refused("not-authenticated", text)
     name = asked.parameters.get("run")
     if asked.principal is not None and name is not None and not asked.principal.sees(name):  # not told from one that is not there
         raise unknown_run(name, [asked.principal.run])
@@ -62,7 +62,7 @@ def _in_query(query: bytes) -> list[str]:
 def _refuse_query(asked: Asked, query: bytes) -> None:
     for token in _in_query(query):
         asked.house.access.revoke(token)
-        raise Wrong(
+        raise Refused(
             "token-in-address", "Addresses are written into logs and histories. This token is no longer taken; have a new one made."
         )
 

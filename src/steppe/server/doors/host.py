@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from steppe.control import Refused
 from steppe.server.asked import Asked
-from steppe.server.problems import Wrong
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(rb"(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?")
@@ -18,13 +18,13 @@ class Hosts:
         self._known: set[bytes] = set()  # whole headers that were good; few, for there are few ports
 
     def __call__(self, asked: Asked) -> None:
-        """Raises Wrong, unknown-host."""
+        """Raises Refused, unknown-host."""
         given = asked.headers.get(b"host", b"")
         if given in self._known:
             return
         found = _HOST.fullmatch(given)
         if found is None or found[1].lower() not in self._names:
             text = f'This server is not called "{given[:64].decode("ascii", "replace")}".'
-            raise Wrong("unknown-host", text, allowed=sorted(name.decode() for name in self._names))
+            raise Refused("unknown-host", text, allowed=sorted(name.decode() for name in self._names))
         if len(self._known) < 100:
             self._known.add(given)

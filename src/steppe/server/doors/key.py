@@ -2,8 +2,8 @@
 
 import re
 
+from steppe.control import Refused
 from steppe.server.asked import Asked
-from steppe.server.problems import Wrong
 
 KEY = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 VERSION = re.compile(r'(?:W/)?"(b[0-9]{1,19}\.[0-9]{1,19})(?:-[0-9a-f]+)?"')
@@ -14,17 +14,19 @@ def check_key(asked: Asked) -> None:
 
     Raises
     ------
-    Wrong
+    Refused
         key-missing, bad-header; version-stale, when If-Match is no version at all.
     """
     if asked.route is None or not (asked.route.steering or asked.route.keyed):
         return
     key = asked.headers.get(b"idempotency-key")
     if key is None:
-        raise Wrong("key-missing", "The header Idempotency-Key is missing. Give each order a key of its own, so that it can be sent again.")
+        raise Refused(
+            "key-missing", "The header Idempotency-Key is missing. Give each order a key of its own, so that it can be sent again."
+        )
     if not KEY.fullmatch(key):
         text = f"Idempotency-Key has {len(key)} characters; it may be 1 to 64 of A-Z a-z 0-9 . _ -."
-        raise Wrong("bad-header", text, position="Idempotency-Key")
+        raise Refused("bad-header", text, position="Idempotency-Key")
     asked.key = key.decode()
     if not asked.route.steering:
         return
@@ -33,10 +35,10 @@ def check_key(asked: Asked) -> None:
         found = VERSION.fullmatch(version)
         if found is None:
             text = 'If-Match must be a version such as "b1.17", with its quotes, or *.'
-            raise Wrong("version-stale", text, value=version[:64], position="If-Match")
+            raise Refused("version-stale", text, value=version[:64], position="If-Match")
         asked.if_match = found[1]
     step = asked.headers.get(b"if-step")
     if step is not None:
         if not re.fullmatch(rb"[0-9]{1,10}", step):
-            raise Wrong("bad-header", "If-Step must be a number of steps.", position="If-Step")
+            raise Refused("bad-header", "If-Step must be a number of steps.", position="If-Step")
         asked.if_step = int(step)

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from steppe.control import Refused
 from steppe.server.asked import Asked, Headers, Reply
-from steppe.server.problems import Wrong
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 METHODS = b"GET, HEAD, POST, PUT, DELETE"
@@ -42,7 +42,7 @@ class Origins:
             asked.headers.pop(b"cookie", None)
 
     def __call__(self, asked: Asked) -> None:
-        """Raises Wrong, foreign-origin. A socket is asked for by GET, and must come from here or an allowed site, too."""
+        """Raises Refused, foreign-origin. A socket is asked for by GET, and must come from here or an allowed site, too."""
         socket = asked.scope["type"] != "http"
         if asked.scope["method"] in SAFE and not socket:
             return
@@ -51,12 +51,12 @@ class Origins:
             assert asked.route is not None
             if asked.route.role == "-" or asked.principal is None or asked.principal.by_header:
                 return
-            raise Wrong("foreign-origin", "The header Origin is missing. A request with a cookie must come from this server's own page.")
+            raise Refused("foreign-origin", "The header Origin is missing. A request with a cookie must come from this server's own page.")
         if origin.lower() in self._allowed and (socket or asked.principal is not None):
             return
         scheme, _, host = origin.partition(b"://")
         if scheme not in (b"http", b"https") or not host or host.lower() != asked.headers.get(b"host", b"").lower():
-            raise Wrong("foreign-origin", "The request came from another site.", value=origin[:100].decode("ascii", "replace"))
+            raise Refused("foreign-origin", "The request came from another site.", value=origin[:100].decode("ascii", "replace"))
 
     def preflight(self, asked: Asked) -> Reply | None:
         """The answer to a browser that asks what a script of an allowed site may send; None to all else."""
@@ -78,16 +78,16 @@ class Origins:
 
 
 def check_type(asked: Asked) -> None:
-    """Raises Wrong, media-type: a form cannot send JSON, and what is compressed cannot be counted."""
+    """Raises Refused, media-type: a form cannot send JSON, and what is compressed cannot be counted."""
     route = asked.route
     assert route is not None
     if asked.scope["method"] in SAFE:
         return
     if asked.headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        raise Wrong("media-type", "A body is taken as it is, not compressed.", allowed="identity", position="Content-Encoding")
+        raise Refused("media-type", "A body is taken as it is, not compressed.", allowed="identity", position="Content-Encoding")
     if route.request is None:
         return
     wanted = b"application/octet-stream" if route.request == "bytes" else b"application/json"
     media, _, more = asked.headers.get(b"content-type", b"").partition(b";")
     if media.strip().lower() != wanted or more.strip().lower() not in (b"", b"charset=utf-8", b'charset="utf-8"'):
-        raise Wrong("media-type", f"The header Content-Type must be {wanted.decode()}.", allowed=wanted.decode(), position="Content-Type")
+        raise Refused("media-type", f"The header Content-Type must be {wanted.decode()}.", allowed=wanted.decode(), position="Content-Type")

@@ -2,8 +2,8 @@
 
 import re
 
+from steppe.control import Refused
 from steppe.server.asked import Asked, Moved
-from steppe.server.problems import Wrong
 
 _PREFIX = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}){1,8}")
 
@@ -32,7 +32,7 @@ class Prefix:
 
         Raises
         ------
-        Wrong
+        Refused
             unknown-path, when the path does not begin with the prefix; bad-header, when a proxy tells none.
         Moved
             It is the prefix without the slash behind it, from which the addresses in the page would lead astray.
@@ -42,7 +42,7 @@ class Prefix:
         if told is not None and asked.proxied:
             before = told.decode("latin-1").rstrip("/")
             if before and not _PREFIX.fullmatch(before):
-                raise Wrong("bad-header", "X-Forwarded-Prefix must be like /steppe.", position="X-Forwarded-Prefix")
+                raise Refused("bad-header", "X-Forwarded-Prefix must be like /steppe.", position="X-Forwarded-Prefix")
             asked.prefix = before
             if before and path in ("", before):  # not all proxies that take a prefix off take it off when nothing is behind it
                 raise Moved
@@ -51,6 +51,6 @@ class Prefix:
             if path == self._prefix:
                 raise Moved
             if not path.startswith(self._prefix + "/"):
-                raise Wrong("unknown-path", "There is nothing at this address.")
+                raise Refused("unknown-path", "There is nothing at this address.")
             path = path[len(self._prefix) :]
         asked.path = path

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable
 
+from steppe.control import Refused
 from steppe.server.asked import Asked
 from steppe.server.limits import Limits
-from steppe.server.problems import Wrong
 
 MOST = 10_000  # buckets; beyond, those that are full are forgotten
 
@@ -19,7 +19,7 @@ class Rates:
         self._bytes: dict[str, tuple[float, float]] = {}
 
     def __call__(self, asked: Asked) -> None:
-        """Raises Wrong, too-many, with the seconds to wait."""
+        """Raises Refused, too-many, with the seconds to wait."""
         limits, route = self._limits, asked.route
         who = payer(asked)
         assert route is not None
@@ -58,5 +58,5 @@ def payer(asked: Asked) -> str:
     return asked.principal.token if asked.principal else f"@{asked.address}"
 
 
-def _wait(seconds: float) -> Wrong:
-    return Wrong("too-many", f"Too many requests. Wait {max(seconds, 0.001):.3f} s.", retry_after=seconds)
+def _wait(seconds: float) -> Refused:
+    return Refused("too-many", f"Too many requests. Wait {max(seconds, 0.001):.3f} s.", retry_after=seconds)

@@ -1,11 +1,11 @@
 """How large a body may be: what is declared is judged before anything is read, what arrives is counted on its way."""
 
+from steppe.control import Refused
 from steppe.server.asked import Asked, Message, Receive
-from steppe.server.problems import Wrong
 
 
 def check_size(asked: Asked) -> None:
-    """Raises Wrong, body-too-large, at once or when more arrives than may."""
+    """Raises Refused, body-too-large, at once or when more arrives than may."""
     declared = asked.headers.get(b"content-length")
     if declared is None and b"transfer-encoding" not in asked.headers:
         return
@@ -17,8 +17,8 @@ def check_size(asked: Asked) -> None:
     asked.receive = _Counted(asked.receive, limit)
 
 
-def _too_large(limit: int) -> Wrong:
-    return Wrong("body-too-large", f"The body may have {limit:,} bytes.", allowed=limit)
+def _too_large(limit: int) -> Refused:
+    return Refused("body-too-large", f"The body may have {limit:,} bytes.", allowed=limit)
 
 
 class _Counted:

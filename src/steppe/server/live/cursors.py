@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from steppe.api import Stream
 from steppe.control import Refused
 from steppe.grid import Grid
-from steppe.server.problems import Wrong
 
 if TYPE_CHECKING:
     from steppe.server.supervised import Supervisor
@@ -50,7 +49,7 @@ class Cursors:
 
         Raises
         ------
-        Wrong
+        Refused
             The cell is not of the grid, or takes no part.
         """
         if cell is None:
@@ -103,14 +102,14 @@ def packed_of(grid: Grid, cell: int) -> int:
 
     Raises
     ------
-    Wrong
+    Refused
         The cell is not of the grid, or takes no part.
     """
     if cell >= grid.active.size:
-        raise Wrong("cell-outside", f"The grid has {grid.active.size:,} cells.", value=cell, allowed=[0, grid.active.size - 1])
+        raise Refused("cell-outside", f"The grid has {grid.active.size:,} cells.", value=cell, allowed=[0, grid.active.size - 1])
     packed = int(_packed(cast(Any, grid))[cell])
     if packed < 0:
-        raise Wrong("cell-inactive", f"Cell {cell} takes no part.", value=cell)
+        raise Refused("cell-inactive", f"Cell {cell} takes no part.", value=cell)
     return packed
 
 

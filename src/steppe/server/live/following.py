@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steppe.api import Line as Followed
+from steppe.control import Refused
 from steppe.control.followed import Series, What
 from steppe.server import regions
 from steppe.server.decimals import decimals
 from steppe.server.live.cursors import packed_of
 from steppe.server.live.line import Line
-from steppe.server.problems import Wrong
 
 if TYPE_CHECKING:
     from steppe.server.house import House
@@ -41,14 +41,14 @@ class Following:
 
         Raises
         ------
-        Wrong
+        Refused
             There is no such scenario, variable, cell or region, or too much is followed; then nothing has changed.
         """
         found = {each.line: await self._what(each) for each in wanted}
         run, most = self._house.run(self._run), self._house.limits.followed
         others = run.followed.of_others(self.tell)
         if len(others | {*found.values()}) > most:
-            raise Wrong(
+            raise Refused(
                 "too-busy", f"{len(others)} cells and regions are followed, and a run takes {most}. Ask for series by HTTP.", allowed=most
             )
         before, self._lines = self._lines, {}

@@ -12,12 +12,13 @@ import msgspec
 
 from steppe.api import DROPPED, DROPPED_MAGIC, Said, Stream, numbered
 from steppe.api.frame import REPLAYING
+from steppe.control import Refused
 from steppe.control.channels import Channel, View
 from steppe.server.live.cursors import Cursors
 from steppe.server.live.following import Following
 from steppe.server.live.line import BINARY, TEXT, Line, message_of
 from steppe.server.live.watched import Seen, seen_of
-from steppe.server.problems import Wrong, problem
+from steppe.server.problems import problem
 
 if TYPE_CHECKING:
     from steppe.server.house import House
@@ -179,8 +180,8 @@ class Viewer:
             elif said.ping is not None:
                 self._say({"type": "pong", "ping": said.ping})
             else:
-                raise Wrong("bad-field", "A token is the first message, and only where none came with the request.", position="$.token")
-        except Wrong as wrong:
+                raise Refused("bad-field", "A token is the first message, and only where none came with the request.", position="$.token")
+        except Refused as wrong:
             self.refuse(wrong)
 
     def _watch_what_is_held(self) -> None:
@@ -188,10 +189,10 @@ class Viewer:
         if held is not None:
             try:
                 self._watch(held)
-            except Wrong as wrong:
+            except Refused as wrong:
                 self.refuse(wrong)
 
-    def refuse(self, wrong: Wrong) -> None:
+    def refuse(self, wrong: Refused) -> None:
         """Tells him what was not right."""
         body = problem(wrong.code, wrong.detail, f"/api/v1/runs/{self._name}/live", wrong.facts).body
         self._line.write(message_of(b'{"type":"problem","problem":' + body + b"}", TEXT))
@@ -200,18 +201,20 @@ class Viewer:
         numbers = [each.stream for each in streams]
         if len(set(numbers)) < len(numbers):
             twice = next(number for number in numbers if numbers.count(number) > 1)
-            raise Wrong("bad-field", f"Stream {twice} comes twice. Give each a number of its own.", value=twice, position="$.watch")
+            raise Refused("bad-field", f"Stream {twice} comes twice. Give each a number of its own.", value=twice, position="$.watch")
         seen = [seen_of(self._house, self._name, each) for each in streams]
         groups: dict[Any, dict[str, tuple[Stream, Seen]]] = {}
         for stream, view in zip(streams, seen, strict=True):
             group = groups.setdefault((view.words, stream.bits, view.span), {})
             if stream.scenario in group:
                 twice = group[stream.scenario][0].stream
-                raise Wrong("bad-field", f"Streams {twice} and {stream.stream} show the same. Leave one of them away.", position="$.watch")
+                raise Refused(
+                    "bad-field", f"Streams {twice} and {stream.stream} show the same. Leave one of them away.", position="$.watch"
+                )
             group[stream.scenario] = stream, view
         self._unwatch()
         if len(self._run.channels) + len(groups) > self._house.limits.channels:
-            raise Wrong("too-busy", f"The run is watched in {len(self._run.channels)} ways, as many as it may. Watch what others do.")
+            raise Refused("too-busy", f"The run is watched in {len(self._run.channels)} ways, as many as it may. Watch what others do.")
         for (words, bits, span), group in groups.items():
             self._open(View(tuple(sorted(group)), words, bits, span), group)
         self._say({"type": "watching", "streams": [self._told_of(stream, view) for stream, view in zip(streams, seen, strict=True)]})
@@ -245,7 +248,7 @@ class Viewer:
     def _known(self, stream: int) -> tuple[_Watching, Stream, Seen]:
         found = self._streams.get(stream)
         if found is None:
-            raise Wrong("bad-field", f"Stream {stream} is not watched.", value=stream, allowed=[*self._streams], position="$.stream")
+            raise Refused("bad-field", f"Stream {stream} is not watched.", value=stream, allowed=[*self._streams], position="$.stream")
         return found
 
     def _acknowledge(self, number: int, stream: int) -> None:

@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from steppe.api import PROTOCOL, Said
+from steppe.control import Refused
 from steppe.server.asked import Asked, Message, Receive, Send
 from steppe.server.doors.authentication import principal_of
 from steppe.server.live.feed import feed_of
 from steppe.server.live.line import EXTENSION, LOG, Line
 from steppe.server.live.viewer import Viewer
-from steppe.server.problems import Wrong
 from steppe.server.strict import decode
 
 if TYPE_CHECKING:
@@ -35,18 +35,18 @@ class _End(Exception):
 
 
 def check_protocol(asked: Asked) -> None:
-    """Raises Wrong: unknown-path, when no socket is there; bad-header, when the subprotocol was not offered; too-many, too-busy."""
+    """Raises Refused: unknown-path, when no socket is there; bad-header, when the subprotocol was not offered; too-many, too-busy."""
     if asked.route is None or asked.route.name != "live":
-        raise Wrong("unknown-path", "There is no WebSocket at this address.")
+        raise Refused("unknown-path", "There is no WebSocket at this address.")
     if PROTOCOL not in asked.scope["subprotocols"]:
-        raise Wrong("bad-header", f"Offer the subprotocol {PROTOCOL}.", position="Sec-WebSocket-Protocol", allowed=PROTOCOL)
+        raise Refused("bad-header", f"Offer the subprotocol {PROTOCOL}.", position="Sec-WebSocket-Protocol", allowed=PROTOCOL)
     house, limits = asked.house, asked.house.limits
     who = asked.principal
     if house.sockets.total() >= limits.sockets:
-        raise Wrong("too-busy", f"The server has {limits.sockets:,} sockets, as many as it takes.")
+        raise Refused("too-busy", f"The server has {limits.sockets:,} sockets, as many as it takes.")
     if (who is None and house.sockets[""] >= limits.strangers_sockets) or (who and house.sockets[who.token] >= limits.sockets_of_token):
         most = limits.sockets_of_token if who else limits.strangers_sockets
-        raise Wrong("too-many", f"This token has {most:,} sockets already. Close one, or start the server with --many.", allowed=most)
+        raise Refused("too-many", f"This token has {most:,} sockets already. Close one, or start the server with --many.", allowed=most)
 
 
 async def serve_viewer(asked: Asked, receive: Receive, send: Send) -> None:
@@ -93,7 +93,7 @@ async def _introduced(asked: Asked, receive: Receive) -> tuple[Principal, str]:
     try:
         async with asyncio.timeout(UNKNOWN):
             token = _read(asked, await receive()).token or ""
-    except (TimeoutError, Wrong):
+    except (TimeoutError, Refused):
         raise _End(POLICY, NO_TOKEN) from None
     await asked.house.access.look(token)
     who = asked.house.access.by_token(token)
@@ -116,7 +116,7 @@ async def _listen(asked: Asked, viewer: Viewer, line: Line, receive: Receive) ->
             raise _End(POLICY, f"more than {A_SECOND} messages a second")
         try:
             said = _read(asked, message)
-        except Wrong as wrong:
+        except Refused as wrong:
             if wrong.code == "bad-json":
                 raise _End(POLICY, NO_OBJECT) from None
             viewer.refuse(wrong)
@@ -130,7 +130,7 @@ def _read(asked: Asked, message: Message) -> Said:
 
     Raises
     ------
-    Wrong
+    Refused
         It is none.
     _End
         It is no text.
@@ -144,7 +144,7 @@ def _read(asked: Asked, message: Message) -> Said:
         raise _End(POLICY, NO_OBJECT)
     said = decode(text.encode(), Said, asked.house.limits)
     if said.faults:
-        raise Wrong("bad-field", said.faults)
+        raise Refused("bad-field", said.faults)
     return said
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from steppe.api import Stream
+from steppe.control import Refused
 from steppe.errors import GridError
 from steppe.grid import window_of
 from steppe.server import regions
-from steppe.server.problems import Wrong
 
 if TYPE_CHECKING:
     from steppe.server.house import House
@@ -32,28 +32,30 @@ def seen_of(house: House, run: str, stream: Stream) -> Seen:
 
     Raises
     ------
-    Wrong
+    Refused
         There is no such scenario or variable, the region holds no cell, or a range is none.
     """
     house.scenario(run, stream.scenario)
     variable = house.variable(run, stream.variable)
     if stream.width is not None and stream.stride > 1:
-        raise Wrong("bad-field", 'Give "width" or "stride", not both.', position="$.watch")
+        raise Refused("bad-field", 'Give "width" or "stride", not both.', position="$.watch")
     span = None
     if not isinstance(stream.range, str):
         low, high = stream.range
         if max(abs(low), abs(high)) > LARGEST or high - low < SMALLEST or not np.float32(low) < np.float32(high):
             text = f"A range needs low < high within float32, it is {low:g} to {high:g}."
-            raise Wrong("out-of-range", text, value=list(stream.range), position="$.watch")
+            raise Refused("out-of-range", text, value=list(stream.range), position="$.watch")
         span = low, high
     grid = house.known(run).grid
     try:
         inside = None if stream.box is None else regions.select(grid, {"box": list(stream.box)}).astype(np.int64)
         window = window_of(grid, inside, stream.width, None, stream.stride)
     except GridError as error:
-        raise Wrong("region-invalid", str(error), position="$.watch") from None
+        raise Refused("region-invalid", str(error), position="$.watch") from None
     if max(window.shape) >= PIXELS:
-        raise Wrong("out-of-range", f"{window.shape} rows and columns are too many. Give a width.", allowed=PIXELS - 1, position="$.watch")
+        raise Refused(
+            "out-of-range", f"{window.shape} rows and columns are too many. Give a width.", allowed=PIXELS - 1, position="$.watch"
+        )
     words = {"name": stream.variable, "box": None if stream.box is None else list(stream.box), "width": stream.width}
     words |= {"stride": window.stride}
     told = {

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from steppe.control import Refused
 from steppe.control.orders import folder_of
 from steppe.server.asked import Asked, Reply
-from steppe.server.problems import Wrong
 from steppe.server.query import BRANCH, read_query
 
 PARTS = ("manifest.json", "arrays.bin")
@@ -38,14 +38,14 @@ async def download(asked: Asked) -> Reply:
     if not known:
         where = "" if branch is None else f" of the branch {branch}"
         names = [each["name"] for each in asked.run.checkpoints()]
-        raise Wrong("unknown-checkpoint", f'There is no checkpoint "{name[:64]}"{where}.', value=name[:64], allowed=names)
+        raise Refused("unknown-checkpoint", f'There is no checkpoint "{name[:64]}"{where}.', value=name[:64], allowed=names)
     found = known[-1]  # of several branches the one that was made last
     above = folder_of(asked.run.folder, found["branch"])
     try:
         parts = await asyncio.to_thread(_opened, above / "checkpoints" / found["name"])
     except FileNotFoundError:
         text = f'The checkpoint "{name}" of step {found["step"]} was removed when newer ones were made.'
-        raise Wrong("expired-checkpoint", text, value=name) from None
+        raise Refused("expired-checkpoint", text, value=name) from None
     length = sum(len(part.head) + part.size + len(part.padding) for part in parts) + len(END)
     stream = _tar(parts)
     await anext(stream)

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from steppe.api import Fit
+from steppe.control import Refused
 from steppe.grid import Grid, Points, Raster
 from steppe.server import encode, regions
 from steppe.server.asked import Asked, Buffer, Headers, Reply
@@ -18,7 +19,6 @@ from steppe.server.colours import outward
 from steppe.server.house import Known
 from steppe.server.moments import date_of, step_behind
 from steppe.server.negotiation import form_of
-from steppe.server.problems import Wrong
 from steppe.server.query import DATA, FIT, FORMATS, IMAGE, one_region, read_query
 from steppe.server.routes.state import ASK_AGAIN, has
 
@@ -54,13 +54,13 @@ def plan(query: bytes, name: str, what: str, grid: type[Grid], accept: bytes) ->
 
     Raises
     ------
-    Wrong
+    Refused
         bad-query, out-of-range, region-invalid or not-acceptable.
     """
     asked = read_query(query, GRAMMARS[what])
     one_region(asked)
     if what == "image" and asked["low"] is not None and asked["high"] is not None and asked["low"] >= asked["high"]:
-        raise Wrong("out-of-range", "The key low must be less than high.", value=asked["low"], allowed=asked["high"], position="low")
+        raise Refused("out-of-range", "The key low must be less than high.", value=asked["low"], allowed=asked["high"], position="low")
     named = "png" if what == "image" else asked["format"]
     form = named or form_of(accept, FORMATS)
     region = {"polygon": asked["polygon"]} if asked.get("polygon") is not None else asked.get("cells")
@@ -117,7 +117,7 @@ async def _answer(asked: Asked, what: str) -> Reply:
     elif len(steps) == 1:
         head, body = await asked.run.get(scenario_name, {**request, "step": steps[0]})
     elif form == "png":
-        raise Wrong("not-acceptable", "An image is of one time.", value=query["time"], allowed="one date")
+        raise Refused("not-acceptable", "An image is of one time.", value=query["time"], allowed="one date")
     else:
         head, body = await _stacked(asked, scenario_name, request, steps)
     tag = f'{front}{head.get("step", 0)}.{head.get("seq", 0) if now else "p"}.{digest}"'
@@ -128,7 +128,7 @@ async def _answer(asked: Asked, what: str) -> Reply:
     if form == "png":
         return Reply(200, b"", b"image/png", headers, (body,), cache=ASK_AGAIN)
     if len(body) > house.limits.reply:
-        raise Wrong(
+        raise Refused(
             "not-acceptable", f"The answer has {len(body):,} bytes, more than {house.limits.reply:,}. Ask for less.", value=len(body)
         )
     if form == "raw" and (query["dtype"] is None or np.dtype(query["dtype"]) == np.dtype(head["dtype"])):
@@ -149,7 +149,7 @@ def _placed(known: Known, request: Mapping[str, Any], head: Mapping[str, Any]) -
         return encode.Places(cells=inside[::stride])
     if request.keys() & {"width", "height"} or not isinstance(grid, Raster):
         if head.get("box") is None:
-            raise Wrong("not-acceptable", "This format needs even degrees. Ask for format=raw or packed=1.", allowed=["raw", "npy"])
+            raise Refused("not-acceptable", "This format needs even degrees. Ask for format=raw or packed=1.", allowed=["raw", "npy"])
         west, south, east, north = head["box"]
         rows, columns = head["shape"][-2:]
         lat = head.get("lat", north - (np.arange(rows) + 0.5) * (north - south) / rows)
@@ -165,7 +165,7 @@ def steps_of(time: str, known: Known, scenario: Mapping[str, Any], most: int) ->
 
     Raises
     ------
-    Wrong
+    Refused
         date-outside-forcing, not-computed with what there is, out-of-range.
     """
     if time == "latest":
@@ -175,20 +175,20 @@ def steps_of(time: str, known: Known, scenario: Mapping[str, Any], most: int) ->
         named = time[5:].split("/")
         first, last = int(named[0]), int(named[-1])
         if last > facts["steps"]:
-            raise Wrong(
+            raise Refused(
                 "date-outside-forcing", f"The run has {facts['steps']} steps.", value=last, allowed=[0, facts["steps"]], position="time"
             )
     else:
         dates = time.split("/")
         first, last = step_behind(dates[0], facts, "time"), step_behind(dates[-1], facts, "time")
     if first > last:
-        raise Wrong("out-of-range", f"{time} ends before it begins.", value=time, position="time")
+        raise Refused("out-of-range", f"{time} ends before it begins.", value=time, position="time")
     if last > shown:
         span = [date_of(1, facts), date_of(shown, facts)] if shown else []
         text = f"time={time} has not been computed: {scenario['name']} stands at step {shown}."
-        raise Wrong("not-computed", text, value=time, allowed=span, computed=[0, shown], position="time")
+        raise Refused("not-computed", text, value=time, allowed=span, computed=[0, shown], position="time")
     if last - first + 1 > most:
-        raise Wrong("not-acceptable", f"{last - first + 1:,} steps are more than {most:,} at once. Ask for parts.", allowed=most)
+        raise Refused("not-acceptable", f"{last - first + 1:,} steps are more than {most:,} at once. Ask for parts.", allowed=most)
     return list(range(first, last + 1))
 
 
@@ -209,7 +209,7 @@ async def _stacked(asked: Asked, scenario: str, request: dict[str, Any], steps: 
             heads.append(head)
             bodies.append(body)
         if total > asked.house.limits.reply:
-            raise Wrong("not-acceptable", f"The answer has more than {asked.house.limits.reply:,} bytes. Ask for less.")
+            raise Refused("not-acceptable", f"The answer has more than {asked.house.limits.reply:,} bytes. Ask for less.")
     last = heads[-1]
     head = {**last, "shape": [len(steps), *last["shape"]], "dims": ["time", *last["dims"]]}
     head |= {"steps": steps, "dates": [each.get("date") for each in heads]}
@@ -228,6 +228,6 @@ async def fit(asked: Asked) -> Reply:
     values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<"))
     known = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     if not known.size:
-        raise Wrong("not-computed", f'No cell of "{name}" has a value at step {head["step"]}.', position="time")
+        raise Refused("not-computed", f'No cell of "{name}" has a value at step {head["step"]}.', position="time")
     low, high = outward(*np.percentile(known, [2, 98]).tolist())
     return Reply(200, msgspec.json.encode(Fit(variable=name, step=head["step"], low=low, high=high)))

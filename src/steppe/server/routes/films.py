@@ -15,7 +15,6 @@ from steppe.levels import parted
 from steppe.server.asked import Asked, Reply
 from steppe.server.house import House
 from steppe.server.moments import step_behind
-from steppe.server.problems import Wrong
 from steppe.server.query import FILM, read_query
 
 WAIT = 1.0  # [s] that an answer waits for the end of the work
@@ -28,20 +27,20 @@ async def film(asked: Asked) -> Reply:
     variable = house.variable(run, name, query["level"]).name
     branch, recorded = house.scenario(run, query["scenario"])["branch"], known.facts.get("outputs", [])
     if parted(name)[0] not in recorded:
-        raise Wrong("not-recorded", f'The run does not record "{name}", so there is no film of it.', value=name, allowed=recorded)
+        raise Refused("not-recorded", f'The run does not record "{name}", so there is no film of it.', value=name, allowed=recorded)
     for key in ("from", "to"):
         if query[key] is not None:
             step_behind(query[key], known.facts, key)
     scale = [query[key] for key in ("low", "high") if query[key] is not None]
     if scale and (len(scale) == 1 or scale[0] >= scale[1]):
-        raise Wrong("out-of-range", "Give low and a greater high, or neither.", value=scale[0], position="low")
+        raise Refused("out-of-range", "Give low and a greater high, or neither.", value=scale[0], position="low")
     options = {"variable": variable, "start": query["from"], "end": query["to"], "rate": query["fps"], "palette": query["style"]}
     options |= {"scale": scale, "most": house.limits.film_values // max(known.grid.n_cells, 500_000)}
     path, shown = (str(folder_of(folder, branch)) for folder in (asked.run.folder, Path(run)))
     wanted = {"path": path, "name": shown, "options": options}
     making = house.film = house.film or Filming(house, wanted)
     if making.wanted != wanted:
-        raise Wrong("too-many", "The server makes another film now, and one at a time.", retry_after=house.limits.film_asked)
+        raise Refused("too-many", "The server makes another film now, and one at a time.", retry_after=house.limits.film_asked)
     content = await making.ask()
     if content is None:
         return Reply(202, json.dumps(making.done).encode())
@@ -91,4 +90,4 @@ class Filming:
                     self.done = said
             if self._process.returncode == 0:
                 return film.read_bytes()
-        raise Wrong("defect", "The process that makes films has died. The log of the server tells more.")
+        raise Refused("defect", "The process that makes films has died. The log of the server tells more.")

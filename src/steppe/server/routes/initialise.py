@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from steppe.api import NewRun
+from steppe.control import Refused
 from steppe.errors import SteppeError
 from steppe.server.admission import answer_of, prepare
 from steppe.server.asked import Asked, Reply
 from steppe.server.begun import Begun
-from steppe.server.problems import Wrong
 from steppe.server.query import KEEP, read_query
 from steppe.server.routes.state import info_of, tagged
 from steppe.server.routes.steering import request_of
@@ -31,7 +31,7 @@ async def model(asked: Asked) -> Reply:
     """GET models/{model}: what it is made of."""
     found, name = await _catalogue(asked), asked.parameters["model"]
     if name not in found:
-        raise Wrong("unknown-model", f'There is no model "{name[:64]}".', value=name[:64], allowed=list(found))
+        raise Refused("unknown-model", f'There is no model "{name[:64]}".', value=name[:64], allowed=list(found))
     return tagged(asked, msgspec.json.encode({"model": name, **found[name]}))
 
 
@@ -48,17 +48,17 @@ async def begin_run(asked: Asked) -> Reply:
     who = asked.principal
     assert who is not None, "the route has a role"
     if who.run:
-        raise Wrong("role-too-low", f'The token was made for the run "{who.run}" alone.', value=who.run)
+        raise Refused("role-too-low", f'The token was made for the run "{who.run}" alone.', value=who.run)
     request = await request_of(asked, NewRun)
     house = asked.house
     opener = house.opener
     if house.draining.is_set():
-        raise Wrong("draining", "The server is ending and takes no more runs.")
+        raise Refused("draining", "The server is ending and takes no more runs.")
     if opener is None or opener.folder is None:
-        raise Wrong("runs-closed", "This server makes no new runs. Start it with --runs DIR.")
+        raise Refused("runs-closed", "This server makes no new runs. Start it with --runs DIR.")
     if request.launcher not in opener.launchers:
         names = [name for name in opener.launchers if name]
-        raise Wrong("unknown-launcher", f'There is no launcher "{request.launcher}".', value=request.launcher, allowed=names)
+        raise Refused("unknown-launcher", f'There is no launcher "{request.launcher}".', value=request.launcher, allowed=names)
     folder, location = opener.folder / request.name, (b"location", f"/api/v1/runs/{request.name}".encode())
     async with house.opening:
         begun = await asyncio.to_thread(Begun.of, opener.folder, who.name, asked.key, request)
@@ -67,17 +67,17 @@ async def begin_run(asked: Asked) -> Reply:
             answer = answer or msgspec.json.encode(info_of(asked.house, request.name))
             return Reply(201, answer, headers=(location, (b"idempotent-replayed", b"true")))
         if request.name in house.runs or await asyncio.to_thread(begun.is_taken):
-            raise Wrong("name-taken", f'There is a run "{request.name}" already.', value=request.name)
+            raise Refused("name-taken", f'There is a run "{request.name}" already.', value=request.name)
         if len(house.runs) >= house.limits.runs:
-            raise Wrong("too-many-runs", f"This server has {len(house.runs)} runs. End one.", allowed=house.limits.runs)
+            raise Refused("too-many-runs", f"This server has {len(house.runs)} runs. End one.", allowed=house.limits.runs)
         try:
             await asyncio.to_thread(begun.note)
             await prepare(request, folder, [opener.folder, *house.readable])
             if house.draining.is_set():
-                raise Wrong("draining", "The server is ending and takes no more runs.")
+                raise Refused("draining", "The server is ending and takes no more runs.")
             house.runs[request.name] = await opener.begin(folder, request.launcher)
             await house.access.take_also({request.name: TokenFile(folder)})
-        except (SteppeError, OSError, Wrong, asyncio.CancelledError):
+        except (SteppeError, OSError, Refused, asyncio.CancelledError):
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             raise
         answer = msgspec.json.encode(info_of(asked.house, request.name))

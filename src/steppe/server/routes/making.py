@@ -6,11 +6,11 @@ import re
 import msgspec
 
 from steppe.api import NewScenario, Origin, Start
+from steppe.control import Refused
 from steppe.server import uploads
 from steppe.server.asked import Asked, Reply
 from steppe.server.changes import arguments_of
 from steppe.server.moments import step_behind
-from steppe.server.problems import Wrong
 from steppe.server.routes.state import info_of
 from steppe.server.routes.steering import made, order, request_of
 
@@ -19,9 +19,9 @@ async def upload(asked: Asked) -> Reply:
     """PUT uploads/{sha256}: an array for a change, raw and little-endian."""
     name = asked.parameters["sha256"]
     if not re.fullmatch("[0-9a-f]{64}", name):
-        raise Wrong("digest-wrong", "The name of an upload is the SHA-256 of its bytes in 64 hexadecimal digits.", value=name[:64])
+        raise Refused("digest-wrong", "The name of an upload is the SHA-256 of its bytes in 64 hexadecimal digits.", value=name[:64])
     if asked.house.draining.is_set():
-        raise Wrong("draining", "The server is ending and takes no more uploads.")
+        raise Refused("draining", "The server is ending and takes no more uploads.")
     folder, limits = asked.run.folder, asked.house.limits
     await asyncio.to_thread(uploads.check_room, folder, int(asked.headers.get(b"content-length", b"0")), limits)
     draft = await asyncio.to_thread(uploads.Draft, folder)
@@ -29,7 +29,7 @@ async def upload(asked: Asked) -> Reply:
         async for piece in asked.stream():
             await asyncio.to_thread(draft.write, piece)
         if draft.name != name:
-            raise Wrong("digest-wrong", f"{draft.size:,} bytes came whose SHA-256 is {draft.name}.", value=draft.name, allowed=name)
+            raise Refused("digest-wrong", f"{draft.size:,} bytes came whose SHA-256 is {draft.name}.", value=draft.name, allowed=name)
         there = await asyncio.to_thread(uploads.find, folder, name)
         if there is None:
             await asyncio.to_thread(uploads.check_room, folder, 0, limits)
@@ -44,7 +44,7 @@ async def add_scenario(asked: Asked) -> Reply:
     request = await request_of(asked, NewScenario)
     run, origin = asked.parameters["run"], request.origin or Origin()
     if origin.step is not None and origin.date is not None:
-        raise Wrong("bad-field", "Give step or date, not both.", allowed=["step", "date"], position="$.from")
+        raise Refused("bad-field", "Give step or date, not both.", allowed=["step", "date"], position="$.from")
     step = origin.step if origin.date is None else step_behind(origin.date, asked.house.known(run).facts, "$.from.date")
     changes = [
         made(asked, "set", request.name, await arguments_of(asked.house, run, change), change, part=f"/{number}")

@@ -2,10 +2,10 @@
 
 import asyncio
 
+from steppe.control import Refused
 from steppe.server.asked import Asked, Reply
 from steppe.server.negotiation import takes_gzip
 from steppe.server.page import File, built_page
-from steppe.server.problems import Wrong
 from steppe.server.routes.state import has
 
 FOR_EVER = b"public, max-age=31536000, immutable"  # the name of an asset holds a digest of what is in it
@@ -30,7 +30,7 @@ async def asset(asked: Asked) -> Reply:
     """GET assets/{asset}: a part of the page."""
     found = (await asyncio.to_thread(built_page)).assets.get(asked.parameters["asset"])
     if found is None:
-        raise Wrong("unknown-path", "There is nothing at this address.")
+        raise Refused("unknown-path", "There is nothing at this address.")
     return _file(asked, found, FOR_EVER)
 
 

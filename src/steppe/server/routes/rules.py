@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 
 from steppe.api import Event, Remove, Trigger
-from steppe.control import Command
+from steppe.control import Command, Refused
 from steppe.control.expression import ExpressionError, parse
 from steppe.server.asked import Asked, Reply
 from steppe.server.changes import arguments_of
 from steppe.server.moments import begin_of, check_yearly, step_before
-from steppe.server.problems import Wrong
 from steppe.server.query import WHERE, read_query
 from steppe.server.routes.steering import cancel_of, found_again, moment, number_of, order, request_of
 
@@ -82,14 +81,14 @@ async def add_trigger(asked: Asked) -> Reply:
         parse(request.expression, asked.house.known(run).variables)
     except ExpressionError as error:
         value = request.expression[:64]
-        raise Wrong("expression-invalid", str(error), value=value, position=error.column, nearest=error.nearest) from None
+        raise Refused("expression-invalid", str(error), value=value, position=error.column, nearest=error.nearest) from None
     if (request.variable is not None) != (request.action == "image"):
         text = 'The action "image" needs the variable that is drawn; the others have none.'
-        raise Wrong("bad-field", text, value=request.variable, position="$.variable")
+        raise Refused("bad-field", text, value=request.variable, position="$.variable")
     if request.variable is not None:
         asked.house.variable(run, request.variable)
         if asked.house.known(run).grid.active.ndim != 2:
-            raise Wrong("bad-field", "An image is of a raster; these are points.", value="image", position="$.action")
+            raise Refused("bad-field", "An image is of a raster; these are points.", value="image", position="$.action")
     arguments = {name: getattr(request, name) for name in ("expression", "action", "text")}
     return await order(asked, "trigger", request.scenario, arguments | {"variable": request.variable or ""}, request, when="now")
 
@@ -118,8 +117,10 @@ async def _remove(asked: Asked, kind: str, seq: int) -> Reply:
         if not there or named not in (None, *there):
             known = asked.run.operation(seq)
             if known is not None and known["kind"] == kind and not there:
-                raise Wrong("already-finished", f"The {kind} {seq} is over.", value=seq)
-            raise Wrong(f"unknown-{kind}", f"There is no {kind} {seq}{f' in {named}' if named else ''}.", value=seq, allowed=there or None)
+                raise Refused("already-finished", f"The {kind} {seq} is over.", value=seq)
+            raise Refused(
+                f"unknown-{kind}", f"There is no {kind} {seq}{f' in {named}' if named else ''}.", value=seq, allowed=there or None
+            )
         scenario = named or there[0]
     return await order(asked, "remove", scenario, {"rule": seq, "scenario": scenario}, Remove(seq=seq, scenario=named), when="now")
 
@@ -132,4 +133,4 @@ async def trigger_image(asked: Asked) -> Reply:
         with suppress(FileNotFoundError):
             content = await asyncio.to_thread(path.read_bytes)
             return Reply(200, content, b"image/png", cache=b"private, max-age=31536000, immutable")
-    raise Wrong("unknown-image", f'No trigger has saved an image "{name[:64]}".', value=name[:64])
+    raise Refused("unknown-image", f'No trigger has saved an image "{name[:64]}".', value=name[:64])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import Gap, SeriesInfo, Thinned
+from steppe.control import Refused
 from steppe.control.followed import What
 from steppe.server import coverage, encode, regions
 from steppe.server.asked import Asked, Reply
@@ -15,7 +16,6 @@ from steppe.server.decimals import decimals
 from steppe.server.house import Known
 from steppe.server.moments import date_of
 from steppe.server.negotiation import form_of
-from steppe.server.problems import Wrong
 from steppe.server.query import FORMATS, SERIES, SERIES_FORMATS, one_region, read_query
 from steppe.server.routes.data import ACCEPTED, rounding, steps_of
 from steppe.server.thinning import thinned
@@ -42,9 +42,9 @@ async def series(asked: Asked) -> Reply:
     known, limits, points = asked.house.known(run), asked.house.limits, query["points"]
     region = one_region({**query, "at": query["at"] or None}, ("at", "box", "polygon", "cells"))
     if region is None:
-        raise Wrong("region-invalid", "Name a place or more, at=longitude,latitude, or a region: box, polygon or cells.", position="at")
+        raise Refused("region-invalid", "Name a place or more, at=longitude,latitude, or a region: box, polygon or cells.", position="at")
     if form == "coverage-json" and region != "at":
-        raise Wrong("not-acceptable", "CoverageJSON has series of places. Ask for json or csv of a region.", allowed=["json", "csv"])
+        raise Refused("not-acceptable", "CoverageJSON has series of places. Ask for json or csv of a region.", allowed=["json", "csv"])
     cells = await asked.house.in_thread(_cells, known, query, region)
     order: Array = np.arange(len(REDUCED)) if region != "at" else np.unique(cells, return_inverse=True)[1]
     levels = variable.levels.values if variable.levels else []
@@ -53,12 +53,14 @@ async def series(asked: Asked) -> Reply:
     steps = steps_of(query["time"], known, scenario, limits.series_values if points else limits.steps_at_once) or [int(scenario["step"])]
     most = limits.series_values if points else limits.text_values
     if len(steps) * len(order) > most:
-        raise Wrong("not-acceptable", f"{len(steps) * len(order):,} values are more than {most:,} in a series. Ask for less.", allowed=most)
+        raise Refused(
+            "not-acceptable", f"{len(steps) * len(order):,} values are more than {most:,} in a series. Ask for less.", allowed=most
+        )
     along = {"steps": [steps[0], steps[-1]], "again": query["compute"] == "1" or not points, "region": region != "at"}
     request = {"name": name, "cells": np.unique(cells).astype("<u4").tobytes(), "packed": True, "along": along}
     found = await gathered(asked, query["scenario"], request)
     if found.gaps and not points:
-        raise Wrong("not-computed", f"Steps {found.gaps[0].first} to {found.gaps[0].last}: {found.gaps[0].reason}", position="time")
+        raise Refused("not-computed", f"Steps {found.gaps[0].first} to {found.gaps[0].last}: {found.gaps[0].reason}", position="time")
     values, what = found.values[:, order], None
     if points and len(steps) > points:
         there, pieces = await asked.house.in_thread(thinned, values, points)
@@ -70,7 +72,7 @@ async def series(asked: Asked) -> Reply:
     headers = (*(() if query["format"] else ACCEPTED), *rounding(found.head))
     if form == "coverage-json":
         if heights:
-            raise Wrong("not-acceptable", "CoverageJSON has series of one level. Name it, or ask for json or csv.", position="level")
+            raise Refused("not-acceptable", "CoverageJSON has series of one level. Name it, or ask for json or csv.", position="level")
         document = coverage.of_series(values, variable, steps, places, known.facts)
         return Reply(200, document, FORMATS[form].encode(), headers)
     dates = [date_of(step, known.facts) for step in steps]

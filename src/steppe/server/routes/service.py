@@ -8,10 +8,10 @@ from importlib.resources import files
 import msgspec
 
 from steppe.api import Login
+from steppe.control import Refused
 from steppe.server import problems
 from steppe.server.asked import Asked, Reply
 from steppe.server.doors.authentication import cookie_name, cookie_of
-from steppe.server.problems import Wrong
 from steppe.server.routes.steering import request_of
 
 HELD = ("failed", "paused")  # states of a run that takes no orders
@@ -64,13 +64,13 @@ async def login(asked: Asked) -> Reply:
     access, limits = asked.house.access, asked.house.limits
     wait = access.wait_to_login(asked.address, limits.logins)
     if wait > 0:
-        raise Wrong("too-many", "Too many failures to log in from this address.", retry_after=wait)
+        raise Refused("too-many", "Too many failures to log in from this address.", retry_after=wait)
     request = await request_of(asked, Login)
     await access.look(request.token)
     cookie = access.open_session(request.token)
     if cookie is None:
         access.login_failed(asked.address)
-        raise Wrong("not-authenticated", "The token is not known, or is over.")
+        raise Refused("not-authenticated", "The token is not known, or is over.")
     return Reply(204, headers=((b"set-cookie", _cookie(asked, cookie, 12 * 3600)),))
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
+from steppe.control import Refused
 from steppe.server.asked import Asked, Reply
 from steppe.server.house import House
-from steppe.server.problems import Wrong
 from steppe.server.query import LOG, read_query
 from steppe.server.routes.steering import number_of, wait_of
 
@@ -91,5 +91,5 @@ async def operation(asked: Asked) -> Reply:
     if found is not None and (seconds := wait_of(asked)):
         found = await run.settled(seq, seconds)
     if found is None:
-        raise Wrong("unknown-operation", f"There is no command {seq}.", value=seq)
+        raise Refused("unknown-operation", f"There is no command {seq}.", value=seq)
     return Reply(200, msgspec.json.encode(found))

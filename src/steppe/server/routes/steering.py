@@ -20,7 +20,6 @@ from steppe.server import uploads
 from steppe.server.asked import Asked, Reply
 from steppe.server.changes import arguments_of, checked, previewed
 from steppe.server.moments import date_of, step_before, step_behind
-from steppe.server.problems import Wrong
 from steppe.server.strict import decode
 
 Request = TypeVar("Request", bound=Struct)
@@ -55,7 +54,7 @@ async def step(asked: Asked) -> Reply:
         if refused.code == "out-of-range" and request.until is not None:  # the journal speaks of steps, the request of dates
             span = [date_of(number, facts) for number in refused.facts.get("allowed", ())]
             text = f"The run cannot be stepped to {request.until}, only to a date from {' to '.join(map(str, span))}."
-            raise Wrong("out-of-range", text, value=request.until, allowed=span, position="$.until") from None
+            raise Refused("out-of-range", text, value=request.until, allowed=span, position="$.until") from None
         raise
 
 
@@ -82,14 +81,14 @@ async def cancel(asked: Asked) -> Reply:
     seq = number_of(asked.parameters["operation"], "unknown-operation")
     found = asked.run.operation(seq)
     if found is None:
-        raise Wrong("unknown-operation", f"There is no command {seq}.", value=seq)
+        raise Refused("unknown-operation", f"There is no command {seq}.", value=seq)
     return await cancel_of(asked, seq, found)
 
 
 async def cancel_of(asked: Asked, seq: int, found: Mapping[str, Any]) -> Reply:
     """Takes an order back."""
     if found["state"] in OVER and found_again(asked) is None:
-        raise Wrong("already-finished", f"Command {seq} ({found['kind']}) is {found['state']}.", value=seq)
+        raise Refused("already-finished", f"Command {seq} ({found['kind']}) is {found['state']}.", value=seq)
     if found["kind"] == "step":  # what computes is stopped at the end of the present step
         return await order(asked, "pause", found["scenario"], {}, Skip(seq=seq), when="now")
     return await order(asked, "cancel", found["scenario"], {"seq": seq}, Skip(seq=seq))
@@ -153,7 +152,7 @@ async def skip(asked: Asked) -> Reply:
     request = await request_of(asked, Skip)
     found = asked.run.operation(request.seq)
     if found is None:
-        raise Wrong("unknown-operation", f"There is no command {request.seq}.", value=request.seq)
+        raise Refused("unknown-operation", f"There is no command {request.seq}.", value=request.seq)
     return await order(asked, "skip", found["scenario"], {"seq": request.seq}, request)
 
 
@@ -177,7 +176,7 @@ async def order(
         By the journal; nothing is stored.
     """
     if asked.house.draining.is_set():
-        raise Wrong("draining", "The server is ending and takes no more orders.")
+        raise Refused("draining", "The server is ending and takes no more orders.")
     accepted = asked.run.accept(made(asked, kind, scenario, arguments, request, when), *more)
     for each in (arguments, *(one.arguments for one in more)):
         await settle(asked, each)
@@ -239,9 +238,9 @@ def wait_of(asked: Asked) -> float:
 
 
 def number_of(text: str, code: str) -> int:
-    """A number of a path; raises Wrong with `code`."""
+    """A number of a path; raises Refused with `code`."""
     if not re.fullmatch("[0-9]{1,18}", text):
-        raise Wrong(code, f'"{text[:64]}" is no number of a command.', value=text[:64])
+        raise Refused(code, f'"{text[:64]}" is no number of a command.', value=text[:64])
     return int(text)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from steppe.control import Refused
 from steppe.server.asked import Asked, Reply
-from steppe.server.problems import Wrong
 from steppe.server.routes.steering import OVER, number_of
 
 QUIET = 15.0  # [s] without news until a comment says that the line is up
@@ -19,7 +19,7 @@ async def events_stream(asked: Asked) -> Reply:
     """GET events-stream."""
     after = asked.headers.get(b"last-event-id", b"0")
     if not re.fullmatch(rb"[0-9]{1,18}", after):
-        raise Wrong("bad-header", "Last-Event-ID must be the id of an event.", position="Last-Event-ID")
+        raise Refused("bad-header", "Last-Event-ID must be the id of an event.", position="Last-Event-ID")
     return _stream(_lines(asked, asked.run.happenings(int(after))))
 
 
@@ -27,7 +27,7 @@ async def operation_stream(asked: Asked) -> Reply:
     """GET operations/{operation}/stream: the operation each time that it changes, until it is over."""
     seq = number_of(asked.parameters["operation"], "unknown-operation")
     if asked.run.operation(seq) is None:
-        raise Wrong("unknown-operation", f"There is no command {seq}.", value=seq)
+        raise Refused("unknown-operation", f"There is no command {seq}.", value=seq)
     return _stream(_lines(asked, _changes(asked, seq), "operation"))
 
 

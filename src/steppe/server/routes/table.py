@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from steppe.control import Refused
 from steppe.server.asked import Asked, Reply
-from steppe.server.problems import Wrong
 from steppe.server.query import Grammar
 
 JSON = "application/json"
@@ -71,7 +71,7 @@ class Table:
 
         Raises
         ------
-        Wrong
+        Refused
             unknown-path; method, with the header Allow.
         """
         found: dict[str, str] = {}
@@ -92,9 +92,9 @@ class Table:
                     methods = there
                     break
         if methods is None:
-            raise Wrong("unknown-path", "There is nothing at this address.")
+            raise Refused("unknown-path", "There is nothing at this address.")
         route = methods.get("GET" if method == "HEAD" else method)
         if route is None:
             allowed = [*methods, *(["HEAD"] if "GET" in methods else [])]
-            raise Wrong("method", f"{method} is not taken here.", ((b"allow", ", ".join(allowed).encode()),), allowed=allowed)
+            raise Refused("method", f"{method} is not taken here.", allowed=allowed)
         return route, found

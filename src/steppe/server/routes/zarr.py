@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from steppe.control import Refused
 from steppe.grid import Points
 from steppe.server import zarr_view
 from steppe.server.asked import Asked, Buffer, Headers, Reply
-from steppe.server.problems import Wrong
 from steppe.server.routes.data import rounding
 
 DESCRIPTION = "zarr.json"
@@ -54,6 +54,6 @@ def _chunk(body: Buffer, headers: Headers = ()) -> Reply:
     return Reply(200, b"", CHUNK, headers, (body,))
 
 
-def _nothing(text: str) -> Wrong:
+def _nothing(text: str) -> Refused:
     """What a reader takes for values that are not there yet."""
-    return Wrong("unknown-path", text)
+    return Refused("unknown-path", text)
