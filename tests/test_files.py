@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src/steppe"
 RENAMES = {"os.rename", "os.renames", "os.replace", "shutil.move", "fcntl.flock", "fcntl.lockf"}
 METHODS = {"rename", "replace"}  # of a Path with one argument; text takes two
 PLACES = {
-    "server.begun": "from steppe.server.begun import Begun; Begun(folder.parent, folder.name, 'anna', 'k', b'{}').note()",
+    "server.begun": "from steppe.service.begun import Begun; Begun(folder.parent, folder.name, 'anna', 'k', b'{}').note()",
     "status.json": "from steppe.server.runs import _write; _write(folder / 'status.json', {'address': ''})",
     "door.json": "from steppe.control.door import Door; Door.make(folder, 'journal')",
     "engine.toml": "from steppe.control.launch import put_run_file; put_run_file(folder, 'model = 1')",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from steppe.control.channels import View
 from steppe.grid import Raster
 from steppe.server import application
-from steppe.server.colours import outward
 from steppe.server.live.ranges import Ranges
+from steppe.service.colours import outward
 from tests.server.asking import Client, access_of_all
 from tests.server.listening import listening, wait_for
 from tests.server.test_live import LIMITS, Steering

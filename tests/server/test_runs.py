@@ -19,7 +19,7 @@ import pytest
 from steppe.api import NewRun
 from steppe.control.launch import RUN_FILE
 from steppe.jobs.admit import LONGEST, TEXTS, FaultError, check_paths, table_of
-from steppe.server.begun import Begun
+from steppe.service.begun import Begun
 from tests.errors.scenario import RUN
 from tests.server.asking import TOKENS, Client, bearer, documented, problem
 from tests.server.listening import wait_for

@@ -11,8 +11,9 @@ from aiohttp import ClientResponseError
 
 from steppe.api import by_name
 from steppe.grid import Points, Projected, Raster
-from steppe.server import Limits, application, zarr_view
-from steppe.server.house import Known, variable_info
+from steppe.server import Limits, application
+from steppe.service import zarr_view
+from steppe.service.service import RunDescription, variable_info
 from tests.grid.test_plain import ALBERS
 from tests.server.asking import Client, access_of_all, bearer, problem
 from tests.server.listening import listening
@@ -112,7 +113,7 @@ def test_points_projections_and_models_without_time_say_where_and_when() -> None
     assert zarr_view.coordinates_of(iterating)["time"][1].tolist() == list(range(1, 11))
 
 
-def known(grid: Any, clock: dict[str, Any] | None = None) -> Known:
+def known(grid: Any, clock: dict[str, Any] | None = None) -> RunDescription:
     facts = facts_of(grid, steps=10)
     facts["clock"] = clock or facts["clock"]
-    return Known(facts, by_name(map(variable_info, facts["variables"])), grid)
+    return RunDescription(facts, by_name(map(variable_info, facts["variables"])), grid)

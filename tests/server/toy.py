@@ -20,8 +20,8 @@ from steppe.control.showing import Showing, at_once
 from steppe.control.wire import Follow, Followed, Message, Outcome, Position, Unfollow
 from steppe.errors import GridError
 from steppe.grid import Grid, as_plain
-from steppe.server import uploads
 from steppe.server.asked import Buffer
+from steppe.service import uploads
 from steppe.view import Span, extremes, fit_of, following, levels_of, png, scale_of
 
 VARIABLES = {

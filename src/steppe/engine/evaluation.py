@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.api.expression import Node
 from steppe.comm import World
-from steppe.control.expression import Node
 from steppe.kernels.sums import total
 
 Array = NDArray[Any]

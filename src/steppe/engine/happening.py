@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steppe.control.expression import ExpressionError, parse
+from steppe.api.expression import ExpressionError, parse
 from steppe.control.wire import Fired
 from steppe.engine.branch import Branch
 from steppe.engine.looks import image_of

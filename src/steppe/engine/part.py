@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import timeline
+from steppe.api.expression import names_of, parse
 from steppe.comm import BoxReach, Whereabouts, World, agree_on
-from steppe.control.expression import names_of, parse
 from steppe.engine.digest import changed, digest
 from steppe.engine.evaluation import Evaluation, NoValueError
 from steppe.engine.holding import Holding

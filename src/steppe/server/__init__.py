@@ -4,7 +4,7 @@ from steppe.server.access import Access
 from steppe.server.application import Server, application
 from steppe.server.limits import Limits
 from steppe.server.serve import configuration
-from steppe.server.supervised import Supervisor
 from steppe.server.tokens import Token, new_token
+from steppe.service.supervised import Supervisor
 
 __all__ = ["Access", "Limits", "Server", "Supervisor", "Token", "application", "configuration", "new_token"]

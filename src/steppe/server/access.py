@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from steppe.api import ROLES
 from steppe.errors import SteppeError
 from steppe.server.tokens import Kept, Token, digest_of
+from steppe.service.principal import Principal
 
 LOG = logging.getLogger("steppe.server")
 
@@ -20,33 +20,22 @@ MINUTE = 60.0  # [s]
 LOOK = 1.0  # [s] after which files of tokens are looked at again, or at once for a token that is not known
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """Somebody who came in.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor(Principal):
+    """A caller that came in.
 
-    token: the digest of the token, by which rates and sockets are counted: names may be the same. run: the only one that is there for them,
-    "" for all. by_header: with a token in a header, which no other site can make a browser send.
+    expires: seconds since 1970. token: the digest of the token, by which rates and sockets are counted: names may be the same. by_header:
+    with a token in a header, which no other site can make a browser send.
     """
 
-    name: str
-    role: str
     expires: float | None
     token: str
-    run: str = ""
     by_header: bool = True
 
     @classmethod
-    def of(cls, token: Token, expires: float | None, by_header: bool) -> "Principal":
-        """The holder of a token. expires: seconds since 1970."""
-        return cls(token.name, token.role, expires, token.digest.hex(), token.run, by_header)
-
-    def may(self, role: str) -> bool:
-        """Whether the role is enough for what asks for `role`."""
-        return ROLES.index(self.role) >= ROLES.index(role)
-
-    def sees(self, run: str) -> bool:
-        """Whether a run is there for them."""
-        return self.run in ("", run)
+    def of(cls, token: Token, expires: float | None, by_header: bool) -> "Visitor":
+        """The holder of a token."""
+        return cls(name=token.name, role=token.role, expires=expires, token=token.digest.hex(), run=token.run, by_header=by_header)
 
 
 class Access:
@@ -72,7 +61,7 @@ class Access:
 
     def _know(self, tokens: Iterable[Token]) -> None:
         self._tokens = [token for token in tokens if token.digest not in self._revoked]
-        self._principals = {token.digest: Principal.of(token, token.expires, by_header=True) for token in self._tokens}
+        self._principals = {token.digest: Visitor.of(token, token.expires, by_header=True) for token in self._tokens}
 
     def take_from(self, files: Mapping[str, Kept]) -> None:
         """Takes the tokens of files, too, as they are now and as they will be: each opens the run of its file alone, "" all runs."""
@@ -117,7 +106,7 @@ class Access:
                 LOG.error("%s", error)
         return found
 
-    def by_token(self, text: str | bytes) -> Principal | None:
+    def by_token(self, text: str | bytes) -> Visitor | None:
         """Whose token it is. It is compared with all, however early one fits."""
         token = self._find(text)
         return self._principals[token.digest] if token else None
@@ -163,7 +152,7 @@ class Access:
         self._sessions[digest_of(cookie)] = (token, now + SESSION)
         return cookie
 
-    def by_session(self, cookie: str) -> Principal | None:
+    def by_session(self, cookie: str) -> Visitor | None:
         """Whose session it is; it is prolonged."""
         key = digest_of(cookie)
         token, until = self._sessions.get(key, (None, 0.0))
@@ -174,7 +163,7 @@ class Access:
         until = now + SESSION
         self._sessions[key] = (token, until)
         until = until if token.expires is None else min(until, token.expires)
-        return Principal.of(token, until, by_header=False)
+        return Visitor.of(token, until, by_header=False)
 
     def close_session(self, cookie: str) -> None:
         """Ends a session."""

@@ -36,8 +36,8 @@ from steppe.server.limits import Limits
 from steppe.server.live import check_protocol, serve_viewer
 from steppe.server.problems import problem
 from steppe.server.routes import TABLE, Route, Table
-from steppe.server.supervised import Opener, Supervisor
 from steppe.server.tokens import TokenFile
+from steppe.service import Opener, Supervisor
 
 LOG = logging.getLogger("steppe.server")
 ONCE = (
@@ -226,8 +226,7 @@ def application(
     limits = limits or Limits()
     access.take_from({name: TokenFile(run.folder) for name, run in runs.items()})
     rates = Rates(limits)
-    house = House(runs, access, limits, rates.requests_left, read_only)
-    house.opener, house.readable = opener, readable
+    house = House(runs, access, limits, rates.requests_left, read_only, opener, readable)
     return Server(house, (Hosts(hosts), Proxies(proxies), Prefix(prefix)), Origins(origins), rates, TABLE)
 
 

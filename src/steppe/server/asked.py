@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from steppe.server.access import Principal
+    from steppe.server.access import Visitor
     from steppe.server.house import House
     from steppe.server.routes.table import Route
-    from steppe.server.supervised import Supervisor
+    from steppe.service.supervised import Supervisor
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -47,7 +47,7 @@ class Asked:
     path: str = ""
     prefix: str = ""  # what stands before it, where the client is
     parameters: Mapping[str, str] = field(default_factory=dict)
-    principal: Principal | None = None
+    principal: Visitor | None = None
     key: str = ""
     if_match: str | None = None
     if_step: int | None = None

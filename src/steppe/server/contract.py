@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from steppe.api import EXACTLY_ONE, KINDS, VARIABLE, Problem
+from steppe.api.query import SCENARIO
 from steppe.server.asked import JSON_PROBLEM
-from steppe.server.query import SCENARIO
 from steppe.server.routes import TABLE
 from steppe.server.routes.table import ALWAYS, JSON, OPEN, Route
 
@@ -94,7 +94,7 @@ def _operation(route: Route) -> dict[str, Any]:
     for name, key in (route.query or {}).items():
         schema = {"type": "array", "items": dict(key.schema), "maxItems": key.many} if key.many else dict(key.schema)
         if key.default not in (None, ()):
-            schema["default"] = int(key.default) if schema["type"] == "integer" else key.default
+            schema["default"] = str(int(key.default)) if isinstance(key.default, bool) else key.default
         parameters.append(_parameter("query", name, schema, key.description, name in route.needed))
     for name in _headers_of(route):
         parameters.append(_parameter("header", name, *_HEADERS[name], name == "Idempotency-Key"))

@@ -1,30 +1,22 @@
-"""How much anybody may ask: sizes, rates, times. One place for all numbers."""
+"""How much any caller may ask of the server: sizes, rates, times."""
 
 from dataclasses import dataclass
 
-MIB = 1 << 20
+from steppe.service.limits import MIB, WorkLimits
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(WorkLimits):
     """The numbers; a server may be started with others."""
 
     body: int = MIB  # [byte] of JSON
     depth: int = 32  # of JSON
     upload: int = 64 * MIB  # [byte]
-    unused: int = 256 * MIB  # [byte] of what was sent to a run and no order uses
-    unused_seconds: float = 3600.0  # after which it is removed
     headers: int = 16 * 1024  # [byte] of all of a request
     address: int = 8 * 1024  # [byte]
-    reply: int = 256 * MIB  # [byte]
-    text_values: int = 100_000  # in JSON and CSV
-    steps_at_once: int = 1_500  # of one request for a range of time, four years of days
-    series_values: int = 10_000_000  # that one series is thinned from
-    places: int = 1_000  # of one request for series
     header_seconds: float = 5.0
     body_seconds: float = 10.0  # and one more for each MB
     write_seconds: float = 60.0  # for which a client may read nothing
-    work_seconds: float = 2.0  # of a thread for one request
     wait_seconds: float = 5.0  # the longest that a reply is held back for an operation
     connections: int = 2_000
     sockets: int = 1_200  # to look at runs
@@ -34,7 +26,6 @@ class Limits:
     film_values: int = 300_000_000  # cells of all frames of a film; drawing a frame costs as much as half a million
     film_asked: float = 5.0  # [s] after which a film that no client asks for is given up
     strangers_sockets: int = 16  # that have not said a token yet
-    runs: int = 20  # of a server
     scenarios: int = 100  # of a run at once; those that were left do not count
     requests: float = 50.0  # [1/s] of a token
     requests_burst: float = 100.0

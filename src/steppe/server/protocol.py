@@ -6,8 +6,9 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from steppe.server.limits import MIB, Limits
+from steppe.server.limits import Limits
 from steppe.server.problems import problem
+from steppe.service.limits import MIB
 
 
 class Phase(Enum):

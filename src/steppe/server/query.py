@@ -1,15 +1,20 @@
-"""The grammar of queries: which keys an address takes, and what each may say. Anything else is refused, as is a key that comes twice."""
+"""The grammar of addresses: which keys each takes, and what each may say. Anything else is refused, as is a key that comes twice.
+
+The keys of maps and series are those of `MapQuery` and `SeriesQuery`.
+"""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 from urllib.parse import parse_qsl
 
+from msgspec import Struct, structs
+
 from steppe.api import DATE
+from steppe.api.query import MapQuery, SeriesQuery
 from steppe.control import Refused
 from steppe.errors import nearest
-from steppe.server.polygon import check_polygon
 
 FORMATS = {
     "raw": "application/vnd.steppe.array",
@@ -21,53 +26,7 @@ FORMATS = {
     "png": "image/png",
 }
 SERIES_FORMATS = {form: FORMATS[form] for form in ("json", "csv", "coverage-json")}
-_MAPS = [
-    "acton",
-    "bam",
-    "bamako",
-    "bamO",
-    "batlow",
-    "batlowK",
-    "batlowW",
-    "berlin",
-    "bilbao",
-    "broc",
-    "brocO",
-    "buda",
-    "bukavu",
-    "cork",
-    "corkO",
-    "davos",
-    "devon",
-    "fes",
-    "glasgow",
-    "grayC",
-    "hawaii",
-    "imola",
-    "lajolla",
-    "lapaz",
-    "lipari",
-    "lisbon",
-    "managua",
-    "navia",
-    "naviaW",
-    "nuuk",
-    "oleron",
-    "oslo",
-    "roma",
-    "romaO",
-    "tofino",
-    "tokyo",
-    "turku",
-    "vanimo",
-    "vik",
-    "vikO",
-]
-STYLES = (*_MAPS, *(f"{name}_r" for name in _MAPS))
-PIXELS = 8192  # of a side of an image
 _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?")
-_LEVEL = re.compile(r"[-+]?[0-9][0-9.eE+-]{0,20}( ?[A-Za-z%][ -~]{0,18})?")
-_TIME = re.compile(rf"latest|step:[0-9]{{1,10}}(/[0-9]{{1,10}})?|{DATE}(/{DATE})?")
 
 
 class Parameter(NamedTuple):
@@ -115,7 +74,7 @@ def read_query(query: bytes, grammar: Grammar) -> dict[str, Any]:
                 raise Refused("out-of-range", f"{key}={text[:64]}: {error}", value=text[:64], position=key) from None
             except ValueError as error:
                 raise Refused("bad-query", f"{key}={text[:64]}: {error}", value=text[:64], allowed=parameter.schema, position=key) from None
-            found[key] = [*found.get(key, ()), value] if parameter.many else value
+            found[key] = (*found.get(key, ()), value) if parameter.many else value
     return {key: parameter.default for key, parameter in grammar.items()} | found
 
 
@@ -173,8 +132,8 @@ def _place(text: str) -> tuple[float, float]:
     return numbers[0], numbers[1]
 
 
-def _box(text: str) -> list[float]:
-    box = _numbers(text)
+def _box(text: str) -> tuple[float, ...]:
+    box = tuple(_numbers(text))
     if len(box) != 4:
         raise ValueError("A box is west,south,east,north.")
     if not (-180 <= box[0] < box[2] <= 360 and -90 <= box[1] < box[3] <= 90):
@@ -182,157 +141,80 @@ def _box(text: str) -> list[float]:
     return box
 
 
-def _polygon(text: str) -> list[tuple[float, float]]:
+def _polygon(text: str) -> tuple[tuple[float, float], ...]:
     numbers = _numbers(text)
     if len(numbers) % 2:
         raise ValueError("A polygon is longitude,latitude,longitude,latitude,...; one number is missing.")
-    corners = list(zip(numbers[::2], numbers[1::2], strict=True))
-    check_polygon(corners)
-    return corners
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 
-def _cells(text: str) -> list[int]:
-    if not re.fullmatch("[0-9]{1,10}(,[0-9]{1,10})*", text):
-        raise ValueError("Cells are whole numbers with commas between.")
-    return [int(part) for part in text.split(",")]
+def _cells(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
 
 
-def _scenario(text: str) -> str:
-    if not re.fullmatch(SCENARIO, text):
-        raise ValueError("A scenario has a name of 1 to 80 of A-Z a-z 0-9 . _ @ -.")
-    return text
+def text(pattern: str, wrong: str, most: int | None = None, read: Callable[[str], Any] = str) -> Callable[[str], Any]:
+    """Reader of a text of a pattern. wrong: what is said of one that has another."""
+    whole = re.compile(pattern)
+
+    def checked(given: str) -> Any:
+        if (most is not None and len(given) > most) or not whole.fullmatch(given):
+            raise ValueError(wrong)
+        return read(given)
+
+    return checked
 
 
-def _time(text: str) -> str:
-    if not _TIME.fullmatch(text):
-        raise ValueError("Write latest, 2001-03-05, 2001-03-05/2001-03-31, 2001-03-05T06:00, step:64 or step:64/90.")
-    return text
+# ---- keys -------------------------------------------------------------------------------------------------------------------------------
+_READ: Mapping[str, Callable[[str], Any]] = {"box": _box, "polygon": _polygon, "cells": _cells, "at": _place}
 
 
-def _day(text: str) -> str:
-    if not re.fullmatch(DATE, text):
-        raise ValueError("It is no date, such as 2001-03-05.")
-    return text
+def grammar(kind: type[Struct], *without: str) -> Grammar:
+    """The keys of a query: the members of a struct, but for some."""
+    found = {each.name: _parameter(each) for each in structs.fields(kind) if each.name not in without}
+    return {name: parameter for name, parameter in found.items() if parameter is not None}
 
 
-def _level(text: str) -> str:
-    if len(text) > 40 or not _LEVEL.fullmatch(text):
-        raise ValueError('It is neither the number of a level nor a value with its unit, such as "850 hPa".')
-    return text
+def _parameter(field: structs.FieldInfo) -> Parameter | None:
+    """A member of a struct as a key; None for one without a description."""
+    annotated = next((each for each in (field.type, *get_args(field.type)) if get_origin(each) is Annotated), None)
+    if annotated is None:
+        return None
+    kind, meta = get_args(annotated)
+    extra = meta.extra or {}
+    if kind is bool:
+        read, schema = one_of("0", "1")
+        return Parameter(lambda text: read(text) == "1", schema, meta.description, field.default)
+    if choices := extra.get("choices") or (get_args(kind) if get_origin(kind) is Literal else ()):
+        return Parameter(*one_of(*choices), meta.description, field.default)
+    if kind is int:
+        return Parameter(*whole(extra["low"], extra["high"]), meta.description, field.default)
+    if kind is float:
+        return Parameter(*number(extra["high"]), meta.description, field.default)
+    schema = {"type": "string", "pattern": extra["pattern"]} | ({"maxLength": extra["most"]} if "most" in extra else {})
+    schema |= {"example": extra["example"]} if "example" in extra else {}
+    read_any = _READ.get(field.name, str)
+    read_text = text(extra["pattern"], extra["wrong"], extra.get("most"), read_any) if "wrong" in extra else read_any
+    return Parameter(read_text, schema, meta.description, field.default, extra.get("many", 0))
 
 
-_TEXT = {"type": "string"}
-LONG = 6000  # characters; longer regions go into an order
-_DECIMAL = r"-?[0-9]{1,12}(\.[0-9]{1,12})?"
-SCENARIO = "[A-Za-z0-9][A-Za-z0-9._@-]{0,79}"
-
-scenario = Parameter(_scenario, {**_TEXT, "pattern": f"^{SCENARIO}$"}, "The scenario that is meant.", "main")
-time = Parameter(
-    _time,
-    {**_TEXT, "pattern": f"^({_TIME.pattern})$"},
-    "latest: the last finished step; a date, from/to (both included), step:n or step:n/m of what was computed. A date means its end.",
-    "latest",
-)
-level = Parameter(
-    _level,
-    {**_TEXT, "pattern": f"^{_LEVEL.pattern}$", "maxLength": 40, "example": "850 hPa"},
-    "Of a variable with levels the one that is meant: its number, from 0, or its value with its unit.",
-)
-day = Parameter(_day, {**_TEXT, "pattern": f"^{DATE}$"}, "A date.")
-box = Parameter(_box, {**_TEXT, "pattern": f"^{_DECIMAL}(,{_DECIMAL}){{3}}$", "example": "150,-28,153,-25"}, "West,south,east,north.")
-polygon = Parameter(
-    _polygon,
-    {**_TEXT, "pattern": f"^{_DECIMAL},{_DECIMAL}(,{_DECIMAL},{_DECIMAL}){{2,}}$", "maxLength": LONG, "example": "150,-28,153,-28,153,-25"},
-    "Corners: lon,lat,lon,lat,...",
-)
-cells = Parameter(_cells, {**_TEXT, "pattern": "^[0-9]{1,10}(,[0-9]{1,10})*$", "maxLength": LONG}, "Packed numbers of cells.")
-stride = Parameter(*whole(1, 1000), "Every k-th row and column only.", 1)
-width = Parameter(*whole(1, PIXELS), "Columns of the answer; cells are put together by `reduce`.")
-height = Parameter(*whole(1, PIXELS), "Rows of the answer; from the width and the shape of the region when absent.")
-reduce = Parameter(*one_of("mean", "min", "max", "first"), "What becomes of cells that are put together; mean weighs by area.", "mean")
-packed = Parameter(*one_of("0", "1"), "1: active cells only, in packed order; 0: rows and columns.", "0")
-dtype = Parameter(*one_of("float32", "float64", "int16"), "Type of the numbers; the variable's own when absent.")
-_ACCEPT = "The format of the answer; when absent the one of these that the header Accept prefers, the first of them for any."
-data_format = Parameter(*one_of(*FORMATS), _ACCEPT)
-series_format = Parameter(*one_of(*SERIES_FORMATS), _ACCEPT)
-style = Parameter(*one_of(*STYLES), "A colour map of Crameri (2018); one that suits the variable when absent.")
-low = Parameter(*number(1e11), "The value of the first colour; from the values when absent.")
-high = Parameter(*number(1e11), "The value of the last colour; from the values when absent.")
-at = Parameter(
-    _place,
-    {**_TEXT, "pattern": f"^{_DECIMAL},{_DECIMAL}$", "example": "151.9,-27.5"},
-    "A place: longitude,latitude; may be repeated.",
-    (),
-    200,
-)
-after = Parameter(*whole(0, 2**62), "Those behind this number.", 0)
-limit = Parameter(*whole(1, 10_000), "At most so many.", 1000)
-branch = Parameter(*whole(1, 2**31 - 1), "Number of the branch that it is of; of several the one made last when absent.")
-keep = Parameter(*one_of("data"), "data: what was written stays.")
-
-
-DATA: Grammar = {
-    "scenario": scenario,
-    "level": level,
-    "time": time,
-    "box": box,
-    "polygon": polygon,
-    "cells": cells,
-    "stride": stride,
-    "width": width,
-    "height": height,
-    "reduce": reduce,
-    "packed": packed,
-    "dtype": dtype,
-    "format": data_format,
-}
-IMAGE: Grammar = {
-    "scenario": scenario,
-    "level": level,
-    "time": time,
-    "box": box,
-    "width": width,
-    "height": height,
-    "reduce": reduce,
-    "style": style,
-    "low": low,
-    "high": high,
-}
+DATA = grammar(MapQuery, "style", "low", "high")
+IMAGE = grammar(MapQuery, "polygon", "cells", "stride", "packed", "dtype", "format")
+SERIES = grammar(SeriesQuery)
+_DAY = Parameter(text(f"^{DATE}$", "It is no date, such as 2001-03-05."), {"type": "string", "pattern": f"^{DATE}$"}, "A date.")
 FILM: Grammar = {
     **{key: IMAGE[key] for key in ("scenario", "level", "style", "low", "high")},
-    "from": day._replace(description="First day; the record that holds it is shown. That of the first record when absent."),
-    "to": day._replace(description="Last day, inclusive. That of the last record when absent."),
+    "from": _DAY._replace(description="First day; the record that holds it is shown. That of the first record when absent."),
+    "to": _DAY._replace(description="Last day, inclusive. That of the last record when absent."),
     "fps": Parameter(*whole(1, 60), "Frames a second.", 10),
 }
-FIT: Grammar = {"scenario": scenario, "level": level, "time": time}
-CELLS: Grammar = {"box": box, "polygon": polygon, "cells": cells}
-LOG: Grammar = {"after": after, "limit": limit}
-WHERE: Grammar = {"scenario": scenario._replace(default=None)}
-BRANCH: Grammar = {"branch": branch}
-KEEP: Grammar = {"keep": keep}
-SERIES: Grammar = {
-    "scenario": scenario,
-    "level": level._replace(description="Of a variable with levels the one that is meant. With `at` all of them, a profile, when absent."),
-    "time": time,
-    "at": at,
-    "box": box,
-    "polygon": polygon,
-    "cells": cells,
-    "points": Parameter(*whole(10, 10_000), "About so many steps at most: of longer series the least and greatest values stay."),
-    "compute": Parameter(*one_of("0", "1"), "0: nothing is computed again for it; with `points` only.", "1"),
-    "format": series_format,
+FIT: Grammar = {key: DATA[key] for key in ("scenario", "level", "time")}
+CELLS: Grammar = {key: DATA[key] for key in ("box", "polygon", "cells")}
+LOG: Grammar = {
+    "after": Parameter(*whole(0, 2**62), "Those behind this number.", 0),
+    "limit": Parameter(*whole(1, 10_000), "At most so many.", 1000),
 }
-
-
-def one_region(asked: Mapping[str, Any], names: Sequence[str] = ("box", "polygon", "cells")) -> str | None:
-    """Which of the ways to name a region is used.
-
-    Raises
-    ------
-    Refused
-        region-invalid: more than one is.
-    """
-    given = [name for name in names if asked.get(name) is not None]
-    if len(given) > 1:
-        raise Refused("region-invalid", f"Give {given[0]} or {given[1]}, not both.", position=given[1])
-    return given[0] if given else None
+WHERE: Grammar = {"scenario": DATA["scenario"]._replace(default=None)}
+BRANCH: Grammar = {
+    "branch": Parameter(*whole(1, 2**31 - 1), "Number of the branch that it is of; of several the one made last when absent.")
+}
+KEEP: Grammar = {"keep": Parameter(*one_of("data"), "data: what was written stays.")}

@@ -15,7 +15,7 @@ import uvicorn
 import uvloop
 
 from steppe.errors import Mistake
-from steppe.server import sessions, uploads
+from steppe.server import sessions
 from steppe.server.application import Server, application
 from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
@@ -26,6 +26,7 @@ from steppe.server.role_tokens import Tokens
 from steppe.server.runs import DRAIN, Runs, held
 from steppe.server.tokens import TokenFile
 from steppe.server.visit import leading, open_page
+from steppe.service import uploads
 
 LOG = logging.getLogger("steppe.server")
 MESSAGE = 4096  # [byte] of what a client may say on a socket

@@ -5,9 +5,9 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from steppe.control import Refused
-from steppe.server.access import Principal
+from steppe.server.access import Visitor
 from steppe.server.asked import Asked
-from steppe.server.house import unknown_run
+from steppe.service.service import unknown_run
 
 
 def identify(asked: Asked) -> None:
@@ -38,7 +38,7 @@ def authenticate(asked: Asked) -> None:
         raise unknown_run(name, [asked.principal.run])
 
 
-def principal_of(asked: Asked) -> Principal | None:
+def principal_of(asked: Asked) -> Visitor | None:
     """Whose token or session a request has now."""
     given = asked.headers.get(b"authorization")
     if given is not None:

@@ -14,9 +14,8 @@ from steppe.api import PROTOCOL
 from steppe.control.channels import View
 from steppe.server.live.line import TEXT, message_of
 from steppe.server.live.ranges import Ranges
-from steppe.server.moments import date_of
-from steppe.server.routes.state import info_of
-from steppe.server.routes.steering import OVER
+from steppe.service.moments import date_of
+from steppe.service.orders import OVER
 
 if TYPE_CHECKING:
     from steppe.server.house import House
@@ -106,7 +105,7 @@ class Feed:
                 "role": role,
                 "read_only": self._house.read_only,
                 "steers": self._steers(),
-                "info": info_of(self._house, self.run),
+                "info": self._house.info(self.run),
                 "forcing": _forcing(facts),
                 "grid": {**grid, "crs": grid.get("crs", {"grid_mapping_name": "latitude_longitude"}), "rows": "north to south"},
                 "kept": _kept(self._house.run(self.run).info()["scenarios"]),
@@ -119,7 +118,7 @@ class Feed:
 
     def info(self) -> bytes:
         """How the run stands."""
-        return _text({"type": "info", **info_of(self._house, self.run)})
+        return _text({"type": "info", **self._house.info(self.run)})
 
     def _steers(self) -> dict[str, Any] | None:
         """Who ordered last."""
@@ -131,7 +130,7 @@ class Feed:
         """What is known before anything happens is in hello."""
         run = self._house.run(self.run)
         self._last, self._known = run.journal.last, run.facts is not None
-        self._info, self._progress = self._stripped(info_of(self._house, self.run))
+        self._info, self._progress = self._stripped(self._house.info(self.run))
         self._checkpoints = run.checkpoints(newest=True)
         self._kept = _kept(run.info()["scenarios"])
         run.channels.fitted = self._fitted
@@ -166,7 +165,7 @@ class Feed:
             self._known = True
             self._call()  # who waits for hello
         self._look_at_orders()
-        info = info_of(self._house, self.run)
+        info = self._house.info(self.run)
         stripped, progress = self._stripped(info)
         if stripped != self._info:
             self._info, self._progress = stripped, progress

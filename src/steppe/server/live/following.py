@@ -11,10 +11,10 @@ import numpy as np
 from steppe.api import Line as Followed
 from steppe.control import Refused
 from steppe.control.followed import Series, What
-from steppe.server import regions
-from steppe.server.decimals import decimals
 from steppe.server.live.cursors import packed_of
 from steppe.server.live.line import Line
+from steppe.service import regions
+from steppe.service.decimals import decimals
 
 if TYPE_CHECKING:
     from steppe.server.house import House

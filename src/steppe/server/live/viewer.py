@@ -23,7 +23,7 @@ from steppe.server.problems import problem
 if TYPE_CHECKING:
     from steppe.server.house import House
     from steppe.server.live.feed import Feed
-    from steppe.server.supervised import Supervisor
+    from steppe.service.supervised import Supervisor
 
 UNACKNOWLEDGED = 2  # frames of a stream that who acknowledges may have
 

@@ -17,7 +17,7 @@ from steppe.server.live.viewer import Viewer
 from steppe.server.strict import decode
 
 if TYPE_CHECKING:
-    from steppe.server.access import Principal
+    from steppe.server.access import Visitor
 
 A_SECOND = 20  # messages
 UNKNOWN = 5.0  # [s] to say a token
@@ -88,7 +88,7 @@ def _still(asked: Asked) -> Callable[[], bool]:
     return lambda: principal_of(asked) is not None
 
 
-async def _introduced(asked: Asked, receive: Receive) -> tuple[Principal, str]:
+async def _introduced(asked: Asked, receive: Receive) -> tuple[Visitor, str]:
     """Who it is that says a token."""
     try:
         async with asyncio.timeout(UNKNOWN):

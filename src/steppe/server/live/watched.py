@@ -10,7 +10,7 @@ from steppe.api import Stream
 from steppe.control import Refused
 from steppe.errors import GridError
 from steppe.grid import window_of
-from steppe.server import regions
+from steppe.service import regions
 
 if TYPE_CHECKING:
     from steppe.server.house import House

@@ -138,7 +138,7 @@ TABLE = Table(
         ),
         Route("GET", f"{_RUN}/scenarios", "view", state.scenarios, "All scenarios.", (200,), ScenarioList),
         Route(
-            *("POST", f"{_RUN}/scenarios", "steer", making.add_scenario, "Branch off a scenario."),
+            *("POST", f"{_RUN}/scenarios", "steer", steering.add_scenario, "Branch off a scenario."),
             *((201, 409, 410, 412, 422, 507), Ordered, NewScenario),
             steering=True,
         ),

@@ -14,8 +14,8 @@ from steppe.control.orders import folder_of
 from steppe.levels import parted
 from steppe.server.asked import Asked, Reply
 from steppe.server.house import House
-from steppe.server.moments import step_behind
 from steppe.server.query import FILM, read_query
+from steppe.service.moments import step_behind
 
 WAIT = 1.0  # [s] that an answer waits for the end of the work
 

@@ -1,15 +1,14 @@
 """The grid of a run: its axes, and where the cells of a region lie. It never changes, so a client asks once."""
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
 from steppe.api import GridInfo, encode_head
+from steppe.api.query import MapQuery
 from steppe.server.asked import Asked, Reply
-from steppe.server.query import CELLS, FORMATS, one_region, read_query
-from steppe.server.regions import listed, select
+from steppe.server.query import CELLS, FORMATS, read_query
 from steppe.server.routes.state import tagged
+from steppe.service import regions
 
 ROWS = ("cell", "place", "lon", "lat")  # of the answer about cells: packed number, row-major place on the map, centre in degrees
 
@@ -35,21 +34,13 @@ async def grid(asked: Asked) -> Reply:
 
 async def cells(asked: Asked) -> Reply:
     """GET cells: an array of float64, a row for each of `ROWS`, a column for each cell of the region in its order."""
-    query = read_query(asked.scope["query_string"], CELLS)
-    one_region(query)
+    query = MapQuery(**read_query(asked.scope["query_string"], CELLS))
+    regions.named(query)
     known = asked.house.known(asked.parameters["run"])
-    chosen = await asked.house.in_thread(_chosen, known.grid, query)
+    found = await asked.house.in_thread(regions.asked, known.grid, query)
+    chosen = np.arange(known.grid.n_cells) if found is None else found
     rows = [chosen, known.grid.order[chosen], known.grid.cell_lon[chosen], known.grid.cell_lat[chosen]]
     values = np.array(rows, "<f8")
     head = {"variable": "cells", "units": "", "dtype": "<f8", "shape": list(values.shape), "dims": ["row", "cell"], "rows": ROWS}
     headers = ((b"cache-control", b"private, max-age=3600"),)
     return Reply(200, encode_head(head), FORMATS["raw"].encode(), headers, (values.tobytes(),))
-
-
-def _chosen(grid: Any, query: dict[str, Any]) -> Any:
-    if query["cells"] is not None:
-        return listed(grid, query["cells"])
-    for name in ("box", "polygon"):
-        if query[name] is not None:
-            return select(grid, {name: query[name]})
-    return np.arange(grid.n_cells)

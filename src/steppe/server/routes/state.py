@@ -1,13 +1,10 @@
 """What a run and its parts are: lists and single things, from memory or the journal."""
 
 import zlib
-from typing import Any
 
 import msgspec
 
-from steppe.control import Refused
 from steppe.server.asked import Asked, Reply
-from steppe.server.house import House
 from steppe.server.query import LOG, read_query
 from steppe.server.routes.steering import number_of, wait_of
 
@@ -18,23 +15,13 @@ async def runs(asked: Asked) -> Reply:
     """GET runs."""
     assert asked.principal is not None, "the route has a role"
     names = [name for name in asked.house.runs if asked.principal.sees(name)]
-    return Reply(200, msgspec.json.encode({"runs": [info_of(asked.house, name) for name in names]}))
+    return Reply(200, msgspec.json.encode({"runs": [asked.house.info(name) for name in names]}))
 
 
 async def info(asked: Asked) -> Reply:
     """GET runs/{run}."""
-    found = info_of(asked.house, asked.parameters["run"])
+    found = asked.house.info(asked.parameters["run"])
     return tagged(asked, msgspec.json.encode(found), found["version"])
-
-
-def info_of(house: House, name: str) -> dict[str, Any]:
-    """How a run stands: what its supervisor knows, dates, and the version of its main scenario."""
-    run = house.run(name)
-    found = run.info()
-    facts, scenarios = run.facts, found["scenarios"]
-    main = next((each for each in scenarios if each["name"] == "main"), scenarios[0])
-    found |= {"version": main.get("version", found.get("version", "")), "scenarios": [house.told(name, each) for each in scenarios]}
-    return found | ({"model": facts["model"], "calendar": facts["clock"]["calendar"]} if facts else {})
 
 
 def tagged(asked: Asked, content: bytes, version: str = "v") -> Reply:
@@ -86,10 +73,7 @@ async def log(asked: Asked) -> Reply:
 async def operation(asked: Asked) -> Reply:
     """GET operations/{operation}; `Prefer: wait=5` waits until it is over."""
     seq = number_of(asked.parameters["operation"], "unknown-operation")
-    run = asked.run
-    found = run.operation(seq)
-    if found is not None and (seconds := wait_of(asked)):
-        found = await run.settled(seq, seconds)
-    if found is None:
-        raise Refused("unknown-operation", f"There is no command {seq}.", value=seq)
+    found = asked.house.operation(asked.parameters["run"], seq)
+    if seconds := wait_of(asked):
+        found = await asked.run.settled(seq, seconds) or found
     return Reply(200, msgspec.json.encode(found))

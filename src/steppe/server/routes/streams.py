@@ -10,7 +10,8 @@ import msgspec
 
 from steppe.control import Refused
 from steppe.server.asked import Asked, Reply
-from steppe.server.routes.steering import OVER, number_of
+from steppe.server.routes.steering import number_of
+from steppe.service.orders import OVER
 
 QUIET = 15.0  # [s] without news until a comment says that the line is up
 
@@ -26,8 +27,7 @@ async def events_stream(asked: Asked) -> Reply:
 async def operation_stream(asked: Asked) -> Reply:
     """GET operations/{operation}/stream: the operation each time that it changes, until it is over."""
     seq = number_of(asked.parameters["operation"], "unknown-operation")
-    if asked.run.operation(seq) is None:
-        raise Refused("unknown-operation", f"There is no command {seq}.", value=seq)
+    asked.house.operation(asked.parameters["run"], seq)
     return _stream(_lines(asked, _changes(asked, seq), "operation"))
 
 

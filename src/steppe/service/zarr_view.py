@@ -17,15 +17,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import VariableInfo
+from steppe.control import Refused
+from steppe.control.wire import Buffer
 from steppe.grid import Points, Projected
 from steppe.levels import layer
-from steppe.server.encode import AXES
-from steppe.server.house import Known
-from steppe.server.moments import cf_times
+from steppe.service.encode import AXES
+from steppe.service.moments import cf_times
+from steppe.service.service import RunDescription, Service
 
 Array = NDArray[Any]
 VARYING = ("state", "forcing", "diagnostic")  # roles
 CRS = "crs"
+DESCRIPTION = "zarr.json"
+
+
+def group_part(service: Service, run: str, scenario: str, part: str) -> dict[str, Any]:
+    """The description of the group; readers ask for other files of older versions first. Raises Refused, unknown-path."""
+    known, found = service.known(run), service.scenario(run, scenario)
+    if part != DESCRIPTION:
+        raise Refused("unknown-path", f'The group has no "{part[:64]}".')
+    return group(known, found)
+
+
+async def array_part(service: Service, run: str, scenario: str, name: str, part: str) -> dict[str, Any] | tuple[Buffer, Mapping[str, Any]]:
+    """The description of an array, or the bytes of a chunk of it and what the engine said of them; raises Refused, unknown-path."""
+    known, stands = service.known(run), service.scenario(run, scenario)
+    if part == DESCRIPTION:
+        described = arrays(known).get(name)
+        if described is None:
+            raise Refused("unknown-path", f'The group has no array "{name[:64]}".')
+        return described
+    variable = known.variables.get(name)
+    if variable is None or not varies(variable):
+        _, values = coordinates_of(known).get(name, ((), None))
+        if values is None or part != ".".join(["c", *["0"] * values.ndim]):
+            raise Refused("unknown-path", f'The group has no "{name[:64]}/{part[:64]}".')
+        return values.tobytes(), {}
+    found = chunk_of(part, known, variable)
+    if found is None or found[0] >= stands["step"]:  # readers see the fill value
+        raise Refused("unknown-path", f'"{name}" has no "{part[:64]}": scenario {stands["name"]} stands at step {stands["step"]}.')
+    request: dict[str, Any] = {"name": found[1], "step": found[0] + 1}
+    if isinstance(known.grid, Points):
+        request["packed"] = True
+    head, body = await service.run(run).get(scenario, request)
+    given, declared = (np.dtype(name).newbyteorder("<") for name in (head["dtype"], variable.dtype))
+    return (body if given == declared else np.frombuffer(body, given).astype(declared).tobytes()), head
 
 
 def varies(variable: VariableInfo) -> bool:
@@ -33,7 +69,7 @@ def varies(variable: VariableInfo) -> bool:
     return variable.role in VARYING and np.dtype(variable.dtype).kind == "f"
 
 
-def coordinates_of(known: Known) -> dict[str, tuple[tuple[str, ...], Array]]:
+def coordinates_of(known: RunDescription) -> dict[str, tuple[tuple[str, ...], Array]]:
     """Name -> dimensions and values of what says where and when a value is."""
     grid = known.grid
     times, _ = cf_times(range(1, known.facts["steps"] + 1), known.facts)
@@ -47,7 +83,7 @@ def coordinates_of(known: Known) -> dict[str, tuple[tuple[str, ...], Array]]:
     return found | {name: ((name,), axes[name].astype("<f8")) for name in grid.shape}
 
 
-def group(known: Known, scenario: Mapping[str, Any]) -> dict[str, Any]:
+def group(known: RunDescription, scenario: Mapping[str, Any]) -> dict[str, Any]:
     """The description of the group, with those of its arrays."""
     facts = known.facts
     attributes = {
@@ -62,7 +98,7 @@ def group(known: Known, scenario: Mapping[str, Any]) -> dict[str, Any]:
     return {"zarr_format": 3, "node_type": "group", "attributes": known_attributes, "consolidated_metadata": inside}
 
 
-def arrays(known: Known) -> dict[str, dict[str, Any]]:
+def arrays(known: RunDescription) -> dict[str, dict[str, Any]]:
     """Name -> description of each array."""
     shape = known.grid.shape
     found = {
@@ -77,7 +113,7 @@ def arrays(known: Known) -> dict[str, dict[str, Any]]:
     return found
 
 
-def chunk_of(part: str, known: Known, variable: VariableInfo) -> tuple[int, str] | None:
+def chunk_of(part: str, known: RunDescription, variable: VariableInfo) -> tuple[int, str] | None:
     """The step, counted from 0, and the name of the variable or level of which a part of an array is the chunk; None: there is none."""
     number, level = "(0|[1-9][0-9]{0,8})", r"(?:\.(0|[1-9][0-9]{0,5}))" if variable.levels else "()"
     found = re.fullmatch(rf"c\.{number}{level}(?:\.0){{{len(known.grid.shape)}}}", part)
@@ -87,7 +123,7 @@ def chunk_of(part: str, known: Known, variable: VariableInfo) -> tuple[int, str]
     return (int(found[1]), name) if name in known.variables else None
 
 
-def _said(known: Known, coordinate: str) -> dict[str, Any]:
+def _said(known: RunDescription, coordinate: str) -> dict[str, Any]:
     if coordinate == "time":
         _, said = cf_times([], known.facts)
         return said | ({"long_name": "step"} if known.facts["clock"]["step"] is None else {"standard_name": "time", "axis": "T"})
@@ -98,7 +134,7 @@ def _said(known: Known, coordinate: str) -> dict[str, Any]:
     return dict(AXES[coordinate])
 
 
-def _of_variable(known: Known, variable: VariableInfo) -> dict[str, Any]:
+def _of_variable(known: RunDescription, variable: VariableInfo) -> dict[str, Any]:
     said = {name: getattr(variable, name) for name in ("units", "long_name", "standard_name", "cell_methods")}
     if variable.rounded:
         said["comment"] = f"Steps that cannot be computed again quickly come from records, which are rounded to {variable.rounded}."

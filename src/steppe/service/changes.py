@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from steppe.api import Change, VariableInfo
 from steppe.control import Refused
-from steppe.server import regions, uploads
-from steppe.server.house import House
+from steppe.service import regions, uploads
+from steppe.service.service import Service
 
 
-async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]:
+async def arguments_of(service: Service, run: str, change: Change) -> dict[str, Any]:
     """The arguments of a `set` order: {variable, operation, value | upload, cells}, in the variable's own unit. Cells are stored.
 
     Raises
@@ -21,29 +21,29 @@ async def arguments_of(house: House, run: str, change: Change) -> dict[str, Any]
     Refused
         The variable cannot be set, or value, unit, region or array do not fit it; uploads-full.
     """
-    arguments, cells = await checked(house, run, change)
+    arguments, cells = await checked(service, run, change)
     if cells is not None:
-        arguments["cells"] = await house.in_thread(uploads.keep, house.run(run).folder, cells.astype("<u4").tobytes(), house.limits)
+        arguments["cells"] = await service.in_thread(uploads.keep, service.run(run).folder, cells.astype("<u4").tobytes(), service.limits)
     return arguments
 
 
-async def checked(house: House, run: str, change: Change) -> tuple[dict[str, Any], regions.Cells | None]:
+async def checked(service: Service, run: str, change: Change) -> tuple[dict[str, Any], regions.Cells | None]:
     """The arguments of a `set` order but for the cells, and the packed cells, None for all. Nothing is stored. Raises Refused."""
-    variable = house.variable(run, change.variable, every=True)
+    variable = service.variable(run, change.variable, every=True)
     if not variable.settable:
         names = ", ".join(variable.settable_by)
         text = f'"{variable.name}" is computed ({variable.role}) and cannot be set.' + (f" Set {names} in its place." if names else "")
         raise Refused("derived-variable", text, variable=variable.name, settable_by=variable.settable_by)
-    grid = house.known(run).grid
-    cells = None if change.region == "all" else await house.in_thread(regions.cells_of, grid, change.region)
+    grid = service.known(run).grid
+    cells = None if change.region == "all" else await service.in_thread(regions.cells_of, grid, change.region)
     count = grid.n_cells if cells is None else len(cells)
     value = change.value
     if value is not None:
         if change.units not in (None, variable.units) or (change.units and change.operation == "scale"):
-            value = await house.in_thread(_converted, value, change, variable)
+            value = await service.in_thread(_converted, value, change, variable)
         _check(value, value, change, variable)
     else:
-        await house.in_thread(_check_upload, house, run, change, variable, count)
+        await service.in_thread(_check_upload, service, run, change, variable, count)
     arguments = {
         "variable": variable.name,
         "operation": change.operation,
@@ -57,7 +57,7 @@ async def checked(house: House, run: str, change: Change) -> tuple[dict[str, Any
 
 
 def previewed(
-    house: House, run: str, change: Mapping[str, Any], chosen: regions.Cells | None, before: NDArray[np.float64]
+    service: Service, run: str, change: Mapping[str, Any], chosen: regions.Cells | None, before: NDArray[np.float64]
 ) -> dict[str, Any]:
     """What a change would do: how many cells it reaches, their means by area, and what is allowed.
 
@@ -65,12 +65,12 @@ def previewed(
 
     Means are of the cells that have a value; None where none has.
     """
-    known = house.known(run)
+    known = service.known(run)
     cells = np.arange(known.grid.n_cells) if chosen is None else chosen
     variable, here = known.variables[change["variable"]], before.reshape(-1, known.grid.n_cells)[:, cells]
     by: Any = change["value"]
     if change["upload"]:
-        by = np.frombuffer(uploads.read(house.run(run).folder, change["upload"]), np.dtype(variable.dtype).newbyteorder("<"))
+        by = np.frombuffer(uploads.read(service.run(run).folder, change["upload"]), np.dtype(variable.dtype).newbyteorder("<"))
     after = {"set": np.broadcast_to(by, here.shape), "scale": here * by, "add": here + by}[change["operation"]]
     low, high = (-math.inf if variable.low is None else variable.low), (math.inf if variable.high is None else variable.high)
     weights = known.grid.cell_area[cells]
@@ -129,12 +129,12 @@ def _check(low: float, high: float, change: Change, variable: VariableInfo) -> N
         raise Refused("out-of-range", text, variable=variable.name, value=wrong, allowed=allowed, position="$.value")
 
 
-def _check_upload(house: House, run: str, change: Change, variable: VariableInfo, count: int) -> None:
+def _check_upload(service: Service, run: str, change: Change, variable: VariableInfo, count: int) -> None:
     if change.units not in (None, variable.units):
         raise Refused(
             "unit-wrong", f'An array is in the unit of the variable, "{variable.units}".', value=change.units, allowed=variable.units
         )
-    content = uploads.read(house.run(run).folder, str(change.upload))
+    content = uploads.read(service.run(run).folder, str(change.upload))
     dtype = np.dtype(variable.dtype).newbyteorder("<")
     if len(content) != count * dtype.itemsize:
         text = f"The array has {len(content):,} bytes; {count:,} cells of {dtype.name} have {count * dtype.itemsize:,}."

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from steppe.api import VariableInfo
 from steppe.control import Refused
-from steppe.server.decimals import decimals
-from steppe.server.moments import clock_of
+from steppe.service.decimals import decimals
+from steppe.service.moments import clock_of
 
 CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
 STANDARD_NAMES = "http://vocab.nerc.ac.uk/standard_name/"

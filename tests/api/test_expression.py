@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steppe.control.expression import ExpressionError, Node, names_of, parse
+from steppe.api.expression import ExpressionError, Node, names_of, parse
 
 NAMES = ("water", "runoff", "mean_rain")
 

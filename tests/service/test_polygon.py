@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.control import Refused
-from steppe.server.polygon import check_polygon
+from steppe.service.polygon import check_polygon
 
 PLACES = st.tuples(st.integers(0, 6), st.integers(0, 6))
 Place = tuple[int, int]

@@ -1,6 +1,7 @@
 """Regions of requests as packed cells: what was accepted does not depend on how a polygon is cut later."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from steppe.api import EXACTLY_ONE, Region
 from steppe.control import Refused
 from steppe.errors import GridError, InactiveError, OutsideError
 from steppe.grid import Grid, RegionLike
-from steppe.server.polygon import check_polygon
+from steppe.service.polygon import check_polygon
 
 Cells = NDArray[np.uint32]
 WORK = 200_000_000  # pairs of a cell and a side of a polygon; two seconds
@@ -34,6 +35,32 @@ def cells_of(grid: Grid, region: str | Region) -> Cells | None:
     if region.cells is not None:
         return listed(grid, region.cells)
     return select(grid, {given: getattr(region, given)})
+
+
+def named(query: Any, *names: str) -> str | None:
+    """Which of the ways to name a region a query uses; None: it is of all cells.
+
+    Raises
+    ------
+    Refused
+        region-invalid: more than one is.
+    """
+    given = [name for name in names or ("box", "polygon", "cells") if getattr(query, name)]
+    if len(given) > 1:
+        raise Refused("region-invalid", f"Give {given[0]} or {given[1]}, not both.", position=given[1])
+    return given[0] if given else None
+
+
+def asked(grid: Grid, query: Any) -> Cells | None:
+    """The packed cells of the box, polygon or cells of a query, None for all; raises Refused."""
+    way = named(query)
+    if way is None:
+        return None
+    if way == "cells":
+        return listed(grid, query.cells)
+    if way == "polygon":
+        check_polygon([*query.polygon])
+    return select(grid, {way: list(getattr(query, way))})
 
 
 def _check_work(grid: Grid, corners: Sequence[tuple[float, float]]) -> None:

@@ -1,4 +1,4 @@
-"""Arrays and lists of cells that orders name, as files of the run folder; threads call all of this, never the event loop.
+"""Arrays and lists of cells that orders name, as files of the run folder; threads call all of this, never the event loop, but for `take`.
 
     uploads/SHA-256           an order of the journal names it: it stays
     uploads/unused/SHA-256    no order names it yet: it stays for an hour, and all of them together have a limit
@@ -6,11 +6,13 @@
 So an order that is refused leaves nothing for ever. An engine finds a file in either place.
 """
 
+import asyncio
 import os
+import re
 import secrets
 import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -19,7 +21,7 @@ from steppe.control import Refused
 from steppe.control.named import named_by
 from steppe.failpoint import reach
 from steppe.files import place
-from steppe.server.limits import Limits
+from steppe.service.limits import WorkLimits
 
 USED, UNUSED = "uploads", "uploads/unused"
 LEAST = 4096  # [byte] that a file counts at least, for a disk stores whole blocks
@@ -59,17 +61,37 @@ class Draft:
             self._path.unlink(missing_ok=True)
 
 
-@contextmanager
-def draft(folder: Path) -> Iterator[Draft]:
-    """A draft of a run folder, until the end."""
-    made = Draft(folder)
+def check_name(name: str) -> None:
+    """Raises Refused, digest-wrong, for a name that is no SHA-256."""
+    if not re.fullmatch("[0-9a-f]{64}", name):
+        raise Refused("digest-wrong", "The name of an upload is the SHA-256 of its bytes in 64 hexadecimal digits.", value=name[:64])
+
+
+async def take(folder: Path, name: str, size: int, pieces: AsyncIterator[bytes], limits: WorkLimits) -> tuple[int, bool]:
+    """Stores what arrives in pieces. Returns its bytes, and False if the run had it before. size: that was announced.
+
+    Raises
+    ------
+    Refused
+        digest-wrong; uploads-full.
+    """
+    await asyncio.to_thread(check_room, folder, size, limits)
+    draft = await asyncio.to_thread(Draft, folder)
     try:
-        yield made
+        async for piece in pieces:
+            await asyncio.to_thread(draft.write, piece)
+        if draft.name != name:
+            raise Refused("digest-wrong", f"{draft.size:,} bytes came whose SHA-256 is {draft.name}.", value=draft.name, allowed=name)
+        there = await asyncio.to_thread(find, folder, name)
+        if there is None:
+            await asyncio.to_thread(check_room, folder, 0, limits)
+            await asyncio.to_thread(draft.place)
+        return draft.size, there is None
     finally:
-        made.close()
+        await asyncio.to_thread(draft.close)
 
 
-def keep(folder: Path, content: bytes, limits: Limits) -> str:
+def keep(folder: Path, content: bytes, limits: WorkLimits) -> str:
     """Stores the cells of an order durably; gives the SHA-256 by which the engine finds them.
 
     Raises
@@ -80,7 +102,7 @@ def keep(folder: Path, content: bytes, limits: Limits) -> str:
     name = sha256(content).hexdigest()
     if find(folder, name) is None:
         check_room(folder, len(content), limits)
-        with draft(folder) as made:
+        with closing(Draft(folder)) as made:
             made.write(content)
             made.place()
     assert reach("upload.before_row")
@@ -114,7 +136,7 @@ def settle(folder: Path, names: Collection[str]) -> None:
             place(folder / UNUSED / name, folder / USED / name)
 
 
-def check_room(folder: Path, more: int, limits: Limits) -> None:
+def check_room(folder: Path, more: int, limits: WorkLimits) -> None:
     """Raises Refused, uploads-full, when so many bytes more are too many that no order uses."""
     here = sum(max(entry.stat().st_size, LEAST) for entry in _unused(folder))
     if here + more > limits.unused and here + more - sweep(folder, limits) > limits.unused:
@@ -122,7 +144,7 @@ def check_room(folder: Path, more: int, limits: Limits) -> None:
         raise Refused("uploads-full", text, value=here, allowed=limits.unused)
 
 
-def sweep(folder: Path, limits: Limits) -> int:
+def sweep(folder: Path, limits: WorkLimits) -> int:
     """Removes what was sent long ago and no order names; gives how many bytes that were."""
     swept, since = 0, time.time() - limits.unused_seconds
     old = {entry.name: entry.stat().st_size for entry in _unused(folder) if entry.stat().st_mtime < since}

@@ -4,6 +4,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 
 from steppe.api import encode_head
 from steppe.control import Refused
-from steppe.server import coverage
-from steppe.server.asked import Buffer, Headers
-from steppe.server.decimals import decimals
-from steppe.server.house import Known
-from steppe.server.limits import Limits
-from steppe.server.moments import cf_times
+from steppe.control.wire import Buffer
+from steppe.service import coverage
+from steppe.service.decimals import decimals
+from steppe.service.limits import WorkLimits
+from steppe.service.moments import cf_times
+from steppe.service.service import RunDescription
 
 MISSING = -32768  # of int16: no value
 AXES: Mapping[str, Mapping[str, str]] = {
@@ -41,14 +42,16 @@ class Places(NamedTuple):
 
 
 class Content(NamedTuple):
-    """A body in two pieces, and headers that belong to it."""
+    """A body in two pieces, and what is to be known of it where it does not say so itself."""
 
     head: bytes
     body: Buffer
-    headers: Headers = ()
+    facts: Mapping[str, Any] = MappingProxyType({})
 
 
-def encode(form: str, head: Mapping[str, Any], body: Buffer, dtype: str | None, known: Known, places: Places, limits: Limits) -> Content:
+def encode(
+    form: str, head: Mapping[str, Any], body: Buffer, dtype: str | None, known: RunDescription, places: Places, limits: WorkLimits
+) -> Content:
     """An array in a format. head: what the engine says of it; places: where it lies, for those formats that say so.
 
     Raises
@@ -95,19 +98,9 @@ def _as(values: Array, dtype: str, head: Mapping[str, Any]) -> tuple[Array, dict
 def _npy(values: Array, head: Mapping[str, Any]) -> Content:
     front = io.BytesIO()
     np.lib.format.write_array_header_1_0(front, np.lib.format.header_data_from_array_1_0(values))
-    said = [
-        name
-        for name in ("variable", "units", "step", "date", "scenario", "box", "lat", "scale", "offset", "missing")
-        if head.get(name) is not None
-    ]
-    headers = [(f"steppe-{name}".encode(), _header(head[name])) for name in said]
-    headers.append((b"steppe-dims", ",".join(head["dims"]).encode()))
-    return Content(front.getvalue(), values.data.cast("B") if values.size else b"", tuple(headers))
-
-
-def _header(value: Any) -> bytes:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text.encode("ascii", "backslashreplace").replace(b"\r", b" ").replace(b"\n", b" ")
+    names = ("variable", "units", "step", "date", "scenario", "box", "lat", "scale", "offset", "missing")
+    facts = {name: head[name] for name in names if head.get(name) is not None} | {"dims": ",".join(head["dims"])}
+    return Content(front.getvalue(), values.data.cast("B") if values.size else b"", facts)
 
 
 def _json(values: Array, head: Mapping[str, Any]) -> bytes:
@@ -135,7 +128,7 @@ def _json(values: Array, head: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode({**{name: head[name] for name in names if name in head}, "values": nested if values.shape else flat[0]})
 
 
-def _csv(values: Array, head: Mapping[str, Any], known: Known, places: Places) -> bytes:
+def _csv(values: Array, head: Mapping[str, Any], known: RunDescription, places: Places) -> bytes:
     if places.cells is not None:
         cells = places.cells
         pairs = list(zip(known.grid.cell_lon[cells].tolist(), known.grid.cell_lat[cells].tolist(), strict=True))
@@ -162,7 +155,7 @@ def csv_rows(dates: Sequence[Any], places: Sequence[tuple[float, float]], values
     return "\n".join([f"time,{'level,' if levels else ''}longitude,latitude,value", *rows, ""]).encode()
 
 
-def _coverage(values: Array, head: Mapping[str, Any], known: Known, places: Places) -> bytes:
+def _coverage(values: Array, head: Mapping[str, Any], known: RunDescription, places: Places) -> bytes:
     variable, steps = known.variables[str(head["variable"])], head.get("steps") or [head.get("step", 0)]
     if places.cells is not None:
         lat, lon = known.grid.cell_lat[places.cells], known.grid.cell_lon[places.cells]
@@ -172,7 +165,7 @@ def _coverage(values: Array, head: Mapping[str, Any], known: Known, places: Plac
     return coverage.of_grid(values, variable, steps, places.lat, places.lon, known.facts)
 
 
-def _netcdf(values: Array, head: Mapping[str, Any], known: Known, places: Places) -> bytes:
+def _netcdf(values: Array, head: Mapping[str, Any], known: RunDescription, places: Places) -> bytes:
     import netCDF4  # 0.1 s, and few ask for it
 
     facts, name = known.facts, str(head["variable"])

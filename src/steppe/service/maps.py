@@ -1,0 +1,199 @@
+"""Values at one step or several: what a query means on a run as it stands, the array that the engine gives, and its bytes in a format."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steppe.api import Fit
+from steppe.api.query import MapQuery
+from steppe.control import Refused
+from steppe.control.wire import Buffer
+from steppe.grid import Points, Raster
+from steppe.service import encode, regions
+from steppe.service.colours import outward
+from steppe.service.encode import Content
+from steppe.service.moments import date_of, step_behind
+from steppe.service.service import RunDescription, Service
+
+PLACED = ("csv", "netcdf", "coverage-json")  # formats that say where each value lies
+TOGETHER = 16  # steps of a series that the engine is asked for at once: one that steps answers all that it has at the end of a piece
+
+
+class Piece(NamedTuple):
+    """An array of one step, or of several one behind the other, and what it is. cells: of its region, None for all or those of a box."""
+
+    head: Mapping[str, Any]
+    body: Buffer
+    cells: regions.Cells | None = None
+
+
+class Meant(NamedTuple):
+    """What a query means on a run as it stands. request: to the engine, but for step and cells; steps: None for the last finished one;
+    is_now: what happens at the step may still change the answer."""
+
+    run: str
+    name: str
+    query: MapQuery
+    request: dict[str, Any]
+    scenario: Mapping[str, Any]
+    steps: list[int] | None
+    is_now: bool
+
+    def version(self, head: Mapping[str, Any] | None = None) -> str:
+        """Names the state that is answered: the branch, the step and what happened at it. head: of an answer; None: before there is one."""
+        if head is None:
+            head = self.scenario if self.steps is None else {"step": self.steps[-1], "seq": self.scenario["seq"]}
+        return f"{self.scenario['branch']}.{head.get('step', 0)}.{head.get('seq', 0) if self.is_now else 'p'}"
+
+
+def meant(service: Service, run: str, name: str, query: MapQuery) -> Meant:
+    """What a query means.
+
+    Raises
+    ------
+    Refused
+        region-invalid, out-of-range, unknown-variable, unknown-scenario, date-outside-forcing, not-computed or not-acceptable.
+    """
+    known, form = service.known(run), query.format or "raw"
+    region = regions.named(query)
+    if query.low is not None and query.high is not None and query.low >= query.high:
+        raise Refused("out-of-range", "The key low must be less than high.", value=query.low, allowed=query.high, position="low")
+    if query.level is not None or name not in known.variables or known.variables[name].levels:
+        name = service.variable(run, name, query.level).name
+    scenario = service.scenario(run, query.scenario)
+    steps = steps_of(query.time, known, scenario, service.limits.steps_at_once)
+    if form == "png" and steps is not None and len(steps) > 1:
+        raise Refused("not-acceptable", "An image is of one time.", value=query.time, allowed="one date")
+    words = {key: getattr(query, key) for key in ("box", "stride", "width", "height", "reduce", "low", "high", "style")}
+    request: dict[str, Any] = {"name": name} | {key: value for key, value in words.items() if value != getattr(MapQuery(), key)}
+    even = isinstance(known.grid, Raster) or form not in PLACED
+    whole = query.width is None and query.height is None
+    if form == "png":
+        request["format"] = "png"
+    elif region in ("polygon", "cells") or query.packed or isinstance(known.grid, Points) or (whole and (form == "csv" or not even)):
+        request["packed"] = True
+    return Meant(run, name, query, request, scenario, steps, steps is None or steps[-1] == scenario["step"])
+
+
+async def ask(service: Service, what: Meant) -> Piece:
+    """The array or image that a query means; raises Refused."""
+    run, scenario, request, cells = service.run(what.run), what.query.scenario, what.request, None
+    if what.query.polygon or what.query.cells:
+        cells = await service.in_thread(regions.asked, service.known(what.run).grid, what.query)
+        request = {**request, "cells": cells.astype("<u4").tobytes()}
+    if what.steps is not None and len(what.steps) > 1:
+        return Piece(*await _stacked(service, what, request, what.steps), cells)
+    request = request if what.steps is None else {**request, "step": what.steps[0]}
+    return Piece(*await run.get(scenario, request), cells)
+
+
+async def content(service: Service, what: Meant, piece: Piece, digest: str) -> Content:
+    """An answer in the format of its query. digest: names the query.
+
+    Raises
+    ------
+    Refused
+        not-acceptable: it is too long, or the format cannot say it.
+    """
+    head, body = piece.head, piece.body
+    known, query, form, most = service.known(what.run), what.query, what.query.format or "raw", service.limits.reply
+    if form == "png":
+        return Content(b"", body)
+    if len(body) > most:
+        raise Refused("not-acceptable", f"The answer has {len(body):,} bytes, more than {most:,}. Ask for less.", value=len(body))
+    if form == "raw" and (query.dtype is None or np.dtype(query.dtype) == np.dtype(head["dtype"])):
+        return Content(service.front(what.run, query.scenario, what.name, digest, head), body)
+    places = _placed(known, what, piece) if form in PLACED else encode.Places()
+    arguments = (form, {**head, "scenario": query.scenario}, body, query.dtype, known, places, service.limits)
+    return await asyncio.to_thread(encode.encode, *arguments)
+
+
+def _placed(known: RunDescription, what: Meant, piece: Piece) -> encode.Places:
+    """Where the values of an answer lie."""
+    grid, query, stride, head = known.grid, what.query, what.query.stride, piece.head
+    if piece.cells is not None:
+        return encode.Places(cells=piece.cells.astype(np.int64))
+    boxed = regions.asked(grid, query)
+    inside = np.arange(grid.n_cells) if boxed is None else boxed.astype(np.int64)
+    if what.request.get("packed"):
+        return encode.Places(cells=inside[::stride])
+    if query.width is not None or query.height is not None or not isinstance(grid, Raster):
+        if head.get("box") is None:
+            raise Refused("not-acceptable", "This format needs even degrees. Ask for format=raw or packed=1.", allowed=["raw", "npy"])
+        west, south, east, north = head["box"]
+        rows, columns = head["shape"][-2:]
+        lat = head.get("lat", north - (np.arange(rows) + 0.5) * (north - south) / rows)
+        return encode.Places(lat=np.round(lat, 10), lon=np.round(west + (np.arange(columns) + 0.5) * (east - west) / columns, 10))
+    if query.box is None:
+        return encode.Places(lat=grid.lat[::stride], lon=grid.lon[::stride])
+    row, column = np.divmod(grid.order[inside], grid.nlon)
+    return encode.Places(lat=grid.lat[row.min() : row.max() + 1 : stride], lon=grid.lon[column.min() : column.max() + 1 : stride])
+
+
+def steps_of(time: str, known: RunDescription, scenario: Mapping[str, Any], most: int) -> list[int] | None:
+    """The steps that a request means, None for the last finished one.
+
+    Raises
+    ------
+    Refused
+        date-outside-forcing, not-computed with what there is, out-of-range.
+    """
+    if time == "latest":
+        return None
+    facts, shown = known.facts, int(scenario["step"])
+    if time.startswith("step:"):
+        named = time[5:].split("/")
+        first, last = int(named[0]), int(named[-1])
+        if last > facts["steps"]:
+            raise Refused(
+                "date-outside-forcing", f"The run has {facts['steps']} steps.", value=last, allowed=[0, facts["steps"]], position="time"
+            )
+    else:
+        dates = time.split("/")
+        first, last = step_behind(dates[0], facts, "time"), step_behind(dates[-1], facts, "time")
+    if first > last:
+        raise Refused("out-of-range", f"{time} ends before it begins.", value=time, position="time")
+    if last > shown:
+        span = [date_of(1, facts), date_of(shown, facts)] if shown else []
+        text = f"time={time} has not been computed: {scenario['name']} stands at step {shown}."
+        raise Refused("not-computed", text, value=time, allowed=span, computed=[0, shown], position="time")
+    if last - first + 1 > most:
+        raise Refused("not-acceptable", f"{last - first + 1:,} steps are more than {most:,} at once. Ask for parts.", allowed=most)
+    return list(range(first, last + 1))
+
+
+async def _stacked(service: Service, what: Meant, request: dict[str, Any], steps: list[int]) -> tuple[Mapping[str, Any], bytes]:
+    """The arrays of several steps one behind the other, (time, ...)."""
+    run, scenario, most = service.run(what.run), what.query.scenario, service.limits.reply
+    bodies: list[Buffer] = []
+    heads: list[Mapping[str, Any]] = []
+    total = 0
+    for begin in range(0, len(steps), TOGETHER):
+        some = steps[begin : begin + TOGETHER]
+        for head, body in await asyncio.gather(*(run.get(scenario, {**request, "step": step}) for step in some)):
+            total += memoryview(body).nbytes
+            heads.append(head)
+            bodies.append(body)
+        if total > most:
+            raise Refused("not-acceptable", f"The answer has more than {most:,} bytes. Ask for less.")
+    last = heads[-1]
+    head = {**last, "shape": [len(steps), *last["shape"]], "dims": ["time", *last["dims"]]}
+    head |= {"steps": steps, "dates": [each.get("date") for each in heads]}
+    head |= next(({"rounded": each["rounded"]} for each in heads if "rounded" in each), {})
+    return head, b"".join(bodies)
+
+
+async def fit(service: Service, run: str, name: str, query: MapQuery) -> Fit:
+    """Round ends of colours that fit one map; raises Refused."""
+    name = service.variable(run, name, query.level).name
+    steps = steps_of(query.time, service.known(run), service.scenario(run, query.scenario), 1)
+    request = {"name": name, "packed": True} | ({} if steps is None else {"step": steps[0]})
+    head, body = await service.run(run).get(query.scenario, request)
+    values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<"))
+    known = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+    if not known.size:
+        raise Refused("not-computed", f'No cell of "{name}" has a value at step {head["step"]}.', position="time")
+    low, high = outward(*np.percentile(known, [2, 98]).tolist())
+    return Fit(variable=name, step=head["step"], low=low, high=high)

@@ -1,0 +1,68 @@
+"""What a request says, as the struct that it must fit."""
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from steppe.api import Dates, Origin, Region, members, missing_choice
+from steppe.control import Refused
+from steppe.service.polygon import check_polygon
+
+Request = TypeVar("Request", bound=Struct)
+_WHERE = re.compile(r"^(.*?)(?: - at `(\$.*)`)?$", re.DOTALL)
+
+
+def fitted(value: Any, kind: type[Request]) -> Request:
+    """The request that a plain value says.
+
+    Raises
+    ------
+    Refused
+        bad-field or out-of-range: the member that does not fit; polygon-invalid.
+    """
+    try:
+        request = msgspec.convert(value, kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise _misfit(str(error), value, kind) from None
+    _check_choices(request, "$")
+    return request
+
+
+def _check_choices(request: Struct, where: str) -> None:
+    """Whether one of the members that exclude each other is given, in the request and all that is in it."""
+    fault = missing_choice(request)
+    if fault:
+        raise Refused("bad-field", fault, position=where)
+    for field in members(type(request)):
+        member = getattr(request, field.name)
+        for each in member if isinstance(member, list) else (member,):
+            if isinstance(each, Struct):
+                _check_choices(each, f"{where}.{field.encode_name}")
+
+
+def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
+    found = _WHERE.match(text)
+    assert found is not None
+    what, where = found[1], found[2] or "$"
+    names = [field.encode_name for each in (kind, Dates, Origin, Region) for field in members(each)]
+    if unknown := re.match("Object contains unknown field `(.*)`", what, re.DOTALL):
+        name = unknown[1][:64]
+        return Refused("bad-field", f'The request has no member "{name}".', value=name, allowed=names, position=where)
+    if ".polygon" in where:
+        check_polygon(value["region"]["polygon"])
+    given = _at(value, where)
+    if re.search("`(int|float)` [<>]=|`int[^`]*`, got `float`|`float` [<>]", what):
+        return Refused("out-of-range", f"{where[2:]} is {given!r}. {what}.", value=given, allowed=what, position=where)
+    return Refused("bad-field", f"{what} at {where}.", value=given, position=where)
+
+
+def _at(value: Any, where: str) -> Any:
+    """What stands at a path, when it is a short thing."""
+    for name, index in re.findall(r"\.(\w+)|\[([0-9]+)\]", where):
+        if index:
+            value = value[int(index)] if isinstance(value, list) and int(index) < len(value) else None
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
+    return value[:64] if isinstance(value, str) else value if isinstance(value, int | float) else None

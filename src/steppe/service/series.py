@@ -1,0 +1,138 @@
+"""Series: values at some places, or of a region, over time. `points` thins them and names the steps that have no value."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.api import Gap, SeriesInfo, Thinned
+from steppe.api.query import SeriesQuery
+from steppe.control import Refused
+from steppe.control.followed import What
+from steppe.grid import Grid
+from steppe.service import coverage, encode, regions
+from steppe.service.decimals import decimals
+from steppe.service.encode import Content
+from steppe.service.maps import steps_of
+from steppe.service.moments import date_of
+from steppe.service.service import Service
+from steppe.service.thinning import thinned
+
+Array = NDArray[Any]
+REDUCED = ("mean", "min", "max")  # what is told of a region
+
+
+class Found(NamedTuple):
+    """Values (steps, lines), NaN where there is none, the reasons, and what is known of all of them."""
+
+    values: Array
+    gaps: list[Gap]
+    head: Mapping[str, Any]
+
+
+async def series(service: Service, run: str, name: str, query: SeriesQuery) -> Content:
+    """Values at some places, or of a region, over time, in the format of the query; JSON when it names none.
+
+    Raises
+    ------
+    Refused
+        The query names no place and no region, or more than one way; there is no such scenario or variable; a step has no value; the answer
+        is too long, or the format cannot say it.
+    """
+    form = query.format or "json"
+    variable = service.variable(run, name, query.level, every=bool(query.at))
+    name = variable.name
+    known, limits, points = service.known(run), service.limits, query.points
+    region = regions.named(query, "at", "box", "polygon", "cells")
+    if region is None:
+        raise Refused("region-invalid", "Name a place or more, at=longitude,latitude, or a region: box, polygon or cells.", position="at")
+    if form == "coverage-json" and region != "at":
+        raise Refused("not-acceptable", "CoverageJSON has series of places. Ask for json or csv of a region.", allowed=["json", "csv"])
+    cells = await service.in_thread(_cells, known.grid, query)
+    order: Array = np.arange(len(REDUCED)) if region != "at" else np.unique(cells, return_inverse=True)[1]
+    levels = variable.levels.values if variable.levels else []
+    order = np.concatenate([number * len(np.unique(cells)) + order for number in range(len(levels))]) if levels else order
+    scenario = service.scenario(run, query.scenario)
+    steps = steps_of(query.time, known, scenario, limits.series_values if points else limits.steps_at_once) or [int(scenario["step"])]
+    most = limits.series_values if points else limits.text_values
+    if len(steps) * len(order) > most:
+        raise Refused(
+            "not-acceptable", f"{len(steps) * len(order):,} values are more than {most:,} in a series. Ask for less.", allowed=most
+        )
+    along = {"steps": [steps[0], steps[-1]], "again": query.compute or not points, "region": region != "at"}
+    request = {"name": name, "cells": np.unique(cells).astype("<u4").tobytes(), "packed": True, "along": along}
+    found = await _gathered(service, run, query.scenario, request)
+    if found.gaps and not points:
+        raise Refused("not-computed", f"Steps {found.gaps[0].first} to {found.gaps[0].last}: {found.gaps[0].reason}", position="time")
+    values, what = found.values[:, order], None
+    if points and len(steps) > points:
+        there, pieces = await service.in_thread(thinned, values, points)
+        what = Thinned(steps=len(steps), pieces=pieces)
+        values, steps = values[there], [steps[index] for index in there]
+    places = [] if region != "at" else [(float(known.grid.cell_lon[cell]), float(known.grid.cell_lat[cell])) for cell in cells]
+    heights = [value for value in levels for _ in places]  # of each line of a profile
+    places *= max(1, len(levels))
+    rounded = {name: found.head[name] for name in ("rounded",) if name in found.head}
+    if form == "coverage-json":
+        if heights:
+            raise Refused("not-acceptable", "CoverageJSON has series of one level. Name it, or ask for json or csv.", position="level")
+        return Content(coverage.of_series(values, variable, steps, places, known.facts), b"", rounded)
+    dates = [date_of(step, known.facts) for step in steps]
+    if form == "csv":
+        when = [date or step for date, step in zip(dates, steps, strict=True)]
+        return Content(encode.csv_rows(when, places, values, heights) if places else _region_rows(when, values), b"", rounded)
+    reply = SeriesInfo(
+        variable=name,
+        units=variable.units,
+        scenario=query.scenario,
+        steps=steps,
+        dates=dates,
+        places=places,
+        levels=heights,
+        values=[decimals(np.ascontiguousarray(line)) for line in values.T],
+        gaps=found.gaps,
+        thinned=what,
+        cells=len(cells) if region != "at" else None,
+        rounded=found.head.get("rounded"),
+    )
+    return Content(msgspec.json.encode(reply), b"", rounded)
+
+
+def _cells(grid: Grid, query: SeriesQuery) -> Any:
+    """Packed cells: of each place, or of the region."""
+    return np.array([regions.located(grid, *place) for place in query.at]) if query.at else regions.asked(grid, query)
+
+
+async def _gathered(service: Service, name: str, scenario: str, request: dict[str, Any]) -> Found:
+    """All steps that a request names, as many at once as the engine gives."""
+    values: list[Array] = []
+    gaps: list[Gap] = []
+    whole: dict[str, Any] = {}
+    (at, last), along = request["along"]["steps"], request["along"]
+    run, branch = service.run(name), service.scenario(name, scenario)["branch"]
+    kept = run.followed.kept(What(scenario, request["name"], request["cells"], along["region"]), branch)
+    while at <= last:
+        stop = last
+        if kept is not None and kept.first <= at < kept.end:
+            values.append(kept.values(at, min(last + 1, kept.end)))
+            at += len(values[-1])
+            continue
+        if kept is not None and at < kept.first <= last:
+            stop = kept.first - 1
+        head, body = await run.get(scenario, {**request, "along": {**along, "steps": [at, stop]}})
+        values.append(np.frombuffer(body, head["dtype"]).reshape(head["shape"]))
+        whole |= head
+        for first, end, reason in head["missing"]:
+            if gaps and gaps[-1].last == first - 1 and gaps[-1].reason == reason:
+                gaps[-1].last = end
+            else:
+                gaps.append(Gap(first=first, last=end, reason=reason))
+        at = int(head["last"]) + 1
+    return Found(np.concatenate(values), gaps, whole)
+
+
+def _region_rows(when: list[Any], values: Array) -> bytes:
+    rows = (f"{date},{','.join('' if text == 'nan' else text for text in map(str, row))}" for date, row in zip(when, values, strict=True))
+    return "\n".join([f"time,{','.join(REDUCED)}", *rows, ""]).encode()
