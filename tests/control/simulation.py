@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from steppe.api.query import MapQuery
 from steppe.control import Leg, Outcome, Position, Saved
 from steppe.control.actor import Actor
 from steppe.control.channels import Channel, View
@@ -213,12 +214,12 @@ class ToyStage:
     def has_room(self) -> bool:
         return not self._disk.full
 
-    def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
+    def get(self, branch: int, query: MapQuery) -> tuple[dict[str, Any], Buffer]:
         state = self._states[branch]
         return {"step": state.step, "seq": state.place}, state.value.to_bytes(8, "little")
 
     def frames(
-        self, branches: Sequence[int], words: dict[str, Any], bits: int, span: Sequence[Any] | None
+        self, branches: Sequence[int], query: MapQuery, bits: int, span: Sequence[Any] | None
     ) -> tuple[list[Any], Callable[[], Buffer]]:
         content = b"".join(self._states[branch].value.to_bytes(8, "little") for branch in branches)
         return [1.0], lambda: content
@@ -479,7 +480,7 @@ class Play:
                 self.frames.add((number, Position(*position), int.from_bytes(content, "little")))
             self.world.soon(lambda: supervisor.channels.taken(channel), 0.3)
 
-        channel = supervisor.channels.open(View(names, (), 8, None), tell, self.world.chance.choice((0.0, 0.05, 0.5)))
+        channel = supervisor.channels.open(View(names, MapQuery(), 8, None), tell, self.world.chance.choice((0.0, 0.05, 0.5)))
         self._viewers.append((channel, tell))
 
     def _look_elsewhere(self) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from steppe.api.query import MapQuery
 from steppe.control.actor import Actor
 from steppe.control.wire import OPEN_END, Action, Data, Get, Leg, Load, Position, Ready, Target
 from tests.control.simulation import Disk, ToyStage, World
@@ -34,16 +35,16 @@ def test_questions_that_take_long_do_not_keep_the_branches_from_going_on(monkeyp
     world, said = World(0), list[Any]()
     stage, get = ToyStage(world, Disk()), ToyStage.get
 
-    def slow(stage: ToyStage, branch: int, request: dict[str, Any]) -> Any:
+    def slow(stage: ToyStage, branch: int, query: MapQuery) -> Any:
         world.time += 1.0
-        return get(stage, branch, request)
+        return get(stage, branch, query)
 
     monkeypatch.setattr(ToyStage, "get", slow)
     actor = Actor(stage, lambda message, body: said.append(message), world.now)
     actor.hear(Load(1, OWN))
     actor.hear(Target(1, 400))
     for number in range(5):
-        actor.hear(Get(number, 1, {}, None))
+        actor.hear(Get(number, 1, MapQuery(), None))
     for number in range(5):
         before = stage.position(1)
         assert actor.turn()

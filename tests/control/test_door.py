@@ -21,6 +21,7 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steppe.api.query import MapQuery
 from steppe.control import Journal
 from steppe.control.dial import Line
 from steppe.control.door import Door
@@ -162,7 +163,7 @@ def test_an_engine_that_has_read_the_door_is_heard(house):
     line, said = engine_of(house)
     answers: list[Any] = []
     until(lambda: house.ask(lambda: house.supervisor.life.state) == "up")
-    house.ask(lambda: house.supervisor.ask("main", {"name": "green"}, answers.append))
+    house.ask(lambda: house.supervisor.ask("main", MapQuery(name="green"), answers.append))
     until(lambda: any(isinstance(each, Get) for each in said))
     body = os.urandom(2_300_000)
     line.say(Data(next(each.id for each in said if isinstance(each, Get)), Position(0, 0), {"step": 0}), body)
@@ -323,7 +324,7 @@ def test_threads_that_speak_at_once_do_not_disturb_each_other(house):
 
     bodies = {number: os.urandom(300_000) for number in range(60)}
     for number in bodies:
-        house.ask(lambda number=number: house.supervisor.ask("main", {"name": f"v{number}"}, took(number)))
+        house.ask(lambda number=number: house.supervisor.ask("main", MapQuery(name=f"v{number}"), took(number)))
 
     def beat() -> None:
         for _ in range(500):
@@ -333,7 +334,7 @@ def test_threads_that_speak_at_once_do_not_disturb_each_other(house):
     beating.start()
     until(lambda: sum(isinstance(each, Get) for each in said) == 60)
     for each in [each for each in said if isinstance(each, Get)]:
-        line.say(Data(each.id, Position(0, 0), {"step": 0}), bodies[int(each.request["name"][1:])])
+        line.say(Data(each.id, Position(0, 0), {"step": 0}), bodies[int(each.query.name[1:])])
     beating.join()
     until(lambda: len(answers) == 60, 20)
     assert answers == bodies

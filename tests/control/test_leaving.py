@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from steppe.api.query import MapQuery
 from steppe.control import Order, Refused
 from steppe.control.channels import View
 from steppe.control.leaving import STAYS
 from steppe.control.supervisor import Supervisor
 from tests.control.simulation import Play
 
-VIEW = View(("main@1",), (("name", "water"),), 8, None)
+VIEW = View(("main@1",), MapQuery(name="water"), 8, None)
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_a_branch_that_was_left_is_open_while_it_is_looked_at_and_a_moment_longe
     assert loaded(made, "main")
     assert not loaded(made, "main@1")
     told: list[Any] = []
-    made.supervisor.ask("main@1", {"name": "water"}, told.append)
+    made.supervisor.ask("main@1", MapQuery(name="water"), told.append)
     assert made.world.run(lambda: told, 5)
     assert loaded(made, "main@1")
     made.world.run(lambda: False, 3 * STAYS)
@@ -64,7 +65,7 @@ def test_a_look_that_is_asked_as_its_scenario_is_left_is_answered(made):
     order(made, "branch", "b", name="dry", step=20)
     made.world.run(lambda: False, 1)
     told: list[Any] = []
-    made.supervisor.ask("dry", {"name": "water"}, told.append)
+    made.supervisor.ask("dry", MapQuery(name="water"), told.append)
     order(made, "leave", "c", "dry")
     assert made.world.run(lambda: told, 5)
     assert not isinstance(told[0], Refused)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from steppe.api.query import MapQuery
 from steppe.control import Order, Outcome, Refused
 from steppe.control.life import CUTS, EXIT, HANGING, STARTING, STOPPED
 from steppe.control.wire import Beat, Ended
@@ -60,7 +61,7 @@ def test_the_third_death_at_one_command_is_the_last_and_names_it(made):
     with pytest.raises(Refused, match="died 3 times"):
         order(made, "step", "c", steps=1)
     told = []
-    made.supervisor.ask("main", {}, told.append)
+    made.supervisor.ask("main", MapQuery(), told.append)
     assert isinstance(told[0], Refused)
 
 
@@ -269,7 +270,7 @@ def test_who_looks_while_the_disk_is_full_is_answered_at_once(made, monkeypatch,
     made.disk.full = True
     assert made.world.run(lambda: bool(made.supervisor.dispatch.full), 30)
     told = []
-    made.supervisor.ask("main", {}, told.append)
+    made.supervisor.ask("main", MapQuery(), told.append)
     assert made.world.run(lambda: bool(told), 0.5)
     assert (isinstance(told[0], Refused) and "disk has room" in told[0].detail) is gone
 
@@ -281,7 +282,7 @@ def test_an_engine_that_finds_the_disk_full_where_it_begins_is_no_death_and_come
     made.engines[-1].kill()
     assert made.world.run(lambda: made.supervisor.info()["state"] == "paused", 10)
     told = []
-    made.supervisor.ask("main", {}, told.append)
+    made.supervisor.ask("main", MapQuery(), told.append)
     assert isinstance(told[0], Refused)
     made.disk.full = False
     assert made.world.run(lambda: made.supervisor.info()["state"] == "ready", 30)
@@ -290,18 +291,18 @@ def test_an_engine_that_finds_the_disk_full_where_it_begins_is_no_death_and_come
 
 def test_who_looks_at_a_stopped_engine_is_answered_with_what_is_kept_or_at_once(made):
     told = []
-    made.supervisor.ask("main", {}, told.append)
+    made.supervisor.ask("main", MapQuery(), told.append)
     assert made.world.run(lambda: bool(told), 5)
     made.engines[-1].hanging = True
-    made.supervisor.ask("main", {"name": "other"}, told.append)
+    made.supervisor.ask("main", MapQuery(name="other"), told.append)
     assert made.world.run(lambda: len(told) == 2, STOPPED + 1)
-    made.supervisor.ask("main", {"name": "a third"}, told.append)
+    made.supervisor.ask("main", MapQuery(name="a third"), told.append)
     assert [each.code for each in told[1:]] == ["engine-recovering", "engine-recovering"]
-    made.supervisor.ask("main", {}, told.append)
+    made.supervisor.ask("main", MapQuery(), told.append)
     assert told[3] == told[0]
     made.engines[-1].hanging = False
     assert made.world.run(lambda: not made.supervisor.life.stopped, 5)
-    made.supervisor.ask("main", {"name": "other"}, told.append)
+    made.supervisor.ask("main", MapQuery(name="other"), told.append)
     assert made.world.run(lambda: len(told) == 5, 5)
     assert isinstance(told[4], tuple)
 

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
+from steppe.api.query import MapQuery
 from steppe.control.orders import Refused
 from steppe.control.questions import FRESH, Answer, Questions
 from steppe.control.wire import Buffer, FrameReader, Get, Message, Position, asked, frame
 
-MAP = {"name": "water"}
+MAP = MapQuery(name="water")
 
 
 class Desk:
@@ -112,16 +115,16 @@ def test_at_rest_an_answer_stays_right():
 def test_a_question_carries_as_many_cells_as_a_grid_has_and_a_key_stays_short():
     desk = Desk()
     cells = bytes(4 * 1_000_000)
-    desk.questions.ask(1, {**MAP, "cells": cells}, desk.told.append)
+    desk.questions.ask(1, replace(MAP, chosen=cells), desk.told.append)
     sent = b"".join(frame(desk.sent[0], desk.bodies[0]))
     reader, view = FrameReader(at_engine=True), memoryview(sent)
     while view:
         count = min(len(reader.space()), len(view))
         reader.space()[:count] = view[:count]
         found, view = reader.filled(count), view[count:]
-    assert asked(*found).request == {**MAP, "cells": cells}
-    assert max(len(key) for _, key in [each.key for each in desk.questions._before.values()]) < 200
-    desk.questions.ask(1, {**MAP, "cells": bytes(4)}, desk.told.append)
+    assert asked(*found).query == replace(MAP, chosen=cells)
+    assert max(len(query.chosen) for _, query in [each.key for each in desk.questions._before.values()]) < 200
+    desk.questions.ask(1, replace(MAP, chosen=bytes(4)), desk.told.append)
     assert len(desk.sent) == 2, "other cells are another question"
 
 
@@ -139,14 +142,14 @@ def test_answers_of_where_a_branch_stood_before_are_given_up_and_those_about_ste
     desk = Desk(steps=False)
     for step in range(6, 40):
         desk.at = Position(step, 0)
-        desk.questions.ask(1, {"name": f"variable {step}"}, desk.told.append)
+        desk.questions.ask(1, MapQuery(name=f"variable {step}"), desk.told.append)
         desk.answer(step)
-        desk.questions.ask(1, {"name": "water", "step": step - 1}, desk.told.append)
+        desk.questions.ask(1, MapQuery(name="water", step=step - 1), desk.told.append)
         desk.questions.came(desk.sent[-1].id, Position(step - 1, 0), ({}, bytes(8)))
     assert desk.questions._kept_bytes == 8 * (1 + 34)
     asked = len(desk.sent)
-    desk.questions.ask(1, {"name": "variable 39"}, desk.told.append)
-    desk.questions.ask(1, {"name": "water", "step": 5}, desk.told.append)
+    desk.questions.ask(1, MapQuery(name="variable 39"), desk.told.append)
+    desk.questions.ask(1, MapQuery(name="water", step=5), desk.told.append)
     assert len(desk.sent) == asked
     desk.questions.forget(1)
     assert (desk.questions._kept_bytes, desk.questions.answered) == (0, set())

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from steppe.api.query import MapQuery
 from steppe.control.showing import AT_ONCE, SHARE, Showing, at_once
 from steppe.control.wire import Hide, Message, Position, Show, Shown, Taken
 
@@ -18,7 +19,7 @@ class Engine:
     def position(self, branch: int) -> Position:
         return self.at
 
-    def frames(self, branches: Sequence[int], words: dict[str, Any], bits: int, span: Any) -> tuple[list[Any], Callable[[], bytes]]:
+    def frames(self, branches: Sequence[int], query: MapQuery, bits: int, span: Any) -> tuple[list[Any], Callable[[], bytes]]:
         self.time += self.cost
         return [0.0, 1.0], lambda: bytes(8)
 
@@ -27,7 +28,7 @@ class Engine:
         self.made.append(message.channel)
 
     def watch(self, channel: int = 1, interval: float = 0.0, **words: Any) -> None:
-        self.showing.hear(Show(channel, [1], words, 8, None, interval))
+        self.showing.hear(Show(channel, [1], MapQuery(**words), 8, None, interval))
 
     def turn(self, busy: bool = False, steps: int = 1, seconds: float = 0.001) -> int:
         """How many frames an end of a step gives."""
@@ -93,7 +94,7 @@ def test_a_frame_that_once_took_long_does_not_put_off_the_next() -> None:
 def test_very_many_channels_have_their_turn_one_after_the_other() -> None:
     engine = Engine(cost=0.002)
     for channel in range(1, 101):
-        engine.watch(channel, part=channel)
+        engine.watch(channel, stride=channel)
     while len(engine.made) < 100:
         begin = engine.time
         engine.turn(busy=True)

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from steppe.api.query import MapQuery
 from steppe.comm import World, run_threads
 from steppe.control import OPEN_END, Leg
 from steppe.engine import Crew, Plan, Stage, obey, read_run_file
@@ -63,7 +65,12 @@ def setting(variable: str, value: float | None = None, **rest: Any) -> dict[str,
     return {"variable": variable, "operation": "set", "value": value, "upload": "", "cells": "", **rest}
 
 
+def query(words: dict[str, Any]) -> MapQuery:
+    """A query as it comes over the wire."""
+    return msgspec.convert(words, MapQuery)
+
+
 def seen(stage: Stage, name: str, branch: int = 1, **rest: Any) -> np.ndarray:
     """The values of a variable."""
-    head, body = stage.get(branch, {"name": name, "packed": True, **rest})
+    head, body = stage.get(branch, query({"name": name, "packed": True, **rest}))
     return np.frombuffer(body, head["dtype"]).reshape(head["shape"])

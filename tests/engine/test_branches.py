@@ -19,7 +19,7 @@ from steppe.engine.branches import Branches
 from steppe.engine.part import Part
 from steppe.errors import BadCellError, NoSpaceError, NotComputedError
 from steppe.io import Progress, Records
-from tests.engine.stages import OWN, on_stage, seen, sent, setting, to
+from tests.engine.stages import OWN, on_stage, query, seen, sent, setting, to
 from tests.engine.test_simulation import digest
 from tests.scenario import EXAMPLES, copied, write_mask
 
@@ -226,7 +226,7 @@ def test_a_branch_that_nobody_needs_is_forgotten_and_comes_back(scenario):
         to(stage, 80, (2,))
         expected = seen(stage, "water", 2)
         stage.drop(2)
-        assert stage.answer(2, {"name": "water"}) is None
+        assert stage.answer(2, query({"name": "water"})) is None
         assert stage.load(2, path).step <= 50  # it was never saved
         to(stage, 80, (2,))
         assert (seen(stage, "water", 2) == expected).all()
@@ -379,7 +379,7 @@ def test_fields_with_neighbours_are_steered_like_cells(tmp_path, ranks):
         to(stage, 12)
         stage.save(1)
         to(stage, 25)
-        found += [seen(stage, "h").tolist(), bytes(stage.get(1, {"name": "h", "width": 5})[1])]
+        found += [seen(stage, "h").tolist(), bytes(stage.get(1, query({"name": "h", "width": 5}))[1])]
         for branch in (2, 3):
             at = stage.load(branch, forked(branch, (1, 18, 0)))
             assert at.step in range(12, 19)
@@ -445,7 +445,7 @@ def test_what_was_can_be_looked_at_without_a_step_of_any_branch(wide_scenario, m
         found = {}
         for name in ("water", "runoff", "rain"):
             if step or name == "water":
-                head, body = stage.get(branch, {"name": name, "step": step, "packed": True})
+                head, body = stage.get(branch, query({"name": name, "step": step, "packed": True}))
                 assert (head["step"], head["seq"]) == (step, 0)
                 found[name] = bytes(body)
         return found
@@ -509,10 +509,10 @@ def test_the_past_day_by_day_computes_each_day_once(scenario, monkeypatch):
     def work(stage: Stage) -> None:
         stage.load(1, OWN)
         to(stage, 400)
-        stage.get(1, {"name": "runoff", "step": 300})
+        stage.get(1, query({"name": "runoff", "step": 300}))
         computed.clear()
         for date in range(301, 341):
-            stage.get(1, {"name": "runoff", "step": date})
+            stage.get(1, query({"name": "runoff", "step": date}))
         assert computed == [*range(300, 340)]
 
     on_stage(scenario, work)
@@ -525,7 +525,7 @@ def test_a_past_that_takes_too_long_is_not_computed_again(scenario, monkeypatch)
         stage.load(1, OWN)
         to(stage, 200)
         with pytest.raises(NotComputedError, match="too long"):
-            stage.get(1, {"name": "water", "step": 100})
+            stage.get(1, query({"name": "water", "step": 100}))
 
     on_stage(scenario, work)
 
@@ -548,7 +548,7 @@ def test_a_branch_whose_parent_was_lost_on_a_full_disk_waits_for_room_too(scenar
         for branch in (2, 3):
             with pytest.raises(NoSpaceError):
                 stage.save(branch)
-            assert stage.get(branch, {"name": "water"})
+            assert stage.get(branch, query({"name": "water"}))
 
     on_stage(scenario, work)
 

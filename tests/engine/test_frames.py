@@ -11,13 +11,13 @@ from steppe.api.frame import LAST, RANGE
 from steppe.control import Leg
 from steppe.engine import Stage
 from steppe.grid import Points, window_of
-from tests.engine.stages import OWN, on_stage, seen, setting, to
+from tests.engine.stages import OWN, on_stage, query, seen, setting, to
 
 BRANCH = [Leg(1, 20, 0), Leg(2, 1 << 62, 1 << 62)]
 
 
 def frames(stage: Stage, words: dict[str, Any], bits: int = 8, span: Any = None, branches: tuple[int, ...] = (1,)) -> list[Any]:
-    after, join = stage.frames(branches, {"name": "water", **words}, bits, span)
+    after, join = stage.frames(branches, query({"name": "water", **words}), bits, span)
     content = bytes(join())
     size = len(content) // len(branches)
     return [after, *(content[i * size : (i + 1) * size] for i in range(len(branches)))]
@@ -65,7 +65,7 @@ def test_a_smaller_frame_is_the_mean_or_a_part_of_the_cells(scenario: Path) -> N
         at(stage, 12)
         for words in WORDS:
             frame = read_frame(frames(stage, words, 16)[1])
-            head, body = stage.get(1, {"name": "water", **words})
+            head, body = stage.get(1, query({"name": "water", **words}))
             asked = np.frombuffer(body, head["dtype"]).reshape(head["shape"])
             assert frame.levels.shape == asked.shape
             assert (np.isnan(asked) == np.isnan(frame.values)).all()

@@ -12,7 +12,7 @@ from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.errors import BadCellError, ModelError, RangeError, RequestError, RunFileError
 from steppe.levels import Space, level_of
-from tests.engine.stages import OWN, on_stage, seen, to
+from tests.engine.stages import OWN, on_stage, query, seen, to
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
 
@@ -304,9 +304,9 @@ def test_a_level_of_a_state_is_answered_while_a_long_step_goes_on(run_file, rank
         stage.load(1, OWN)
         for step in (1, 2, 3):
             to(stage, step)
-        answer = stage.answer(1, {"name": "gas[1]"})
+        answer = stage.answer(1, query({"name": "gas[1]"}))
         assert answer is not None
-        assert stage.answer(1, {"name": "flow[1]"}) is None
+        assert stage.answer(1, query({"name": "flow[1]"})) is None
         return seen(stage, "gas")[1], bytes(answer[1])
 
     packed, told = on_stage(run_file, work, ranks)

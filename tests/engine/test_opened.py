@@ -14,7 +14,7 @@ import pytest
 from steppe.control import OPEN_END, Leg
 from steppe.engine import Stage
 from steppe.engine.opened import Budget
-from tests.engine.stages import OWN, on_stage, seen, setting, to
+from tests.engine.stages import OWN, on_stage, query, seen, setting, to
 from tests.engine.test_branches import forked
 from tests.scenario import copied
 
@@ -151,7 +151,7 @@ def test_branches_that_go_together_are_all_open(scenario):
         group = tuple(branch for branch, _ in FORKS)
         to(stage, 80, group)
         assert len(stage._branches.live) == len(group)
-        stage.get(1, {"name": "water"})
+        stage.get(1, query({"name": "water"}))
         assert len(stage._branches.live) == 2
 
     on_stage(scenario, work)
@@ -201,10 +201,10 @@ def test_looks_at_a_branch_that_stands_still_are_forgotten_when_they_are_very_ma
         stage.load(1, OWN)
         to(stage, 3)
         for k in range(100):
-            places = {"name": "water", "at": [[145.0 + 0.01 * k, -22.0]], "packed": True}
+            places = query({"name": "water", "chosen": np.array([k], "<u4").tobytes(), "packed": True})
             assert stage.get(1, places)[1].nbytes
             assert stage.answer(1, places)
-        for kept in (stage._looks.shown[1].made, stage._looks.shown[1].values, stage._looks._hot[1]):
+        for kept in (stage._looks.shown[1].values, stage._looks._hot[1]):
             assert len(kept) <= 21
 
     on_stage(wide_scenario, work, ranks)
@@ -223,7 +223,7 @@ def test_a_look_from_the_other_thread_leaves_nothing_of_a_branch_that_is_hidden_
             return asked(words)
 
         monkeypatch.setattr(stage._looks, "_asked", late)
-        stage.answer(2, {"name": "water"})
+        stage.answer(2, query({"name": "water"}))
         assert 2 not in stage._looks._hot
 
     on_stage(scenario, work)

@@ -14,7 +14,7 @@ import steppe
 from steppe.cli import run_command
 from steppe.engine import Simulation, Stage
 from tests.client.served import TOKENS, Served
-from tests.engine.stages import OWN, on_stage, seen, setting, to
+from tests.engine.stages import OWN, on_stage, query, seen, setting, to
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DEEP = 1.0 + 1e-10  # float32 has 1.0 for it
@@ -56,7 +56,7 @@ def asked(server: Served, path: str) -> httpx.Response:
 
 
 def head_of(stage: Stage, step: int) -> dict[str, Any]:
-    head, _ = stage.get(1, {"name": "h", "packed": True, "step": step})
+    head, _ = stage.get(1, query({"name": "h", "packed": True, "step": step}))
     return head
 
 

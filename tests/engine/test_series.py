@@ -7,7 +7,7 @@ import pytest
 
 from steppe.engine import stage as stages
 from steppe.engine.stage import Stage
-from tests.engine.stages import OWN, on_stage, seen, sent, setting, to
+from tests.engine.stages import OWN, on_stage, query, seen, sent, setting, to
 
 
 def series(stage: Stage, name: str, cells: np.ndarray, first: int, last: int, **more: bool) -> tuple[np.ndarray, list[Any]]:
@@ -15,7 +15,7 @@ def series(stage: Stage, name: str, cells: np.ndarray, first: int, last: int, **
     found, missing = [], []
     while first <= last:
         along = {"steps": [first, last], "again": True, "region": False} | more
-        head, body = stage.get(1, {"name": name, "cells": cells.astype("<u4").tobytes(), "packed": True, "along": along})
+        head, body = stage.get(1, query({"name": name, "chosen": cells.astype("<u4").tobytes(), "packed": True, "along": along}))
         found.append(np.frombuffer(body, head["dtype"]).reshape(head["shape"]))
         missing += head["missing"]
         first = head["last"] + 1
@@ -70,7 +70,7 @@ def test_records_give_a_long_series_and_what_they_do_not_hold_is_a_gap(scenario,
         assert np.isnan(gone).all()
         assert (missing[0][0], missing[-1][1]) == (1, 99)
         assert missing[0][2].startswith('No record of "runoff" holds these steps')
-        (*_, fit), _ = stage.frames([1], {"name": "water"}, 16, None)
+        (*_, fit), _ = stage.frames([1], query({"name": "water"}), 16, None)
         return *series(stage, "water", cells, 1, 100, again=False), fit
 
     stepped, ends = on_stage(scenario, first)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steppe.api.query import MapQuery
 from steppe.control.channels import View
 from steppe.grid import Raster
 from steppe.server import application
@@ -18,7 +19,7 @@ from tests.server.test_live import LIMITS, Steering
 from tests.server.toy import Toy
 from tests.server.viewers import viewer
 
-GREEN = View(("main",), (("name", "green"),), 16, None)
+GREEN = View(("main",), MapQuery(name="green"), 16, None)
 
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e9))

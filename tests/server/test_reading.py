@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from steppe.api import decode
+from steppe.api.query import MapQuery
 from steppe.grid import Raster
 from tests.server.asking import Client, problem
 from tests.server.toy import Toy
@@ -100,7 +101,7 @@ def test_numbers_in_text_are_the_shortest_that_give_the_float_back(client: Clien
 def test_an_image_has_the_size_and_style_that_were_asked_for(client: Client, toy: Toy) -> None:
     answer = client.get("/image/green.png?width=3&style=vik&low=0&high=10")
     assert answer.headers["content-type"] == "image/png"
-    assert toy.asked[-1] == {"name": "green", "width": 3, "format": "png", "style": "vik", "low": 0.0, "high": 10.0}
+    assert toy.asked[-1] == MapQuery(name="green", width=3, format="png", style="vik", low=0.0, high=10.0)
 
 
 def test_a_series_of_some_places(client: Client, toy: Toy, raster: Raster) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from steppe.api import empty_frame, tell_missing
+from steppe.api.query import Along, MapQuery
 from steppe.control import Accepted, Command, Journal, Order, Refused
 from steppe.control.channels import Channels
 from steppe.control.followed import AllFollowed
@@ -67,8 +68,9 @@ class _Values:
     def position(self, branch: int) -> Position:
         return self._toy.at[branch]
 
-    def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
-        return self._toy._along(branch, request, request["along"])
+    def get(self, branch: int, query: MapQuery) -> tuple[dict[str, Any], Buffer]:
+        assert query.along is not None
+        return self._toy._along(branch, query, query.along)
 
 
 class Toy:
@@ -84,7 +86,7 @@ class Toy:
         self.steps = steps
         self.closed = False
         self.failure: Refused | None = None
-        self.asked: list[dict[str, Any]] = []
+        self.asked: list[MapQuery] = []
         self.state = {1: self._initial()}
         self.at = {1: Position(0, 0)}
         self.past: dict[tuple[int, int], dict[str, np.ndarray]] = {}
@@ -125,9 +127,9 @@ class Toy:
         self.show()
 
     def frames(
-        self, branches: Sequence[int], words: dict[str, Any], bits: int, span: Sequence[Any] | None
+        self, branches: Sequence[int], query: MapQuery, bits: int, span: Sequence[Any] | None
     ) -> tuple[list[Any], Callable[[], bytes]]:
-        shown = [self.state[branch][words["name"]] for branch in branches]
+        shown = [self.state[branch][query.name] for branch in branches]
         _, least, most = extremes(np.concatenate(shown))
         after = following(None if span is None else Span(*span), least, most)
         after = after._replace(fit=fit_of([levels_of(values, None, after, bits) for values in shown], after, bits))
@@ -227,39 +229,39 @@ class Toy:
         return found.hexdigest()
 
     # ---- questions
-    async def get(self, scenario: str, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
-        self.asked.append(request)
+    async def get(self, scenario: str, query: MapQuery) -> tuple[dict[str, Any], Buffer]:
+        self.asked.append(query)
         branch = self.journal.branch(scenario).id
         position = self.at[branch]
-        if along := request.get("along"):
-            return self._along(branch, request, along)
-        step = request.get("step", position.step)
+        if query.along:
+            return self._along(branch, query, query.along)
+        step = position.step if query.step is None else query.step
         state = self.state[branch] if step == position.step else self.past.get((branch, step))
         if state is None:
             raise Refused("not-computed", f"Step {step} is not kept.", allowed=[0, position.step])
-        values = state[request["name"]]
-        if request.get("box"):
+        values = state[query.name]
+        if query.box:
             try:
-                self.grid.select({"box": request["box"]})
+                self.grid.select({"box": list(query.box)})
             except GridError as error:
                 raise Refused(error.code, str(error)) from None
-        if request.get("cells"):
-            values = values[np.frombuffer(request["cells"], "<u4")]
-        elif request.get("box") and request.get("packed"):
-            values = values[self.grid.select({"box": request.get("box")})]
+        if query.chosen:
+            values = values[np.frombuffer(query.chosen, "<u4")]
+        elif query.box and query.packed:
+            values = values[self.grid.select({"box": list(query.box)})]
         box = None
-        if not request.get("packed"):
+        if not query.packed:
             values = self.grid.unpack(values)
-            if request.get("box"):
-                row, column = np.divmod(self.grid.order[self.grid.select({"box": request["box"]})], values.shape[1])
+            if query.box:
+                row, column = np.divmod(self.grid.order[self.grid.select({"box": list(query.box)})], values.shape[1])
                 values = np.ascontiguousarray(values[row.min() : row.max() + 1, column.min() : column.max() + 1])
-            if width := request.get("width"):
+            if width := query.width:
                 values = np.ascontiguousarray(values[:, :: max(1, values.shape[1] // width)][:, :width])
             box = [138.0, -30.0, 154.0, -10.0]
-        dims = ["cell"] if request.get("packed") else ["lat", "lon"]
-        variable = next(each for each in (self.facts or {})["variables"] if each["name"] == request["name"])
+        dims = ["cell"] if query.packed else ["lat", "lon"]
+        variable = next(each for each in (self.facts or {})["variables"] if each["name"] == query.name)
         date = str(np.datetime64("2001-01-01") + np.timedelta64(max(step - 1, 0), "D"))
-        head = {"variable": request["name"], "units": variable["units"], "dtype": "float32", "shape": list(values.shape), "dims": dims}
+        head = {"variable": query.name, "units": variable["units"], "dtype": "float32", "shape": list(values.shape), "dims": dims}
         head |= {
             "step": step,
             "seq": position.seq,
@@ -267,25 +269,23 @@ class Toy:
             "box": box,
             "moved": values.nbytes,
         }
-        if request.get("format") == "png":
+        if query.format == "png":
             levels = np.where(np.isfinite(values), np.nan_to_num(values) % 255, 0).astype(np.uint8)
-            return head, png(levels, request.get("style") or "batlow")
+            return head, png(levels, query.style or "batlow")
         return head, values.astype("<f4").tobytes()
 
-    def _along(self, branch: int, request: dict[str, Any], along: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
+    def _along(self, branch: int, query: MapQuery, along: Along) -> tuple[dict[str, Any], Buffer]:
         """At most 16 steps at once; steps in `forgotten` are not at hand."""
-        first, last = along["steps"][0], min(along["steps"][1], along["steps"][0] + 15)
-        cells, step = np.frombuffer(request["cells"], "<u4"), self.at[branch].step
-        rows = [
-            (self.state[branch] if each == step else self.past[branch, each])[request["name"]][cells] for each in range(first, last + 1)
-        ]
+        first, last = along.steps[0], min(along.steps[1], along.steps[0] + 15)
+        cells, step = np.frombuffer(query.chosen, "<u4"), self.at[branch].step
+        rows = [(self.state[branch] if each == step else self.past[branch, each])[query.name][cells] for each in range(first, last + 1)]
         values = np.array(rows, "<f4")
         gone = [each for each in range(first, last + 1) if each in self.forgotten]
         values[[each - first for each in gone]] = np.nan
-        if along["region"]:
+        if along.region:
             values = np.stack([values.mean(axis=1), values.min(axis=1), values.max(axis=1)], axis=1)
         missing = [[each, each, "The toy has forgotten it."] for each in gone]
-        units = next(each["units"] for each in (self.facts or {})["variables"] if each["name"] == request["name"])
+        units = next(each["units"] for each in (self.facts or {})["variables"] if each["name"] == query.name)
         head = {"units": units, "dtype": "<f4", "shape": list(values.shape), "last": last, "missing": missing}
         return head, values.tobytes()
 

@@ -70,9 +70,28 @@ Cells = Annotated[
 ]
 
 
-class MapQuery(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Values of a variable at one step or several: which cells, in which form."""
+class Along(Struct, frozen=True):
+    """Many steps at once.
 
+    steps: the first and the last; again: what is not at hand may be computed; region: the cells are taken together.
+    """
+
+    steps: tuple[int, int]
+    again: bool
+    region: bool
+
+
+class MapQuery(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Values of a variable at one step or several: which cells, in which form. Server, engine, ranks and clients have this one struct.
+
+    The members without a description are said by the server, which knows the run: `name` of the variable or of a level of it, `chosen` for
+    the packed cells (uint32) of `polygon` and `cells`, `step` for `time` (None: the one that was finished last), `along` for many steps.
+    """
+
+    name: str = ""
+    chosen: bytes = b""
+    step: int | None = None
+    along: Along | None = None
     scenario: Scenario = "main"
     level: Level | None = None
     time: Time = "latest"
@@ -93,6 +112,11 @@ class MapQuery(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     style: Annotated[str, _key("A colour map of Crameri (2018); one that suits the variable when absent.", choices=STYLES)] | None = None
     low: Annotated[float, _key("The value of the first colour; from the values when absent.", low=-1e11, high=1e11)] | None = None
     high: Annotated[float, _key("The value of the last colour; from the values when absent.", low=-1e11, high=1e11)] | None = None
+
+    @property
+    def in_pixels(self) -> bool:
+        """True if cells are taken together."""
+        return self.width is not None or self.height is not None
 
 
 class SeriesQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from steppe.api import (
     CheckpointInfo,
@@ -24,6 +25,7 @@ from steppe.api import (
     VariableInfo,
     decode,
 )
+from steppe.api.query import MapQuery
 from steppe.card import card
 from steppe.client import words
 from steppe.client.line import BASE
@@ -130,6 +132,7 @@ class AsyncLook:
         step: int | None = None,
         date: words.Day | tuple[words.Day, words.Day] | slice | None = None,
         scenario: str | None = None,
+        **more: Any,
     ) -> "xarray.DataArray":
         """Values of a variable at the last finished step, with coordinates, units and attributes of CF.
 
@@ -143,6 +146,8 @@ class AsyncLook:
             Every n-th row and column only; of a polygon and of listed cells all come.
         width
             So many columns, in which cells are put together; the server makes the mean.
+        more
+            Further keys of `steppe.api.query.MapQuery`: `height`, so many rows; `reduce`, what becomes of cells that are put together.
         step, date
             Of a past step or date, or from and to, as far as they are at hand.
         scenario
@@ -166,14 +171,14 @@ class AsyncLook:
         variable = await self._remote.variable(name)
         if variable.levels:
             where = {"box": box, "polygon": polygon, "cells": cells, "stride": stride, "width": width, "step": step, "date": date}
-            return await self._every_level(variable, {**where, "scenario": scenario})
+            return await self._every_level(variable, {**where, "scenario": scenario, **more})
         region = words.region(box, polygon, cells)
         if step is not None and date is not None:
             raise Mistake("Give step or date, not both.")
-        packed = stride == 1 and width is None
-        rest: dict[str, Any] = {"stride": None if stride == 1 else stride, "width": width, "packed": 1 if packed else None}
-        rest |= {"time": words.time(date if step is None else step), "scenario": scenario or self._scenario}
-        reply = await self._remote.line.ask("GET", f"{self._remote.path}/data/{name}", words.query(region, **rest))
+        more |= {"time": words.time(date if step is None else step), "scenario": scenario or self._scenario}
+        asked = MapQuery(**region, stride=stride, width=width, **more)
+        asked = replace(asked, packed=stride == 1 and not asked.in_pixels)
+        reply = await self._remote.line.ask("GET", f"{self._remote.path}/data/{name}", words.keys(asked))
         head, values = decode(reply.content)
         calendar = self._remote.seen.calendar
         return await self._remote.places.labelled(head, values, region, variable, calendar, stride)
@@ -239,8 +244,8 @@ class AsyncLook:
     ) -> Picture:
         """A map as a PNG, which a notebook shows. low, high: values of the first and last colour; style: name of a colour map."""
         await self._remote.variable(name)
-        asked = words.query(words.region(box), width=width, low=low, high=high, style=style, scenario=scenario or self._scenario)
-        return Picture(await self._ask(f"image/{name}.png", asked))
+        looks: dict[str, Any] = {"low": low, "high": high, "style": style, "scenario": scenario or self._scenario}
+        return Picture(await self._ask(f"image/{name}.png", words.keys(MapQuery(**words.region(box), width=width, **looks))))
 
     async def series(
         self,
@@ -255,7 +260,7 @@ class AsyncLook:
 
         variable = await self._remote.variable(name)
         query: dict[str, Any] = {"at": [f"{longitude:.12g},{latitude:.12g}" for longitude, latitude in at]}
-        query |= words.query({}, time=words.time(date), scenario=scenario or self._scenario)
+        query |= words.keys(MapQuery(time=words.time(date), scenario=scenario or self._scenario))
         found = msgspec.json.decode(await self._ask(f"series/{name}", query), type=SeriesInfo)
         kind = variable.dtype if variable.dtype.startswith("float") else float  # a decimal of float32 gives its bits to float32 alone
         values = np.array(found.values, kind).T

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import GridInfo, VariableInfo, decode
+from steppe.api.query import MapQuery
 from steppe.client.line import Line
-from steppe.client.words import query
+from steppe.client.words import keys
 from steppe.errors import Mistake
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Places:
 
     async def cells(self, region: Mapping[str, Any]) -> Cells:
         """The cells of a region, {} for all."""
-        asked = query(region)
+        asked = keys(MapQuery(**region))
         found = self._cells.get(key := str(asked))
         if found is None:
             _, rows = decode((await self._line.ask("GET", f"{self._path}/cells", asked)).content)
@@ -77,7 +78,7 @@ class Places:
     async def map(self, region: Mapping[str, Any]) -> Map:
         """The part of the map around a region."""
         grid, cells = await self.grid(), await self.cells(region)
-        found = self._maps.get(key := str(query(region)))
+        found = self._maps.get(key := str(keys(MapQuery(**region))))
         if found is None:
             row, column = np.divmod(cells.place, grid.shape[1])
             top, left = (int(row.min()), int(column.min())) if region else (0, 0)

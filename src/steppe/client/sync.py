@@ -154,12 +154,11 @@ class Run:
         step: int | None = None,
         date: words.Day | tuple[words.Day, words.Day] | slice | None = None,
         scenario: str | None = None,
+        **more: Any,
     ) -> "xarray.DataArray":
         """Values of a variable, with coordinates, units and attributes of CF; see `AsyncRun.get`."""
-        asked = self._behind.get(
-            *(name,), box=box, polygon=polygon, cells=cells, stride=stride, width=width, step=step, date=date, scenario=scenario
-        )
-        return now(asked)
+        where = {"box": box, "polygon": polygon, "cells": cells, "stride": stride, "width": width, "step": step, "date": date}
+        return now(self._behind.get(name, **where, scenario=scenario, **more))
 
     def watch(
         self,

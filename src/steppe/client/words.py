@@ -1,11 +1,13 @@
 """What Python says, as requests say it: regions, dates, queries. Pure."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from steppe.api.query import MapQuery
 from steppe.errors import Mistake
 
 Day = str | datetime.date | np.datetime64
@@ -56,16 +58,21 @@ def region(box: Box | None = None, polygon: Any = None, cells: Any = None) -> di
     return {"cells": [int(number) for number in numbers]}
 
 
-def query(region: Mapping[str, Any], **rest: Any) -> dict[str, str]:
-    """The query of a request; what is None is left out."""
-    flat = {name: ",".join(f"{number:.12g}" for number in np.ravel(numbers)) for name, numbers in region.items()}
-    return flat | {name: str(value) for name, value in rest.items() if value is not None}
+def keys(query: MapQuery) -> dict[str, str]:
+    """The keys of an address that say a query; what is as usual is left out."""
+    return {name: _text(value) for name, value in msgspec.to_builtins(query).items()}
 
 
-def time(when: Moment | tuple[Day, Day] | slice | None) -> str | None:
-    """The key `time` of a query: a step, a date, or from and to."""
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(f"{number:.12g}" for number in np.ravel(value))
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def time(when: Moment | tuple[Day, Day] | slice | None) -> str:
+    """The key `time` of a query: a step, a date, or from and to; the last finished step when nothing is named."""
     if when is None:
-        return None
+        return MapQuery().time
     if isinstance(when, slice):
         when = (when.start, when.stop)
     if isinstance(when, tuple):

@@ -431,7 +431,7 @@ class Actor:
                 self._tell(Same(each.id))
                 continue
             try:
-                head, body = self._stage.get(each.branch, each.request)
+                head, body = self._stage.get(each.branch, each.query)
             except SteppeError as error:
                 self._tell(Refused(each.id, error.code, str(error), getattr(error, "facts", {})))
             else:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from steppe.api.query import MapQuery
 from steppe.control.wire import Buffer, Hide, Message, Position, Show, Shown, Taken
 
 FIT = 6  # the member `fit` of a span
@@ -28,10 +29,10 @@ class Desk(Protocol):
 
 
 class View(NamedTuple):
-    """What a channel shows. words: which part of which variable, sorted; span: of fixed ends, None for an automatic one."""
+    """What a channel shows. query: which part of which variable; span: of fixed ends, None for an automatic one."""
 
     scenarios: tuple[str, ...]
-    words: tuple[tuple[str, Any], ...]
+    query: MapQuery
     bits: int
     span: tuple[float, float] | None
 
@@ -108,7 +109,7 @@ class Channels:
             there = [branch for branch in branches if branch is not None and self._desk.position(branch) is not None]
             interval = channel.interval
             if len(there) == len(branches) and (channel.asked is None or channel.asked.interval != interval):
-                channel.asked = Show(channel.number, there, dict(channel.view.words), channel.view.bits, channel.span, interval)
+                channel.asked = Show(channel.number, there, channel.view.query, channel.view.bits, channel.span, interval)
                 self._desk.send(channel.asked)
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from steppe.api.query import Along, MapQuery
 from steppe.control.stage import Stage
 from steppe.control.wire import Buffer, Follow, Followed, Message, Position, Unfollow
 from steppe.errors import SteppeError
@@ -58,9 +59,9 @@ class Following:
             if each.branch not in branches:
                 continue
             position = self._stage.position(each.branch)
-            along = {"steps": [position.step, position.step], "again": False, "region": each.region}
+            along = Along(steps=(position.step, position.step), again=False, region=each.region)
             try:
-                head, body = self._stage.get(each.branch, {"name": each.name, "cells": each.cells, "packed": True, "along": along})
+                head, body = self._stage.get(each.branch, MapQuery(name=each.name, chosen=each.cells, packed=True, along=along))
             except SteppeError:  # who asks for it is told why
                 continue
             if head["missing"]:

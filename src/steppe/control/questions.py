@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Protocol
 
-import msgspec
+from msgspec.structs import replace
 
+from steppe.api.query import MapQuery
 from steppe.control.orders import Refused
 from steppe.control.wire import Buffer, Get, Message, Position, asking
 
@@ -19,7 +20,7 @@ AT_ONCE = 64  # questions that an engine may have before it
 FRESH = 0.02  # [s] that an answer is given again while the run goes on: as long as an engine steps before it shows where it is
 
 Answer = tuple[dict[str, Any], Buffer]
-Key = tuple[int, bytes]  # branch and request
+Key = tuple[int, MapQuery]
 Tell = Callable[[Answer | Refused], None]
 
 
@@ -54,7 +55,7 @@ class _Kept:
 @dataclass
 class _Question:
     branch: int
-    request: dict[str, Any]
+    query: MapQuery
     key: Key
     tell: list[Tell] = field(default_factory=list)
     asked_at: Position | None = None  # where the branch stood when the engine was asked: the answer is not of before
@@ -83,13 +84,13 @@ class Questions:
         self._present: dict[int, set[Key]] = {}  # of these by branch, all of one position
         self._past: dict[int, set[Key]] = {}  # about steps that are over
 
-    def ask(self, branch: int, request: dict[str, Any], tell: Tell) -> None:
+    def ask(self, branch: int, query: MapQuery, tell: Tell) -> None:
         """Has `tell` called with the answer: at once, or when the engine has given it."""
-        key, rests, position = _key(branch, request), self._desk.rests(branch), self._desk.position(branch)
+        key, rests, position = _key(branch, query), self._desk.rests(branch), self._desk.position(branch)
         kept = self._kept.get(key)
         soon = kept is not None and self._now() - kept.at < FRESH and self._desk.shown_step(branch) <= kept.position.step
         fresh = kept is not None and (rests or soon) and position == kept.position
-        if kept and (fresh or _is_past(request, kept.position, position)):
+        if kept and (fresh or _is_past(query, kept.position, position)):
             self._kept.move_to_end(key)
             tell(kept.answer)
             return
@@ -99,7 +100,7 @@ class Questions:
         if same:
             same.tell.append(tell)
             return
-        self._waiting[key] = _Question(branch, request, key, [tell])
+        self._waiting[key] = _Question(branch, query, key, [tell])
         self.ask_on()
 
     def ask_on(self) -> None:
@@ -115,7 +116,7 @@ class Questions:
             self._asked += 1
             self._before[self._asked] = question
             question.kept = kept = self._kept.get(key)
-            self._desk.send(*asking(Get(self._asked, question.branch, question.request, kept.position if kept else None)))
+            self._desk.send(*asking(Get(self._asked, question.branch, question.query, kept.position if kept else None)))
 
     def came(self, id: int, position: Position, answer: Answer) -> int | None:
         """Takes an answer; gives the branch that it is of."""
@@ -148,11 +149,11 @@ class Questions:
             self._wait(question)
         self._before.clear()
 
-    def ask_kept(self, branch: int, request: dict[str, Any], tell: Tell, why: Refused) -> None:
+    def ask_kept(self, branch: int, query: MapQuery, tell: Tell, why: Refused) -> None:
         """Answers without the engine: with what is kept of the last position that any client has heard of, else with a refusal."""
-        kept, known = self._kept.get(_key(branch, request)), self._desk.known(branch)
-        is_last = kept is not None and kept.position >= known and request.get("step") is None
-        tell(kept.answer if kept and (is_last or _is_past(request, kept.position, known)) else why)
+        kept, known = self._kept.get(_key(branch, query)), self._desk.known(branch)
+        is_last = kept is not None and kept.position >= known and query.step is None
+        tell(kept.answer if kept and (is_last or _is_past(query, kept.position, known)) else why)
 
     def give_up(self, why: Refused, branch: int | None = None) -> None:
         """Answers the questions that wait for the engine without it; those of all branches, or of one."""
@@ -161,7 +162,7 @@ class Questions:
         self._waiting = OrderedDict((key, each) for key, each in self._waiting.items() if each not in questions)
         for question in questions:
             for tell in question.tell:
-                self.ask_kept(question.branch, question.request, tell, why)
+                self.ask_kept(question.branch, question.query, tell, why)
 
     def _wait(self, question: _Question) -> None:
         if waiting := self._waiting.get(question.key):
@@ -185,7 +186,7 @@ class Questions:
 
     def _keep(self, question: _Question, kept: _Kept) -> None:
         """Keeps an answer; those of where its branch stood before cannot be right again, but for those about a step that is over."""
-        key, over = question.key, question.request.get("step") is not None
+        key, over = question.key, question.query.step is not None
         self._give_up([key] if key in self._kept else [])
         there = self._present.get(question.branch, set())
         if not over and any(self._kept[each].position != kept.position for each in [*there][:1]):
@@ -214,14 +215,14 @@ class Questions:
             question.answer(why)
 
 
-def _is_past(request: dict[str, Any], of: Position, at: Position | None) -> bool:
+def _is_past(query: MapQuery, of: Position, at: Position | None) -> bool:
     """Whether an answer is of a step that is over, before anything else happened at it: it stays right. at: where the branch stands."""
-    return at is not None and (of.step, of.seq) == (request.get("step"), 0) and of.step < at.step
+    return at is not None and (of.step, of.seq) == (query.step, 0) and of.step < at.step
 
 
-def _key(branch: int, request: dict[str, Any]) -> Key:
-    cells = request.get("cells")  # there may be very many
-    return branch, msgspec.json.encode(request | {"cells": sha256(cells).digest()} if cells else request, order="sorted")
+def _key(branch: int, query: MapQuery) -> Key:
+    """The branch and the query; of its cells, of which there may be very many, a digest."""
+    return branch, replace(query, chosen=sha256(query.chosen).digest()) if query.chosen else query
 
 
 def _size(answer: Answer) -> int:

@@ -81,7 +81,7 @@ class Showing:
         former = self._channels.get(message.channel)
         match message:
             case Show():
-                same = former is not None and former.show.branches == message.branches and former.show.words == message.words
+                same = former is not None and former.show.branches == message.branches and former.show.query == message.query
                 if former is not None and same:
                     former.show, former.due = message, min(former.due, self._clock() + message.interval)
                 else:
@@ -116,7 +116,7 @@ class Showing:
     def _show(self, number: int, channel: _Channel, now: float) -> None:
         show = channel.show
         try:
-            channel.span, join = self._stage.frames(show.branches, show.words, show.bits, channel.span)
+            channel.span, join = self._stage.frames(show.branches, show.query, show.bits, channel.span)
         except SteppeError:  # a diagnostic of a step that is not at hand
             return
         assert reach("slot.filled")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from steppe.api.query import MapQuery
 from steppe.control.wire import BEGINNING, Buffer, Fired, Leg, Outcome, Position, Saved
 
 
@@ -59,10 +60,10 @@ class Stage(Protocol):
     def has_room(self) -> bool:
         """Whether the disk has room for what a branch writes next."""
 
-    def get(self, branch: int, request: dict[str, Any]) -> tuple[dict[str, Any], Buffer]:
+    def get(self, branch: int, query: MapQuery) -> tuple[dict[str, Any], Buffer]:
         """Values or an image, at the last step."""
 
     def frames(
-        self, branches: Sequence[int], words: dict[str, Any], bits: int, span: Sequence[Any] | None
+        self, branches: Sequence[int], query: MapQuery, bits: int, span: Sequence[Any] | None
     ) -> tuple[list[Any], Callable[[], Buffer]]:
         """A frame of each branch where it stands: the span that they have, and what makes the bytes of all; any thread may call that."""

@@ -13,6 +13,7 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
 
+from steppe.api.query import MapQuery
 from steppe.control.channels import Channels
 from steppe.control.dispatch import Dispatch
 from steppe.control.followed import AllFollowed
@@ -376,7 +377,7 @@ class Supervisor:
             call()
 
     # ---- what people ask and see --------------------------------------------------------------------------------------------------------
-    def ask(self, scenario: str, request: dict[str, Any], tell: Tell) -> None:
+    def ask(self, scenario: str, query: MapQuery, tell: Tell) -> None:
         """Asks for values or an image at the last step; what was asked before and has not changed moves no data.
 
         Raises
@@ -388,13 +389,13 @@ class Supervisor:
         if self.life.state in ("failed", "absent"):
             tell(self.life.refusal())
         elif self.life.full or (branch in self.dispatch.full and self.dispatch.full[branch].gone):
-            self.questions.ask_kept(branch, request, tell, self._waiting_for_room())
+            self.questions.ask_kept(branch, query, tell, self._waiting_for_room())
         elif self.life.stopped:
-            self.questions.ask_kept(branch, request, tell, self._stopped())
+            self.questions.ask_kept(branch, query, tell, self._stopped())
         else:
-            self.questions.ask(branch, request, tell)
+            self.questions.ask(branch, query, tell)
 
-    async def get(self, scenario: str, request: dict[str, Any]) -> Answer:
+    async def get(self, scenario: str, query: MapQuery) -> Answer:
         """Values or an image at the last step: what is known of it, and its bytes.
 
         Raises
@@ -403,7 +404,7 @@ class Supervisor:
             It cannot be had, or the engine has failed.
         """
         future: asyncio.Future[Answer | Refused] = asyncio.get_running_loop().create_future()
-        self.ask(scenario, request, lambda answer: None if future.done() else future.set_result(answer))
+        self.ask(scenario, query, lambda answer: None if future.done() else future.set_result(answer))
         answer = await future
         if isinstance(answer, Refused):
             raise answer

@@ -12,6 +12,9 @@ import struct
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
+
+from steppe.api.query import MapQuery
 
 PROTOCOL = 1
 PREFIX = struct.Struct("<4sIQ")
@@ -147,25 +150,25 @@ class Heeded(Message, frozen=True):
 class Get(Message, frozen=True):
     """Values or an image; answered by `Data`, `Same` or `Refused`. have: the position of what the server has kept of it.
 
-    The body is the member `cells` of the request, which a header would be too short for: packed numbers of cells, uint32.
+    The body is the member `chosen` of the query, which a header would be too short for.
     """
 
     id: int
     branch: int
-    request: dict[str, Any]
+    query: MapQuery
     have: Position | None
 
 
 class Show(Message, frozen=True):
     """People watch: make frames of some branches at ends of steps, each once the last was taken; replaces the former of the same channel.
 
-    words: which part of which variable, as in the request of a `Get`. span: of the frames before, or a fixed one; None: find one. interval:
-    seconds between two frames at least.
+    query: which part of which variable. span: of the frames before, or a fixed one; None: find one. interval: seconds between two frames
+    at least.
     """
 
     channel: int
     branches: list[int]
-    words: dict[str, Any]
+    query: MapQuery
     bits: int
     span: list[Any] | None
     interval: float
@@ -390,20 +393,20 @@ class BadFrame(Exception):
 
 def following(follow: Follow) -> tuple[Follow, bytes]:
     """What is followed as it travels: its cells are the body."""
-    return msgspec.structs.replace(follow, cells=b""), follow.cells
+    return replace(follow, cells=b""), follow.cells
 
 
 def asking(get: Get) -> tuple[Get, bytes]:
     """A question as it travels: its cells are the body."""
-    cells = get.request.get("cells", b"")
-    return (Get(get.id, get.branch, {**get.request, "cells": b""}, get.have) if cells else get), cells
+    cells = get.query.chosen
+    return (replace(get, query=replace(get.query, chosen=b"")) if cells else get), cells
 
 
 def asked(get: Get | Follow, body: Buffer) -> Get | Follow:
     """A question, or what is followed, that has travelled."""
     if isinstance(get, Follow):
-        return msgspec.structs.replace(get, cells=bytes(body))
-    return Get(get.id, get.branch, {**get.request, "cells": bytes(body)}, get.have) if body else get
+        return replace(get, cells=bytes(body))
+    return replace(get, query=replace(get.query, chosen=bytes(body))) if body else get
 
 
 def frame(message: Message, body: Buffer = b"") -> list[Buffer]:

@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.api.query import MapQuery
 from steppe.comm import Serial, Whereabouts, World, agree_on
 from steppe.engine.part import Part, Together, nothing
 from steppe.engine.plan import Plan
@@ -243,10 +245,12 @@ def _received(world: World) -> _Order:
 
 
 def _encoded(order: _Order) -> Array:
-    """An order as bytes: JSON, with arrays behind it."""
+    """An order as bytes: JSON, with arrays behind it; a query is read once on each rank."""
     arrays: list[Array] = []
 
     def plain(value: Any) -> Any:
+        if isinstance(value, MapQuery):
+            return {"MapQuery": msgspec.to_builtins(value)}
         if not isinstance(value, np.ndarray):
             raise TypeError(f"{type(value).__name__} cannot be sent to ranks")
         arrays.append(np.ascontiguousarray(value))
@@ -264,6 +268,8 @@ def _decoded(body: Array) -> _Order:
 
     def whole(value: dict[str, Any]) -> Any:
         nonlocal at
+        if "MapQuery" in value:
+            return msgspec.convert(value["MapQuery"], MapQuery)
         if "array" not in value:
             return value
         array = np.frombuffer(data, value["array"], int(np.prod(value["shape"])), at).reshape(value["shape"])

@@ -1,7 +1,7 @@
 """Frames of the live socket, made of the levels that the ranks give, when somebody watches."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from steppe.api import empty_frame, tell_missing
 from steppe.api.frame import KEY, LAST, RANGE
+from steppe.api.query import MapQuery
 from steppe.clock import DAY, Clock
 from steppe.control import Position
 from steppe.engine.branch import Branch
 from steppe.engine.levels import Made
 from steppe.engine.plan import Plan
-from steppe.engine.requests import Request, cut_of
+from steppe.engine.requests import cut_of
 from steppe.errors import UnknownNameError, nearest
 from steppe.grid import Grid, Window, window_of
 from steppe.view import Span, fit_of, scale_of
@@ -32,33 +33,33 @@ class Frames:
         self._plan = plan
 
     def make(
-        self, branches: Sequence[Branch], words: Mapping[str, Any], bits: int, span: Sequence[Any] | None
+        self, branches: Sequence[Branch], query: MapQuery, bits: int, span: Sequence[Any] | None
     ) -> tuple[list[Any], Callable[[], memoryview]]:
         """The span of a frame of each branch, and what joins them, one behind the other; that may be called on another thread.
 
-        words: the variable and which part of the map, as `Request` has them. span: that of the frames before, None for none.
+        query: the variable and which part of the map. span: that of the frames before, None for none.
 
         Raises
         ------
         Mistake
             There is no such variable, or it is not known at this step.
         """
-        name = words["name"]
+        name = query.name
         if name not in self._plan.variables:
             raise UnknownNameError(f'There is no variable "{name}".{nearest(name, self._plan.variables)}')
         self._plan.variables.expect_no_levels(name)
         first, *others = branches
-        made: Made = first.order("frames", words=dict(words), bits=bits, span=span, beside=[each.part for each in others])
+        made: Made = first.order("frames", query=query, bits=bits, span=span, beside=[each.part for each in others])
         flags = KEY | (RANGE if span is None or list(made.span[:2]) != list(span[:2]) else 0)
         positions = [each.position for each in branches]
         fit = fit_of(made.levels, made.span, bits)
-        if span is None and words.get("box") is None:
+        if span is None and query.box is None:
             fit = _with_records(fit, branches, name)
         made = made._replace(span=made.span._replace(fit=fit))
-        return list(made.span), lambda: self._joined(words, bits, made, positions, flags)
+        return list(made.span), lambda: self._joined(query, bits, made, positions, flags)
 
-    def _joined(self, words: Mapping[str, Any], bits: int, made: Made, positions: Sequence[Position], flags: int) -> memoryview:
-        window, places = _layout(cast(Any, self._plan.grid), Request.of(words))
+    def _joined(self, query: MapQuery, bits: int, made: Made, positions: Sequence[Position], flags: int) -> memoryview:
+        window, places = _layout(cast(Any, self._plan.grid), query)
         places = np.arange(len(made.levels[0])) if places is None else places
         frames = []
         for levels, position in zip(made.levels, positions, strict=True):
@@ -92,11 +93,11 @@ def _with_records(fit: tuple[float, ...], branches: Sequence[Branch], name: str)
 
 
 @lru_cache(64)
-def _layout(grid: Grid, request: Request) -> tuple[Window, NDArray[np.int64] | None]:
+def _layout(grid: Grid, query: MapQuery) -> tuple[Window, NDArray[np.int64] | None]:
     """The part of the map that is seen, and where in it the levels go, None for one after the other."""
-    cut = cut_of(request, grid, None)
-    inside = None if request.box is None else grid.select({"box": list(request.box)})
-    return window_of(grid, inside, *request.pixel_words), cut.seen if cut.reduce else cut.places
+    cut = cut_of(query, grid, None)
+    inside = None if query.box is None else grid.select({"box": list(query.box)})
+    return window_of(grid, inside, query.width, query.height, query.stride), cut.seen if cut.reduce else cut.places
 
 
 def time_of(clock: Clock, step: int) -> float:

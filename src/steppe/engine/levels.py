@@ -3,15 +3,16 @@
 each rank: values of the chosen cells, or pixels ── one reduction of (least, greatest) ──> span ──> levels ── gather ──> rank 0
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.api.query import MapQuery
 from steppe.comm import World
 from steppe.engine.plan import Plan
-from steppe.engine.requests import Request, cut_of
+from steppe.engine.requests import cut_of
 from steppe.grid import Deal
 from steppe.view import Span, extremes, following, levels_of
 
@@ -42,13 +43,13 @@ class Holder(Protocol):
         """On rank 0 values of all packed cells, or of some."""
 
 
-def begin_frames(parts: Sequence[Holder], words: Mapping[str, Any], bits: int, span: Sequence[Any] | None) -> Callable[[], Made | None]:
+def begin_frames(parts: Sequence[Holder], query: MapQuery, bits: int, span: Sequence[Any] | None) -> Callable[[], Made | None]:
     """This rank's half of an order for a frame of each part; what is returned is done with the others, and gives them on rank 0."""
     first = parts[0]
-    request, world = Request.of(words), first.world
-    cut = cut_of(request, first.plan.grid, None)
+    world = first.world
+    cut = cut_of(query, first.plan.grid, None)
     before = None if span is None else Span(*span)
-    exported = [part.exported(request.name) for part in parts]
+    exported = [part.exported(query.name) for part in parts]
     if cut.reduce:
         here, index = (np.asarray(first.deal.mine), slice(None)) if cut.cells is None else first.index_of(cut.cells)
 

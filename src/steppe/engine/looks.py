@@ -10,18 +10,19 @@ rank whole variables are kept, from which anything is cut; of many what was aske
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from steppe.api.query import MapQuery
 from steppe.comm import Serial
 from steppe.control import Position
 from steppe.engine.branch import Branch
 from steppe.engine.plan import Plan
-from steppe.engine.requests import Cut, Request, cut_of
+from steppe.engine.requests import Cut, check, cut_of, numbers_of
 from steppe.engine.uploads import cells_of
 from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
 from steppe.failpoint import reach
@@ -32,27 +33,25 @@ from steppe.view import choose_colours, levels, png
 Array = NDArray[Any]
 Answer = tuple[dict[str, Any], memoryview]
 
-MOST = 256  # things that are shown of a branch that stands still, and answers that are kept of them
-MADE = 64 << 20  # bytes of these answers
+MOST = 256  # things that are shown of a branch that stands still
 AT_HAND = 16 << 20  # bytes of states that are gathered before each long step
 HOT = 2.0  # [s] after its last request something is shown
 
 
 class Shown(NamedTuple):
-    """What may be said of a branch. values: key of what was asked -> values. made: answers and images that were made of them."""
+    """What may be said of a branch. values: key of what was asked -> values."""
 
     position: Position
-    values: Mapping[str, Array]
-    made: dict[Any, Answer]
+    values: Mapping[MapQuery, Array]
 
 
 class _Asked(NamedTuple):
-    """A request, how it is cut, and the key of what is kept for it; whole: that is all cells of the variable."""
+    """A query, how it is cut, and the key of what is kept for it; whole: that is all cells of the variable."""
 
-    request: Request
+    query: MapQuery
     cells: Array | None
     cut: Cut
-    key: str
+    key: MapQuery
     whole: bool
 
 
@@ -64,10 +63,10 @@ class Looks:
         self.shown: dict[int, Shown] = {}
         self.moved: Counter[str] = Counter()
         """Bytes of each variable that were computed or gathered for answers."""
-        self._hot: dict[int, dict[str, tuple[_Asked, float]]] = {}
+        self._hot: dict[int, dict[MapQuery, tuple[_Asked, float]]] = {}
         self._states = _small(plan)
 
-    def get(self, on: Branch, words: Mapping[str, Any]) -> Answer:
+    def get(self, on: Branch, query: MapQuery) -> Answer:
         """An answer, computed now; by the stepper.
 
         Raises
@@ -75,36 +74,36 @@ class Looks:
         Mistake
             What is asked for does not exist, or not yet.
         """
-        asked = self._asked(words)
-        if asked.request.step not in (None, on.position.step):
-            return self._recorded(on, asked, int(asked.request.step or 0))
+        asked = self._asked(query)
+        if asked.query.step not in (None, on.position.step):
+            return self._recorded(on, asked, int(asked.query.step or 0))
         if on.number not in self.shown:  # it was closed for a while
             self.show(on)
         self._heat(on.number, asked)
         shown, moved = self.shown[on.number], 0
         if asked.key not in shown.values:
-            before = self.moved[asked.request.name]
+            before = self.moved[asked.query.name]
             values = self._gathered(on, asked)
-            moved = self.moved[asked.request.name] - before
+            moved = self.moved[asked.query.name] - before
             others = shown.values if len(shown.values) < MOST else {}
-            self.shown[on.number] = shown = Shown(on.position, {**others, asked.key: values}, shown.made)
+            self.shown[on.number] = shown = Shown(on.position, {**others, asked.key: values})
             self._hot[on.number] = dict([*self._hot[on.number].items()][-MOST:])
         head, body = self._answer(shown, asked)
         return {**head, "moved": moved}, body
 
-    def rounded(self, on: Branch, words: Mapping[str, Any]) -> Answer:
+    def rounded(self, on: Branch, query: MapQuery) -> Answer:
         """An answer about a step that is over, from a record in float32; its head says so. Raises as `get`."""
-        asked = self._asked(words)
-        return self._recorded(on, asked, int(asked.request.step or 0), rounded=True)
+        asked = self._asked(query)
+        return self._recorded(on, asked, int(asked.query.step or 0), rounded=True)
 
-    def once(self, on: Branch, words: Mapping[str, Any]) -> Answer:
+    def once(self, on: Branch, query: MapQuery) -> Answer:
         """An answer of a branch of which nothing is shown: nobody will ask again. Raises as `get`."""
-        asked = self._asked({**words, "step": None})
-        before = self.moved[asked.request.name]
-        head, body = self._made(Shown(on.position, {asked.key: self._gathered(on, asked)}, {}), asked)
-        return {**head, "moved": self.moved[asked.request.name] - before}, body
+        asked = self._asked(replace(query, step=None))
+        before = self.moved[asked.query.name]
+        head, body = self._made(Shown(on.position, {asked.key: self._gathered(on, asked)}), asked)
+        return {**head, "moved": self.moved[asked.query.name] - before}, body
 
-    def answer(self, branch: int, words: Mapping[str, Any]) -> Answer | None:
+    def answer(self, branch: int, query: MapQuery) -> Answer | None:
         """An answer from what is shown; by the speaker, at any moment. None: only the stepper can give it.
 
         Raises
@@ -113,14 +112,14 @@ class Looks:
             What is asked for does not exist.
         """
         shown = self.shown.get(branch)
-        if shown is None or "along" in words:
+        if shown is None or query.along:
             return None
         try:
-            asked = self._asked(words)
+            asked = self._asked(query)
         except Failure:  # the stepper tells it
             return None
         self._heat(branch, asked)
-        if _held(shown, asked) is None or asked.request.step not in (None, shown.position.step):
+        if _held(shown, asked) is None or asked.query.step not in (None, shown.position.step):
             return None
         return self._answer(shown, asked)
 
@@ -130,15 +129,15 @@ class Looks:
         wanted = [asked for asked, at in list(self._hot.get(on.number, {}).values()) if now - at < HOT]
         self._hot[on.number] = {asked.key: self._hot[on.number][asked.key] for asked in wanted}
         if every_state:
-            wanted += [self._asked({"name": name, "packed": True}) for name in self._states]
-        values: dict[str, Array] = {}
+            wanted += [self._asked(MapQuery(name=name, packed=True)) for name in self._states]
+        values: dict[MapQuery, Array] = {}
         for asked in wanted:
             if asked.key not in values:
                 try:
                     values[asked.key] = self._gathered(on, asked)
                 except Mistake:  # a diagnostic of a step that is not at hand: who asks is told
                     continue
-        self.shown[on.number] = Shown(on.position, values, {})
+        self.shown[on.number] = Shown(on.position, values)
         assert reach("shown.swapped")
 
     def hide(self, branch: int) -> None:
@@ -148,7 +147,7 @@ class Looks:
 
     def _recorded(self, on: Branch, asked: _Asked, step: int, rounded: bool = False) -> Answer:
         """An answer about a step that is over, from what was recorded of it."""
-        name = asked.request.name
+        name = asked.query.name
         values = on.recorded(name, step, rounded) if step < on.position.step else None
         if values is None:
             there = step > on.position.step
@@ -159,7 +158,7 @@ class Looks:
             )
         self.moved[name] += values.nbytes
         values = values.astype(self._plan.variables[name].dtype, copy=False)  # all steps of a series have one type
-        head, body = self._made(Shown(Position(step, 0), {asked.key: values}, {}), asked._replace(whole=True))
+        head, body = self._made(Shown(Position(step, 0), {asked.key: values}), asked._replace(whole=True))
         return {**head, "moved": values.nbytes} | ({"rounded": "float32"} if rounded else {}), body
 
     # ---- inside ---------------------------------------------------------------------------------------------------------------------
@@ -168,55 +167,49 @@ class Looks:
         if branch not in self.shown:  # it was hidden meanwhile
             self._hot.pop(branch, None)
 
-    def _asked(self, words: Mapping[str, Any]) -> _Asked:
-        request = Request.of(words)
-        if request.name in self._plan.inputs:
-            request = replace(request, step=None)  # it is the same at every step
-        if request.name not in self._plan.variables:
-            raise UnknownNameError(f'There is no variable "{request.name}".{nearest(request.name, self._plan.variables)}')
-        if not (request.packed or request.at):
-            self._plan.variables.expect_no_levels(request.name)
-        cells = cells_of(request.cells, self._plan.grid.n_cells) if request.cells else None
-        cut = cut_of(request, self._plan.grid, cells)
+    def _asked(self, query: MapQuery) -> _Asked:
+        check(query)
+        variables = self._plan.variables
+        if query.name in self._plan.inputs:
+            query = replace(query, step=None)  # it is the same at every step
+        if query.name not in variables:
+            raise UnknownNameError(f'There is no variable "{query.name}".{nearest(query.name, variables)}')
+        if not query.packed:
+            variables.expect_no_levels(query.name)
+        cells = cells_of(query.chosen, self._plan.grid.n_cells) if query.chosen else None
+        cut = cut_of(query, self._plan.grid, cells)
         whole = self._ranks == 1 or (cut.cells is None and not cut.reduce)
-        key = request.name if whole else request.digest
-        return _Asked(request, cells, cut, key, whole)
+        return _Asked(query, cells, cut, MapQuery(name=query.name) if whole else numbers_of(query), whole)
 
     def _gathered(self, on: Branch, asked: _Asked) -> Array:
         values: Array
         assert reach("gather.middle")
         if asked.whole:
-            values = on.order("export", name=asked.request.name)
+            values = on.order("export", name=asked.query.name)
         elif asked.cut.reduce:
-            values = on.order("reduce", request=asked.request.region, cells=asked.cells)
+            values = on.order("reduce", query=replace(asked.key, chosen=b""), cells=asked.cells)
         else:
-            values = on.order("export", name=asked.request.name, cells=asked.cut.cells)
-            self.moved[asked.request.name] += values.nbytes
+            values = on.order("export", name=asked.query.name, cells=asked.cut.cells)
+            self.moved[asked.query.name] += values.nbytes
             return asked.cut.placed(values)
         assert reach("gather.middle")
-        self.moved[asked.request.name] += values.nbytes
+        self.moved[asked.query.name] += values.nbytes
         return values
 
     def _answer(self, shown: Shown, asked: _Asked) -> Answer:
-        key = asked.key, asked.request.digest, *asked.request.look
-        found = shown.made.get(key)
-        if found is None:
-            if len(shown.made) >= MOST or sum(made.nbytes for _, made in [*shown.made.values()]) > MADE:
-                shown.made.clear()
-            found = shown.made[key] = self._made(shown, asked)
-        head, body = found
+        head, body = self._made(shown, asked)
         return {**head, "moved": 0}, body
 
     def _made(self, shown: Shown, asked: _Asked) -> Answer:
-        request, cut, found = asked.request, asked.cut, _held(shown, asked)
+        query, cut, found = asked.query, asked.cut, _held(shown, asked)
         assert found is not None, "it is shown"
         if asked.whole:
             chosen = cut.chosen(found)
             found = cut.reduced(chosen, slice(None), Serial()) if cut.reduce else cut.placed(chosen)
         found = np.ascontiguousarray(found)
-        variable = self._plan.variables[request.name]
+        variable = self._plan.variables[query.name]
         head: dict[str, Any] = {
-            "variable": request.name,
+            "variable": query.name,
             "units": variable.units,
             "long_name": variable.long_name,
             "dtype": found.dtype.newbyteorder("<").str,
@@ -228,17 +221,18 @@ class Looks:
             "seq": shown.position.seq,
             "date": self._plan.clock.after(shown.position.step),
         }
-        if request.format == "raw":
+        if query.format != "png":
             return head, found.reshape(-1).view(np.uint8).data
-        image, said = image_of(found, variable, request.low, request.high, request.style)
+        image, said = image_of(found, variable, query.low, query.high, query.style)
         return {**head, **said}, memoryview(image)
 
 
 def _held(shown: Shown, asked: _Asked) -> Array | None:
     """What is shown of a variable, or of all levels of one of which a level is asked for; None: nothing."""
-    name, level = parted(asked.request.name)
-    if asked.key not in shown.values and asked.whole and level is not None and name in shown.values:
-        found: Array = shown.values[name][level]
+    name, level = parted(asked.query.name)
+    every = MapQuery(name=name)
+    if asked.key not in shown.values and asked.whole and level is not None and every in shown.values:
+        found: Array = shown.values[every][level]
         return found
     return shown.values.get(asked.key)
 

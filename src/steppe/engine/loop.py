@@ -149,7 +149,7 @@ class Engine:
         if self._stage is None:
             return False
         try:
-            found = self._stage.answer(get.branch, get.request)
+            found = self._stage.answer(get.branch, get.query)
         except Mistake as mistake:
             self._line.say(Refused(get.id, mistake.code, str(mistake), {}))
             return True

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from steppe import timeline
 from steppe.api.expression import names_of, parse
+from steppe.api.query import MapQuery
 from steppe.comm import BoxReach, Whereabouts, World, agree_on
 from steppe.engine.digest import changed, digest
 from steppe.engine.evaluation import Evaluation, NoValueError
@@ -22,7 +23,7 @@ from steppe.engine.holding import Holding
 from steppe.engine.levels import begin_frames
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.engine.requests import Request, cut_of
+from steppe.engine.requests import cut_of
 from steppe.errors import RangeError, SteppeError
 from steppe.grid import Decomposition
 from steppe.io import RETIRED, Checkpoint, Contents, Draft, FieldReader, ForcingReader, Prediction, SpreadReader, spread_forcing
@@ -247,18 +248,18 @@ class Part:
         mine = values if cells is None else values[..., self.index_of(cells)[1]]
         return lambda: self.gathered(mine, cells)
 
-    def reduce(self, request: dict[str, Any], cells: Array | None) -> Together:
-        """On rank 0 a map of a variable at the last step with fewer pixels than cells, reduced by the ranks; see `Request`."""
-        cut = cut_of(Request.of(request), self.plan.grid, cells)
-        values = self.exported(request["name"])
+    def reduce(self, query: MapQuery, cells: Array | None) -> Together:
+        """On rank 0 a map of a variable at the last step with fewer pixels than cells, reduced by the ranks."""
+        cut = cut_of(query, self.plan.grid, cells)
+        values = self.exported(query.name)
         if cut.cells is None:
             return lambda: cut.reduced(values, np.asarray(self.deal.mine), self.world)
         here, index = self.index_of(cut.cells)
         return lambda: cut.reduced(values[index], here, self.world)
 
-    def frames(self, words: dict[str, Any], bits: int, span: list[Any] | None, beside: Sequence["Part"] = ()) -> Together:
+    def frames(self, query: MapQuery, bits: int, span: list[Any] | None, beside: Sequence["Part"] = ()) -> Together:
         """On rank 0 what people who watch see of this branch and of others beside it, see `begin_frames`."""
-        return begin_frames((self, *beside), words, bits, span)
+        return begin_frames((self, *beside), query, bits, span)
 
     def evaluate(self, expressions: list[str]) -> Together:
         """On all ranks of each expression whether it is true at the last step, and why it has no value, "" if it has one."""

@@ -1,13 +1,15 @@
 """A variable in some cells over many steps: from records many at once, else step by step; what is not at hand is named, with the reason."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from steppe.api.query import Along, MapQuery
 from steppe.engine.branch import Branch
 from steppe.engine.looks import Answer
 from steppe.engine.uploads import cells_of
@@ -19,18 +21,16 @@ TURN = 0.1  # [s] of an answer; the rest is asked for again, so that the branche
 NO_RECORD = 'No record of "{name}" holds these steps'
 
 
-def series_of(on: Branch, words: Mapping[str, Any], get: Callable[[Mapping[str, Any]], Answer], area: Array) -> Answer:
+def series_of(on: Branch, query: MapQuery, along: Along, get: Callable[[MapQuery], Answer], area: Array) -> Answer:
     """Values (steps, cells) from the first of some steps on, as many as `TURN` allows; of a region (steps, 3): mean by area, min, max.
 
     Of a variable with levels the cells of the first level, then those of the second, and so on.
 
-    words: of a request with cells; its member `along` has `steps`, the first and the last, `again`, whether steps may be computed again,
-    and `region`. get: answers a request for one step. The head has `last`, the last step answered, and `missing`: first, last and reason.
+    query: with chosen cells. get: answers a query of one step. The head has `last`, the last step answered, and `missing`: first, last and
+    reason.
     """
-    rest = {key: value for key, value in words.items() if key != "along"}
-    along, name = words["along"], str(rest["name"])
-    (at, last), region, again = along["steps"], bool(along["region"]), bool(along["again"])
-    variable, cells = on.plan.variables[name], cells_of(rest["cells"], on.plan.grid.n_cells)
+    name, (at, last), region, again = query.name, along.steps, along.region, along.again
+    variable, cells = on.plan.variables[name], cells_of(query.chosen, on.plan.grid.n_cells)
     floating = variable.dtype if np.dtype(variable.dtype).kind == "f" else "float64"
     weights, begin = area[cells], time.monotonic()
     found: list[Array] = []
@@ -40,7 +40,7 @@ def series_of(on: Branch, words: Mapping[str, Any], get: Callable[[Mapping[str, 
         block, why = on.records_from(name, at, last, cells), ""
         if block is None:
             try:
-                said, body = get({**rest, "step": at})
+                said, body = get(replace(query, step=at, along=None))
                 block = np.frombuffer(body, said["dtype"]).reshape(1, -1)
                 head |= {key: said[key] for key in ("rounded",) if key in said}
             except NotComputedError:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.api.query import MapQuery
 from steppe.card import card
 from steppe.engine.check import announcement, checkpoint_size, shortage
 from steppe.engine.crew import Crew
@@ -256,7 +257,7 @@ class Simulation:
         if reduced is None:
             values = self.grid.unpack(self.get(name))
         else:
-            values = self._session.look("reduce", request={"name": name, "width": reduced[0], "height": reduced[1]}, cells=None)
+            values = self._session.look("reduce", query=MapQuery(name=name, width=reduced[0], height=reduced[1]), cells=None)
         return image_of(values, self._variable(name), low, high)[0]
 
     def set(

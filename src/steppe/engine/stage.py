@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from steppe.api.query import MapQuery
 from steppe.control import Leg, Outcome, Position, Saved
 from steppe.control.orders import CHANGES
 from steppe.control.wire import BEGINNING, Fired
@@ -329,8 +330,8 @@ class Stage:
             self._branches.recut(bounds)
 
     # ---- what people see ------------------------------------------------------------------------------------------------------------
-    def get(self, branch: int, request: Mapping[str, Any]) -> Answer:
-        """An answer, computed now; by the stepper. request: see `Request`; `moved` in the head: bytes that had to come for it.
+    def get(self, branch: int, query: MapQuery) -> Answer:
+        """An answer, computed now; by the stepper. `moved` in the head: bytes that had to come for it.
 
         A step that is over, and diagnostics that are not at hand, are computed again from an earlier state: within a second for a step
         that is over, within a minute for the step at which the branch stands.
@@ -342,26 +343,26 @@ class Stage:
         """
         on = self._branch(branch)
         with self.watch.at("an answer"):
-            if along := request.get("along"):
-                get = self._get if along["again"] else self._looks.get
-                return series_of(on, request, partial(get, on), self.plan.grid.cell_area)
-            return self._get(on, request)
+            if along := query.along:
+                get = self._get if along.again else self._looks.get
+                return series_of(on, query, along, partial(get, on), self.plan.grid.cell_area)
+            return self._get(on, query)
 
-    def _get(self, on: Branch, request: Mapping[str, Any]) -> Answer:
+    def _get(self, on: Branch, query: MapQuery) -> Answer:
         try:
-            return self._looks.get(on, request)
+            return self._looks.get(on, query)
         except NotComputedError:
-            step = on.position.step if request.get("step") is None else request["step"]
+            step = on.position.step if query.step is None else query.step
             if step > on.position.step:
                 raise
             with self._past.at(on, step, self._patience(on, step)) as then:
                 if then is None and step < on.position.step:
-                    return self._looks.rounded(on, request)
+                    return self._looks.rounded(on, query)
                 if then is None:
                     raise
                 if step == on.position.step:
                     then.position = on.position  # which the step itself does not know of
-                return self._looks.once(then, request)
+                return self._looks.once(then, query)
 
     def _patience(self, on: Branch, step: int) -> int:
         """How many steps may be computed again for an answer about a step."""
@@ -370,7 +371,7 @@ class Stage:
         pace = self._driver.pace or on.spent.seconds / max(step, 1)
         return int(HERE / pace) if pace else AT_FIRST
 
-    def answer(self, branch: int, request: Mapping[str, Any]) -> Answer | None:
+    def answer(self, branch: int, query: MapQuery) -> Answer | None:
         """An answer from what is shown; by the speaker, at any moment. None: only the stepper can give it.
 
         Raises
@@ -378,10 +379,10 @@ class Stage:
         Mistake
             What is asked for does not exist.
         """
-        return self._looks.answer(branch, request)
+        return self._looks.answer(branch, query)
 
     def frames(
-        self, branches: Sequence[int], words: Mapping[str, Any], bits: int, span: Sequence[Any] | None
+        self, branches: Sequence[int], query: MapQuery, bits: int, span: Sequence[Any] | None
     ) -> tuple[list[Any], Callable[[], memoryview]]:
         """A frame of each branch where it stands: the span that they have, and what makes the bytes of all. See `Frames.make`.
 
@@ -390,7 +391,7 @@ class Stage:
         shown = self.opened.use(*branches)
         with self.watch.at("a frame"):
             try:
-                return self._frames.make(shown, words, bits, span)
+                return self._frames.make(shown, query, bits, span)
             except NotComputedError:
                 on = shown[0]
                 if len(shown) > 1 or not on.position.step:
@@ -399,7 +400,7 @@ class Stage:
                     if then is None:
                         raise
                     then.position = on.position  # which the step itself does not know of
-                    return self._frames.make([then], words, bits, span)
+                    return self._frames.make([then], query, bits, span)
 
     @property
     def moved(self) -> Mapping[str, int]:

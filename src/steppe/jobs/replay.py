@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.api.query import MapQuery
 from steppe.control import OPEN_END, Command, Journal, Leg, Position
 from steppe.control.launch import RUN_FILE
 from steppe.control.orders import CHANGES, Branch, ReplayDiffersError, folder_of, numbered
@@ -95,7 +96,7 @@ def replay(run: Path, journal: Journal, branch: Branch, output: Path, crew: Crew
 
 
 def _values(stage: Stage, name: str) -> NDArray[Any]:
-    head, body = stage.get(FIRST, {"name": name, "packed": True})
+    head, body = stage.get(FIRST, MapQuery(name=name, packed=True))
     return np.frombuffer(body, head["dtype"]).reshape(head["shape"])
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from steppe.api import Fit
 from steppe.api.query import MapQuery
@@ -18,6 +19,7 @@ from steppe.service.moments import date_of, step_behind
 from steppe.service.service import RunDescription, Service
 
 PLACED = ("csv", "netcdf", "coverage-json")  # formats that say where each value lies
+USUAL = MapQuery()
 TOGETHER = 16  # steps of a series that the engine is asked for at once: one that steps answers all that it has at the end of a piece
 
 
@@ -30,13 +32,12 @@ class Piece(NamedTuple):
 
 
 class Meant(NamedTuple):
-    """What a query means on a run as it stands. request: to the engine, but for step and cells; steps: None for the last finished one;
-    is_now: what happens at the step may still change the answer."""
+    """What a query means on a run as it stands. inner: what the engine is asked, but for step and cells; steps: None for the last finished
+    one; is_now: what happens at the step may still change the answer."""
 
     run: str
-    name: str
     query: MapQuery
-    request: dict[str, Any]
+    inner: MapQuery
     scenario: Mapping[str, Any]
     steps: list[int] | None
     is_now: bool
@@ -66,27 +67,25 @@ def meant(service: Service, run: str, name: str, query: MapQuery) -> Meant:
     steps = steps_of(query.time, known, scenario, service.limits.steps_at_once)
     if form == "png" and steps is not None and len(steps) > 1:
         raise Refused("not-acceptable", "An image is of one time.", value=query.time, allowed="one date")
-    words = {key: getattr(query, key) for key in ("box", "stride", "width", "height", "reduce", "low", "high", "style")}
-    request: dict[str, Any] = {"name": name} | {key: value for key, value in words.items() if value != getattr(MapQuery(), key)}
     even = isinstance(known.grid, Raster) or form not in PLACED
-    whole = query.width is None and query.height is None
-    if form == "png":
-        request["format"] = "png"
-    elif region in ("polygon", "cells") or query.packed or isinstance(known.grid, Points) or (whole and (form == "csv" or not even)):
-        request["packed"] = True
-    return Meant(run, name, query, request, scenario, steps, steps is None or steps[-1] == scenario["step"])
+    packed = region in ("polygon", "cells") or query.packed or isinstance(known.grid, Points)
+    packed = packed or (not query.in_pixels and (form == "csv" or not even))
+    image = form == "png"
+    said = replace(query, name=name, packed=packed and not image, format="png" if image else None, dtype=None)
+    inner = replace(said, scenario=USUAL.scenario, level=None, time=USUAL.time, polygon=None, cells=None)
+    return Meant(run, query, inner, scenario, steps, steps is None or steps[-1] == scenario["step"])
 
 
 async def ask(service: Service, what: Meant) -> Piece:
     """The array or image that a query means; raises Refused."""
-    run, scenario, request, cells = service.run(what.run), what.query.scenario, what.request, None
+    run, scenario, query, cells = service.run(what.run), what.query.scenario, what.inner, None
     if what.query.polygon or what.query.cells:
         cells = await service.in_thread(regions.asked, service.known(what.run).grid, what.query)
-        request = {**request, "cells": cells.astype("<u4").tobytes()}
+        query = replace(query, chosen=cells.astype("<u4").tobytes())
     if what.steps is not None and len(what.steps) > 1:
-        return Piece(*await _stacked(service, what, request, what.steps), cells)
-    request = request if what.steps is None else {**request, "step": what.steps[0]}
-    return Piece(*await run.get(scenario, request), cells)
+        return Piece(*await _stacked(service, what, query, what.steps), cells)
+    query = query if what.steps is None else replace(query, step=what.steps[0])
+    return Piece(*await run.get(scenario, query), cells)
 
 
 async def content(service: Service, what: Meant, piece: Piece, digest: str) -> Content:
@@ -104,7 +103,7 @@ async def content(service: Service, what: Meant, piece: Piece, digest: str) -> C
     if len(body) > most:
         raise Refused("not-acceptable", f"The answer has {len(body):,} bytes, more than {most:,}. Ask for less.", value=len(body))
     if form == "raw" and (query.dtype is None or np.dtype(query.dtype) == np.dtype(head["dtype"])):
-        return Content(service.front(what.run, query.scenario, what.name, digest, head), body)
+        return Content(service.front(what.run, query.scenario, what.inner.name, digest, head), body)
     places = _placed(known, what, piece) if form in PLACED else encode.Places()
     arguments = (form, {**head, "scenario": query.scenario}, body, query.dtype, known, places, service.limits)
     return await asyncio.to_thread(encode.encode, *arguments)
@@ -117,9 +116,9 @@ def _placed(known: RunDescription, what: Meant, piece: Piece) -> encode.Places:
         return encode.Places(cells=piece.cells.astype(np.int64))
     boxed = regions.asked(grid, query)
     inside = np.arange(grid.n_cells) if boxed is None else boxed.astype(np.int64)
-    if what.request.get("packed"):
+    if what.inner.packed:
         return encode.Places(cells=inside[::stride])
-    if query.width is not None or query.height is not None or not isinstance(grid, Raster):
+    if query.in_pixels or not isinstance(grid, Raster):
         if head.get("box") is None:
             raise Refused("not-acceptable", "This format needs even degrees. Ask for format=raw or packed=1.", allowed=["raw", "npy"])
         west, south, east, north = head["box"]
@@ -164,7 +163,7 @@ def steps_of(time: str, known: RunDescription, scenario: Mapping[str, Any], most
     return list(range(first, last + 1))
 
 
-async def _stacked(service: Service, what: Meant, request: dict[str, Any], steps: list[int]) -> tuple[Mapping[str, Any], bytes]:
+async def _stacked(service: Service, what: Meant, query: MapQuery, steps: list[int]) -> tuple[Mapping[str, Any], bytes]:
     """The arrays of several steps one behind the other, (time, ...)."""
     run, scenario, most = service.run(what.run), what.query.scenario, service.limits.reply
     bodies: list[Buffer] = []
@@ -172,7 +171,7 @@ async def _stacked(service: Service, what: Meant, request: dict[str, Any], steps
     total = 0
     for begin in range(0, len(steps), TOGETHER):
         some = steps[begin : begin + TOGETHER]
-        for head, body in await asyncio.gather(*(run.get(scenario, {**request, "step": step}) for step in some)):
+        for head, body in await asyncio.gather(*(run.get(scenario, replace(query, step=step)) for step in some)):
             total += memoryview(body).nbytes
             heads.append(head)
             bodies.append(body)
@@ -189,8 +188,7 @@ async def fit(service: Service, run: str, name: str, query: MapQuery) -> Fit:
     """Round ends of colours that fit one map; raises Refused."""
     name = service.variable(run, name, query.level).name
     steps = steps_of(query.time, service.known(run), service.scenario(run, query.scenario), 1)
-    request = {"name": name, "packed": True} | ({} if steps is None else {"step": steps[0]})
-    head, body = await service.run(run).get(query.scenario, request)
+    head, body = await service.run(run).get(query.scenario, MapQuery(name=name, packed=True, step=steps[0] if steps else None))
     values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<"))
     known = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     if not known.size:

@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from steppe.api import Checkpoint, Leave, NewScenario, Operation, Origin, Pause, Rename, Restart, Rewind, Set, Skip, Step, canonical
+from steppe.api.query import MapQuery
 from steppe.control import Command, Order, Refused
 from steppe.control.named import digests_of
 from steppe.control.orders import FORKS
@@ -116,7 +117,7 @@ class Orders:
         """What a change would do where the scenario stands now."""
         self.service.scenario(self.name, request.scenario)
         change, cells = await checked(self.service, self.name, request)
-        head, body = await self.run.get(request.scenario, {"name": request.variable, "packed": True})
+        head, body = await self.run.get(request.scenario, MapQuery(name=request.variable, packed=True))
         before = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).astype(np.float64)
         found = await asyncio.to_thread(previewed, self.service, self.name, change, cells, before)
         return {"variable": request.variable, "units": head["units"], "step": head["step"], **found}

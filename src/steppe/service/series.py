@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from steppe.api import Gap, SeriesInfo, Thinned
-from steppe.api.query import SeriesQuery
+from steppe.api.query import Along, MapQuery, SeriesQuery
 from steppe.control import Refused
 from steppe.control.followed import What
 from steppe.grid import Grid
@@ -61,9 +62,9 @@ async def series(service: Service, run: str, name: str, query: SeriesQuery) -> C
         raise Refused(
             "not-acceptable", f"{len(steps) * len(order):,} values are more than {most:,} in a series. Ask for less.", allowed=most
         )
-    along = {"steps": [steps[0], steps[-1]], "again": query.compute or not points, "region": region != "at"}
-    request = {"name": name, "cells": np.unique(cells).astype("<u4").tobytes(), "packed": True, "along": along}
-    found = await _gathered(service, run, query.scenario, request)
+    along = Along(steps=(steps[0], steps[-1]), again=query.compute or not points, region=region != "at")
+    chosen = np.unique(cells).astype("<u4").tobytes()
+    found = await _gathered(service, run, query.scenario, MapQuery(name=name, chosen=chosen, packed=True), along)
     if found.gaps and not points:
         raise Refused("not-computed", f"Steps {found.gaps[0].first} to {found.gaps[0].last}: {found.gaps[0].reason}", position="time")
     values, what = found.values[:, order], None
@@ -105,14 +106,14 @@ def _cells(grid: Grid, query: SeriesQuery) -> Any:
     return np.array([regions.located(grid, *place) for place in query.at]) if query.at else regions.asked(grid, query)
 
 
-async def _gathered(service: Service, name: str, scenario: str, request: dict[str, Any]) -> Found:
-    """All steps that a request names, as many at once as the engine gives."""
+async def _gathered(service: Service, name: str, scenario: str, query: MapQuery, along: Along) -> Found:
+    """All steps of a series, as many at once as the engine gives."""
     values: list[Array] = []
     gaps: list[Gap] = []
     whole: dict[str, Any] = {}
-    (at, last), along = request["along"]["steps"], request["along"]
+    at, last = along.steps
     run, branch = service.run(name), service.scenario(name, scenario)["branch"]
-    kept = run.followed.kept(What(scenario, request["name"], request["cells"], along["region"]), branch)
+    kept = run.followed.kept(What(scenario, query.name, query.chosen, along.region), branch)
     while at <= last:
         stop = last
         if kept is not None and kept.first <= at < kept.end:
@@ -121,7 +122,7 @@ async def _gathered(service: Service, name: str, scenario: str, request: dict[st
             continue
         if kept is not None and at < kept.first <= last:
             stop = kept.first - 1
-        head, body = await run.get(scenario, {**request, "along": {**along, "steps": [at, stop]}})
+        head, body = await run.get(scenario, replace(query, along=replace(along, steps=(at, stop))))
         values.append(np.frombuffer(body, head["dtype"]).reshape(head["shape"]))
         whole |= head
         for first, end, reason in head["missing"]:

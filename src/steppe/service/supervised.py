@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from steppe.api.query import MapQuery
 from steppe.control import Accepted, Command, Order
 from steppe.control.channels import Channels
 from steppe.control.followed import AllFollowed
@@ -63,8 +64,8 @@ class Supervisor(Protocol):
         """Keeps that an order was refused because the disk is full: a duplicate of it gets the same answer later."""
         ...
 
-    async def get(self, scenario: str, request: dict[str, Any]) -> Answer:
-        """An array or image and what it is; raises Refused. Equal requests are answered from what is kept."""
+    async def get(self, scenario: str, query: MapQuery) -> Answer:
+        """An array or image and what it is; raises Refused. Equal queries are answered from what is kept."""
         ...
 
     def operation(self, seq: int) -> Mapping[str, Any] | None:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import VariableInfo
+from steppe.api.query import MapQuery
 from steppe.control import Refused
 from steppe.control.wire import Buffer
 from steppe.grid import Points, Projected
@@ -56,10 +57,8 @@ async def array_part(service: Service, run: str, scenario: str, name: str, part:
     found = chunk_of(part, known, variable)
     if found is None or found[0] >= stands["step"]:  # readers see the fill value
         raise Refused("unknown-path", f'"{name}" has no "{part[:64]}": scenario {stands["name"]} stands at step {stands["step"]}.')
-    request: dict[str, Any] = {"name": found[1], "step": found[0] + 1}
-    if isinstance(known.grid, Points):
-        request["packed"] = True
-    head, body = await service.run(run).get(scenario, request)
+    query = MapQuery(name=found[1], step=found[0] + 1, packed=isinstance(known.grid, Points))
+    head, body = await service.run(run).get(scenario, query)
     given, declared = (np.dtype(name).newbyteorder("<") for name in (head["dtype"], variable.dtype))
     return (body if given == declared else np.frombuffer(body, given).astype(declared).tobytes()), head
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import Stream
+from steppe.api.query import MapQuery
 from steppe.control import Refused
 from steppe.grid import Grid
 
@@ -87,7 +88,7 @@ class Cursors:
         await asyncio.sleep(max(0.0, cursor.due - loop.time()))
         cursor.due = loop.time() + INTERVAL
         try:
-            head, body = await self._run.get(cursor.wanted.scenario, {"name": cursor.wanted.variable, "packed": True})
+            head, body = await self._run.get(cursor.wanted.scenario, MapQuery(name=cursor.wanted.variable, packed=True))
         except Refused:
             return  # there is none at this step, or no engine: the next frame asks again
         if self.placed.get(cursor.stream) is cursor:

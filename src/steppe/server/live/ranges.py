@@ -29,9 +29,9 @@ class Ranges:
 
     def widen(self, view: View, fit: Sequence[float]) -> dict[str, Range]:
         """Takes percentiles of what was computed; gives the ranges that are other ones now."""
-        if any(name == "box" for name, _ in view.words):  # a part says nothing of the whole
+        if view.query.box is not None:  # a part says nothing of the whole
             return {}
-        variable = str(dict(view.words)["name"])
+        variable = view.query.name
         ends = {variable: (fit[0], fit[1])}
         if len(fit) > 2:
             apart = outward(0.0, fit[2])[1]

@@ -205,7 +205,7 @@ class Viewer:
         seen = [seen_of(self._house, self._name, each) for each in streams]
         groups: dict[Any, dict[str, tuple[Stream, Seen]]] = {}
         for stream, view in zip(streams, seen, strict=True):
-            group = groups.setdefault((view.words, stream.bits, view.span), {})
+            group = groups.setdefault((view.query, stream.bits, view.span), {})
             if stream.scenario in group:
                 twice = group[stream.scenario][0].stream
                 raise Refused(
@@ -215,8 +215,8 @@ class Viewer:
         self._unwatch()
         if len(self._run.channels) + len(groups) > self._house.limits.channels:
             raise Refused("too-busy", f"The run is watched in {len(self._run.channels)} ways, as many as it may. Watch what others do.")
-        for (words, bits, span), group in groups.items():
-            self._open(View(tuple(sorted(group)), words, bits, span), group)
+        for (query, bits, span), group in groups.items():
+            self._open(View(tuple(sorted(group)), query, bits, span), group)
         self._say({"type": "watching", "streams": [self._told_of(stream, view) for stream, view in zip(streams, seen, strict=True)]})
         for each in self._watching:
             self._offer(each)

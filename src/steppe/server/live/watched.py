@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from steppe.api import Stream
+from steppe.api.query import MapQuery
 from steppe.control import Refused
 from steppe.errors import GridError
 from steppe.grid import window_of
@@ -20,9 +21,9 @@ PIXELS = 1 << 16  # rows or columns of a frame, whose head has 16 bits for them
 
 
 class Seen(NamedTuple):
-    """words: which part of which variable; span: fixed ends; told: what a viewer is told of it."""
+    """query: which part of which variable; span: fixed ends; told: what a viewer is told of it."""
 
-    words: tuple[tuple[str, Any], ...]
+    query: MapQuery
     span: tuple[float, float] | None
     told: dict[str, Any]
 
@@ -56,8 +57,7 @@ def seen_of(house: House, run: str, stream: Stream) -> Seen:
         raise Refused(
             "out-of-range", f"{window.shape} rows and columns are too many. Give a width.", allowed=PIXELS - 1, position="$.watch"
         )
-    words = {"name": stream.variable, "box": None if stream.box is None else list(stream.box), "width": stream.width}
-    words |= {"stride": window.stride}
+    query = MapQuery(name=stream.variable, box=stream.box, width=stream.width, stride=window.stride)
     told = {
         "scenario": stream.scenario,
         "variable": stream.variable,
@@ -70,5 +70,4 @@ def seen_of(house: House, run: str, stream: Stream) -> Seen:
         "column": window.columns.start,
     }
     told |= {} if window.lat is None else {"lat": window.lat}
-    hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in words.items() if value is not None}
-    return Seen(tuple(sorted(hashable.items())), span, told)
+    return Seen(query, span, told)
