@@ -39,4 +39,4 @@ $(PAGE): $(WEB) hatch_build.py | .venv/user
 	scripts/page
 
 clean:
-	rm -rf .venv .venv-python .venv-peers* runs web/node_modules src/steppe/server/page
+	rm -rf .venv .venv-python .venv-oldest .venv-newest .venv-peers* runs web/node_modules src/steppe/server/page

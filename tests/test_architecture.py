@@ -1,5 +1,6 @@
 """ARCHITECTURE.md says of the rooms what `scripts/check` holds."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -33,3 +34,39 @@ def test_the_table_of_rooms_has_each_room_once() -> None:
     other = {"__init__", "__main__", "failpoint"}
     assert sorted({*named} | other) == sorted({*there} | other)
     assert len(named) == len({*named})
+
+
+PRIVATE = {  # package -> what of it its authors do not promise to keep -> the files that use it
+    "numba": {"numba.core": {"kernels/numba_internals.py"}},
+    "llvmlite": {},
+    "uvicorn": {"uvicorn.protocols": {"server/protocol.py", "server/live/line.py"}},
+    "websockets": {"websockets.frames": {"server/live/line.py"}},
+}
+PROMISED = {  # modules that their documentation names
+    *("numba", "numba.extending", "llvmlite", "llvmlite.ir", "llvmlite.binding", "uvicorn"),
+    *("websockets.exceptions", "websockets.sync.client", "websockets.asyncio.client"),
+}
+
+
+def imports(path: Path) -> set[str]:
+    """The modules that a file imports, wherever in it."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    whole = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return whole | {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+
+
+def test_the_private_parts_of_a_package_are_used_in_one_place_each() -> None:
+    found: dict[str, dict[str, set[str]]] = {package: {} for package in PRIVATE}
+    for path in SOURCE.rglob("*.py"):
+        for module in imports(path) - PROMISED:
+            package, _, _ = module.partition(".")
+            if package in PRIVATE:
+                part = next((known for known in PRIVATE[package] if module.startswith(known)), module)
+                found[package].setdefault(part, set()).add(str(path.relative_to(SOURCE)))
+    assert found == PRIVATE
+
+
+def test_a_package_whose_private_parts_are_used_has_a_newest_version() -> None:
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    for package in PRIVATE:
+        assert [need for need in needs if re.match(rf"{package}>=[\d.]+,<[\d.]+$", need)], package

@@ -2,6 +2,7 @@
 
     vecmath   exp, log, power, ... for steps           primitives, intrinsics   what they are made of, in Python and compiled
     cell_loop what the loop is, as text                source, compiling        from functions to machine code
+    numba_internals  what Numba does not promise to keep
     text, syntax  mistakes in a model's functions
     ordering  the loop's instructions in good order    cache                    machine code on disk
     loading   a kernel made while the program goes on  cell_kernel              all of it: a model's loop, ready to run

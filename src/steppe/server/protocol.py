@@ -1,14 +1,29 @@
-"""HTTP on a connection: uvicorn's, with deadlines and sizes for what is not complete yet, which no application sees."""
+"""HTTP on a connection: uvicorn's, with deadlines and sizes for what is not complete yet, which no application sees.
+
+What Steppe uses of uvicorn's private parts is here; that of its WebSockets in `live.line`. `pyproject.toml` bounds the versions.
+"""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
+import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from steppe.server.limits import Limits
 from steppe.server.problems import problem
 from steppe.service.limits import MIB
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn without its own signals."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves signals to the caller."""
+        yield
 
 
 class Phase(Enum):

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from sqlite3 import DatabaseError
@@ -21,7 +21,7 @@ from steppe.server.doors.host import LOCAL
 from steppe.server.house import House
 from steppe.server.limits import Limits
 from steppe.server.live import SocketProtocol
-from steppe.server.protocol import Protocol
+from steppe.server.protocol import HttpServer, Protocol
 from steppe.server.role_tokens import Tokens
 from steppe.server.runs import DRAIN, Runs, held
 from steppe.server.tokens import TokenFile
@@ -177,14 +177,6 @@ def serve_runs(
             served.close()
 
 
-class _Http(uvicorn.Server):
-    """uvicorn without its own signals."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 async def _serve(
     server: Server,
     runs: Runs,
@@ -208,7 +200,7 @@ async def _serve(
         server.house.access.take_from({name: TokenFile(run.folder) for name, run in runs.open.items()})
         if place:
             sessions.take(server.house.access, place)
-        http = _Http(configuration(server, **where))
+        http = HttpServer(configuration(server, **where))
         serving = asyncio.create_task(http.serve())
         while not http.started and not serving.done():
             await asyncio.sleep(0.01)

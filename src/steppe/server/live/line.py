@@ -1,4 +1,7 @@
-"""A WebSocket as viewers use it: whether all that was written is out, and bytes that are written as they are, encoded once for all."""
+"""A WebSocket as viewers use it: whether all that was written is out, and bytes that are written as they are, encoded once for all.
+
+What Steppe uses of the private parts of uvicorn's WebSockets, and of websockets behind them, is here.
+"""
 
 from __future__ import annotations
 
