@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.figures import Figure
 from benchmarks.queensland import run_file
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, ratio
+from steppe.api.query import MapQuery
 from steppe.control import OPEN_END, Leg
 from steppe.engine import Plan, Stage, read_run_file
 
@@ -33,14 +34,14 @@ def figures(quick: bool) -> list[Figure]:
         def ours() -> float:
             step()
             begin = time.process_time()
-            head, body = stage.get(1, {"name": NAME, "format": "png"})
+            head, body = stage.get(1, MapQuery(name=NAME, format="png"))
             assert bytes(body[:4]) == b"\x89PNG", head
             return time.process_time() - begin
 
         def theirs() -> float:
             step()
             grid = stage.plan.grid
-            _, body = stage.get(1, {"name": NAME})
+            _, body = stage.get(1, MapQuery(name=NAME))
             begin = time.process_time()
             values = memoryview(body).cast("B").cast("f", shape=list(grid.active.shape))
             height, width = grid.active.shape

@@ -619,7 +619,7 @@ class Play:
     def _asked(self, scenario: str) -> Any:
         assert self.supervisor
         answers: list[Any] = []
-        self.supervisor.ask(scenario, {}, answers.append)
+        self.supervisor.ask(scenario, MapQuery(), answers.append)
         assert self.world.run(lambda: bool(answers), 400), f'scenario "{scenario}" does not answer'
         return answers[0]
 
@@ -663,7 +663,7 @@ class Play:
         assert self.supervisor
         for _ in range(20):
             answers: list[Any] = []
-            self.supervisor.ask(scenario, {}, answers.append)
+            self.supervisor.ask(scenario, MapQuery(), answers.append)
             assert self.world.run(lambda answers=answers: bool(answers), 400), f"{scenario} does not answer"
             if isinstance(answers[0], tuple):
                 return answers[0]
