@@ -123,7 +123,7 @@ class Session:
         return found
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_state_and_its_results_are_a_function_of_the_path(scenario: Path, seed: int) -> None:
     chance = random.Random(seed)
     session = Session(chance)

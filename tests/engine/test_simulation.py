@@ -106,12 +106,12 @@ main()
 """
 
 
-def test_a_run_killed_at_twenty_moments_and_started_again_is_the_same_run(scenario, uninterrupted):
+def test_a_run_killed_at_eight_moments_and_started_again_is_the_same_run(scenario, uninterrupted):
     """Before the n-th time that something is made durable or renamed, n seeded: within checkpoints, commits, and the first files."""
     arguments = ["run", str(scenario), "--quiet", "--set", "engine.checkpoint=20 days"]
     moments = random.Random(20)
     kills = 0
-    while kills < 20:
+    while kills < 8:
         ended = subprocess.run([sys.executable, "-c", KILLED, str(moments.randint(1, 90)), *arguments])
         assert ended.returncode in (0, -signal.SIGKILL)
         if ended.returncode == 0:
