@@ -12,17 +12,17 @@ from steppe.io import RunFolder
 
 
 class Balance:
-    """What is known of the cost of cells. ranks: how many there are; step: the first one that is measured."""
+    """What is known of the cost of cells."""
 
-    def __init__(self, n_cells: int, ranks: int, step: int) -> None:
+    def __init__(self, n_cells: int) -> None:
         self.lattice = CostLattice(n_cells)
-        self._busy: Sequence[float] = [0.0] * ranks
-        self._step = step
-        self._part = -1  # whose times are known
+        self._last: dict[int, tuple[Sequence[float], int]] = {}  # of each part how long its ranks were busy, up to which step
         self._commits = 0  # since the cells were last dealt out
 
     def measured(self, on: Branch, say: Callable[[str, str], object]) -> Partition | None:
-        """What `better` finds after a checkpoint of a branch; what is known of the cost of cells is left for the next session.
+        """Other shares, when the present ones are uneven and moving pays by far; asked once after each checkpoint of a branch.
+
+        The next session begins with what is known of the cost of cells.
 
         say: gets kind and text of what a person may want to know.
         """
@@ -30,39 +30,19 @@ class Balance:
         now = part.cut.partition
         if now is None or now.ranks == 1:
             return None
-        if self._part not in (-1, on.part):  # of other models, whose times begin at 0
-            self._busy, self._step = on.order("tell_busy"), step
-        self._part = on.part
+        busy: Sequence[float] = on.order("tell_busy")
+        before, start = self._last.get(on.part, (busy, step))
+        self._last[on.part] = busy, step
+        if step <= start:
+            return None
+        self.lattice.feed(now, [each - earlier for each, earlier in zip(busy, before, strict=True)], step - start)
+        self._commits += 1
         moving = Moving(checkpoint_size(part.model) // max(len(part.deal.mine), 1), pause=2 * on.settled.seconds)
-        found = self.better(now, on.order("tell_busy"), step, on.plan.steps, moving)
+        found = better_cuts(self.lattice, now, on.plan.steps - step, self._commits, moving)
         part.outputs.writer.do(lambda: self.keep(on.settled.folder))
         if found is not None:
-            say("note", f"Shares are cut anew: the ranks were uneven by {100 * imbalance(self.lattice.loads(now)):.0f} %.")
-        return found
-
-    def better(self, now: Partition, busy: Sequence[float], step: int, steps: int, moving: Moving) -> Partition | None:
-        """Other shares, when the present ones are uneven and moving pays by far; asked once after each checkpoint.
-
-        Parameters
-        ----------
-        now
-            The shares there are.
-        busy
-            How long each rank has computed so far [s].
-        step, steps
-            Steps done, and of the whole run.
-        moving
-            What it would take.
-        """
-        since, before = step - self._step, self._busy
-        self._busy, self._step = busy, step
-        if since <= 0:
-            return None
-        self.lattice.feed(now, [each - earlier for each, earlier in zip(busy, before, strict=True)], since)
-        self._commits += 1
-        found = better_cuts(self.lattice, now, steps - step, self._commits, moving)
-        if found is not None:
             self._commits = 0
+            say("note", f"Shares are cut anew: the ranks were uneven by {100 * imbalance(self.lattice.loads(now)):.0f} %.")
         return found
 
     def keep(self, folder: RunFolder) -> None:

@@ -21,7 +21,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.rules import Rules
 from steppe.errors import BadCellError, Failure
 from steppe.failpoint import reach
-from steppe.io import Records, Spent
+from steppe.io import Checkpoint, Records, Spent
 from steppe.levels import parted
 
 Actions = Mapping[Position, tuple[str, Mapping[str, Any]]]
@@ -110,6 +110,22 @@ class Branch:
     def order(self, what: str, /, **arguments: Any) -> Any:
         """Has every rank do something for this branch."""
         return self.crew.order(self.part, what, **arguments)
+
+    def begin(self, checkpoint: Checkpoint | None) -> None:
+        """Has all ranks begin in its folder: at a checkpoint of it, or at the initial state."""
+        if checkpoint is None:
+            self.settled.create()
+            self.position, self.rules, self.kept, self.behind = BEGINNING, Rules(), ("", BEGINNING), None
+            return
+        self.settled.go_on_from(checkpoint)
+        self.take(checkpoint)
+        self.kept = checkpoint.path.name, self.position
+        self.behind = Behind.of(checkpoint.manifest["behind"]) if checkpoint.behind is not None else None
+
+    def take(self, checkpoint: Checkpoint) -> None:
+        """Takes position and rules of a checkpoint, with what these did that is not acknowledged."""
+        self.position, self.rules = position_of(checkpoint), Rules.of(checkpoint.manifest.get("rules", {}))
+        self.unheeded = [Fired(*each) for each in checkpoint.manifest.get("unheeded", ())]
 
     def step(self, stop: int, beside: Sequence["Branch"] = (), looks: bool = True) -> None:
         """Computes up to a step, with other branches that stand at the same one; the forcing is decoded once.
@@ -224,6 +240,11 @@ def behind_next(
         return behind
     actions = done(before)
     return Behind(name, before, actions) if actions is not None and len(actions) <= MOST else None
+
+
+def position_of(checkpoint: Checkpoint) -> Position:
+    """Where the state of a checkpoint stands."""
+    return Position(checkpoint.step, int(checkpoint.manifest.get("applied", 0)))
 
 
 def saved(path: Path, position: Sequence[int]) -> Saved:

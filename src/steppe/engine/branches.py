@@ -19,15 +19,14 @@ from pathlib import Path
 
 from steppe.control import Leg, Position, Saved
 from steppe.control.orders import folder_of
-from steppe.control.wire import BEGINNING, Fired
+from steppe.control.wire import BEGINNING
 from steppe.engine.again import stand_behind
-from steppe.engine.branch import Behind, Branch, Resting, saved
+from steppe.engine.branch import Behind, Branch, Resting, position_of, saved
 from steppe.engine.crew import Crew
 from steppe.engine.differences import open_folder
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.engine.ring import BEFORE_ALL, Entry, Ring
-from steppe.engine.rules import Rules
 from steppe.errors import DamagedError, Failure, NoSpaceError
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
@@ -146,13 +145,10 @@ class Branches:
 
     def _from_checkpoint(self, number: int, path: Sequence[Leg], of: int, checkpoint: Checkpoint) -> Branch:
         branch = self._begun(number, path, position_of(checkpoint), Spent(**checkpoint.manifest["spent"]))
-        branch.rules = Rules.of(checkpoint.manifest.get("rules", {}))
-        branch.unheeded = [Fired(*each) for each in checkpoint.manifest.get("unheeded", ())]
+        branch.take(checkpoint)
         if of == number:
-            self._or_close(branch, lambda: self._keep_in(branch, self._folder(number)).go_on_from(checkpoint))
+            self._or_close(branch, lambda: self._keep_in(branch, self._folder(number)).begin(checkpoint))
             branch.saved = saved(checkpoint.path, position_of(checkpoint))
-            branch.kept = checkpoint.path.name, position_of(checkpoint)
-            branch.behind = Behind.of(checkpoint.manifest["behind"]) if "behind" in checkpoint.manifest else None
         else:
             branch.origin, branch.first = of, checkpoint.manifest["records"]
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=str(checkpoint.path)))
@@ -165,7 +161,7 @@ class Branches:
         def recall() -> None:
             output = ""
             if entry.branch == number and number in self._settled:
-                self._keep_in(branch, self._folder(number)).go_on(entry.position.step, entry.records)
+                self._keep_in(branch, self._folder(number)).settled.go_on(entry.position.step, entry.records)
                 output = str(branch.settled.folder.output)
             else:
                 branch.origin, branch.first = entry.branch, entry.records
@@ -185,7 +181,7 @@ class Branches:
     def _from_the_beginning(self, number: int, path: Sequence[Leg]) -> Branch:
         branch = self._begun(number, path, Position(0, 0))
         if number == FIRST:
-            self._or_close(branch, self._keep_in(branch, self._first).create)
+            self._or_close(branch, lambda: self._keep_in(branch, self._first).begin(None))
         else:
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=""))
             branch.first = branch.records
@@ -286,7 +282,7 @@ class Branches:
         except BaseException:
             folder.close()
             raise
-        self._keep_in(branch, folder).progress = progress
+        self._keep_in(branch, folder).settled.progress = progress
         branch.unsynced = True
 
     def _id_of(self, path: Sequence[Leg]) -> str:
@@ -384,11 +380,11 @@ class Branches:
         """The folder of a branch, held for writing; `_let_go` gives it up."""
         return self._first if number == FIRST else open_folder(self._plan, self._folder_of(number))
 
-    def _keep_in(self, branch: Branch, folder: RunFolder) -> Keeper:
-        """The keeper of a branch, in its folder."""
+    def _keep_in(self, branch: Branch, folder: RunFolder) -> Branch:
+        """Gives a branch its folder."""
         self._settled.add(branch.number)
         branch.keeper = Keeper(folder, branch.plan, self._crew, branch.part)
-        return branch.keeper
+        return branch
 
     def _let_go(self, branch: Branch) -> None:
         """Gives up the folder of a branch that is closed, and what is known of folders to which no entry belongs any more."""
@@ -404,8 +400,3 @@ class Branches:
 
 def _is_within(known: Position, limit: Position, checkpoint: Checkpoint) -> bool:
     return known < position_of(checkpoint) <= limit
-
-
-def position_of(checkpoint: Checkpoint) -> Position:
-    """Where the state of a checkpoint stands."""
-    return Position(checkpoint.step, int(checkpoint.manifest.get("applied", 0)))

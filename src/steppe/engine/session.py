@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.control import OPEN_END, Leg, Position
-from steppe.control.wire import BEGINNING, Fired
+from steppe.control import OPEN_END, Leg
+from steppe.control.wire import BEGINNING
 from steppe.engine.again import redo
 from steppe.engine.balance import Balance
 from steppe.engine.branch import Branch
-from steppe.engine.branches import FIRST, position_of
+from steppe.engine.branches import FIRST
 from steppe.engine.cadence import Cadence
 from steppe.engine.crew import Crew
 from steppe.engine.differences import open_folder
@@ -28,7 +28,6 @@ from steppe.engine.happening import Happening
 from steppe.engine.keeper import Keeper, software
 from steppe.engine.part import Part
 from steppe.engine.plan import Plan
-from steppe.engine.rules import Rules
 from steppe.engine.trail import Trail
 from steppe.engine.uploads import read_change
 from steppe.errors import Failure, NotComputedError
@@ -89,11 +88,11 @@ class Session:
             self._happening = Happening(self.folder.path, plan, partial(read_change, self.folder.path, plan))
             self._driver = Driver(self._happening)
             checkpoint = Checkpoint.newest(self.folder.checkpoints, plan.identity, partial(self.tell, "warning"))
-            self._begin_at(checkpoint, position_of(checkpoint) if checkpoint else BEGINNING)
+            self._begin_at(checkpoint)
             if checkpoint:
                 self._spent = Spent(**checkpoint.manifest["spent"])
                 self._warn_of_software(checkpoint)
-            self._trail = Trail(self.on, self.folder, checkpoint, Driver(self._happening, again=True).up_to)
+            self._trail = Trail(self.on, self.folder, Driver(self._happening, again=True).up_to)
             opening.callback(lambda: self._keeper.leave(self.failure))
             opening.callback(lambda: self.outputs.close())  # those there are then: a recut makes others
             opening.callback(self._trail.leave)
@@ -101,7 +100,7 @@ class Session:
         self.resumed = checkpoint is not None
         self.version = self._kept_version = 1  # of what is safe
         self._cadence = Cadence(plan.run.engine.checkpoint, plan.run.time.length)
-        self._balance = Balance(plan.grid.n_cells, crew.world.size, self.on.position.step)
+        self._balance = Balance(plan.grid.n_cells)
         now = self.part.cut.partition
         if checkpoint and now and now.ranks > 1 and (even := self._balance.begin(now, self.folder)):
             self._cut(even.bounds, checkpoint.path)
@@ -164,7 +163,8 @@ class Session:
         self._keeper.wait()
         checkpoint, position, actions = self._trail.go_back(step)
         self._renew([])
-        self._begin_at(checkpoint, position)
+        self._begin_at(checkpoint)
+        self.on.kept = checkpoint.path.name if checkpoint else "", position
         redo(self.on, actions, self._trail.do, self._driver.up_to)
         self._driver.up_to(self.on, step)
         for each in self._happening.taken():  # which were told before
@@ -255,15 +255,9 @@ class Session:
         self.on.order("recut", bounds=bounds)
         self.outputs, self.reader = self.part.outputs, self.part.reader
 
-    def _begin_at(self, checkpoint: Checkpoint | None, position: Position) -> None:
-        """Goes on from a checkpoint of a position, or from the initial state."""
-        if checkpoint is None:
-            self._keeper.create()
-        else:
-            self._keeper.go_on_from(checkpoint)
-        manifest = checkpoint.manifest if checkpoint else {}
-        self.on.position, self.on.rules = position, Rules.of(manifest.get("rules", {}))
-        self.on.unheeded = [Fired(*each) for each in manifest.get("unheeded", ())]
+    def _begin_at(self, checkpoint: Checkpoint | None) -> None:
+        """Goes on from a checkpoint, or from the initial state."""
+        self.on.begin(checkpoint)
         self._happening.again(self.on)
         self._happening.taken()  # they stay unheeded: a server tells them
 

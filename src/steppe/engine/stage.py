@@ -102,7 +102,7 @@ class Stage:
         self.opened = Opened(self._branches, self._keep)
         self._past = Past(self._branches, self._do, Driver(self._happening, again=True).up_to)
         self._lost: dict[int, _Lost] = {}
-        self._balance, now = Balance(plan.grid.n_cells, self.crew.world.size, 0), self.crew.part(self._root).cut.partition
+        self._balance, now = Balance(plan.grid.n_cells), self.crew.part(self._root).cut.partition
         if now and now.ranks > 1 and (even := self._balance.begin(now, self._branches.folder)):
             self._branches.recut(even.bounds)
         for note in self.crew.part(self._root).notes:

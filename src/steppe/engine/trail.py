@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.control import OPEN_END, Position
-from steppe.control.wire import BEGINNING
 from steppe.engine.again import Go, redo, stand_behind, up_to
 from steppe.engine.branch import MOST, Actions, Behind, Branch, behind_next
-from steppe.engine.branches import position_of
 from steppe.engine.uploads import read_change, write_upload
 from steppe.errors import NotComputedError
 from steppe.io import Checkpoint, RunFolder
@@ -34,21 +32,17 @@ class Trail:
     Parameters
     ----------
     on, folder
-        The run.
-    checkpoint
-        The one that it continues from; None: it begins.
+        The run, which stands where its session begins.
     go
         Computes a branch up to a step, of a past that is only looked at.
     """
 
-    def __init__(self, on: Branch, folder: RunFolder, checkpoint: Checkpoint | None, go: Go) -> None:
+    def __init__(self, on: Branch, folder: RunFolder, go: Go) -> None:
         self._on, self._folder, self._go = on, folder, go
-        self._kept = (checkpoint.path.name, position_of(checkpoint)) if checkpoint else ("", BEGINNING)
-        self._behind = Behind.of(checkpoint.manifest["behind"]) if checkpoint and checkpoint.behind is not None else None
-        self._here = self._kept[1]
-        self._states = {self._kept[1]: (self._kept[0], self._behind)}  # of this session
-        self._done: dict[Position, Action] = {}  # from the first of them to `_kept`
-        self._set: dict[Position, Callable[[], Action]] | None = {}  # since `_kept`; None: not known
+        self._here = on.position
+        self._states = {self._kept[1]: self._kept[0]}  # of this session: where each stands, and the name of its checkpoint
+        self._done: dict[Position, Action] = {}  # from the first of them to the newest
+        self._set: dict[Position, Callable[[], Action]] | None = {}  # since then; None: not known
         self._bytes = 0
         self._then: Branch | None = None
 
@@ -66,9 +60,15 @@ class Trail:
         else:
             self._set[self._here] = partial(self._order, name, np.array(value) if isinstance(value, np.ndarray) else value, cells)
 
+    @property
+    def _kept(self) -> tuple[str, Position]:
+        """Name and position of the newest checkpoint, or of the initial state."""
+        assert self._on.kept is not None, "it begins at one"
+        return self._on.kept
+
     def behind(self, step: int) -> Behind | None:
         """The state behind a checkpoint that is made after so many steps."""
-        return behind_next(self._kept, Position(step, 0), self._behind, lambda since: self._actions())
+        return behind_next(self._kept, Position(step, 0), self._on.behind, lambda since: self._actions())
 
     def keep(self, step: int, name: str) -> None:
         """The checkpoint `name` is made after so many steps; the trail goes on there."""
@@ -76,8 +76,8 @@ class Trail:
         if actions is None:  # no way leads here from an earlier state
             self._states, self._done = {}, {}
         self._done |= actions or {}
-        self._states[here] = name, behind
-        self._kept, self._behind, self._here = (name, here), behind, here
+        self._states[here] = name
+        self._on.kept, self._on.behind, self._here = (name, here), behind, here
         self._set, self._bytes = {}, 0
 
     def go_back(self, step: int) -> tuple[Checkpoint | None, Position, Actions]:
@@ -89,21 +89,21 @@ class Trail:
             There is no such state in this session.
         """
         end, folder, plan = Position(step, 0), self._folder.checkpoints, self._on.plan
-        there = [at for at, (name, _) in self._states.items() if at <= end and (not name or (folder / name).is_dir())]
+        there = [at for at, name in self._states.items() if at <= end and (not name or (folder / name).is_dir())]
         if not there or (self._set is None and end > self._kept[1]):
             raise NotComputedError(
                 f"This session has no state of the run from before step {step}. Go back less far, or begin the run again."
             )
         at = max(there)
         every = {position: done for position, done in {**self._done, **(self._actions() or {})}.items() if position <= end}
-        beyond = {name for position, (name, _) in self._states.items() if position > at}
+        beyond = {name for position, name in self._states.items() if position > at}
         Checkpoint.remove(folder, plan.identity, lambda each: each.path.name in beyond)
-        self._states = {position: state for position, state in self._states.items() if position <= at}
-        name, self._behind = self._states[at]
+        self._states = {position: name for position, name in self._states.items() if position <= at}
+        name = self._states[at]
         self._done = {position: done for position, done in every.items() if position <= at}
         again = {position: done for position, done in every.items() if position > at}
         self._set = {position: partial(_same, done) for position, done in again.items()}
-        self._kept, self._here, self._bytes = (name, at), max(again, default=at), 0
+        self._here, self._bytes = max(again, default=at), 0
         return Checkpoint.open(folder / name, plan.identity) if name else None, at, again
 
     def last_step(self, step: int) -> Branch | None:

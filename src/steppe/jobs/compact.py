@@ -9,8 +9,7 @@ from pathlib import Path
 from steppe.control import Journal, Leg, Position
 from steppe.control.compaction import INITIAL, Compacted, compact, others
 from steppe.control.orders import FIRST_BRANCH, FIRST_NAME, folder_of
-from steppe.engine.branch import saved
-from steppe.engine.branches import position_of
+from steppe.engine.branch import position_of, saved
 from steppe.errors import DamagedError, FolderError, Mistake, nearest
 from steppe.io import Checkpoint, RunFolder
 from steppe.io.folder import read_identity
