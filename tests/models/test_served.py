@@ -68,7 +68,7 @@ def test_what_a_field_model_declares_and_steppe_does_not_serve_is_named(extra, s
         (Needs(unit="boxes"), 'Needs(halo=...) gives no width for the dim "y".'),
         (Needs(unit="blocks"), 'Needs(unit="blocks") is not known. Write "cells" or "boxes".'),
         (Needs(unit="boxes", halo={"y": 1, "x": 1}, cost=-1.0), "Needs(cost=-1.0) is no time. Write the seconds that a cell and step take"),
-        (Needs(unit="boxes", halo={"y": 1, "z": 1}), 'Needs(halo=...) names the dim "z". A field model has the dims ("y", "x").'),
+        (Needs(unit="boxes", halo={"y": 1, "z": 1}), 'Needs(halo=...) names the dim "z". A model of boxes has the dims ("y", "x").'),
     ],
 )
 def test_surroundings_that_do_not_exist_are_named(needs, sentence):

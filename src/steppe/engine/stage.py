@@ -315,7 +315,9 @@ class Stage:
             found = on.save(self._happening.unheeded(branch), partial(self._past.since, on))
             if pin:
                 Checkpoint.pin(on.settled.folder.checkpoints / found.name)
-            if better := self._balance.measured(on, self._say):
+            better = self._balance.measured(on, self._say)
+        if better:
+            with self.watch.at("cutting shares anew", len(self._branches.live)):
                 self._recut(better.bounds)
         return found
 

@@ -29,7 +29,7 @@ class Defaults:
     busy: float = 0.0
     compiling: float = 0.0
     undoes: bool = False
-    given_options: Mapping[str, Any] = MappingProxyType[str, Any]({})  # the options of its run
+    given: tuple[Any, Mapping[str, Any]]  # its share, and the options of its run
 
     def __init_subclass__(cls) -> None:
         if not cls.digest:
@@ -58,7 +58,7 @@ class Defaults:
                 "Write the method `export` for others."
             )
         values = known[name] if name in model.state else np.broadcast_to(known[name], next(iter(model.state.values())).shape)
-        return np.array(values if index is None else values[..., index])
+        return np.array(values if index is None else self.given[0].pack(values)[..., index])
 
     def expect_looks(self) -> None:
         """Nothing is loaded."""
@@ -70,7 +70,7 @@ class Defaults:
     def remember(self, looks: bool = False) -> Any:
         """State, parameters and options, which are all that it is made of."""
         model = cast(Model, self)
-        return {name: np.array(values) for name, values in model.state.items()}, dict(model.parameters), self.given_options
+        return {name: np.array(values) for name, values in model.state.items()}, dict(model.parameters), self.given[1]
 
     def recall(self, copy: Any, share: Any, reach: Reach) -> None:
         """Begins there."""
@@ -103,7 +103,7 @@ class _Begins:
     ) -> None:
         """See `Steps`."""
         model: Any = self
-        model.given_options = options
+        model.given = share, options
         if getattr(type(self), "parameters", None) is Defaults.parameters:
             arrays = {name: np.array(value, np.float64) for name, value in parameters.items()}
             model.parameters = {name: share.unpack(values) if values.ndim else values for name, values in arrays.items()}

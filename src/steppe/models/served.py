@@ -53,6 +53,8 @@ def _problems(model: Model) -> Iterator[str]:
         yield str(error)
     if isinstance(model, FieldModel):
         yield from _of_field_model(model)
+    yield from _of_needs(model)
+    yield from _of_choices(model)
 
 
 def _of_spaces(model: Model) -> Iterator[str]:
@@ -106,6 +108,9 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
                 f'"{states[0].name}" has the dtype "{states[0].dtype}" and "{name}" has "{variable.dtype}". '
                 "All fields of a model have one dtype: choose one of the two."
             )
+
+
+def _of_needs(model: Model) -> Iterator[str]:
     if model.needs.step is not None:
         try:
             step = length(model.needs.step)
@@ -115,12 +120,17 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
             yield f'Needs(step="{model.needs.step}"): {error}'
     if model.needs.forcing_at not in FORCING_AT:
         yield f'Needs(forcing_at="{model.needs.forcing_at}") is not known. Write {_words(FORCING_AT)}.'
+    if not model.needs.neighbours:
+        return
     for dim in model.needs.halo or {}:
         if dim not in DIMS["boxes"]:
-            yield f'Needs(halo=...) names the dim "{dim}". A field model has the dims {_listed(DIMS["boxes"])}.'
+            yield f'Needs(halo=...) names the dim "{dim}". A model of boxes has the dims {_listed(DIMS["boxes"])}.'
     for dim in DIMS["boxes"]:
         if dim not in (model.needs.halo or {}):
             yield f'Needs(halo=...) gives no width for the dim "{dim}". Write halo={{"y": 1, "x": 1}}; 0 is a width, too.'
+
+
+def _of_choices(model: Model) -> Iterator[str]:
     for name, choice in model.choices.items():  # which an author may have written in any way
         if type(choice) is not Choice:
             yield f'option "{name}" is {choice!r}. Write Choice("What it chooses", {{"this": "its meaning", "that": "its meaning"}}).'
