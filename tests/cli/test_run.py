@@ -168,3 +168,18 @@ def test_into_a_file_progress_is_lines_of_date_part_and_rate(call, here, monkeyp
     assert lines[-1].startswith("1991-03-06  100 %  ")
     assert lines[-1].endswith(" cell-days/s, 0:00 left")
     assert "\x1b" not in wrong
+
+
+def test_a_trigger_that_pauses_the_run_says_so_and_the_same_command_goes_on(call, here):
+    with steppe.Simulation("run.toml") as simulation:
+        simulation.add_trigger("max(runoff) > 5", "pause", text="It runs off")
+    code, said, wrong = call("run", "run.toml")
+    assert code == Exit.STOPPED
+    step = int(days(said).split()[1])
+    assert 0 < step < 420
+    _, told, stopped = wrong.splitlines()
+    assert re.fullmatch(r"It runs off \(\d{4}-\d\d-\d\d\)\.", told)
+    assert re.fullmatch(r"Stopped before \d{4}-\d\d-\d\d with a checkpoint\. The same command goes on\.", stopped)
+    code, said, wrong = call("run", "run.toml")
+    assert "Goes on at " in wrong
+    assert int(days(said).split()[1]) > step

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Tell = Callable[["Event"], None]
 SECONDS_BETWEEN_LINES = 10.0
+SHOWN = ("note", "compiling", "event", "message", "pause", "image")  # kinds of events
 
 
 class Silent(AbstractContextManager[Tell]):
@@ -43,9 +44,7 @@ class Lines(AbstractContextManager[Tell]):
         self._rate.note(event)
         if event.kind == "resumed" and event.step < event.steps:
             sys.stderr.write(f"Goes on at {event.date}.\n")
-        if event.kind == "note":
-            sys.stderr.write(event.text + "\n")
-        if event.kind == "compiling":
+        if event.kind in SHOWN:
             sys.stderr.write(event.text + "\n")
         if event.kind == "progress" and time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
@@ -121,7 +120,7 @@ class Bar(AbstractContextManager[Tell]):
 
     def _tell(self, event: "Event") -> None:
         self._rate.note(event)
-        if event.kind in ("note", "warning", "compiling"):
+        if event.kind in (*SHOWN, "warning"):
             self._progress.console.print(event.text)
         if event.kind == "resumed" and event.step < event.steps:
             self._progress.console.print(f"Goes on at {event.date}.")

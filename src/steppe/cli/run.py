@@ -125,18 +125,18 @@ def _run(
     if timeline is not None:
         check_timeline(timeline)
     with _progress(plan, quiet or json) as tell, Simulation(plan, fresh=fresh, on_event=tell, crew=crew) as simulation:
-        was_complete = simulation.finished
+        was_complete, reached = simulation.finished, True
         step, date = simulation.step_index, simulation.date
         with compiling_is_said(lambda text: tell(Event("compiling", text, step, simulation.steps, date))):
             if timeline is not None:
                 simulation.watch()
             if not was_complete:
-                simulation.run(until, stop)
+                reached = simulation.run(until, stop)
             if timeline is not None:
                 write_timeline(timeline, f"{plan.model.name} on {crew.world.size} ranks", simulation.timeline())
     if not quiet:
         _report(summary(simulation), json)
-    if (stop.asked or crew.said.stop) and not simulation.finished:
+    if not reached or ((stop.asked or crew.said.stop) and not simulation.finished):
         sys.stderr.write(f"Stopped before {simulation.date} with a checkpoint. The same command goes on.\n")
         return Exit.STOPPED
     if was_complete and not quiet:
