@@ -26,7 +26,7 @@ def connect(address: str, token: str | None = None, *, run: str | None = None, p
     token
         A token of the server; else that of the address, else of the environment's STEPPE_TOKEN.
     run
-        Which one, where the server has several.
+        Name of the run, if the server has several.
     patience
         Seconds for which requests are sent again while the server is away or not ready.
     verify
@@ -35,7 +35,7 @@ def connect(address: str, token: str | None = None, *, run: str | None = None, p
     Raises
     ------
     NoAccessError
-        The token is missing or not taken.
+        The token is missing or invalid.
     UnknownError
         There is no such run.
     UnreachableError
@@ -76,7 +76,7 @@ async def _joined(address: str, token: str | None, run: str | None, patience: fl
             facts = {"code": "unknown-run", "status": 404, "value": name, "allowed": list(known)}
             raise UnknownError(f'{line.url} serves no run "{name}".{nearest(name, known)}', facts)
         remote = Remote(line, name, known[name], asynchronous)
-        if not remote.seen.model:  # its first engine is being started: known is only who has answered
+        if not remote.seen.model:  # its first engine is starting: only the address is known
             await remote.variables()
             await remote.info()
     except BaseException:

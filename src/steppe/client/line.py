@@ -1,4 +1,4 @@
-"""The line to a server: requests that are sent again until they are answered, whoever dies in between.
+"""The line to a server: requests that are sent again until they are answered, through crashes of the server.
 
 Written once for both faces of the client: over `Waiting` nothing here ever waits for an event loop, so that `now` may run it.
 """
@@ -105,11 +105,11 @@ class Line:
         Raises
         ------
         RefusedError
-            The server does not meet it.
+            The server refuses it.
         EngineFailedError
             The run has none any more.
         UnreachableError
-            Nobody answered for `patience` seconds.
+            The server did not answer for `patience` seconds.
         """
         said = {**self.headers, **(headers or {}), **({"content-type": media} if content is not None else {})}
         target = BASE + quote(path) + (f"?{urlencode(query, doseq=True)}" if query else "")
@@ -136,7 +136,7 @@ class Line:
             await self._transport.sleep(wait * random.uniform(0.8, 1.0))  # not all clients at the same moment
 
     async def pass_on(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Reply:
-        """The reply to a request of somebody else, once and whatever it says. target: path and query; raises LostError."""
+        """The reply to a request of another client, sent once; any status. target: path and query; raises LostError."""
         return await self._transport.send(method, target, content, {**headers, **self.headers})
 
     async def close(self) -> None:

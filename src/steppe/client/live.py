@@ -1,4 +1,4 @@
-"""Seeing a run while it goes: maps from the live socket, as arrays of xarray.
+"""Maps of a run while it computes: from the live socket, as arrays of xarray.
 
 server --{hello, watching, frames}--> Stream --> an array --> who iterates; and when that one comes back for more: --{ack}--> server
 
@@ -30,7 +30,7 @@ REFUSED = 500  # statuses below it are for good
 
 
 class Stream:
-    """What one stream of the socket says, whatever carries it.
+    """The messages of one stream of the socket, on any transport.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class Stream:
         self._last: Frame | None = None
 
     def ack(self, wait: bool) -> str:
-        """Says which frame was taken, so that the server sends one more, the newest then; wait: none yet.
+        """Acknowledges a frame, so that the server sends one more, the newest then; wait: none yet.
 
-        A server has two frames of a stream under way. So the one before the last is said to be taken, and the last is the other of the two.
+        A server has two frames of a stream under way. So this acknowledges the one before the last; the last is the other of the two.
         """
         number = self._last.number if self._last else 0
         return json.dumps({"ack": max(number - (2 if wait else 1), 0), "stream": 1})
@@ -65,7 +65,7 @@ class Stream:
         Raises
         ------
         RefusedError
-            What was wished cannot be shown.
+            The stream cannot be shown.
         """
         if isinstance(message, bytes):
             return self._seen(read_frame(message)) if message[:4] == MAGIC and self._told else None
@@ -120,9 +120,9 @@ def watch(line: Line, run: str, stream: Stream) -> "Generator[xarray.DataArray, 
     Raises
     ------
     RefusedError
-        What was wished cannot be shown, or the token is not taken.
+        The stream cannot be shown, or the token is invalid.
     UnreachableError
-        Nobody answered for as long as the line is patient.
+        The server did not answer within the patience of the line.
     """
     from websockets.exceptions import ConnectionClosed, WebSocketException
     from websockets.sync.client import connect, unix_connect

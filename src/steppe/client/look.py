@@ -1,4 +1,4 @@
-"""Looking at a run on a server: what it is, what it holds."""
+"""Reading a run on a server: its description and its values."""
 
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import aclosing
@@ -61,7 +61,7 @@ class AsyncLook:
 
     # ---- what it is ---------------------------------------------------------------------------------------------------------------------
     async def info(self) -> Info:
-        """How the run stands now: state, engine, scenarios with their steps and dates, version."""
+        """The run now: state, engine, scenarios with their steps and dates, version."""
         return await self._remote.info()
 
     @property
@@ -71,7 +71,7 @@ class AsyncLook:
 
     @property
     async def scenarios(self) -> Mapping[str, ScenarioInfo]:
-        """All scenarios by name: where each stands."""
+        """All scenarios by name, each with its step."""
         reply = await self._ask("scenarios")
         return {each.name: each for each in msgspec.json.decode(reply, type=ScenarioList).scenarios}
 
@@ -87,12 +87,12 @@ class AsyncLook:
 
     @property
     async def triggers(self) -> list[TriggerInfo]:
-        """What is watched for, in all scenarios, and the steps after which it became true."""
+        """The triggers of all scenarios, with the steps after which they became true."""
         return msgspec.json.decode(await self._ask("triggers"), type=TriggerList).triggers
 
     @property
     async def operations(self) -> list[AsyncOperation]:
-        """All that was ordered, of all scenarios, the first one first."""
+        """All orders of all scenarios, the first one first."""
         names = {each.branch: each.name for each in (await self.scenarios).values()}
         return [
             AsyncOperation(
@@ -113,7 +113,7 @@ class AsyncLook:
         ]
 
     async def log(self, after: int = 0) -> list[dict[str, Any]]:
-        """The rows of the journal behind a number: who ordered what, and what became of it."""
+        """The rows of the journal after a number: each order with its client and its outcome."""
         return await self._remote.log(after)
 
     # ---- what is seen -------------------------------------------------------------------------------------------------------------------
@@ -145,13 +145,13 @@ class AsyncLook:
         stride
             Every n-th row and column only; of a polygon and of listed cells all come.
         width
-            So many columns, in which cells are put together; the server makes the mean.
+            Number of columns; the server makes means of cells.
         more
-            Further keys of `steppe.api.query.MapQuery`: `height`, so many rows; `reduce`, what becomes of cells that are put together.
+            Further keys of `steppe.api.query.MapQuery`: `height`, the number of rows; `reduce`, the operation on the cells of a pixel.
         step, date
-            Of a past step or date, or from and to, as far as they are at hand.
+            A past step or date, or from and to, where available.
         scenario
-            Another than the one that is seen.
+            Another scenario than that of this view.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class AsyncLook:
         UnknownError
             There is no such variable or scenario.
         NotAtHandError
-            The step is not computed yet, or no longer at hand.
+            The step is not computed yet, or no longer available.
         RefusedError
             The region holds no cell, or is none.
         """
@@ -195,8 +195,8 @@ class AsyncLook:
     ) -> AsyncGenerator["xarray.DataArray", None]:
         """The newest map of a variable, and the next ones as the run makes them, until it has ended.
 
-        Deaths of engine and server are waited out. Who takes long for one map gets one that was made meanwhile, then the newest;
-        the run waits for nobody. While nothing is computed or changed none comes. What is left early is closed (`contextlib.aclosing`).
+        It waits while the engine or the server restarts. A slow caller gets a map that was made meanwhile, then the newest; the run does
+        not wait. No map comes while nothing is computed or changed. Close it if you leave it early (`contextlib.aclosing`).
 
         Parameters
         ----------
@@ -205,11 +205,11 @@ class AsyncLook:
         box
             West, south, east, north: only the rows and columns around the cells in it.
         stride, width
-            Every n-th row and column; so many columns, in which cells are put together by their mean.
+            Every n-th row and column; a number of columns, which hold means of cells.
         rate
             Maps a second at most; default 30.
         scenario
-            Another than the one that is seen.
+            Another scenario than that of this view.
 
         Yields
         ------
@@ -276,7 +276,7 @@ class AsyncLook:
         return xarray.DataArray(values, coordinates, dims, name, said)
 
     def dataset(self) -> "xarray.Dataset":
-        """All variables of all dates of the run, as the server gives them to readers of Zarr: fetched when they are looked at.
+        """All variables of all dates of the run, as the server gives them to readers of Zarr: maps are fetched when they are read.
 
         The time axis is that of the whole run; what is not computed yet is NaN, and comes with a later look. A map is one request, so is a
         day of a series: `series` is faster for places. It needs `pip install ".[remote]"`.
@@ -337,7 +337,7 @@ class AsyncLook:
         return whole.rename(variable.name)
 
     async def _stream(self, name: str, wish: Mapping[str, Any]) -> Stream:
-        """What is to be watched."""
+        """The stream to watch."""
         variable, grid = await self._remote.variable(name), await self._remote.places.grid()
         whole = {**wish, "variable": name, "scenario": wish["scenario"] or self._scenario, "box": wish["box"] and list(wish["box"])}
         return Stream(whole, variable, grid.axes)

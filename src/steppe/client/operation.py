@@ -1,4 +1,4 @@
-"""An order that was accepted, and what becomes of it."""
+"""An order that was accepted, and its outcome."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ HELD = 1  # [s] that a reply may be held back while an order is carried out
 
 
 class AsyncOperation:
-    """An order that is in the journal: it will be carried out once, whatever dies.
+    """An order in the journal: it is carried out once, through any crash.
 
     id, kind, state (queued, running, done, failed, cancelled), done and total (steps), result: as they were last heard of.
     """
@@ -33,7 +33,7 @@ class AsyncOperation:
 
     @property
     def kind(self) -> str:
-        """What was ordered: step, set, checkpoint, branch, rewind ..."""
+        """Kind of the order: step, set, checkpoint, branch, rewind ..."""
         return self._told.kind
 
     @property
@@ -48,7 +48,7 @@ class AsyncOperation:
 
     @property
     def result(self) -> Any:
-        """What it gave, when it is done: of a change the sums before and after, of a checkpoint its name and size."""
+        """The result of a finished order: of a change the sums before and after, of a checkpoint its name and size."""
         return self._told.result
 
     @property
@@ -57,7 +57,7 @@ class AsyncOperation:
         return self._told.problem
 
     def part(self) -> float | None:
-        """How much is done, 0 to 1; None where that cannot be said."""
+        """The share that is done, 0 to 1; None where it is not known."""
         if self.is_over:
             return 1.0
         told = self._told
@@ -65,12 +65,12 @@ class AsyncOperation:
 
     @property
     async def progress(self) -> float | None:
-        """How much is done now, 0 to 1; None where that cannot be said."""
+        """The share that is done now, 0 to 1; None where it is not known."""
         await self.refresh()
         return self.part()
 
     async def refresh(self, wait: int = 0) -> "AsyncOperation":
-        """Asks how it stands, for `wait` seconds at most until it is over."""
+        """Asks for its state; waits `wait` seconds at most until it is over."""
         if not self.is_over:
             path = f"{self._remote.path}/operations/{self.id}"
             reply = await self._remote.line.ask("GET", path, headers={"prefer": f"wait={wait}"})
@@ -78,14 +78,14 @@ class AsyncOperation:
         return self
 
     async def wait(self, progress: bool | None = None) -> "AsyncOperation":
-        """Waits until it is over, through deaths of the engine and of the server.
+        """Waits until it is over, through crashes of the engine and of the server.
 
         progress: whether a bar is shown; None: in a terminal or a notebook.
 
         Raises
         ------
         RefusedError
-            It could not be done; nothing was changed.
+            It failed and changed nothing.
         EngineFailedError
             The engine gave up.
         """
@@ -106,7 +106,7 @@ class AsyncOperation:
         return self
 
     async def cancel(self) -> "AsyncOperation":
-        """Takes it back. What computes is stopped at the end of its step; what is done is not undone: that is a rewind.
+        """Cancels it. A computation stops at the end of its step; finished work is not undone: that is a rewind.
 
         Raises
         ------

@@ -1,10 +1,10 @@
-"""What a server refuses, as exceptions.
+"""Refusals of a server as exceptions.
 
 SteppeError
 ├── RefusedError          the request is not met, and nothing was changed; `code` names the kind
 │   ├── UnknownError      there is no run, variable, scenario ... of this name; also a KeyError
 │   ├── NoAccessError     the token is missing, not taken, or may not do this
-│   ├── StaleError        somebody steered in the meantime
+│   ├── StaleError        another client steered in the meantime
 │   └── NotAtHandError    what belongs to a step that is not computed, or no longer kept
 ├── UnreachableError      no server answers, or it is not ready, for longer than the client waits
 └── EngineFailedError     the engine gave up; the text names the command that it died of
@@ -17,7 +17,7 @@ from steppe.errors import Failure, Mistake
 
 
 class RefusedError(Mistake):
-    """A request that is not met.
+    """A request that the server refuses.
 
     code: of the kind, as the page /problems/{code} of the server explains it. status: of HTTP. allowed: what would be taken. nearest: the
     name that is most like the one that was given. facts: all members of the problem.
@@ -40,11 +40,11 @@ class UnknownError(RefusedError, KeyError):
 
 
 class NoAccessError(RefusedError):
-    """The token is missing, not taken, or may not do this."""
+    """The token is missing, invalid, or has too low a role."""
 
 
 class StaleError(RefusedError):
-    """Somebody steered in the meantime. `facts["changed"]` lists what was ordered; behind `info()` the order can be given again."""
+    """Another client steered in the meantime. `facts["changed"]` lists its orders; after `info()` the order can be given again."""
 
 
 class NotAtHandError(RefusedError):

@@ -1,4 +1,4 @@
-"""A bar while somebody waits, where somebody sees it: a terminal or a notebook."""
+"""A bar while a caller waits, in a terminal or a notebook."""
 
 import sys
 from types import TracebackType
@@ -26,7 +26,7 @@ class Bar:
         return self
 
     def tell(self, done: int | None, total: int | None, note: str = "") -> None:
-        """How many steps are done, of how many."""
+        """Shows the number of steps that are done, and of all."""
         if not self._wanted:
             return
         if self._bar is None:

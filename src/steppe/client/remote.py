@@ -1,4 +1,4 @@
-"""What all views of one run share: the line, where the run is, what is known of it, and the versions that were last seen."""
+"""The state that all views of one run share: line, address, description, and the versions that were last seen."""
 
 import asyncio
 import hashlib
@@ -36,7 +36,7 @@ class Remote:
         return f"{self.line.url}{BASE}{self.path}"
 
     async def info(self, look: bool = True, patience: float | None = None) -> Info:
-        """The run as it is now. look: what others have ordered counts as seen, so that one's own orders are behind it."""
+        """The run now. look: orders of other clients count as seen, so that the client's own orders come after them."""
         self.seen = msgspec.json.decode((await self.line.ask("GET", self.path, patience=patience)).content, type=Info)
         if look:
             self._versions |= {each.name: each.version for each in self.seen.scenarios}
@@ -96,7 +96,7 @@ class Remote:
         return rows
 
     async def learn_of_triggers(self, scenario: str, since: int) -> None:
-        """Where triggers alone have steered since an order, that counts as seen: who waited for it knows that it was cut short."""
+        """Counts orders as seen if triggers alone gave them: the caller that waited knows that its step was cut short."""
         now = next((each for each in (await self.info(look=False)).scenarios if each.name == scenario), None)
         rows = await self.log(since)
         if now and rows and all(row["who"].startswith("trigger:") for row in rows):

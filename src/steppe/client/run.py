@@ -14,10 +14,10 @@ from steppe.errors import Mistake
 
 
 class AsyncRun(AsyncLook):
-    """A run on a server, seen from one of its scenarios. Every order happens once, whatever dies between it and its answer.
+    """A run on a server, seen from one of its scenarios. Every order happens once, through any crash before its answer.
 
     Orders wait until they are carried out; `wait=False` gives the operation at once. They are made on what this client saw last of the
-    scenario: when somebody else has steered in the meantime, StaleError says so, and `info()` looks at it.
+    scenario: if another client has steered in the meantime, StaleError reports it, and `info()` reads the new version.
     """
 
     async def step(
@@ -30,7 +30,7 @@ class AsyncRun(AsyncLook):
         wait: bool = True,
         progress: bool | None = None,
     ) -> AsyncOperation:
-        """Computes on: so many steps beyond all that was ordered before (one when nothing is said), until a date is done, or to the end.
+        """Computes a number of steps after all earlier orders (default: one), until a date is done, or to the end.
 
         speed: at most so many steps a second.
 
@@ -44,7 +44,7 @@ class AsyncRun(AsyncLook):
         return await self._order("/step", what, wait, progress)
 
     async def play(self, speed: float | None = None) -> AsyncOperation:
-        """Computes on to the end of the run, until `pause`; gives the operation at once."""
+        """Computes to the end of the run, or until `pause`; returns the operation at once."""
         return await self.step(end=True, speed=speed, wait=False)
 
     async def pause(self, *, wait: bool = True) -> AsyncOperation:
@@ -73,7 +73,7 @@ class AsyncRun(AsyncLook):
         value
             A number, or an array: a map of the grid, one value a cell of the region, or one of xarray whose coordinates hold the cells.
         units
-            Of the value, when it is not the variable's own; an array of xarray may say so itself.
+            Unit of the value, if it is not the variable's own; an array of xarray may carry it.
         operation
             "set", "scale" or "add".
         when
@@ -91,7 +91,7 @@ class AsyncRun(AsyncLook):
         UnknownError
             There is no such variable.
         RefusedError
-            It cannot be set, or value, unit or region do not fit; `allowed` says what would.
+            It cannot be set, or value, unit or region do not fit; `allowed` has the accepted values.
         """
         what = await self._change(name, value, words.region(box, polygon, cells), units, operation)
         soon = when in ("after", "now") if isinstance(when, str) else False
@@ -112,7 +112,7 @@ class AsyncRun(AsyncLook):
         operation: str = "set",
         wait: bool = True,
     ) -> AsyncOperation:
-        """Has a variable changed before a step or date that is still to come (`at`), or every year on a month-day (`yearly`, "07-01").
+        """Changes a variable before a future step or date (`at`), or every year on a month-day (`yearly`, "07-01").
 
         It is a part of the state: scenarios that branch off later have it, too. The rest as for `set`; `remove_event` takes its `id`.
 
@@ -128,22 +128,22 @@ class AsyncRun(AsyncLook):
         return await self._order("/events", what, wait)
 
     async def remove_event(self, number: int, *, wait: bool = True) -> AsyncOperation:
-        """Takes an event of this scenario back."""
+        """Removes an event from this scenario."""
         return await self._remove(f"/events/{number}", wait)
 
     async def add_trigger(
         self, expression: str, action: str = "message", *, text: str = "", variable: str | None = None, wait: bool = True
     ) -> AsyncOperation:
-        """Has something done when an expression becomes true; it is looked at after each step.
+        """Acts when an expression becomes true; the expression is evaluated after each step.
 
         Parameters
         ----------
         expression
             Such as "mean(water) < 20 and max(runoff) > 3": variables in their units, + - * / < > and or, mean, min, max, sum of all cells.
         action
-            "pause" stops the scenario, "message" tells people, "image" saves a map of `variable` and tells.
+            "pause" stops the scenario, "message" sends a message, "image" saves a map of `variable` and sends a message.
         text
-            What people are told.
+            Text of the message.
 
         Raises
         ------
@@ -154,15 +154,15 @@ class AsyncRun(AsyncLook):
         return await self._order("/triggers", what, wait)
 
     async def remove_trigger(self, number: int, *, wait: bool = True) -> AsyncOperation:
-        """Watches for something in this scenario no longer."""
+        """Removes a trigger from this scenario."""
         return await self._remove(f"/triggers/{number}", wait)
 
     async def checkpoint(self, *, pin: bool = False, wait: bool = True) -> AsyncOperation:
-        """Writes a durable checkpoint behind all that was ordered before. pin: it is kept for ever."""
+        """Writes a durable checkpoint after all earlier orders. pin: it is kept for ever."""
         return await self._order("/checkpoints", {"pin": pin}, wait)
 
     async def branch(self, name: str, *, at: words.Moment | None = None, set: Mapping[str, Any] | None = None, wait: bool = True) -> Self:
-        """Makes a scenario from this one, where it stands or where it stood at a step or at the end of a date.
+        """Makes a scenario from this one: at its present step, or at an earlier step or the end of a date.
 
         set: variable -> value, or -> {"value", "box", "polygon", "cells", "units", "operation"}, changed at once.
 
@@ -189,7 +189,7 @@ class AsyncRun(AsyncLook):
         return type(self)(self._remote, name)
 
     async def rewind(self, to: words.Moment, *, wait: bool = True) -> AsyncOperation:
-        """Goes back to a step, or to the end of a date. What was ordered behind it is left; it stays in the scenario `name@n`."""
+        """Goes back to a step, or to the end of a date. Later steps and orders stay in the scenario `name@n`."""
         return await self._order(f"/scenarios/{self._scenario}/rewind", words.at(to), wait, named=False)
 
     async def restart(self, *, wait: bool = True) -> AsyncOperation:
@@ -197,7 +197,7 @@ class AsyncRun(AsyncLook):
         return await self._order("/restart", {}, wait)
 
     async def terminate(self) -> None:
-        """Ends the run on the server, for a role that may; its engine makes its state durable, and what was written stays."""
+        """Ends the run on the server, with the role *admin*; its engine makes its state durable, and its files stay."""
         try:
             await self._remote.line.ask("DELETE", self._remote.path)
         except UnknownError as error:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Operation:
-    """An order that is in the journal: it will be carried out once, whatever dies. See `AsyncOperation`."""
+    """An order in the journal: it is carried out once, through any crash. See `AsyncOperation`."""
 
     def __init__(self, behind: AsyncOperation) -> None:
         self._behind = behind
@@ -31,12 +31,12 @@ class Operation:
 
     @property
     def kind(self) -> str:
-        """What was ordered: step, set, checkpoint, branch, rewind ..."""
+        """Kind of the order: step, set, checkpoint, branch, rewind ..."""
         return self._behind.kind
 
     @property
     def scenario(self) -> str:
-        """Of which scenario."""
+        """Name of its scenario."""
         return self._behind.scenario
 
     @property
@@ -51,12 +51,12 @@ class Operation:
 
     @property
     def progress(self) -> float | None:
-        """How much is done now, 0 to 1; None where that cannot be said."""
+        """The share that is done now, 0 to 1; None where it is not known."""
         return now(self._behind.progress)
 
     @property
     def result(self) -> Any:
-        """What it gave, when it is done: of a change the sums before and after, of a checkpoint its name and size."""
+        """The result of a finished order: of a change the sums before and after, of a checkpoint its name and size."""
         return now(self._behind.refresh()).result
 
     @property
@@ -70,7 +70,7 @@ class Operation:
         return self
 
     def cancel(self) -> Self:
-        """Takes it back; see `AsyncOperation.cancel`."""
+        """Cancels it; see `AsyncOperation.cancel`."""
         now(self._behind.cancel())
         return self
 
@@ -82,10 +82,10 @@ class Operation:
 
 
 class Run:
-    """A run on a server, seen from one of its scenarios. Every order happens once, whatever dies between it and its answer.
+    """A run on a server, seen from one of its scenarios. Every order happens once, through any crash before its answer.
 
     Orders wait until they are carried out, with a bar in terminals and notebooks; `wait=False` gives the operation at once. They are made
-    on what this client saw last of the scenario: when somebody else has steered in the meantime, StaleError says so, and `info()` looks.
+    on what this client saw last of the scenario: if another client has steered in the meantime, StaleError reports it; `info()` reads on.
     """
 
     def __init__(self, behind: AsyncRun) -> None:
@@ -102,7 +102,7 @@ class Run:
         return self._behind.scenario_name
 
     def info(self) -> Info:
-        """How the run stands now: state, engine, scenarios with their steps and dates, version."""
+        """The run now: state, engine, scenarios with their steps and dates, version."""
         return now(self._behind.info())
 
     @property
@@ -112,7 +112,7 @@ class Run:
 
     @property
     def scenarios(self) -> Mapping[str, ScenarioInfo]:
-        """All scenarios by name: where each stands."""
+        """All scenarios by name, each with its step."""
         return now(self._behind.scenarios)
 
     @property
@@ -127,16 +127,16 @@ class Run:
 
     @property
     def triggers(self) -> list[TriggerInfo]:
-        """What is watched for, in all scenarios, and the steps after which it became true."""
+        """The triggers of all scenarios, with the steps after which they became true."""
         return now(self._behind.triggers)
 
     @property
     def operations(self) -> list[Operation]:
-        """All that was ordered, of all scenarios, the first one first."""
+        """All orders of all scenarios, the first one first."""
         return [Operation(each) for each in now(self._behind.operations)]
 
     def log(self, after: int = 0) -> list[dict[str, Any]]:
-        """The rows of the journal behind a number: who ordered what, and what became of it."""
+        """The rows of the journal after a number: each order with its client and its outcome."""
         return now(self._behind.log(after))
 
     def __getitem__(self, name: str) -> "xarray.DataArray":
@@ -200,7 +200,7 @@ class Run:
         return now(self._behind.series(name, at, date=date, scenario=scenario))
 
     def dataset(self) -> "xarray.Dataset":
-        """All variables of all dates of the run, fetched when they are looked at; see `AsyncRun.dataset`."""
+        """All variables of all dates of the run, fetched when they are read; see `AsyncRun.dataset`."""
         return self._behind.dataset()
 
     def widget(self, variable: str = "") -> Any:
@@ -229,11 +229,11 @@ class Run:
         wait: bool = True,
         progress: bool | None = None,
     ) -> Operation:
-        """Computes on: so many steps, until a date is done, or to the end; see `AsyncRun.step`."""
+        """Computes a number of steps, until a date is done, or to the end; see `AsyncRun.step`."""
         return Operation(now(self._behind.step(steps, until=until, end=end, speed=speed, wait=wait, progress=progress)))
 
     def play(self, speed: float | None = None) -> Operation:
-        """Computes on to the end of the run, until `pause`; gives the operation at once."""
+        """Computes to the end of the run, or until `pause`; returns the operation at once."""
         return Operation(now(self._behind.play(speed)))
 
     def pause(self, *, wait: bool = True) -> Operation:
@@ -273,28 +273,28 @@ class Run:
         operation: str = "set",
         wait: bool = True,
     ) -> Operation:
-        """Has a variable changed before a step or date, or every year; see `AsyncRun.add_event`."""
+        """Changes a variable before a future step or date, or every year; see `AsyncRun.add_event`."""
         ordered = self._behind.add_event(
             *(name, value), at=at, yearly=yearly, box=box, polygon=polygon, cells=cells, units=units, operation=operation, wait=wait
         )
         return Operation(now(ordered))
 
     def remove_event(self, number: int, *, wait: bool = True) -> Operation:
-        """Takes an event of this scenario back."""
+        """Removes an event from this scenario."""
         return Operation(now(self._behind.remove_event(number, wait=wait)))
 
     def add_trigger(
         self, expression: str, action: str = "message", *, text: str = "", variable: str | None = None, wait: bool = True
     ) -> Operation:
-        """Has something done when an expression becomes true; see `AsyncRun.add_trigger`."""
+        """Acts when an expression becomes true; see `AsyncRun.add_trigger`."""
         return Operation(now(self._behind.add_trigger(expression, action, text=text, variable=variable, wait=wait)))
 
     def remove_trigger(self, number: int, *, wait: bool = True) -> Operation:
-        """Watches for something in this scenario no longer."""
+        """Removes a trigger from this scenario."""
         return Operation(now(self._behind.remove_trigger(number, wait=wait)))
 
     def checkpoint(self, *, pin: bool = False, wait: bool = True) -> Operation:
-        """Writes a durable checkpoint behind all that was ordered before. pin: it is kept for ever."""
+        """Writes a durable checkpoint after all earlier orders. pin: it is kept for ever."""
         return Operation(now(self._behind.checkpoint(pin=pin, wait=wait)))
 
     def branch(self, name: str, *, at: words.Moment | None = None, set: Mapping[str, Any] | None = None, wait: bool = True) -> "Run":
@@ -314,7 +314,7 @@ class Run:
         return Run(now(self._behind.scenario(name)))
 
     def terminate(self) -> None:
-        """Ends the run on the server, for a role that may; what was written stays."""
+        """Ends the run on the server, with the role *admin*; its files stay."""
         now(self._behind.terminate())
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ class LostError(Exception):
 
 
 class Reply(NamedTuple):
-    """What came back. headers: by name in small letters."""
+    """A reply. headers: by name in small letters."""
 
     status: int
     reason: str
@@ -44,7 +44,7 @@ class Transport(Protocol):
         """
 
     async def sleep(self, seconds: float) -> None:
-        """Waits in its own way."""
+        """Waits for a number of seconds."""
 
     async def close(self) -> None:
         """Ends all connections."""

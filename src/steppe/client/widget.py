@@ -1,4 +1,4 @@
-"""A run on a map in a notebook: the page's own parts in an anywidget. This process passes on what they ask and what the live socket says.
+"""A run on a map in a notebook: the page's own parts in an anywidget. This process passes on requests and live messages.
 
     browser --{ask, watch, follow, cursor}--> kernel --HTTP, WebSocket--> server
 
@@ -24,7 +24,7 @@ PAUSES = (0.25, 8.0)  # [s] before a lost socket is opened again: the first, and
 
 
 class Relay:
-    """Between a widget and a server: answers what it asks, and tells it what the live socket says.
+    """Between a widget and a server: answers its requests, and passes on the messages of the live socket.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Relay:
         self._reader: threading.Thread | None = None
 
     def hear(self, message: Mapping[str, Any]) -> None:
-        """Does what the browser wants."""
+        """Carries out a message of the browser."""
         if "ask" in message:
             self._threads.submit(self._answer, dict(message))
         elif "leave" in message:

@@ -1,4 +1,4 @@
-"""What Python says, as requests say it: regions, dates, queries. Pure."""
+"""Regions, dates and queries of Python as those of requests. Pure."""
 
 import datetime
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def at(when: Moment) -> dict[str, Any]:
 
 
 def region(box: Box | None = None, polygon: Any = None, cells: Any = None) -> dict[str, Any]:
-    """The region that is meant: box, polygon or cells, {} for everywhere.
+    """The region of the arguments: box, polygon or cells, {} for everywhere.
 
     box: west, south, east, north in degrees. polygon: corners (longitude, latitude), or what has `exterior.coords`, as of shapely. cells:
     packed numbers.
