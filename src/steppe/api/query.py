@@ -23,7 +23,7 @@ _MAPS = (  # names of cmcrameri, which the server does not load
     "imola lajolla lapaz lipari lisbon managua navia naviaW nuuk oleron oslo roma romaO tofino tokyo turku vanimo vik vikO"
 )
 STYLES = (*_MAPS.split(), *(f"{name}_r" for name in _MAPS.split()))
-WHICH = "Of a variable with levels the one that is meant"
+WHICH = "The level, of a variable with levels"
 ACCEPTED = "The format of the answer; when absent the one of these that the header Accept prefers, the first of them for any."
 
 
@@ -38,7 +38,7 @@ def _level(description: str) -> Meta:
 
 Scenario = Annotated[
     str,
-    _key("The scenario that is meant.", pattern=f"^{SCENARIO}$", wrong="A scenario has a name of 1 to 80 of A-Z a-z 0-9 . _ @ -."),
+    _key("Name of the scenario.", pattern=f"^{SCENARIO}$", wrong="A scenario has a name of 1 to 80 of A-Z a-z 0-9 . _ @ -."),
 ]
 Level = Annotated[str, _level(f"{WHICH}: its number, from 0, or its value with its unit.")]
 Time = Annotated[
@@ -99,13 +99,11 @@ class MapQuery(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     polygon: Polygon | None = None
     cells: Cells | None = None
     stride: Annotated[int, _key("Every k-th row and column only.", low=1, high=1000)] = 1
-    width: Annotated[int, _key("Columns of the answer; cells are put together by `reduce`.", low=1, high=PIXELS)] | None = None
+    width: Annotated[int, _key("Columns of the answer; `reduce` combines cells.", low=1, high=PIXELS)] | None = None
     height: (
         Annotated[int, _key("Rows of the answer; from the width and the shape of the region when absent.", low=1, high=PIXELS)] | None
     ) = None
-    reduce: Annotated[Literal["mean", "min", "max", "first"], _key("What becomes of cells that are put together; mean weighs by area.")] = (
-        "mean"
-    )
+    reduce: Annotated[Literal["mean", "min", "max", "first"], _key("The operation that combines cells; mean weighs by area.")] = "mean"
     packed: Annotated[bool, _key("1: active cells only, in packed order; 0: rows and columns.")] = False
     dtype: Annotated[Literal["float32", "float64", "int16"], _key("Type of the numbers; the variable's own when absent.")] | None = None
     format: Annotated[Form, _key(ACCEPTED)] | None = None
@@ -133,8 +131,7 @@ class SeriesQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     polygon: Polygon | None = None
     cells: Cells | None = None
     points: (
-        Annotated[int, _key("About so many steps at most: of longer series the least and greatest values stay.", low=10, high=10_000)]
-        | None
+        Annotated[int, _key("About so many steps: of longer series the least and greatest values stay.", low=10, high=10_000)] | None
     ) = None
-    compute: Annotated[bool, _key("0: nothing is computed again for it; with `points` only.")] = True
+    compute: Annotated[bool, _key("0: takes records alone and computes nothing again; with `points` only.")] = True
     format: Annotated[Literal["json", "csv", "coverage-json"], _key(ACCEPTED)] | None = None

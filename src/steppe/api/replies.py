@@ -13,29 +13,27 @@ OperationState = Literal["queued", "running", "done", "failed", "cancelled"]
 class Engine(Struct, kw_only=True):
     """The process that computes."""
 
-    epoch: Annotated[int, Meta(description="How often an engine of this run was started.")]
+    epoch: Annotated[int, Meta(description="Number of starts of an engine of this run.")]
     pid: int
     host: str
 
 
 class ScenarioInfo(Struct, kw_only=True):
-    """Where a scenario stands."""
+    """The step and date of a scenario."""
 
     name: str
-    branch: Annotated[int, Meta(description="Number of the branch that it stands on.")]
+    branch: Annotated[int, Meta(description="Number of its branch.")]
     step: Annotated[int, Meta(description="Steps done.")]
     seq: Annotated[int, Meta(description="Number of the last change that was made at this step; 0 when none was.")]
-    target: Annotated[int, Meta(description="The step that it goes to.")]
-    at: Annotated[
-        int | None, Meta(description="The step that an engine has come to which does again what was done; null where none does.")
-    ] = None
-    date: Annotated[str | None, Meta(description="The date that was done last.")] = None
+    target: Annotated[int, Meta(description="The step at which it will stop.")]
+    at: Annotated[int | None, Meta(description="The step of an engine that repeats earlier steps; null otherwise.")] = None
+    date: Annotated[str | None, Meta(description="The date of the last finished step.")] = None
     state: str = ""
     version: Annotated[str, Meta(description="Its steering version.")] = ""
-    parent: Annotated[int | None, Meta(description="Number of the branch that it was made from.")] = None
-    fork_step: Annotated[int, Meta(description="The step at which it was.")] = 0
-    kept: Annotated[int | None, Meta(description="The first step from which on it can be shown again within about a second.")] = None
-    problem: Annotated[Any, Meta(description="Why it cannot go on.")] = None
+    parent: Annotated[int | None, Meta(description="Number of the branch from which it was made.")] = None
+    fork_step: Annotated[int, Meta(description="The step of the order.")] = 0
+    kept: Annotated[int | None, Meta(description="The first step that can be shown again within about a second.")] = None
+    problem: Annotated[Any, Meta(description="The reason why it cannot continue.")] = None
 
 
 class Info(Struct, kw_only=True):
@@ -51,9 +49,9 @@ class Info(Struct, kw_only=True):
     model: str | None = None
     calendar: Annotated[str, Meta(description="CF calendar of its dates.")] = ""
     steps: Annotated[int | None, Meta(description="Steps of the whole run.")] = None
-    silent: Annotated[bool, Meta(description="Whether the engine has not been heard of for a while.")] = False
-    deaths: Annotated[int, Meta(description="How often an engine has died.")] = 0
-    problem: Annotated[Any, Meta(description="Why the run has failed, or is paused.")] = None
+    silent: Annotated[bool, Meta(description="Whether the engine is silent.")] = False
+    deaths: Annotated[int, Meta(description="Number of crashes of engines.")] = 0
+    problem: Annotated[Any, Meta(description="The reason why the run has failed, or is paused.")] = None
 
 
 class RunList(Struct, kw_only=True):
@@ -81,11 +79,11 @@ class OptionDeclared(Struct, kw_only=True):
 
     long_name: str
     default: str
-    words: Annotated[dict[str, str], Meta(description="What a run file may write -> its meaning.")]
+    words: Annotated[dict[str, str], Meta(description="Word of a run file -> its meaning.")]
 
 
 class ModelDeclared(ModelInfo, kw_only=True):
-    """What a model is made of."""
+    """The description of a model."""
 
     name: str = ""
     variables: Annotated[list[dict[str, Any]], Meta(description="Name, role, units, limits and source of each.")] = []
@@ -94,7 +92,7 @@ class ModelDeclared(ModelInfo, kw_only=True):
 
 
 class GridInfo(Struct, kw_only=True):
-    """Where the cells of a run lie."""
+    """The grid of a run."""
 
     kind: Literal["raster", "projected", "points"]
     dims: Annotated[list[str], Meta(description="Dimensions of a map; one of points.")]
@@ -115,7 +113,7 @@ class Levels(Struct, kw_only=True):
     units: str
     standard_name: str = ""
     long_name: str = ""
-    positive: Annotated[Literal["up", "down", ""], Meta(description="Where values of a vertical coordinate grow.")] = ""
+    positive: Annotated[Literal["up", "down", ""], Meta(description="Direction in which a vertical coordinate grows.")] = ""
     bounds: Annotated[list[tuple[float, float]], Meta(description="Both ends of each level, if the model declares them.")] = []
 
 
@@ -129,7 +127,7 @@ class VariableInfo(Struct, kw_only=True):
     role: Literal["state", "forcing", "parameter", "derived", "diagnostic"]
     long_name: str
     settable: Annotated[bool, Meta(description="Whether a request may set it.")]
-    settable_by: Annotated[list[str], Meta(description="What to set in its place, when it is computed.")] = []
+    settable_by: Annotated[list[str], Meta(description="Variables to set instead of a computed one.")] = []
     standard_name: str = ""
     low: Annotated[float | None, Meta(description="Values below are refused.")] = None
     high: Annotated[float | None, Meta(description="Values above are refused.")] = None
@@ -137,13 +135,13 @@ class VariableInfo(Struct, kw_only=True):
     source: str = ""
     cell_methods: str = ""
     map: Annotated[
-        Literal["field", "classes", ""], Meta(description="What its map shows; empty: it is one number of the whole grid and has none.")
+        Literal["field", "classes", ""], Meta(description="Kind of its map; empty: it is one number of the whole grid and has none.")
     ] = "field"
     classes: Annotated[dict[str, str], Meta(description="Number -> name of each class.")] = {}
     logarithmic: Annotated[bool, Meta(description="Whether maps of it have a logarithmic scale of colours.")] = False
     heading: Annotated[str, Meta(description="Of the group of parameters that begins with this one.")] = ""
     vector: Annotated[str, Meta(description="The vector that it is a component of.")] = ""
-    toward: Annotated[Literal["east", "north", "south", "west", ""], Meta(description="Where positive values of a component point.")] = ""
+    toward: Annotated[Literal["east", "north", "south", "west", ""], Meta(description="Direction of positive values of a component.")] = ""
     rounded: Annotated[str, Meta(description='"float32": past steps that only a record holds are rounded to it.')] = ""
     levels: Annotated[Levels | None, Meta(description="Its levels; requests name one of them.")] = None
 
@@ -155,23 +153,23 @@ class VariableList(Struct, kw_only=True):
 
 
 class Problem(Struct, kw_only=True, omit_defaults=True):
-    """What was wrong with a request (RFC 9457). Nothing was changed by it."""
+    """A mistake in a request (RFC 9457). The request changed nothing."""
 
-    type: Annotated[str, Meta(description="Where this kind of problem is explained.")]
+    type: Annotated[str, Meta(description="Address of the explanation of this kind of problem.")]
     title: str
     status: int
-    detail: Annotated[str, Meta(description="What is wrong, with the value and what was expected, and what to do.")] = ""
-    instance: Annotated[str, Meta(description="The address that was asked.")] = ""
+    detail: Annotated[str, Meta(description="The mistake, with the value, what was expected, and the remedy.")] = ""
+    instance: Annotated[str, Meta(description="The address of the request.")] = ""
     code: Annotated[str, Meta(description="Name of the kind of problem; the end of type.")] = ""
     variable: str | None = None
-    value: Annotated[Any, Meta(description="What was given.")] = None
-    allowed: Annotated[Any, Meta(description="What would be taken.")] = None
-    nearest: Annotated[str | None, Meta(description="The name that is most like the one that was given.")] = None
-    position: Annotated[Any, Meta(description="Where in the request.")] = None
+    value: Annotated[Any, Meta(description="The given value.")] = None
+    allowed: Annotated[Any, Meta(description="The accepted values.")] = None
+    nearest: Annotated[str | None, Meta(description="The nearest name to the given one.")] = None
+    position: Annotated[Any, Meta(description="Position in the request.")] = None
 
 
 class Operation(Struct, kw_only=True):
-    """An order and what became of it."""
+    """An order and its outcome."""
 
     id: Annotated[int, Meta(description="Number of the command in the journal of its run.")]
     run: str
@@ -179,24 +177,24 @@ class Operation(Struct, kw_only=True):
     state: OperationState
     done: Annotated[int | None, Meta(description="Steps done.")] = None
     total: Annotated[int | None, Meta(description="Steps to do.")] = None
-    eta_s: Annotated[float | None, Meta(description="Seconds that it may still take.")] = None
+    eta_s: Annotated[float | None, Meta(description="Seconds that it will still take.")] = None
     result: Any = None
     problem: Annotated[
         Any,
-        Meta(description="Why it failed or was cancelled: code, text; by, kind, who of the command that cancelled it."),
+        Meta(description="The reason of a failure or a cancellation: code, text; by, kind, who of the command that cancelled it."),
     ] = None
 
 
 class Ordered(Operation, kw_only=True):
-    """An order that was accepted: it is in the journal and will be carried out once, whatever dies."""
+    """An accepted order: it is in the journal and is carried out once, through any crash."""
 
     version: Annotated[str, Meta(description="Steering version after it.")] = ""
-    target: Annotated[int | None, Meta(description="The step that the scenario now goes to.")] = None
+    target: Annotated[int | None, Meta(description="The step at which the scenario will now stop.")] = None
     at_step: Annotated[int | None, Meta(description="The step at which it takes effect; null while the engine has not named one.")] = None
 
 
 class Preview(Struct, kw_only=True):
-    """What a change would do where the scenario stands now. Nothing was changed."""
+    """The effect of a change at the present step of the scenario. It changes nothing."""
 
     variable: str
     units: str
@@ -204,15 +202,15 @@ class Preview(Struct, kw_only=True):
     cells: Annotated[int, Meta(description="Cells that it reaches.")]
     before: Annotated[float | None, Meta(description="Their mean by area; null where there are no values.")]
     after: float | None
-    outside: Annotated[int, Meta(description="Cells whose values would lie outside of what is allowed: then it would be refused.")]
+    outside: Annotated[int, Meta(description="Cells whose values would lie outside their limits: the server would refuse the change.")]
 
 
 class EventInfo(Struct, kw_only=True):
-    """A change that is still to come."""
+    """A future change."""
 
     id: int
     scenario: str
-    at_step: Annotated[int | None, Meta(description="The step before which it happens; null of what happens every year.")]
+    at_step: Annotated[int | None, Meta(description="The step before which it happens; null of a yearly change.")]
     arguments: dict[str, Any]
     date: str | None = None
     yearly: Annotated[str | None, Meta(description="Month-day of every year.")] = None
@@ -220,13 +218,13 @@ class EventInfo(Struct, kw_only=True):
 
 
 class EventList(Struct, kw_only=True):
-    """The changes that are still to come."""
+    """The future changes."""
 
     events: list[EventInfo]
 
 
 class TriggerInfo(Struct, kw_only=True):
-    """Something that is watched for in a scenario."""
+    """A trigger of a scenario."""
 
     id: int
     scenario: str
@@ -236,7 +234,7 @@ class TriggerInfo(Struct, kw_only=True):
     variable: str | None = None
     who: str = ""
     fired: Annotated[list[int], Meta(description="The steps after which it became true.")] = []
-    off: Annotated[str | None, Meta(description="Why it is not looked at any more.")] = None
+    off: Annotated[str | None, Meta(description="The reason why it is switched off.")] = None
 
 
 class TriggerList(Struct, kw_only=True):
@@ -269,7 +267,7 @@ class ScenarioList(Struct, kw_only=True):
 
 
 class Whoami(Struct, kw_only=True):
-    """Whose request it was."""
+    """Name of the sender."""
 
     name: str
     role: Literal["view", "steer", "admin"]
@@ -316,9 +314,9 @@ class Gap(Struct, kw_only=True):
 
 
 class Thinned(Struct, kw_only=True):
-    """What was left out of a series: of each of some pieces the least and the greatest value of every line stays, at its true step."""
+    """The thinning of a series: every line keeps the least and the greatest value of each piece, at their true steps."""
 
-    steps: Annotated[int, Meta(description="How many there were.")]
+    steps: Annotated[int, Meta(description="Number of steps before thinning.")]
     pieces: int
 
 
@@ -335,7 +333,7 @@ class SeriesInfo(Struct, kw_only=True):
     levels: Annotated[list[float], Meta(description="Of a profile the coordinate of each list, whose place is in `places`.")] = []
     gaps: Annotated[list[Gap], Meta(description="Steps without a value, where `points` was given; else they are refused.")] = []
     thinned: Thinned | None = None
-    cells: Annotated[int | None, Meta(description="How many a region has.")] = None
+    cells: Annotated[int | None, Meta(description="Number of cells of a region.")] = None
     rounded: Annotated[str | None, Meta(description='"float32": values come from a record that is rounded to it.')] = None
 
 

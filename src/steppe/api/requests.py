@@ -32,7 +32,7 @@ Date = Annotated[
     ),
 ]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64, description="SHA-256 in hexadecimal digits.")]
-StepNumber = Annotated[int, Meta(ge=0, le=STEPS, description="A step: so many were done since the start of the run.")]
+StepNumber = Annotated[int, Meta(ge=0, le=STEPS, description="A step: the number of finished steps since the start of the run.")]
 Longitude = Annotated[float, Meta(ge=-180.0, le=360.0, description="Degrees east.")]
 Latitude = Annotated[float, Meta(ge=-90.0, le=90.0, description="Degrees north.")]
 Place = tuple[Longitude, Latitude]
@@ -84,16 +84,14 @@ class Region(_Request, kw_only=True):
 
 When = Annotated[
     Literal["after", "now"] | At,
-    Meta(description="after: behind all that was ordered before; now: at the next step's end; or a step or date that is still to come."),
+    Meta(description="after: after all earlier orders; now: at the end of the next step; or a future step or date."),
 ]
 Where = Annotated[
     str | Region, Meta(description='"all", the name of a region, or {"box": ...}, {"polygon": ...}, {"cell": ...}, {"cells": ...}.')
 ]
 Scenario = Annotated[
     str,
-    Meta(
-        pattern="^[A-Za-z0-9][A-Za-z0-9._@-]{0,79}$", max_length=80, description="The scenario that is meant; one that was left is name@n."
-    ),
+    Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._@-]{0,79}$", max_length=80, description="Name of the scenario; one that was left is name@n."),
 ]
 
 
@@ -104,24 +102,22 @@ class Login(_Request, kw_only=True):
 
 
 class Step(_Request, kw_only=True):
-    """Compute on: exactly one of steps, until and end."""
+    """Compute steps: exactly one of steps, until and end."""
 
     scenario: Scenario = "main"
-    steps: Annotated[int, Meta(ge=1, le=STEPS, description="So many steps beyond all that was ordered before.")] | None = None
-    until: Annotated[Date, Meta(description="Until this date is done.")] | None = None
+    steps: Annotated[int, Meta(ge=1, le=STEPS, description="Number of steps after all earlier orders.")] | None = None
+    until: Annotated[Date, Meta(description="Until the end of this date.")] | None = None
     end: Annotated[bool, Meta(description="To the end of the run.")] = False
-    speed: Annotated[float, Meta(gt=0.0, le=1e6, description="At most so many steps a second; as fast as can be when absent.")] | None = (
-        None
-    )
+    speed: Annotated[float, Meta(gt=0.0, le=1e6, description="The most steps a second; as fast as possible when absent.")] | None = None
 
 
 class NewRun(_Request, kw_only=True):
-    """A new run: exactly one of run and toml. Where it writes is the server's to say."""
+    """A new run: exactly one of run and toml. The server chooses the folder of its results."""
 
     name: Name
     run: Annotated[dict[str, Any], Meta(description="The run file as JSON; dates are texts.")] | None = None
     toml: Annotated[str, Meta(max_length=200_000, description="The run file as it is.")] | None = None
-    launcher: Annotated[str, Meta(max_length=64, description="What starts its engine: a name that the server has.")] = ""
+    launcher: Annotated[str, Meta(max_length=64, description="Name of a launcher of the server, which starts its engine.")] = ""
 
 
 class Start(_Request, kw_only=True):
@@ -135,7 +131,7 @@ class Pause(_Request, kw_only=True):
 
 
 class Change(_Request, kw_only=True):
-    """What becomes of a variable: a value, or an uploaded array of one value for each cell of the region."""
+    """The change of a variable: a value, or an uploaded array of one value for each cell of the region."""
 
     variable: VariableName
     operation: Annotated[Literal["set", "scale", "add"], Meta(description="Put in place of the values, multiply or add.")] = "set"
@@ -153,14 +149,14 @@ class Set(Change, kw_only=True):
 
 
 class Event(Change, kw_only=True):
-    """A change at a step or date that is still to come, or every year. Scenarios that branch off later have it, too."""
+    """A change at a future step or date, or every year. Scenarios that branch off later have it, too."""
 
     when: Annotated[Dates, Meta(description="The step or date before which it happens.")]
     scenario: Scenario = "main"
 
 
 class Trigger(_Request, kw_only=True):
-    """Something that is watched for: it is looked at after each step, and acted upon when it becomes true."""
+    """A trigger: its expression is evaluated after each step; it acts when the expression becomes true."""
 
     scenario: Scenario = "main"
     expression: Annotated[
@@ -172,11 +168,11 @@ class Trigger(_Request, kw_only=True):
             examples=["mean(water) < 20 and max(runoff) > 3"],
         ),
     ]
-    action: Annotated[Literal["pause", "message", "image"], Meta(description="Stop the scenario, tell people, or save a map and tell.")] = (
+    action: Annotated[Literal["pause", "message", "image"], Meta(description="Stop, send a message, or save a map and send one.")] = (
         "message"
     )
-    text: Annotated[str, Meta(max_length=200, description="What people are told.")] = ""
-    variable: Annotated[VariableName, Meta(description="What the image is of.")] | None = None
+    text: Annotated[str, Meta(max_length=200, description="Text of the message.")] = ""
+    variable: Annotated[VariableName, Meta(description="Variable of the image.")] | None = None
 
 
 class Remove(_Request, kw_only=True):
@@ -187,14 +183,14 @@ class Remove(_Request, kw_only=True):
 
 
 class Checkpoint(_Request, kw_only=True):
-    """Write a durable checkpoint behind all that was ordered before."""
+    """Write a durable checkpoint after all earlier orders."""
 
     scenario: Scenario = "main"
     pin: Annotated[bool, Meta(description="Keep it for ever.")] = False
 
 
 class Origin(_Request, kw_only=True):
-    """Where a new scenario begins: where another one stands, or at a step or the end of a date of its past."""
+    """The origin of a new scenario: the present step of another one, or a step or the end of a date of its past."""
 
     scenario: Scenario = "main"
     step: StepNumber | None = None
@@ -208,7 +204,7 @@ class NewScenario(_Request, kw_only=True):
     origin: Annotated[Origin, Meta(description="Where it branches off; the present end of main when absent.")] | None = msgspec.field(
         name="from", default=None
     )
-    set: Annotated[list[Change], Meta(max_length=100, description="What is changed at once, in this order.")] = []
+    set: Annotated[list[Change], Meta(max_length=100, description="Changes that are made at once, in this order.")] = []
 
 
 class Rewind(_Request, kw_only=True):
@@ -238,7 +234,7 @@ class Restart(_Request, kw_only=True):
 
 
 class Skip(_Request, kw_only=True):
-    """Go on without a command that brings the engine down."""
+    """Skip a command that crashes the engine."""
 
     seq: Annotated[int, Meta(ge=1, le=2**62, description="Number of the command.")]
 

@@ -41,11 +41,11 @@ _HEADERS: dict[str, tuple[dict[str, Any], str]] = {
     "Idempotency-Key": ({**_TEXT, "pattern": "^[A-Za-z0-9._-]{1,64}$"}, "A new one for each order; the same when it is sent again."),
     "If-Match": (
         {**_TEXT, "pattern": r'^(\*|(W/)?"b[0-9]{1,9}\.[0-9]{1,18}(-[0-9a-f]{8})?")$'},
-        "The version on which the order is given; 412 when it is no longer so.",
+        "The version on which the order is based; 412 if it has changed.",
     ),
     "If-Step": ({"type": "integer", "minimum": 0, "maximum": 10**9}, "The step at which the scenario must stand."),
     "Prefer": (dict(_TEXT), "wait=5: answer when the operation is over, at the latest after so many seconds."),
-    "If-None-Match": (dict(_TEXT), "What the client has; 304 when it is still so."),
+    "If-None-Match": (dict(_TEXT), "The tag that the client has; 304 if it still holds."),
     "Last-Event-ID": ({"type": "integer", "minimum": 0, "maximum": 10**17}, "The last event that arrived."),
 }
 
@@ -68,7 +68,7 @@ def contract() -> dict[str, Any]:
         "info": {
             "title": "Steppe",
             "version": version("steppe"),
-            "description": "Run gridded environmental models, steer them and look at them while they run.",
+            "description": "Run gridded environmental models, steer and watch them while they run.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],

@@ -210,11 +210,9 @@ FILM: Grammar = {
 FIT: Grammar = {key: DATA[key] for key in ("scenario", "level", "time")}
 CELLS: Grammar = {key: DATA[key] for key in ("box", "polygon", "cells")}
 LOG: Grammar = {
-    "after": Parameter(*whole(0, 2**62), "Those behind this number.", 0),
-    "limit": Parameter(*whole(1, 10_000), "At most so many.", 1000),
+    "after": Parameter(*whole(0, 2**62), "Rows after this number.", 0),
+    "limit": Parameter(*whole(1, 10_000), "The most rows.", 1000),
 }
 WHERE: Grammar = {"scenario": DATA["scenario"]._replace(default=None)}
-BRANCH: Grammar = {
-    "branch": Parameter(*whole(1, 2**31 - 1), "Number of the branch that it is of; of several the one made last when absent.")
-}
-KEEP: Grammar = {"keep": Parameter(*one_of("data"), "data: what was written stays.")}
+BRANCH: Grammar = {"branch": Parameter(*whole(1, 2**31 - 1), "Number of its branch; when absent, the newest of several.")}
+KEEP: Grammar = {"keep": Parameter(*one_of("data"), "data: its files stay.")}
