@@ -103,7 +103,7 @@ def test_only_caches_whose_readers_refuse_a_torn_file_do_not_wait_for_the_disk()
     assert hasty == {"grid/keep.py", "kernels/cache.py"}
     assert found >= {
         "engine/happening.py",
-        "server/begun.py",
+        "service/begun.py",
         "server/runs.py",
         "control/door.py",
         "control/launch.py",
@@ -189,7 +189,7 @@ def test_a_folder_gets_its_name_durably(tmp_path: Path) -> None:
 
 def test_an_upload_that_an_order_names_is_kept_for_good_durably(tmp_path: Path) -> None:
     program = (
-        "from steppe.server.uploads import settle; (folder / 'uploads/unused').mkdir(parents=True); "
+        "from steppe.service.uploads import settle; (folder / 'uploads/unused').mkdir(parents=True); "
         "(folder / 'uploads/unused/a').write_bytes(b'x'); settle(folder, ['a'])"
     )
     words = {"rename": r"rename.*uploads/unused/a", "sync": r"fsync\([0-9]+<.*run/uploads>\) += 0"}

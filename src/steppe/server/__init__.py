@@ -1,10 +1,10 @@
 """The HTTP server: requests, sessions, formats. It knows no ranks, no kernels and no models; the runs are handed in."""
 
+from steppe.control.supervisor import Supervisor
 from steppe.server.access import Access
 from steppe.server.application import Server, application
 from steppe.server.limits import Limits
 from steppe.server.serve import configuration
 from steppe.server.tokens import Token, new_token
-from steppe.service.supervised import Supervisor
 
 __all__ = ["Access", "Limits", "Server", "Supervisor", "Token", "application", "configuration", "new_token"]

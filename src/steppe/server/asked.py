@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from steppe.control.supervisor import Supervisor
     from steppe.server.access import Visitor
     from steppe.server.house import House
     from steppe.server.routes.table import Route
-    from steppe.service.supervised import Supervisor
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -5,10 +5,10 @@ and ends runs.
 """
 
 from steppe.control import Refused
+from steppe.control.supervisor import Supervisor
 from steppe.service.limits import WorkLimits
 from steppe.service.orders import Orders, Receipt
 from steppe.service.principal import Principal
-from steppe.service.service import RunDescription, Service
-from steppe.service.supervised import Opener, Supervisor
+from steppe.service.service import Opener, RunDescription, Service
 
 __all__ = ["Opener", "Orders", "Principal", "Receipt", "Refused", "RunDescription", "Service", "Supervisor", "WorkLimits"]

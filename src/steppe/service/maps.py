@@ -23,7 +23,7 @@ USUAL = MapQuery()
 TOGETHER = 16  # steps of a series that the engine is asked for at once: one that steps answers all that it has at the end of a piece
 
 
-class Piece(NamedTuple):
+class MapValues(NamedTuple):
     """An array of one step, or of several one behind the other, and what it is. cells: of its region, None for all or those of a box."""
 
     head: Mapping[str, Any]
@@ -76,19 +76,19 @@ def meant(service: Service, run: str, name: str, query: MapQuery) -> Meant:
     return Meant(run, query, inner, scenario, steps, steps is None or steps[-1] == scenario["step"])
 
 
-async def ask(service: Service, what: Meant) -> Piece:
+async def ask(service: Service, what: Meant) -> MapValues:
     """The array or image that a query means; raises Refused."""
     run, scenario, query, cells = service.run(what.run), what.query.scenario, what.inner, None
     if what.query.polygon or what.query.cells:
         cells = await service.in_thread(regions.asked, service.known(what.run).grid, what.query)
         query = replace(query, chosen=cells.astype("<u4").tobytes())
     if what.steps is not None and len(what.steps) > 1:
-        return Piece(*await _stacked(service, what, query, what.steps), cells)
+        return MapValues(*await _stacked(service, what, query, what.steps), cells)
     query = query if what.steps is None else replace(query, step=what.steps[0])
-    return Piece(*await run.get(scenario, query), cells)
+    return MapValues(*await run.get(scenario, query), cells)
 
 
-async def content(service: Service, what: Meant, piece: Piece, digest: str) -> Content:
+async def content(service: Service, what: Meant, piece: MapValues, digest: str) -> Content:
     """An answer in the format of its query. digest: names the query.
 
     Raises
@@ -109,7 +109,7 @@ async def content(service: Service, what: Meant, piece: Piece, digest: str) -> C
     return await asyncio.to_thread(encode.encode, *arguments)
 
 
-def _placed(known: RunDescription, what: Meant, piece: Piece) -> encode.Places:
+def _placed(known: RunDescription, what: Meant, piece: MapValues) -> encode.Places:
     """Where the values of an answer lie."""
     grid, query, stride, head = known.grid, what.query, what.query.stride, piece.head
     if piece.cells is not None:

@@ -13,12 +13,12 @@ from steppe.api.query import MapQuery
 from steppe.control import Command, Order, Refused
 from steppe.control.named import digests_of
 from steppe.control.orders import FORKS
+from steppe.control.supervisor import Supervisor
 from steppe.service import uploads
 from steppe.service.changes import arguments_of, checked, previewed
 from steppe.service.moments import date_of, step_before, step_behind
 from steppe.service.principal import Principal, check_role
 from steppe.service.service import Service, unknown_run
-from steppe.service.supervised import Supervisor
 
 OVER = ("done", "failed", "cancelled")
 

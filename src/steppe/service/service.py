@@ -7,18 +7,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from steppe.api import VariableInfo, by_name, encode_head
 from steppe.control import Refused
+from steppe.control.supervisor import Supervisor
 from steppe.errors import RequestError
 from steppe.grid import Grid, from_plain
 from steppe.levels import Layered, which_level
 from steppe.service.limits import WorkLimits
 from steppe.service.moments import date_of
-from steppe.service.supervised import Opener, Supervisor
 
 FRONTS = 1000  # that are kept; likewise of scenarios
 
@@ -30,6 +30,21 @@ class RunDescription:
     facts: Mapping[str, Any]
     variables: Layered[VariableInfo]
     grid: Grid
+
+
+class Opener(Protocol):
+    """Who begins and ends runs. folder: where new ones are made, None for none; launchers: what may start their engines, by name."""
+
+    folder: Path | None
+    launchers: Mapping[str, str]
+
+    async def begin(self, folder: Path, launcher: str = "") -> Supervisor:
+        """Opens the run of a folder; raises SteppeError."""
+        ...
+
+    def archive(self, name: str) -> None:
+        """Ends a run; its engine has some seconds to make its state durable."""
+        ...
 
 
 class Service:

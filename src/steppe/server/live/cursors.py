@@ -21,7 +21,7 @@ from steppe.control import Refused
 from steppe.grid import Grid
 
 if TYPE_CHECKING:
-    from steppe.service.supervised import Supervisor
+    from steppe.control.supervisor import Supervisor
 
 INTERVAL = 1 / 30  # [s] between two values of a cursor
 

@@ -21,9 +21,9 @@ from steppe.server.live.watched import Seen, seen_of
 from steppe.server.problems import problem
 
 if TYPE_CHECKING:
+    from steppe.control.supervisor import Supervisor
     from steppe.server.house import House
     from steppe.server.live.feed import Feed
-    from steppe.service.supervised import Supervisor
 
 UNACKNOWLEDGED = 2  # frames of a stream that who acknowledges may have
 

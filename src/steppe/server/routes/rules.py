@@ -10,7 +10,7 @@ from steppe.api import Event, Trigger
 from steppe.control import Refused
 from steppe.server.asked import Asked, Reply
 from steppe.server.query import WHERE, read_query
-from steppe.server.routes.steering import accepted, number_of, orders_of, request_of
+from steppe.server.routes.steering import accepted, number_of, ordering, orders_of
 from steppe.service import rules
 
 
@@ -24,16 +24,7 @@ async def triggers(asked: Asked) -> Reply:
     return Reply(200, msgspec.json.encode({"triggers": rules.triggers(asked.run)}))
 
 
-async def add_event(asked: Asked) -> Reply:
-    """POST events: a change at a step or date that is still to come, or every year."""
-    request = await request_of(asked, Event)
-    return await accepted(asked, rules.add_event(orders_of(asked), request))
-
-
-async def add_trigger(asked: Asked) -> Reply:
-    """POST triggers: a pause, a message or an image when something becomes true."""
-    request = await request_of(asked, Trigger)
-    return await accepted(asked, rules.add_trigger(orders_of(asked), request))
+add_event, add_trigger = ordering(Event, rules.add_event), ordering(Trigger, rules.add_trigger)
 
 
 async def remove_event(asked: Asked) -> Reply:

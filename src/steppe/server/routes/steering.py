@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import msgspec
@@ -45,33 +45,25 @@ async def accepted(asked: Asked, ordering: Awaitable[Receipt]) -> Reply:
     return Reply(200 if receipt.is_over else 202, msgspec.json.encode(operation), headers=headers)
 
 
-async def step(asked: Asked) -> Reply:
-    """POST step."""
-    request = await request_of(asked, Step)
-    return await accepted(asked, orders_of(asked).step(request))
+def ordering(kind: type[Struct], order: Callable[..., Awaitable[Receipt]], *names: str) -> Callable[[Asked], Awaitable[Reply]]:
+    """The handler of an order whose body is a `kind`. order: takes the orders, the parts `names` of the path, and the body."""
+
+    async def handler(asked: Asked) -> Reply:
+        request = await request_of(asked, kind)
+        return await accepted(asked, order(orders_of(asked), *(asked.parameters[name] for name in names), request))
+
+    handler.__name__ = order.__name__
+    return handler
 
 
-async def pause(asked: Asked) -> Reply:
-    """POST pause."""
-    request = await request_of(asked, Pause)
-    return await accepted(asked, orders_of(asked).pause(request))
-
-
-async def set_(asked: Asked) -> Reply:
-    """POST set."""
-    request = await request_of(asked, Set)
-    return await accepted(asked, orders_of(asked).set(request))
+step, pause, set_ = ordering(Step, Orders.step), ordering(Pause, Orders.pause), ordering(Set, Orders.set)
+checkpoint, restart, skip = ordering(Checkpoint, Orders.checkpoint), ordering(Restart, Orders.restart), ordering(Skip, Orders.skip)
+rewind, rename = ordering(Rewind, Orders.rewind, "scenario"), ordering(Rename, Orders.rename, "scenario")
 
 
 async def cancel(asked: Asked) -> Reply:
     """DELETE operations/{operation}: what is not over yet does not happen."""
     return await accepted(asked, orders_of(asked).cancel(number_of(asked.parameters["operation"], "unknown-operation")))
-
-
-async def checkpoint(asked: Asked) -> Reply:
-    """POST checkpoints."""
-    request = await request_of(asked, Checkpoint)
-    return await accepted(asked, orders_of(asked).checkpoint(request))
 
 
 async def add_scenario(asked: Asked) -> Reply:
@@ -80,18 +72,6 @@ async def add_scenario(asked: Asked) -> Reply:
     reply = await accepted(asked, orders_of(asked).branch(request))
     location = (b"location", f"/api/v1/runs/{asked.parameters['run']}/scenarios/{request.name}".encode())
     return reply._replace(status=201, headers=(*(each for each in reply.headers if each[0] != b"location"), location))
-
-
-async def rewind(asked: Asked) -> Reply:
-    """POST scenarios/{scenario}/rewind."""
-    request = await request_of(asked, Rewind)
-    return await accepted(asked, orders_of(asked).rewind(asked.parameters["scenario"], request))
-
-
-async def rename(asked: Asked) -> Reply:
-    """POST scenarios/{scenario}/rename."""
-    request = await request_of(asked, Rename)
-    return await accepted(asked, orders_of(asked).rename(asked.parameters["scenario"], request))
 
 
 async def leave(asked: Asked) -> Reply:
@@ -103,18 +83,6 @@ async def preview(asked: Asked) -> Reply:
     """POST preview: what a change would do where the scenario stands now."""
     request = await request_of(asked, Set)
     return Reply(200, msgspec.json.encode(await orders_of(asked).preview(request)))
-
-
-async def restart(asked: Asked) -> Reply:
-    """POST restart: a rewind to the initial state."""
-    request = await request_of(asked, Restart)
-    return await accepted(asked, orders_of(asked).restart(request))
-
-
-async def skip(asked: Asked) -> Reply:
-    """POST skip: go on without a command that brings the engine down."""
-    request = await request_of(asked, Skip)
-    return await accepted(asked, orders_of(asked).skip(request))
 
 
 def wait_of(asked: Asked) -> float:
