@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 
 import pytest
+from scripts import page_types
 
 from steppe.api import ROLES
 from steppe.control import Refused
@@ -17,6 +18,10 @@ from tests.server.asking import CONTRACT, Client
 
 def test_the_contract_that_is_checked_in_is_the_one_that_the_code_makes() -> None:
     assert HERE.read_text() == text(), "Run `python -m steppe.server.contract` and look at what has changed."
+
+
+def test_the_page_has_the_types_of_the_contract() -> None:
+    assert page_types.PAGE.read_text() == page_types.page(), "This writes the types again: python scripts/page_types.py"
 
 
 def test_the_contract_is_served(client: Client) -> None:

@@ -25,6 +25,7 @@ const scenario = (name: string, branch: number, parent: number | null, more: Par
     state: "ready",
     version: `b${branch}.1`,
     fork_step: 20,
+    kept: null,
     problem: null,
   },
   ...more,

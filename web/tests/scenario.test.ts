@@ -15,7 +15,7 @@ import { Steering } from "../src/ui/steering";
 
 const scenario: Scenario = {
   ...{ name: "main", branch: 1, step: 40, at: null, seq: 0, target: 365, date: null, state: "stepping", version: "b1.1" },
-  ...{ parent: null, fork_step: 0, problem: null },
+  ...{ parent: null, fork_step: 0, kept: null, problem: null },
 };
 const info: Info = {
   ...{ run: "out", state: "stepping", version: "b1.1", engine: null, rate: null, model: "m", calendar: "standard", steps: 365 },

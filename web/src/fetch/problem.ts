@@ -36,6 +36,8 @@ export async function refusedBy(answer: Response): Promise<Refused> {
   const document: Record<string, unknown> = await answer.json().catch(() => ({}));
   const text = (name: string, otherwise: string) => (typeof document[name] === "string" ? (document[name] as string) : otherwise);
   const problem: Problem = {
+    type: text("type", "about:blank"),
+    instance: text("instance", ""),
     status: answer.status,
     code: text("code", "unknown"),
     title: text("title", `The server answered ${answer.status}`),

@@ -1,87 +1,12 @@
 /** What the server tells, as it tells it: the messages of `docs/live.md` and the replies of the HTTP API. Facts only, no behaviour. */
 
-export type Role = "view" | "steer" | "admin";
-export type RunState =
-  | "absent"
-  | "archived"
-  | "compiling"
-  | "deleted"
-  | "failed"
-  | "finished"
-  | "loading"
-  | "paused"
-  | "ready"
-  | "recovering"
-  | "starting"
-  | "stepping";
+import type { Checkpoint, Info, Ordered, Problem, Scenario, Variable } from "./contract";
 
-export interface Scenario {
-  name: string;
-  branch: number;
-  step: number;
-  /** The step of an engine that does again what was done before; null where none does. */
-  at: number | null;
-  seq: number;
-  target: number;
-  date: string | null;
-  state: string;
-  version: string;
-  parent: number | null;
-  fork_step: number;
-  problem: unknown;
-}
-/** A run as it stands: `GET /runs/{run}` and the message `info`. */
-export interface Info {
-  run: string;
-  state: RunState;
-  /** [s] for which it has been starting, loading or compiling. */
-  waited: number | null;
-  version: string;
-  scenarios: Scenario[];
-  engine: { epoch: number; pid: number; host: string } | null;
-  rate: number | null;
-  model: string | null;
-  calendar: string;
-  steps: number | null;
-  silent: boolean;
-  deaths: number;
-  problem: unknown;
-}
-export interface Variable {
-  name: string;
-  units: string;
-  long_name: string;
-  standard_name: string;
-  role: "derived" | "diagnostic" | "forcing" | "parameter" | "state";
-  dtype: string;
-  low: number | null;
-  high: number | null;
-  settable: boolean;
-  settable_by: string[];
-  initial: number | null;
-  source: string;
-  dims: string[];
-  /** What its map shows; empty: it is one number of the whole grid and has none. */
-  map: "field" | "classes" | "";
-  /** Number -> name of each class. */
-  classes: Record<string, string>;
-  /** Whether maps of it have a logarithmic scale of colours. */
-  logarithmic: boolean;
-  /** Of the group of parameters that begins with this one. */
-  heading: string;
-  /** The vector that it is a component of, and where its positive values point; empty: of none. */
-  vector: string;
-  toward: "east" | "north" | "south" | "west" | "";
-  levels: Levels | null;
-}
-/** The levels of a variable: the coordinate of each. */
-export interface Levels {
-  name: string;
-  values: number[];
-  units: string;
-  long_name: string;
-  positive: "up" | "down" | "";
-}
+export type { Checkpoint, Info, Levels, Operation, Ordered, Preview, Problem, Scenario, Variable } from "./contract";
+
+export type RunState = Info["state"];
+export type Role = "view" | "steer" | "admin";
+
 export interface Clock {
   /** ISO date and time of step 0; empty for models without dates. */
   start: string;
@@ -115,14 +40,6 @@ export interface GridTold {
   crs?: Record<string, unknown>;
   /** Base64 of zlib of bits, first cell in the highest bit. */
   active?: string;
-}
-export interface Checkpoint {
-  name: string;
-  branch: number;
-  step: number;
-  seq: number;
-  bytes: number;
-  pinned: boolean;
 }
 export interface Steers {
   who: string;
@@ -173,22 +90,6 @@ export interface Happening {
   text: string;
   branch: number;
 }
-export interface Operation {
-  id: number;
-  run: string;
-  kind: string;
-  state: "cancelled" | "done" | "failed" | "queued" | "running";
-  done: number | null;
-  total: number | null;
-  eta_s: number | null;
-  result: unknown;
-  problem: unknown;
-}
-export interface Ordered extends Operation {
-  version: string;
-  target: number | null;
-  at_step: number | null;
-}
 /** One stream of a `watch`, as the server shows it. */
 export interface Watching {
   stream: number;
@@ -213,27 +114,6 @@ export interface CursorTold {
   step: number;
   value: number | null;
   text: string;
-}
-/** What a change would do to the cells that it reaches. before, after: means by area; outside: cells that would leave the limits. */
-export interface Preview {
-  variable: string;
-  units: string;
-  step: number;
-  cells: number;
-  before: number | null;
-  after: number | null;
-  outside: number;
-}
-export interface Problem {
-  status: number;
-  code: string;
-  title: string;
-  detail: string;
-  variable?: string | null;
-  value?: unknown;
-  allowed?: unknown;
-  nearest?: string | null;
-  position?: unknown;
 }
 /** A line that is to be told after every step: a cell, row-major in the grid, or a region. */
 export type Followed = { line: number; variable: string; scenario: string } & (
