@@ -1,4 +1,4 @@
-"""Who has begun a run and by which request, so that the same request, sent again, begins no second one; also after the server's end.
+"""The request that began a run, with its sender and key: the same request, sent again, begins no second run, also after a restart.
 
 It lies in the run folder before the run does, and with it the answer, once that was given.
 """
@@ -28,7 +28,7 @@ class Begun:
     name
         Of the run.
     who, key
-        Who asks, and by which key.
+        The sender and its key.
     request
         All that is asked for, in one form.
     """
@@ -44,7 +44,7 @@ class Begun:
         return cls(runs, request.name, who, key, canonical(request))
 
     def answer(self) -> bytes | None:
-        """What was answered to this request before; b"" when the run was begun and nobody was told.
+        """The answer to this request before; b"" when the run was begun and no answer was stored.
 
         Raises
         ------

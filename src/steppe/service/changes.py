@@ -1,4 +1,4 @@
-"""Changes of variables: checked and made plain before they go into the journal, so that no replay depends on a unit or a polygon."""
+"""Changes of variables: checked and converted before they go into the journal, so that no replay depends on a unit or a polygon."""
 
 import math
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float | 
 
 
 def repr_region(change: Change) -> Any:
-    """The region as it was given, for people who read the journal; long ones are cut."""
+    """The region as it was given, for readers of the journal; long ones are cut."""
     if isinstance(change.region, str):
         return change.region
     found = {name: getattr(change.region, name) for name in ("box", "polygon", "cell", "cells")}

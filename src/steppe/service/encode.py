@@ -1,4 +1,4 @@
-"""Arrays in the formats that people's programs read: npy, CSV, JSON, CoverageJSON, NetCDF, and other number types."""
+"""Arrays in common formats: npy, CSV, JSON, CoverageJSON, NetCDF, and other number types."""
 
 import io
 import math

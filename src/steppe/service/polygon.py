@@ -1,4 +1,4 @@
-"""Polygons as people send them: what makes them none is found before a cell is asked whether it lies inside."""
+"""Polygons of requests: their faults are found before any cell is tested."""
 
 import math
 from typing import Any

@@ -25,7 +25,7 @@ FRONTS = 1000  # that are kept; likewise of scenarios
 
 @dataclass(frozen=True, slots=True)
 class RunDescription:
-    """What the engine once said of a run, read."""
+    """The facts that the engine reported of a run, read."""
 
     facts: Mapping[str, Any]
     variables: Layered[VariableInfo]
@@ -33,7 +33,7 @@ class RunDescription:
 
 
 class Opener(Protocol):
-    """Who begins and ends runs. folder: where new ones are made, None for none; launchers: what may start their engines, by name."""
+    """Begins and ends runs. folder: where new ones are made, None for none; launchers: what may start their engines, by name."""
 
     folder: Path | None
     launchers: Mapping[str, str]

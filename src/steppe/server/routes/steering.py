@@ -16,7 +16,7 @@ from steppe.server.strict import decode
 from steppe.service import Orders, Receipt
 
 Request = TypeVar("Request", bound=Struct)
-LARGE = 1 << 15  # [byte] of a body that is read in a thread, so that nobody waits for it
+LARGE = 1 << 15  # [byte] of a body that is read in a thread, so that other requests do not wait for it
 
 
 async def request_of(asked: Asked, kind: type[Request]) -> Request:
