@@ -26,15 +26,6 @@ class HttpServer(uvicorn.Server):
         yield
 
 
-class HttpServer(uvicorn.Server):
-    """uvicorn without its own signals."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leaves signals to the caller."""
-        yield
-
-
 class Phase(Enum):
     """What arrives now."""
 

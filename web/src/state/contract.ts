@@ -1,36 +1,36 @@
 /** Replies of the HTTP API. Made by scripts/page_types.py from the contract of the server. */
 
-/** Where a scenario stands. */
+/** The step and date of a scenario. */
 export interface Scenario {
   name: string;
-  /** Number of the branch that it stands on. */
+  /** Number of its branch. */
   branch: number;
   /** Steps done. */
   step: number;
   /** Number of the last change that was made at this step; 0 when none was. */
   seq: number;
-  /** The step that it goes to. */
+  /** The step at which it will stop. */
   target: number;
-  /** The step that an engine has come to which does again what was done; null where none does. */
+  /** The step of an engine that repeats earlier steps; null otherwise. */
   at: number | null;
-  /** The date that was done last. */
+  /** The date of the last finished step. */
   date: string | null;
   state: string;
   /** Its steering version. */
   version: string;
-  /** Number of the branch that it was made from. */
+  /** Number of the branch from which it was made. */
   parent: number | null;
-  /** The step at which it was. */
+  /** The step of the order. */
   fork_step: number;
-  /** The first step from which on it can be shown again within about a second. */
+  /** The first step that can be shown again within about a second. */
   kept: number | null;
-  /** Why it cannot go on. */
+  /** The reason why it cannot continue. */
   problem: unknown;
 }
 
 /** The process that computes. */
 export interface Engine {
-  /** How often an engine of this run was started. */
+  /** Number of starts of an engine of this run. */
   epoch: number;
   pid: number;
   host: string;
@@ -65,11 +65,11 @@ export interface Info {
   calendar: string;
   /** Steps of the whole run. */
   steps: number | null;
-  /** Whether the engine has not been heard of for a while. */
+  /** Whether the engine is silent. */
   silent: boolean;
-  /** How often an engine has died. */
+  /** Number of crashes of engines. */
   deaths: number;
-  /** Why the run has failed, or is paused. */
+  /** The reason why the run has failed, or is paused. */
   problem: unknown;
 }
 
@@ -82,7 +82,7 @@ export interface Levels {
   units: string;
   standard_name: string;
   long_name: string;
-  /** Where values of a vertical coordinate grow. */
+  /** Direction in which a vertical coordinate grows. */
   positive: "" | "down" | "up";
   /** Both ends of each level, if the model declares them. */
   bounds: [number, number][];
@@ -98,7 +98,7 @@ export interface Variable {
   long_name: string;
   /** Whether a request may set it. */
   settable: boolean;
-  /** What to set in its place, when it is computed. */
+  /** Variables to set instead of a computed one. */
   settable_by: string[];
   standard_name: string;
   /** Values below are refused. */
@@ -108,7 +108,7 @@ export interface Variable {
   initial: number | null;
   source: string;
   cell_methods: string;
-  /** What its map shows; empty: it is one number of the whole grid and has none. */
+  /** Kind of its map; empty: it is one number of the whole grid and has none. */
   map: "" | "classes" | "field";
   /** Number -> name of each class. */
   classes: Record<string, string>;
@@ -118,7 +118,7 @@ export interface Variable {
   heading: string;
   /** The vector that it is a component of. */
   vector: string;
-  /** Where positive values of a component point. */
+  /** Direction of positive values of a component. */
   toward: "" | "east" | "north" | "south" | "west";
   /** "float32": past steps that only a record holds are rounded to it. */
   rounded: string;
@@ -136,7 +136,7 @@ export interface Checkpoint {
   pinned: boolean;
 }
 
-/** An order and what became of it. */
+/** An order and its outcome. */
 export interface Operation {
   /** Number of the command in the journal of its run. */
   id: number;
@@ -147,14 +147,14 @@ export interface Operation {
   done: number | null;
   /** Steps to do. */
   total: number | null;
-  /** Seconds that it may still take. */
+  /** Seconds that it will still take. */
   eta_s: number | null;
   result: unknown;
-  /** Why it failed or was cancelled: code, text; by, kind, who of the command that cancelled it. */
+  /** The reason of a failure or a cancellation: code, text; by, kind, who of the command that cancelled it. */
   problem: unknown;
 }
 
-/** An order that was accepted: it is in the journal and will be carried out once, whatever dies. */
+/** An accepted order: it is in the journal and is carried out once, through any crash. */
 export interface Ordered {
   /** Number of the command in the journal of its run. */
   id: number;
@@ -165,20 +165,20 @@ export interface Ordered {
   done: number | null;
   /** Steps to do. */
   total: number | null;
-  /** Seconds that it may still take. */
+  /** Seconds that it will still take. */
   eta_s: number | null;
   result: unknown;
-  /** Why it failed or was cancelled: code, text; by, kind, who of the command that cancelled it. */
+  /** The reason of a failure or a cancellation: code, text; by, kind, who of the command that cancelled it. */
   problem: unknown;
   /** Steering version after it. */
   version: string;
-  /** The step that the scenario now goes to. */
+  /** The step at which the scenario will now stop. */
   target: number | null;
   /** The step at which it takes effect; null while the engine has not named one. */
   at_step: number | null;
 }
 
-/** What a change would do where the scenario stands now. Nothing was changed. */
+/** The effect of a change at the present step of the scenario. It changes nothing. */
 export interface Preview {
   variable: string;
   units: string;
@@ -189,29 +189,29 @@ export interface Preview {
   /** Their mean by area; null where there are no values. */
   before: number | null;
   after: number | null;
-  /** Cells whose values would lie outside of what is allowed: then it would be refused. */
+  /** Cells whose values would lie outside their limits: the server would refuse the change. */
   outside: number;
 }
 
-/** What was wrong with a request (RFC 9457). Nothing was changed by it. */
+/** A mistake in a request (RFC 9457). The request changed nothing. */
 export interface Problem {
-  /** Where this kind of problem is explained. */
+  /** Address of the explanation of this kind of problem. */
   type: string;
   title: string;
   status: number;
-  /** What is wrong, with the value and what was expected, and what to do. */
+  /** The mistake, with the value, what was expected, and the remedy. */
   detail: string;
-  /** The address that was asked. */
+  /** The address of the request. */
   instance: string;
   /** Name of the kind of problem; the end of type. */
   code: string;
   variable?: string | null;
-  /** What was given. */
+  /** The given value. */
   value?: unknown;
-  /** What would be taken. */
+  /** The accepted values. */
   allowed?: unknown;
-  /** The name that is most like the one that was given. */
+  /** The nearest name to the given one. */
   nearest?: string | null;
-  /** Where in the request. */
+  /** Position in the request. */
   position?: unknown;
 }
