@@ -120,7 +120,7 @@ def serve(
     if plain_engine_link and not engine_bind:
         raise Mistake("--plain-engine-link is for an engine on another machine; give --engine-bind, too.")
     if run_file is None and runs is None:
-        raise Mistake("Give a run file, or --runs with a folder in which people may begin runs.")
+        raise Mistake("Give a run file, or --runs with a folder for the runs that clients begin.")
     named = _named(launchers or [])
     for words in (launcher, *named.values()):
         check_launcher(words)

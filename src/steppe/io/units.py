@@ -52,7 +52,7 @@ def check_rate(found: str, wanted: str, where: str) -> None:
     """
     if found.strip() in AMOUNTS and wanted.endswith(" d-1"):
         raise ForcingError(
-            f'{where}: weekly maps in "{found}" may be sums or daily means; nothing tells which. Make them means, in '
+            f'{where}: weekly maps in "{found}" may be sums or daily means; the file does not state which. Make them means, in '
             f'"{wanted}", and say so in their units.'
         )
 

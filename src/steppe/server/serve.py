@@ -123,7 +123,7 @@ def serve_runs(
     proxies
         Addresses of proxies that say what they took off an address, and for which client they call.
     runs
-        A folder in which people may begin runs; those in it are served.
+        A folder for the runs that clients begin; the runs in it are served.
     data
         Folders that their run files may name, beside that.
     launchers
