@@ -1,4 +1,4 @@
-"""Steppe runs gridded environmental models in parallel and lets people steer and see them while they run.
+"""Steppe runs gridded environmental models in parallel; users steer and watch them while they run.
 
     import steppe
     sim = steppe.example("pasture")              # a run that needs no file

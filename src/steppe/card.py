@@ -47,7 +47,7 @@ def card(
     active
         A raster (rows from the north, columns) of which a small map is drawn.
     tables
-        Heading -> rows of texts, folded away until somebody opens them.
+        Heading -> rows of texts, folded until the user opens them.
     """
     rows = "".join(f"<tr><th>{escape(str(name))}</th><td>{escape(str(value))}</td></tr>" for name, value in facts.items())
     bar = "" if part is None else f'<div class="bar"><i style="width:{100 * part:.1f}%"></i></div>'

@@ -2,8 +2,8 @@
 
     assert reach("pin.written")                     STEPPE_FAIL=pin.written:3:kill:FILE
 
-The process that reaches the point for the third time is killed. FILE, which may be left out, is made then, and nobody else who finds it
-fails: so of a server and all engines that it starts one fails, once. Other actions: raise (RuntimeError), hang (for an hour, or until it
+The process that reaches the point for the third time is killed. FILE, which may be left out, is made then. A process that finds it does not
+fail: so of a server and all engines that it starts one fails, once. Other actions: raise (RuntimeError), hang (for an hour, or until it
 is killed), enospc (what the system says of a full disk).
 """
 

@@ -80,7 +80,7 @@ class Declared(Protocol):
 
     @property
     def long_name(self) -> str:
-        """One line for people."""
+        """One line of text."""
         ...
 
 

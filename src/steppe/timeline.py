@@ -1,4 +1,4 @@
-"""What the threads of a rank do when: spans of a few kinds of work, kept while somebody asks for them.
+"""What the threads of a rank do when: spans of a few kinds of work, kept while a timeline is asked for.
 
     start() ──> with span("compute"): ...    in any thread ──> stop() ──> Spans ──> to_trace: a file for ui.perfetto.dev
                                                                             └─────> view.draw_timeline: a picture

@@ -31,7 +31,7 @@ TOWARDS = ("east", "north", "south", "west")
 class Var:
     """What a modeller says of one number.
 
-    units: UDUNITS text. long_name: one line for people. standard_name: the CF name where one exists with this unit.
+    units: UDUNITS text. long_name: one line of text. standard_name: the CF name where one exists with this unit.
     low, high: values outside are bad input. initial: state at a cold start, default of a parameter, value of a forcing that is
     not given (a forcing without one must be in the store). source: paper, table or file of the value. settable_by: for a quantity
     that is computed, the variables to set instead. cell_methods: CF cell_methods of the value of one step. classes: number -> name of a

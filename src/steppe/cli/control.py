@@ -6,7 +6,7 @@
     {"told": true}       no more events: what is written next finds the screen free
     {"outcome": 1}       the exit code with which a rank ends all, from that rank; the rest is told by rank 0
 
-Nobody waits for an answer. When the other side is gone, the run is asked to stop, as by the signal: nobody is left to look after it.
+No side waits for an answer. When the other side is gone, the run stops, as by the signal: no supervisor is left.
 """
 
 import json

@@ -65,7 +65,7 @@ def _about(module: ModuleType) -> str:
 
 
 def _limits(low: float, high: float) -> str:
-    """Limits as people write them; nothing where there are none."""
+    """Limits as text; "" where there are none."""
     if low == -float("inf"):
         return "" if high == float("inf") else f"up to {high:g}"
     return f"{low:g} and more" if high == float("inf") else f"{low:g} to {high:g}"

@@ -87,7 +87,7 @@ def _on_ranks(raw: "Raw", directory: Path, quick: bool, passes: int | None) -> l
 
 
 def _alone(directory: Path, quick: bool, passes: int | None, begin: float) -> list[Part]:
-    """What one process does; nothing more once somebody stopped it."""
+    """The part of one process; nothing more after a stop."""
     from steppe.cli.making import Bar
     from steppe.measure import measure_files, measure_processor, rates_text
 

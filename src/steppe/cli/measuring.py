@@ -109,7 +109,7 @@ def _of_all(raw: "Raw", check: Callable[[], Targets]) -> Targets | None:
 
 
 def is_stopped() -> bool:
-    """Whether somebody asked for the end: what was measured until then is kept."""
+    """Whether a stop was requested: the finished series are kept."""
     from steppe.comm import kept_stops
 
     return bool(kept_stops())

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, a line every ten seconds elsewhere; of ranks, whoever started them shows it."""
+"""How far a run is: a bar on a terminal, a line every ten seconds elsewhere; of ranks, the launching process shows it."""
 
 import sys
 import time
@@ -130,7 +130,7 @@ class Bar(AbstractContextManager[Tell]):
 
 
 def progress(n_cells: int, unit: str = "day") -> AbstractContextManager[Tell]:
-    """What suits the standard error stream, or whoever started these ranks. unit: what a step is called."""
+    """What suits the standard error stream, or the process that launched these ranks. unit: what a step is called."""
     if supervised():
         return Told(n_cells, unit)
     return Bar(n_cells, unit) if sys.stderr.isatty() else Lines(n_cells, unit)

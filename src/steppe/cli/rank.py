@@ -3,7 +3,7 @@
     rank 0    joins ── reads the command line and does what it says: run() within rank_of_run() ── dismisses the others with the exit code
     others    join ── sleep, obey orders until they are dismissed; their command line is rank 0's
 
-All join before anything else is done or imported: nobody waits awake for one that is late.
+All join before anything else is done or imported: no rank waits awake for a late one.
 """
 
 import logging

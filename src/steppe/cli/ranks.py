@@ -163,7 +163,7 @@ class _Job:
                         selector.unregister(key.fileobj)
                 if end is None and self._process.poll() is not None:
                     self._kill()
-                    end = time.monotonic() + LAST  # nobody is left to write
+                    end = time.monotonic() + LAST  # no process is left to write
             self._process.wait()
             self._hear()
 
@@ -205,7 +205,7 @@ class _Job:
         return self._ending.forced or (self._explained and self._outcome is not None)
 
     def clear(self, before: set[Path]) -> None:
-        """Removes what this job left: nobody uses it any more."""
+        """Removes what this job left and no process uses."""
         self._control.close()
         for stream in self._streams:
             stream.source.close()
@@ -261,7 +261,7 @@ class _Stream:
 
 
 def remove_segments(before: set[Path]) -> None:
-    """Removes shared memory of MPI that was not there `before` and that nobody uses."""
+    """Removes shared memory of MPI that was not there `before` and that no process uses."""
     left = _segments() - before
     used = _mapped() if left else set()
     for path in left:

@@ -1,4 +1,4 @@
-"""`steppe serve`: a run that people steer and see."""
+"""`steppe serve`: a run that clients steer and watch."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""`steppe token`: who else may come in to a run that is served."""
+"""`steppe token`: access to a served run."""
 
 import json as json_format
 import re

@@ -1,4 +1,4 @@
-"""The one way out of a rank that fails: one line that says who, where, when and why, and the end of all ranks.
+"""The one way out of a rank that fails: one line with the rank, its place, its step and the reason, and the end of all ranks.
 
 Without it a rank that raises, or calls `exit`, would wait for ever for the others, which wait for it.
 """
@@ -20,7 +20,7 @@ RESERVE = 1 << 20  # [bytes] given back when memory has run out, so that there i
 
 @dataclass
 class Whereabouts:
-    """Where a rank is; whoever steps it keeps this true."""
+    """The position of a rank; its stepper keeps this true."""
 
     cells: tuple[int, int] | None = None  # the first, and the one after the last
     step: int | None = None

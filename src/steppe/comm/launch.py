@@ -1,4 +1,4 @@
-"""Who started this process, which MPI library it has, and which `mpiexec` belongs to that library.
+"""The launcher of this process, its MPI library, and the `mpiexec` that belongs to that library.
 
     mpiexec -n 8 steppe run ...   -> each process finds in its environment that it is a rank (`find_launch`) and checks the pair
     steppe run ... --ranks 8      -> a process that is none finds the `mpiexec` of its library (`find_mpiexec`) and starts that

@@ -55,5 +55,5 @@ def known_layout(dtype: np.dtype[Any], lengths: tuple[int, ...]) -> Layout:
 
 
 def names(dtypes: set[tuple[str, int]]) -> str:
-    """Of dtypes, for people."""
+    """Names of dtypes for messages."""
     return ", ".join(sorted(f"{kind}{itemsize}" for kind, itemsize in dtypes))

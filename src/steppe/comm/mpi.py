@@ -23,7 +23,7 @@ from steppe.comm.world import Array, Messages, Operation, check_length, check_ra
 from steppe.errors import Exit, Failure, Mistake
 
 GATHER_TAG = 1_000  # of the parts of a large gather; tags above belong to this file
-NAP = 0.005  # [s] longest between two looks, where nobody can be roused
+NAP = 0.005  # [s] longest between two looks, where no rank can be woken
 SHORT_NAP = 0.001  # [s] the same, where others are about to come; a look takes a thirtieth of that
 FORWARDED = 0.2  # [s] in which a launcher takes a rank's last line: one that is told of the end meanwhile may drop it
 LAST_WAIT = 10.0  # [s] for the end that another rank has set off
@@ -272,7 +272,7 @@ class Mpi:
             time.sleep(FORWARDED)
         else:
             time.sleep(LAST_WAIT)
-        if not self._closed:  # by another thread of this rank, perhaps, and then nobody waits for it
+        if not self._closed:  # by another thread of this rank, perhaps, and then no thread waits for it
             self._comm.Abort(code)
         os._exit(code)
 

@@ -148,7 +148,7 @@ class Memory:
         self.bytes = np.frombuffer(self._window.tomemory(), np.uint8)
         self.bytes[:] = 1
         self.handle = _signed(mpi._handleof(self._window))
-        comm.Barrier()  # nobody reaches for what is not written yet
+        comm.Barrier()  # no rank reaches for memory that is not written yet
         self._window.Lock_all()
 
     def close(self) -> None:
@@ -200,7 +200,7 @@ def _signed(handle: int) -> np.int64:
 def page_buffer(size: int, touched: bool = True) -> NDArray[np.uint8]:
     """Bytes on small pages of their own, written once: huge pages, which numpy asks for, carry messages half as fast again.
 
-    Not touched: no page of them is in memory before somebody reads or writes it.
+    Not touched: no page of them is in memory before a rank reads or writes it.
     """
     memory = mmap.mmap(-1, max(size, 1), flags=PRIVATE)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):

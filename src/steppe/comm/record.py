@@ -7,7 +7,7 @@
 
     replayed = Replayed(Path("rank-3.npz"))     a world that gives the rank what it was given then
 
-A rank that says something else than it did then is told so at once.
+A rank that sends other messages than it did then gets an error at once.
 """
 
 import time
@@ -221,7 +221,7 @@ class Replayed:
         return np.array(self._past(name))
 
     def barrier(self) -> None:
-        """Nobody is waited for."""
+        """Waits for no rank."""
         self._past(self._names.collective("barrier"))
 
     def agree(self, ok: bool) -> bool:

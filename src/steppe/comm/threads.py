@@ -42,7 +42,7 @@ def run_threads(n: int, function: Callable[["Threads"], T], limit: float = 30.0)
     BaseException
         What the first rank that failed raised; the others got a `Failure` at their next wait, or where they waited.
     Failure
-        A message was sent that nobody received.
+        A message was sent that no rank received.
     """
     table = _Table(n, limit)
     results: dict[int, T] = {}
@@ -100,7 +100,7 @@ class _Table:
 
 @dataclass
 class _Meeting:
-    """One collective call: who is in which, and with what."""
+    """One collective call: its ranks and their values."""
 
     calls: dict[int, str]
     arrays: dict[int, Array]

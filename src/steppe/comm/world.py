@@ -17,7 +17,7 @@ Array = NDArray[Any]
 Operation = Literal["sum", "min", "max"]
 Messages = Sequence[tuple[int, Array]]  # the other rank, and the array that is filled or sent
 
-# Who sends with which tag, so that no message is taken for one of another kind.
+# The tag of each kind of message, so that no message is taken for one of another kind.
 EXCHANGE_TAG, FORCING_TAG, STORE_TAG = 100, 200, 300
 
 
@@ -80,7 +80,7 @@ class World(Protocol):
 
     @property
     def rank(self) -> int:
-        """Who I am: 0 .. size - 1."""
+        """Number of this rank: 0 .. size - 1."""
         ...
 
     @property

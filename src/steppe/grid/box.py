@@ -4,8 +4,8 @@
     | halo                |    interior: own cells that no halo reaches, computed while messages travel
     |  +---------------+  |    rims: the rest of own, disjoint, computed when the halos are filled
     |  | rim           |  |
-    |  |  +---------+  |  |    receives: which rectangle of whose own cells fills which rectangle of the halo
-    |  |  |interior |  |  |    sends: the same of the others' halos, so that nobody has to be asked
+    |  |  +---------+  |  |    receives: the rectangles of other ranks' cells that fill rectangles of the halo
+    |  |  |interior |  |  |    sends: the same for the others' halos, so that no message is needed
     |  |  +---------+  |  |    mirrors: at a wall, which own cells, reversed, a model without flow through the wall copies
     |  +---------------+  |
     +---------------------+

@@ -1,4 +1,4 @@
-"""A domain cut into one box for each rank, with the plan of who fills whose halo.
+"""A domain cut into one box for each rank, with the plan of the messages that fill halos.
 
 Cut k of an axis of n cells into d parts is at n*k//d. Everything about a rank's box is made from these numbers by that rank alone:
 no messages, and no plan of another rank. That suffices because every edge can be crossed back: the turn that leads from my halo to a

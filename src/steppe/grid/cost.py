@@ -3,7 +3,7 @@
     busy time of each share ──> CostLattice: a cost for each 16 cells of the packed order ──> weights ──> Partition.cells
                                 └── survives new cuts, restarts, other numbers of ranks ──> better_cuts: now, or not worth it
 
-Advice only: results never depend on it, so it may hold clocks. One rank decides, and the others are told the bounds.
+Advice only: results never depend on it, so it may hold clocks. One rank decides and sends the bounds to the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class CostLattice:
     """Smoothed cost of one cell and step in buckets of 16 cells of the packed order.
 
     A share's busy time changes the costs of its buckets in proportion: what is known of the differences inside it stays, until other cuts
-    tell more. Cells that nobody has measured all cost the same.
+    tell more. Cells that were not measured all cost the same.
     """
 
     def __init__(self, n_cells: int) -> None:

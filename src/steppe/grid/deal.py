@@ -1,4 +1,4 @@
-"""Who brings which cells to whom when tiles of storage are written: pure data, the same on every rank.
+"""The cells that each rank sends to the writer of each tile of storage: pure data, the same on every rank.
 
     tiles       |      0      |      1      |      2      |
     cells of    |  rank 0  |   rank 1   |     rank 2      |
@@ -23,7 +23,7 @@ Columns = slice | NDArray[np.int64]  # of a tile
 
 
 class Held(NamedTuple):
-    """Cells of one tile that this rank has. columns: of the tile; mine: positions in the rank's own cells; writer: who writes it."""
+    """Cells of one tile that this rank has. columns: of the tile; mine: positions in the rank's own cells; writer: its rank."""
 
     tile: int
     columns: Columns

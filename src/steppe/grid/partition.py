@@ -1,4 +1,4 @@
-"""Who computes which cells, and how cells are stored: two different cuts of the same packed order.
+"""The cells that each rank computes, and the tiles that store them: two different cuts of the same packed order.
 
     packed cells   0 ......................................................... n_cells
     tiles          |  2048  |  2048  |  2048  | ...   of storage, from the number of cells alone

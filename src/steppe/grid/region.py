@@ -1,4 +1,4 @@
-"""Regions as people write them: "all", a name, a box, a polygon or one cell."""
+"""Regions as users write them: "all", a name, a box, a polygon or one cell."""
 
 import tomllib
 from collections.abc import Mapping, Sequence

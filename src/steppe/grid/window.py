@@ -1,4 +1,4 @@
-"""The part of a map that somebody looks at: a rectangle of its rows and columns, in its own cells or in pixels of several."""
+"""The part of a map that a viewer sees: a rectangle of its rows and columns, in its own cells or in pixels of several."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple

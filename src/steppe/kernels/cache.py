@@ -172,7 +172,7 @@ def _alone(path: Path) -> Iterator[None]:
     try:
         _wait_for(file, path)
         yield
-        lock.unlink(missing_ok=True)  # only when the kernel is there: who comes now needs no lock, and who waits finds it
+        lock.unlink(missing_ok=True)  # only when the kernel is there: a new process needs no lock, and a waiting one finds it
     finally:
         os.close(file)
 

@@ -1,7 +1,7 @@
 """Something long in the making, made by a thread behind the program, which waits where it needs it, and at its end for nothing.
 
-The thread is no daemon: LLVM must not be at work while the interpreter is taken down. Whoever makes asks now and then whether it is
-still wanted, and is stopped when the program has ended and nobody waits.
+The thread is no daemon: LLVM must not be at work while the interpreter is taken down. The maker asks now and then whether the kernel is
+still wanted, and stops when the program has ended and no thread waits.
 """
 
 from collections.abc import Callable
@@ -14,16 +14,16 @@ _WANTED: ContextVar[Callable[[], bool]] = ContextVar("wanted", default=lambda: T
 
 
 class Abandoned(Exception):
-    """Nobody wants what is being made."""
+    """The kernel is no longer wanted."""
 
 
 def go_on() -> None:
-    """Returns while somebody wants what this thread makes.
+    """Returns while the kernel of this thread is wanted.
 
     Raises
     ------
     Abandoned
-        The program has ended, and nobody waits.
+        The program has ended, and no thread waits.
     """
     if not _WANTED.get()():
         raise Abandoned

@@ -3,11 +3,11 @@
     points      medians and their errors         line      t0 + n / r_inf, in pieces         table     times out of CSV
     family      laws in p, all fitted at once    law       the one that the points support   operation all of it, for one operation
     prediction  beyond what was measured         weakness  what is slower than it need be    formula   published laws
-    sample      when blocks are enough, modes    clock     its step, its cost, who was away  loops     what is timed, compiled
+    sample      when blocks are enough, modes    clock     its step, its cost, time away     loops     what is timed, compiled
     messages    series of times, between ranks   session   all of them, with the machine     tables    as a terminal shows them
     files       reads, writes, codecs            disk      where, and what is in memory      codecs    what compresses
     processor   streams, random reads            cores     threads that begin together       arithmetic  and functions, compiled
-    onesided    put, get, accumulate             nonblocking  collectives, hidden         rivals    who does the same in less time
+    onesided    put, get, accumulate             nonblocking  collectives, hidden         rivals    faster ways of the same
     price       what a setting of MPI costs
     firsts      messages on fresh buffers    objects   pickled, out of band             sentences what series say together
     system      its functions, for loops         series    blocks become a series            rates     as a terminal shows them

@@ -63,7 +63,7 @@ def at_one_moment(steady: Callable[[], float], other: Callable[[], float]) -> tu
 
 @dataclass
 class Pace:
-    """How fast the timing clock goes by one that nobody sets (TICK2). timing, steady: clocks [s]."""
+    """The rate of the timing clock against one that is never set (TICK2). timing, steady: clocks [s]."""
 
     timing: Callable[[], float]
     steady: Callable[[], float]

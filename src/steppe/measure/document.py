@@ -187,7 +187,7 @@ class Document(_Part):
     schema_: Annotated[Literal["steppe.measure/1"], Field(alias="schema")] = "steppe.measure/1"
     made: str
     complete: Annotated[bool, Field(description="false: stopped in mid-run; what was measured is here")] = True
-    recipe: Annotated[str, Field(description="the paper whose way of measuring this is, if any")] = ""
+    recipe: Annotated[str, Field(description="the paper whose method this is, if any")] = ""
     machine: dict[str, Any] = {}
     clock: Clock = Clock()
     warnings: list[str] = []

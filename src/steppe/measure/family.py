@@ -43,7 +43,7 @@ class Term(NamedTuple):
         return np.asarray(p**power * np.log(p) ** self.log * rounds(p) ** self.rounds)
 
     def text(self, exponent: float) -> str:
-        """As people write it."""
+        """The usual text of it."""
         power = exponent if self.power == "e" else float(self.power)
         p = {0.0: "", 0.5: "sqrt p", 1.0: "p"}.get(power, f"p^{power:.4g}")
         log = {0.0: "", 1.0: "ln p", -1.0: "1/ln p"}.get(self.log, f"ln^{self.log:.4g} p")
@@ -80,7 +80,7 @@ class Family:
         return np.stack([term(p, found) for term in self.terms], axis=2)
 
     def names(self, exponent: float = np.nan) -> list[str]:
-        """The terms as people write them."""
+        """The usual text of the terms."""
         return [term.text(exponent) for term in self.terms]
 
 

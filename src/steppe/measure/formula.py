@@ -1,4 +1,4 @@
-"""Laws that somebody else found, as formulas in p, and times made from them: what fits are tried on.
+"""Known laws as formulas in p, and times made from them, on which fits are tried.
 
 A file of laws is JSON: objects `{"t0": "41 + 42*p", "r_inf": "1.05"}`, t0 in microseconds, r_inf in MB/s, null where it is not known, under
 their names, in groups or not. `p` is the number of ranks, `log` the natural logarithm.

@@ -14,7 +14,7 @@ from steppe.measure.family import FAMILIES, Curve, Family, Fits, Floats, fit_fam
 NEAR = 6.0  # differences of the criterion below it do not count
 DRAWS = 500
 SEED = 8_128
-APART = 0.10  # how far families may differ at twice the ranks before the choice between them is said to be open
+APART = 0.10  # how far families may differ at twice the ranks before the choice between them counts as open
 POOR = 0.10  # a law further than this from a point does not describe it
 UNLIKELY = 5.0  # a misfit so many times its expectation is none of chance
 

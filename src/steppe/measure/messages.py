@@ -1,9 +1,9 @@
 """Messages measured: what is sent, how often, and what becomes of the times.
 
 Every block is timed on each rank by a compiled loop; the time of a collective operation is the longest over the ranks, that of a message
-rank 0's, who sends first. How many operations and blocks there are, and whether the median is known well enough, rank 0 alone decides and
-tells: ranks whose counts differ would wait for each other's messages for ever. What a rank was kept from running is looked at before each
-series, and told. Collective operations begin after a barrier, or by the clock (`windows.py`).
+rank 0's, which sends first. Rank 0 alone decides on the number of operations and blocks, and whether the median is known well enough. It
+sends this to all: ranks with different counts would wait for each other's messages for ever. The time that a rank was kept from running is
+read before each series, and reported. Collective operations begin after a barrier, or by the clock (`windows.py`).
 """
 
 import math

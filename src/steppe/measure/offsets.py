@@ -113,7 +113,7 @@ def reference(rank: int, size: int) -> int:
 
 
 def turns(size: int) -> list[range]:
-    """Ranks that ask at once, in order: each asks one that nobody else asks then, and whose clock is known."""
+    """Ranks that ask at once, in order: each asks a rank that no other asks then, and whose clock is known."""
     if size <= MOST:
         return [range(rank, rank + 1) for rank in range(1, size)]
     return [range(1 << level, min(2 << level, size)) for level in range((size - 1).bit_length())]

@@ -17,7 +17,7 @@ from steppe.measure.line import Lines, Pieces, fit_pieces, plain_line
 from steppe.measure.points import Points
 
 Protocol = Literal["oneway", "pingpong", "ack"]
-AGGREGATE = {  # R_inf / r_inf: who brings how many times n
+AGGREGATE = {  # R_inf / r_inf: how many times n it brings
     "point-to-point": "1",
     "broadcast": "p",
     "broadcast to others": "p - 1",

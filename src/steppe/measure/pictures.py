@@ -282,7 +282,7 @@ def _log(axes: "Axes", title: str) -> None:
 
 
 def _svg(panels: Sequence[Draw], of_row: int = 3) -> str:
-    """Panels in rows as one SVG element, its letters as text, without a word about who made it."""
+    """Panels in rows as one SVG element, its letters as text, without the name of its maker."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

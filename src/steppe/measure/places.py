@@ -82,7 +82,7 @@ def pairs(places: Sequence[Place]) -> list[tuple[str, tuple[int, int]]]:
     firsts: dict[tuple[str, int | None, int | None], int] = {}
     for rank, place in enumerate(places):
         firsts.setdefault((place.host, place.cache, place.memory), rank)
-    for a in firsts.values():  # whoever sits where one before sits is as far from all others
+    for a in firsts.values():  # a rank at the place of an earlier one is as far from all others
         for b in range(a + 1, len(places)):
             found.setdefault(distance(places[a], places[b]), (a, b))
     first = distance(places[0], places[1])
@@ -95,7 +95,7 @@ def crowded(places: Sequence[Place], oversubscribe: bool, library: str) -> list[
     Raises
     ------
     Mistake
-        There are more ranks on a host than they have cores, and nobody insists.
+        There are more ranks on a host than they have cores, and it is not allowed.
     """
     hosts: dict[str, list[Place]] = {}
     for place in places:

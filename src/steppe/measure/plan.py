@@ -31,7 +31,7 @@ ARRAY, DICT = "Python array", "Python dict of 8 arrays"
 PARTS = 8  # of a dict
 BUFFERS, PICKLED, OUT_OF_BAND = "buffers", "pickled", "pickled out of band"
 PACKING, UNPACKING = "packing", "unpacking"
-EACH = 16  # ranks, up to which every number of them is looked at
+EACH = 16  # ranks, up to which every number of them is measured
 Pairs = Sequence[tuple[str, tuple[int, int]]]
 LEAST_HUGE = 64 * KIB  # [bytes] of a message, from which on the kind of its pages is looked at
 
@@ -50,7 +50,7 @@ class Task:
 
     @property
     def ranks(self) -> Sequence[int]:
-        """Who takes part."""
+        """The ranks that take part."""
         return self.pair if self.group == "point-to-point" else range(self.p)
 
 

@@ -1,4 +1,4 @@
-"""Files of many ranks measured: who reads what all need, and who writes what each has, for p = 1, 2, 4 ... ranks.
+"""Files of many ranks measured: ways to read common data and to write the data of each rank, for p = 1, 2, 4 ... ranks.
 
 What all need is read by each alone, by all together (MPI-IO), or by one that broadcasts it (ADVISE, 1995, table 23). A sample is the time
 until the last rank has the whole file. Requests are bounded. Cold means that no rank's kernel held a page of the file, which is proven

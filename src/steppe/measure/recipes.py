@@ -93,7 +93,7 @@ def _series(
 
 
 def _acknowledged(part: Raw, memory: str, n: int, cost: float) -> Floats:
-    """Times of messages of n bytes (1 + `MESSAGES` / `RUNS`,) [s] in memory that nobody had before."""
+    """Times of messages of n bytes (1 + `MESSAGES` / `RUNS`,) [s] in memory that was not used before."""
     from steppe.measure.loops import ping_pong
 
     buffers = [page_buffer(n) if memory == TOUCHED else _fresh(n) for _ in range(2)]

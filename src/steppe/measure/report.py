@@ -17,7 +17,7 @@ from steppe.measure.tables import comparisons
 from steppe.measure.text import MB, US, times_of
 
 MOST_DATA = 1_200_000  # letters of the data; a larger document is held without its samples
-MOST_PICTURES = 1_200_000  # letters of the pictures of fits; the others are told in words and tables
+MOST_PICTURES = 1_200_000  # letters of the pictures of fits; the others become words and tables
 MOST_MODES = 12  # histograms
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #22282d; background: #fff; max-width: 1120px; margin: 2rem auto; padding: 0 1rem }

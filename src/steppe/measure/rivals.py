@@ -5,7 +5,7 @@
     put, get, accumulate and flush     a message with an empty answer    the same bytes, and a sign of the other rank
     accumulate                         get + put                         what one would do without it
 
-Of each operation the size that is surest to be too slow is told.
+Each operation reports the size that is surest to be too slow.
 """
 
 from collections.abc import Sequence
@@ -80,6 +80,6 @@ def _rivals(operation: str, variant: str, p: int, n: int) -> list[Rival]:
         found = [Rival((("point-to-point", ACKNOWLEDGED, p, n),), f"{what} a message with an empty answer: {gain}")]
         if operation == "accumulate":
             both = ("get", variant, p, n), ("put", variant, p, n)
-            found.append(Rival(both, f"{what} a get and a put, which do the same where nobody else writes: {gain}"))
+            found.append(Rival(both, f"{what} a get and a put, which do the same if no other rank writes: {gain}"))
         return found
     return []

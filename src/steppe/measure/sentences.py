@@ -26,7 +26,7 @@ from steppe.measure.plan import (
 )
 from steppe.measure.text import US
 
-WAITS = 0.5  # of the owner's work: who waits longer waits for its end
+WAITS = 0.5  # of the owner's work: an operation that waits longer waits for its end
 
 
 def first_words(series: Sequence[Measured]) -> list[str]:

@@ -42,7 +42,7 @@ def take_blocks(take: Callable[[int], Floats], precision: float, budget: float) 
 def measure_rounds(
     tasks: Sequence[Callable[[], list[Measured]]], precision: float, tell: Tell, stop: Callable[[], bool], rounds: int = ROUNDS
 ) -> tuple[list[Measured], bool]:
-    """All tasks, `rounds` times, and whether nobody stopped it. What a machine does meanwhile changes within minutes: series whose blocks
+    """All tasks, `rounds` times, and whether it ran to its end. What a machine does meanwhile changes within minutes: series whose blocks
     were all taken in one second would be sure of what the next run contradicts.
 
     tell: of each task that is done; stop: asked before each.
@@ -86,7 +86,7 @@ def series_of(
     placement: str = "",
     start: Start = "barrier",
 ) -> Measured:
-    """Block times (blocks,) [s] of operations of `size` bytes, with their figures; two times instead of one are told.
+    """Block times (blocks,) [s] of operations of `size` bytes, with their figures; two times instead of one are reported.
 
     passes: blocks of each pass; the interval of the median is no narrower than their medians allow.
     """

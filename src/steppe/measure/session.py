@@ -1,4 +1,4 @@
-"""A whole measurement of messages: who takes part and where, all series, what was noticed, the fits: a `Document` on rank 0."""
+"""A whole measurement of messages: the ranks and their places, all series, notes, the fits: a `Document` on rank 0."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -51,7 +51,7 @@ def measure_messages(
     Raises
     ------
     Mistake
-        There is one rank, or more on a host than it has cores and nobody insists, or `beside` tells no price. On every rank.
+        There is one rank, or more on a host than it has cores and it is not allowed, or `beside` tells no price. On every rank.
     """
     if raw.size < 2:
         raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")

@@ -1,4 +1,4 @@
-"""Tables of measured times as people have them: CSV with a header.
+"""Tables of measured times: CSV with a header.
 
 bytes,t_us                       one series           columns   n, bytes or size [bytes]; p or ranks;
 ranks,bytes,average_us           p varies, too                  t, time or average; first and pack beside it

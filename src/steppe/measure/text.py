@@ -1,4 +1,4 @@
-"""Fits, rehearsals, predictions and weaknesses as people read them in a terminal."""
+"""Fits, rehearsals, predictions and weaknesses as texts for a terminal."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from steppe.measure.table import Series
 from steppe.measure.weakness import Finding
 
 US, MB = 1e-6, 1e6
-FIRST = 1.5  # times the later ones, from which on a first message is told of
+FIRST = 1.5  # times the later ones, from which on a first message is reported
 
 
 def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -101,7 +101,7 @@ def _why(law: Law, scale: float) -> str:
 
 
 def remarks_of(series: Sequence[Series], fits: Sequence[Fit]) -> str:
-    """What is to be said of series beside their lines: steps, first messages, packing. What holds for all is said once."""
+    """The notes on series beside their lines: steps, first messages, packing. A note on all appears once."""
     every = [remark for remark in (fits[0].remarks if fits else []) if all(remark in found.remarks for found in fits)]
     said = "".join(f"{remark}\n" for remark in every)
     for one, found in zip(series, fits, strict=True):

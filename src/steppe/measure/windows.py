@@ -3,7 +3,7 @@
     T0, T0 + W, T0 + 2 W ...   each rank waits for its own clock to show it, begins, and notes when it ended
     time = last end - common begin; a sample that any rank began late is discarded on all; W doubles where too many are
 
-A rank that is kept from running misses times: who is the last to begin, when a time is missed after one that was kept, is counted, and how
+A rank that is kept from running misses times: the last rank to begin, when a time is missed after one that was kept, is counted, and how
 late it was. On a busy machine all ranks miss some.
 """
 
