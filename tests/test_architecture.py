@@ -21,7 +21,7 @@ def test_the_tree_of_rooms_has_the_levels_of_the_walls() -> None:
     tree = TEXT.split("src/steppe/\n")[1].split("web/")[0]
     rooms: dict[int, set[str]] = {}
     for line in tree.splitlines():
-        names, level = re.findall(r"(\w+)(?:/|\.py)", line[:36]), re.search(r" (\d)  ", line)
+        names, level = re.findall(r"(\w+)(?:/|\.py)", line[:36]), re.search(r" (\d+)  ", line)
         assert level, line
         rooms.setdefault(int(level[1]), set()).update(names)
     assert rooms == dict(enumerate(layers()))
