@@ -50,8 +50,10 @@ class Balance:
         with suppress(Failure):
             folder.keep_costs(self.lattice.kept())
 
-    def begin(self, now: Partition, folder: RunFolder) -> Partition | None:
+    def begin(self, now: Partition | None, folder: RunFolder) -> Partition | None:
         """Shares to begin with, when the present ones are uneven by what an earlier session left, whatever ranks it had."""
+        if now is None or now.ranks == 1:
+            return None
         self.lattice.recall(folder.costs())
         if imbalance(self.lattice.loads(now)) <= TOLERATED:
             return None

@@ -55,13 +55,8 @@ class Branches:
         self.ring = Ring()
         self._copying = deque((0.0,), maxlen=2)  # [s] that the last copies for the ring took
         self._entries = 0  # made so far
-        self._first = open_folder(plan, path)  # held as long as there is an engine; that of another branch as long as the branch is open
+        self.folder = open_folder(plan, path)  # held as long as there is an engine; that of another branch as long as the branch is open
         self._settled = {FIRST}  # those whose folder is of the life that the entries are of
-
-    @property
-    def folder(self) -> RunFolder:
-        """The run folder, held for writing."""
-        return self._first
 
     @property
     def copying(self) -> float:
@@ -181,7 +176,7 @@ class Branches:
     def _from_the_beginning(self, number: int, path: Sequence[Leg]) -> Branch:
         branch = self._begun(number, path, Position(0, 0))
         if number == FIRST:
-            self._or_close(branch, lambda: self._keep_in(branch, self._first).begin(None))
+            self._or_close(branch, lambda: self._keep_in(branch, self.folder).begin(None))
         else:
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=""))
             branch.first = branch.records
@@ -259,7 +254,7 @@ class Branches:
         if origin:
             self.settle(origin)
             origin.flush()
-        held = origin.settled.folder if origin else self._first if branch.origin in (0, FIRST) else None
+        held = origin.settled.folder if origin else self.folder if branch.origin in (0, FIRST) else None
         with nullcontext(held) if held else self._folder(branch.origin) as source:
             self._settle_from(source, branch)
 
@@ -289,7 +284,7 @@ class Branches:
         """The run id of the branch at the end of a path: that of its folder, were it settled."""
         *before, leg = path
         if not before:
-            return self._first.id
+            return self.folder.id
         parent = {
             "run": os.path.relpath(self._folder_of(before[-1].branch), self._folder_of(leg.branch)),
             "id": self._id_of(before),
@@ -353,7 +348,7 @@ class Branches:
         """Forgets all; what is not saved is lost."""
         for number in list(self.live):
             self._close(number)
-        self._first.close()
+        self.folder.close()
 
     def _close(self, number: int) -> None:
         """Takes a branch out of memory, and gives its folder up."""
@@ -378,7 +373,7 @@ class Branches:
 
     def _folder(self, number: int) -> RunFolder:
         """The folder of a branch, held for writing; `_let_go` gives it up."""
-        return self._first if number == FIRST else open_folder(self._plan, self._folder_of(number))
+        return self.folder if number == FIRST else open_folder(self._plan, self._folder_of(number))
 
     def _keep_in(self, branch: Branch, folder: RunFolder) -> Branch:
         """Gives a branch its folder."""
@@ -388,7 +383,7 @@ class Branches:
 
     def _let_go(self, branch: Branch) -> None:
         """Gives up the folder of a branch that is closed, and what is known of folders to which no entry belongs any more."""
-        if branch.keeper and branch.keeper.folder is not self._first:
+        if branch.keeper and branch.keeper.folder is not self.folder:
             branch.keeper.folder.close()
         branch.keeper = None
         self._settled &= {FIRST, *self.live, *(entry.branch for entry in self.ring.entries)}

@@ -33,6 +33,13 @@ class Evaluation:
     def __init__(self, fields: Mapping[str, Array], area: Array, world: World) -> None:
         self._fields, self._area, self._world = fields, area, world
 
+    def answer(self, tree: Node) -> tuple[bool, str]:
+        """Whether an expression is true, and why it has no value, "" if it has one."""
+        try:
+            return self.holds(tree), ""
+        except NoValueError as error:
+            return False, str(error)
+
     def holds(self, tree: Node) -> bool:
         """Whether an expression is true.
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from steppe.comm import World
 from steppe.engine.outputs import positions
-from steppe.grid import Box, Deal, Share
+from steppe.grid import Box, Cells, Deal, Share
 
 Array = NDArray[Any]
 
@@ -30,6 +30,11 @@ class Holding:
     def positions(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Which of some packed cells it has, and where they are among its own."""
         return positions(cells, self._deal.mine)
+
+    @property
+    def mine(self) -> Cells:
+        """The packed cells of this rank."""
+        return self._deal.mine
 
     def own(self, values: Any) -> Any:
         """Of values for all packed cells those of this rank; one number stays one."""

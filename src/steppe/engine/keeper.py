@@ -4,8 +4,10 @@ keep ──> every rank copies, then writes its tiles behind the run ──> sea
          the run goes on meanwhile                                    all ranks have written: a checkpoint, and progress.json
 """
 
+import os
 import platform
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -20,6 +22,8 @@ from steppe.engine.part import Part
 from steppe.engine.plan import Plan
 from steppe.errors import Failure
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store
+
+ROOM = 1 << 20  # bytes that are free, at least, where a branch goes on for which the disk was full
 
 
 @dataclass(frozen=True)
@@ -199,6 +203,18 @@ class Keeper:
 
     def _date(self, step: int) -> str:
         return self._plan.clock.begin(step)
+
+
+def has_room(path: Path) -> bool:
+    """Whether the disk of a run folder has room for two checkpoints, and at least for `ROOM` bytes."""
+    newest = max((path / "checkpoints").glob("*"), default=None)
+    size = sum(file.stat().st_size for file in newest.iterdir()) if newest and newest.is_dir() else 0
+    try:
+        with tempfile.TemporaryFile(dir=path) as probe:
+            os.posix_fallocate(probe.fileno(), 0, max(2 * size, ROOM))
+    except OSError:
+        return False
+    return True
 
 
 @cache

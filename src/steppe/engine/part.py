@@ -4,9 +4,7 @@ Each method that is an order works in two halves: what a rank does alone, which 
 returns, to be called only when nobody failed. So no rank ever waits for a message of one that gave up.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -17,19 +15,20 @@ from steppe import timeline
 from steppe.api.expression import names_of, parse
 from steppe.api.query import MapQuery
 from steppe.comm import BoxReach, Whereabouts, World, agree_on
-from steppe.engine.digest import changed, digest
-from steppe.engine.evaluation import Evaluation, NoValueError
+from steppe.engine.bad_cell import first_bad
+from steppe.engine.digest import digest
+from steppe.engine.evaluation import Evaluation
 from steppe.engine.holding import Holding
 from steppe.engine.levels import begin_frames
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.requests import cut_of
-from steppe.errors import RangeError, SteppeError
+from steppe.engine.setting import Setting
+from steppe.errors import SteppeError
 from steppe.grid import Decomposition
 from steppe.io import RETIRED, Checkpoint, Contents, Draft, FieldReader, ForcingReader, Prediction, SpreadReader, spread_forcing
-from steppe.kernels.sums import total, totals
-from steppe.levels import parted
-from steppe.models import Increment, Inputs, Status
+from steppe.kernels.sums import totals
+from steppe.models import Inputs
 
 Array = NDArray[Any]
 Together = Callable[[], Any]
@@ -73,7 +72,6 @@ class Part:
         self.notes: list[str] = []  # that a person may want to know
         self._draft = Draft()
         self._digests: dict[int, bytes] = {}
-        self._undo: Callable[[], object] = nothing
         self._open = False
         self.torn = False  # a step failed half way: its state is of no use
         self._beside: Sequence[Part] = ()
@@ -90,6 +88,7 @@ class Part:
         self.share, self.deal, neighbours = cut.of(self.world.rank)
         self.reach = BoxReach(self.world, neighbours, totals)
         self._holding = Holding(self.world, self.deal, self.share)
+        self._setting = Setting(self.plan, self.world, self._holding)
         self.outputs: Outputs = Outputs(self.plan, self.world, self.deal, like.outputs if like else None)
         self.outputs.recorder.on_piece = self._at
 
@@ -264,75 +263,26 @@ class Part:
     def evaluate(self, expressions: list[str]) -> Together:
         """On all ranks of each expression whether it is true at the last step, and why it has no value, "" if it has one."""
         trees = [parse(text, self.plan.variables) for text in expressions]
-        names = sorted(set().union(*map(names_of, trees)))
-        fields = {name: self.exported(name) for name in names}
-        area = self.plan.grid.cell_area[np.asarray(self.deal.mine)]
-
-        def together() -> list[tuple[bool, str]]:
-            evaluation, found = Evaluation(fields, area, self.world), []
-            for tree in trees:
-                try:
-                    found.append((evaluation.holds(tree), ""))
-                except NoValueError as error:
-                    found.append((False, str(error)))
-            return found
-
-        return together
+        fields = {name: self.exported(name) for name in sorted(set().union(*map(names_of, trees)))}
+        evaluation = Evaluation(fields, self.plan.grid.cell_area[np.asarray(self.deal.mine)], self.world)
+        return lambda: [evaluation.answer(tree) for tree in trees]
 
     def set(self, name: str, value: float | Array, cells: Array | None, operation: str = "set") -> Together:
         """Sets, scales or adds to a state, a parameter or an event input, everywhere or in some packed cells.
 
         Gives the sums over them before and after.
         """
-        index = None
-        if cells is not None or np.ndim(value):
-            every = cells if cells is not None else np.arange(self.plan.grid.n_cells)
-            here, index = self._holding.positions(every)
-            value = value[..., here] if isinstance(value, np.ndarray) and value.ndim else value
-            index = None if cells is None else index
-        known = parted(name)[0] in self.model.state or name in self.model.parameters
-        before = self._values(name, index) if known else np.empty(0)
-        if known:
-            value = changed(operation, before, value)
-            self._refuse_cell(name, value, cells)
-        self.model.set(name, value, index)  # which says what cannot be set
-        after = self._values(name, index)
-        self._undo = lambda: self.model.set(name, before if before.ndim else float(before), index)
-
-        def together() -> Increment:
-            self._undo = nothing
-            cells = len(self.deal.mine) if index is None else len(index)
-            count = self.world.reduce(np.array([cells], np.int64), "sum")
-            # of one number for all cells `total` would give the same bits: the product, rounded once
-            sums = (total(each.ravel(), self.world.reduce) if each.ndim else float(count[0] * each) for each in (before, after))
-            return Increment(name, int(count[0]), *sums)
-
-        return together
-
-    def _refuse_cell(self, name: str, value: float | Array, cells: Array | None) -> None:
-        """Raises `RangeError` for the first of many values that its variable cannot have; the cell is told as any number of ranks would."""
-        if np.ndim(value):
-            variable, values = self.plan.variables[name], np.asarray(value, np.float64)
-            wrong = np.argwhere(~((values >= variable.low) & (values <= variable.high) & np.isfinite(values)))
-            if len(wrong):
-                mine, first = np.asarray(self.deal.mine), tuple(wrong[np.argmin(wrong[:, -1])].tolist())
-                cell = int((mine if cells is None else cells[self._holding.positions(cells)[0]])[first[-1]])
-                raise RangeError(
-                    f'"{name}" is {values[first]:g} {variable.units} in cell {cell}; it must lie between {variable.low:g} and '
-                    f"{variable.high:g}. Correct the value."
-                )
+        return self._setting.set(name, value, cells, operation)
 
     def digest(self) -> Together:
         """A number that says whether two states, with their parameters, have the same bits; the same for any number of ranks."""
-        arrays = {f"state/{name}": self._holding.packed(values) for name, values in self.model.state.items()}
-        arrays |= {f"parameter/{name}": self._holding.packed(values) for name, values in self.model.parameters.items()}
-        mine = digest(arrays, self.deal.mine, self.world.rank == 0)
+        mine = digest(self._arrays(), self.deal.mine, self.world.rank == 0)
         return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
 
     def keep(self, aside: str) -> Together:
         """Begins a checkpoint, of copies; `kept` grows when this rank's part of it is durable."""
         self.outputs.writer.check()
-        self._draft.copy(self._arrays(), self.deal)
+        self._draft.copy(self._arrays() | {f"recorder/{name}": v for name, v in self.outputs.recorder.state().items()}, self.deal)
 
         def together() -> None:
             self._draft.exchange(self.world)
@@ -360,18 +310,7 @@ class Part:
 
     def tell_status(self) -> Together:
         """On rank 0 the first bad cell of all ranks, counted in packed cells, with the number of all."""
-        status = self.model.status()
-        if status.count:
-            status = Status(**asdict(status) | {"cell": int(self.deal.mine[status.cell])})
-        mine = np.frombuffer(json.dumps(asdict(status)).encode(), np.uint8)
-
-        def together() -> Status:
-            found = [Status(**json.loads(part.tobytes())) for part in self.world.gather(mine) or ()]
-            bad = [each for each in found if each.count]
-            first = min(bad, key=lambda each: (each.step, each.cell), default=Status())
-            return Status(**asdict(first) | {"count": sum(each.count for each in bad)})
-
-        return together
+        return first_bad(self.model.status(), self.deal, self.world)
 
     def watch(self) -> Together:
         """Begins a timeline of what this rank's threads do."""
@@ -413,8 +352,7 @@ class Part:
     # ---- what others ask of it -----------------------------------------------------------------------------------------------------
     def undo(self) -> None:
         """Takes back what this rank did for an order in which another one failed."""
-        undo, self._undo = self._undo, nothing
-        undo()
+        self._setting.undo()
 
     @property
     def bad(self) -> bool:
@@ -448,12 +386,9 @@ class Part:
             self.model.advance(steps, reader, clock, recorders[0])
 
     def _arrays(self) -> dict[str, Array]:
-        """All that a checkpoint must hold."""
-        return {
-            **{f"state/{name}": self._holding.packed(values) for name, values in self.model.state.items()},
-            **{f"parameter/{name}": self._holding.packed(values) for name, values in self.model.parameters.items()},
-            **{f"recorder/{name}": values for name, values in self.outputs.recorder.state().items()},
-        }
+        """State and parameters, in packed order."""
+        groups = {"state": self.model.state, "parameter": self.model.parameters}
+        return {f"{group}/{name}": self._holding.packed(v) for group, values in groups.items() for name, v in values.items()}
 
     def _at(self, steps: range) -> None:
         mine = self.deal.mine
@@ -463,13 +398,3 @@ class Part:
     def _write(self, aside: Path) -> None:
         self._digests = self._draft.write(aside)
         self.kept += 1
-
-    def _values(self, name: str, index: Array | None) -> Array:
-        """A copy of a state or a parameter: of the cells `index`, or of all; of a parameter that one number gives, that."""
-        whole, level = parted(name)
-        values = self.model.state.get(whole)
-        if values is None:
-            values = self.model.parameters[name]
-            values = values if index is None or values.ndim else np.broadcast_to(values, len(self.deal.mine))
-        values = self._holding.packed(values if level is None else values[level])
-        return np.array(values if index is None else values[..., index])

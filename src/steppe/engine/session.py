@@ -101,8 +101,7 @@ class Session:
         self.version = self._kept_version = 1  # of what is safe
         self._cadence = Cadence(plan.run.engine.checkpoint, plan.run.time.length)
         self._balance = Balance(plan.grid.n_cells)
-        now = self.part.cut.partition
-        if checkpoint and now and now.ranks > 1 and (even := self._balance.begin(now, self.folder)):
+        if checkpoint and (even := self._balance.begin(self.part.cut.partition, self.folder)):
             self._cut(even.bounds, checkpoint.path)
 
     @property

@@ -4,14 +4,10 @@ stepper   load, advance, apply, save, get ──> shown at boundaries of steps �
           one thread                                                           never waits for a step
 """
 
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
 from steppe.control import Leg, Outcome, Position, Saved
@@ -25,6 +21,7 @@ from steppe.engine.driver import Driver
 from steppe.engine.facts import facts_of
 from steppe.engine.frames import Frames
 from steppe.engine.happening import Happening
+from steppe.engine.keeper import has_room
 from steppe.engine.looks import Answer, Looks
 from steppe.engine.opened import Opened
 from steppe.engine.past import Past
@@ -36,9 +33,6 @@ from steppe.errors import Failure, Mistake, NotComputedError
 from steppe.failpoint import reach
 from steppe.io import Checkpoint
 
-Array = NDArray[Any]
-Say = Callable[[str, str], None]
-
 PIECE = 0.1  # [s] that a piece of steps takes, about, while nobody looks: so long may the stepper keep the first who does waiting
 BESIDE = 0.025  # [s] more for each branch that goes along: short pieces cost more a step
 LONGEST = 0.4  # [s] that a piece may take
@@ -48,7 +42,6 @@ PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know i
 AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
 HERE = 60.0  # [s] of steps that may be for the step at which a branch stands: no record replaces its diagnostics
 AT_FIRST = 400  # steps that may be, while nobody knows how long one takes
-ROOM = 1 << 20  # bytes that are free, at least, where a branch goes on for which the disk was full
 LONG = 0.2  # [s] a step that takes longer has all states shown
 
 
@@ -57,10 +50,6 @@ class _Lost(NamedTuple):
 
     position: Position
     since: Position
-
-
-def silence(kind: str, text: str) -> None:
-    """Tells nobody."""
 
 
 class Stage:
@@ -102,8 +91,8 @@ class Stage:
         self.opened = Opened(self._branches, self._keep)
         self._past = Past(self._branches, self._do, Driver(self._happening, again=True).up_to)
         self._lost: dict[int, _Lost] = {}
-        self._balance, now = Balance(plan.grid.n_cells), self.crew.part(self._root).cut.partition
-        if now and now.ranks > 1 and (even := self._balance.begin(now, self._branches.folder)):
+        self._balance = Balance(plan.grid.n_cells)
+        if even := self._balance.begin(self.crew.part(self._root).cut.partition, self._branches.folder):
             self._branches.recut(even.bounds)
         for note in self.crew.part(self._root).notes:
             say("note", note)
@@ -174,15 +163,8 @@ class Stage:
             self._past.keep_only(self.opened.ways)
 
     def has_room(self) -> bool:
-        """Whether the disk has room for two checkpoints, and at least for `ROOM` bytes."""
-        newest = max((self._path / "checkpoints").glob("*"), default=None)
-        size = sum(file.stat().st_size for file in newest.iterdir()) if newest and newest.is_dir() else 0
-        try:
-            with tempfile.TemporaryFile(dir=self._path) as probe:
-                os.posix_fallocate(probe.fileno(), 0, max(2 * size, ROOM))
-        except OSError:
-            return False
-        return True
+        """Whether the disk has room to go on."""
+        return has_room(self._path)
 
     def kept(self, branch: int) -> int:
         """The first step from which on a branch can be shown again within about a second."""

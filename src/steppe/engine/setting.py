@@ -1,0 +1,97 @@
+"""A change of a variable on one rank: the same sums and the same refusals for any number of ranks; undone where another rank failed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.comm import World
+from steppe.engine.digest import changed
+from steppe.engine.holding import Holding
+from steppe.engine.plan import Plan
+from steppe.errors import RangeError
+from steppe.kernels.sums import total
+from steppe.levels import parted
+from steppe.models import Increment
+
+Array = NDArray[Any]
+
+
+class Setting:
+    """Of the cells that one rank holds.
+
+    Parameters
+    ----------
+    plan, world
+        The run, and all ranks.
+    holding
+        The cells of this rank.
+    """
+
+    def __init__(self, plan: Plan, world: World, holding: Holding) -> None:
+        self._plan, self._world, self._holding = plan, world, holding
+        self._mine, self._model = np.asarray(holding.mine), plan.model
+        self._before: tuple[str, Array, Array | None] | None = None
+
+    def undo(self) -> None:
+        """Takes back a change that another rank could not make."""
+        if self._before:
+            (name, values, index), self._before = self._before, None
+            self._model.set(name, values if values.ndim else float(values), index)
+
+    def set(self, name: str, value: float | Array, cells: Array | None, operation: str) -> Callable[[], Increment]:
+        """Sets, scales or adds to a variable, everywhere or in some packed cells; what it returns gives the sums before and after.
+
+        Raises
+        ------
+        ModelError
+            The value is outside its limits, or the variable cannot be set. Nothing has changed.
+        """
+        index = None
+        if cells is not None or np.ndim(value):
+            every = cells if cells is not None else np.arange(self._plan.grid.n_cells)
+            here, index = self._holding.positions(every)
+            value = value[..., here] if isinstance(value, np.ndarray) and value.ndim else value
+            index = None if cells is None else index
+        known = parted(name)[0] in self._model.state or name in self._model.parameters
+        before = self._values(name, index) if known else np.empty(0)
+        if known:
+            value = changed(operation, before, value)
+            self._refuse_cell(name, value, cells)
+        self._model.set(name, value, index)  # which says what cannot be set
+        after = self._values(name, index)
+        self._before = name, before, index
+
+        def together() -> Increment:
+            self._before = None
+            cells = len(self._mine) if index is None else len(index)
+            count = self._world.reduce(np.array([cells], np.int64), "sum")
+            # of one number for all cells `total` would give the same bits: the product, rounded once
+            sums = (total(each.ravel(), self._world.reduce) if each.ndim else float(count[0] * each) for each in (before, after))
+            return Increment(name, int(count[0]), *sums)
+
+        return together
+
+    def _refuse_cell(self, name: str, value: float | Array, cells: Array | None) -> None:
+        """Raises `RangeError` for the first of many values that its variable cannot have; any number of ranks names the same cell."""
+        if np.ndim(value):
+            variable, values = self._plan.variables[name], np.asarray(value, np.float64)
+            wrong = np.argwhere(~((values >= variable.low) & (values <= variable.high) & np.isfinite(values)))
+            if len(wrong):
+                first = tuple(wrong[np.argmin(wrong[:, -1])].tolist())
+                cell = int((self._mine if cells is None else cells[self._holding.positions(cells)[0]])[first[-1]])
+                raise RangeError(
+                    f'"{name}" is {values[first]:g} {variable.units} in cell {cell}; it must lie between {variable.low:g} and '
+                    f"{variable.high:g}. Correct the value."
+                )
+
+    def _values(self, name: str, index: Array | None) -> Array:
+        """A copy of a state or a parameter: of the cells `index`, or of all; of a parameter that one number gives, that."""
+        whole, level = parted(name)
+        values = self._model.state.get(whole)
+        if values is None:
+            values = self._model.parameters[name]
+            values = values if index is None or values.ndim else np.broadcast_to(values, len(self._mine))
+        values = self._holding.packed(values if level is None else values[level])
+        return np.array(values if index is None else values[..., index])
