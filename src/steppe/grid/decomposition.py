@@ -20,7 +20,7 @@ from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 
 
-class Needs(Protocol):
+class CutNeeds(Protocol):
     """What is asked of a cut: `steppe.models.Needs`."""
 
     @property
@@ -71,7 +71,7 @@ class Decomposition:
         return Surroundings(self.partition.owned(rank), deal, None)
 
 
-def decompose(grid: Grid, needs: Needs, ranks: int, bounds: Sequence[int] | None = None, per_writer: int = 1) -> Decomposition:
+def decompose(grid: Grid, needs: CutNeeds, ranks: int, bounds: Sequence[int] | None = None, per_writer: int = 1) -> Decomposition:
     """Cuts a grid for some ranks, by what a model needs.
 
     Parameters

@@ -1,6 +1,6 @@
 """Physics: models that know their equations and their variables, and nothing of ranks, files, clients or each other.
 
-A model is a module with a scalar `step` (a cell model, run by `CellModel`) or a class with what `contract.Steps` asks; `FieldModel` does
+A model is a module with a scalar `step` (a cell model, run by `CellModel`) or a class with what `contract.Minimal` asks; `FieldModel` does
 most of it for models with neighbours.
 """
 

@@ -1,9 +1,9 @@
 """What a model must have, what it may leave out, and what it is handed.
 
-    Steps                      required: name, version, variables; initialise, advance, state
-    Exports  Settable          answers queries; can be set
-    Copied   GoesTogether      can be copied; several go together
-    Chosen   Measured          has options, levels, parameters; reports cells that are bad, memory, time
+    Minimal                    required: name, version, variables; initialise, advance, state
+    Exports      Settable      answers queries; can be set
+    Copyable     Joinable      can be copied; several go together
+    Configurable Reporting     has options, levels, parameters; reports cells that are bad, memory, time
 
 Whoever runs models sees a `Model`, which is all of it: `completed` gives a model that is less what it left out, from `Defaults`.
 A model knows only its own physics: no ranks, files, clients or other models.
@@ -67,7 +67,7 @@ class Status:
     high: float = float("nan")
 
 
-class Steps(Protocol):
+class Minimal(Protocol):
     """All that a model must have: physics only. Everything that changes in `advance` is in `state`."""
 
     name: str
@@ -117,7 +117,7 @@ class Settable(Protocol):
         ...
 
 
-class Copied(Protocol):
+class Copyable(Protocol):
     """Can be copied, so that a run branches and goes back."""
 
     def again(self, table: dict[str, Any]) -> Self:
@@ -139,7 +139,7 @@ class Copied(Protocol):
         ...
 
 
-class GoesTogether(Protocol):
+class Joinable(Protocol):
     """Several of the same equations, options and cells do the same steps."""
 
     undoes: bool  # an `advance` of a single model that raises leaves it where a piece of the inputs begins
@@ -149,7 +149,7 @@ class GoesTogether(Protocol):
         ...
 
 
-class Chosen(Protocol):
+class Configurable(Protocol):
     """What a run file chooses of it."""
 
     needs: Needs
@@ -162,7 +162,7 @@ class Chosen(Protocol):
         ...
 
 
-class Measured(Protocol):
+class Reporting(Protocol):
     """What it reports of itself."""
 
     digest: str  # of the source of the equations and the declarations
@@ -178,5 +178,5 @@ class Measured(Protocol):
         ...
 
 
-class Model(Steps, Exports, Settable, Copied, GoesTogether, Chosen, Measured, Protocol):
+class Model(Minimal, Exports, Settable, Copyable, Joinable, Configurable, Reporting, Protocol):
     """All of it: what runs models asks this."""

@@ -12,7 +12,7 @@ import numpy as np
 from steppe.clock import Clock
 from steppe.errors import ModelError, UnknownNameError, nearest
 from steppe.levels import Space
-from steppe.models.contract import Increment, Model, Needs, Status, Steps
+from steppe.models.contract import Increment, Minimal, Model, Needs, Status
 from steppe.models.declare import Choice
 from steppe.models.handed import Array, Inputs, Reach, Recorder
 from steppe.variable import Role
@@ -101,7 +101,7 @@ class _Begins:
     def initialise(
         self, share: Any, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
     ) -> None:
-        """See `Steps`."""
+        """See `Minimal`."""
         model: Any = self
         model.given = share, options
         if getattr(type(self), "parameters", None) is Defaults.parameters:
@@ -110,7 +110,7 @@ class _Begins:
         super().initialise(share, parameters, state, options, reach)  # type: ignore[misc]
 
 
-def completed(model: Steps) -> Model:
+def completed(model: Minimal) -> Model:
     """The model, which has all of `Model` afterwards: what it leaves out comes from `Defaults`.
 
     Raises
