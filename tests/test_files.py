@@ -22,8 +22,8 @@ METHODS = {"rename", "replace"}  # of a Path with one argument; text takes two
 PLACES = {
     "server.begun": "from steppe.service.begun import Begun; Begun(folder.parent, folder.name, 'anna', 'k', b'{}').note()",
     "status.json": "from steppe.server.runs import _write; _write(folder / 'status.json', {'address': ''})",
-    "door.json": "from steppe.control.door import Door; Door.make(folder, 'journal')",
-    "engine.toml": "from steppe.control.launch import put_run_file; put_run_file(folder, 'model = 1')",
+    "door.json": "from steppe.control.rendezvous import Door; Door.make(folder, 'journal')",
+    "engine.toml": "from steppe.control.server.launcher import put_run_file; put_run_file(folder, 'model = 1')",
 }
 
 

@@ -1,7 +1,7 @@
 """A world in one thread: a server, its engines, clients, a disk; links that delay and cut, deaths, all from one seed.
 
-The supervisor, the actor, the journal and the frames are the real ones. Played are time, the pipes, the process of an engine, and a stage
-whose state betrays every action that was lost, repeated, or put in another place.
+The supervisor, the endpoint, the journal and the frames are the real ones. Simulated are time, the pipes, the process of an engine, and a
+session whose state shows every action that was lost, repeated, or put in another place.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steppe.api.query import MapQuery
-from steppe.control import Leg, Outcome, Position, Saved
-from steppe.control.actor import Actor
-from steppe.control.channels import Channel, View
-from steppe.control.compaction import compact
-from steppe.control.journal import Journal
-from steppe.control.orders import CHANGES, FIRST_BRANCH, FIRST_NAME, OF_STATE, Accepted, Branch, Order, Refused, numbered
-from steppe.control.supervisor import Supervisor
-from steppe.control.wire import BEGINNING, OPEN_END, Beat, Buffer, Ended, Fired, FrameReader, Hello, Leave, Message, frame
+from steppe.control import Leg, Outcome, Position, SavedCheckpoint
+from steppe.control.engine.endpoint import EngineEndpoint
+from steppe.control.framing import FrameReader, frame
+from steppe.control.orders import CHANGES, FIRST_BRANCH, FIRST_NAME, OF_STATE, BranchRecord, Order, Receipt, Refused, numbered
+from steppe.control.server.channels import Channel, View
+from steppe.control.server.compaction import compact
+from steppe.control.server.journal import Journal
+from steppe.control.server.supervisor import Supervisor
+from steppe.control.wire import BEGINNING, OPEN_END, Buffer, EngineExit, Heartbeat, Hello, Message, RuleFiring, Shutdown
 from steppe.errors import NoSpaceError
 
 STEPS = 400
@@ -113,7 +114,7 @@ class Disk:
     """What outlives an engine: checkpoints of each branch, and what was not heeded of it then."""
 
     saved: dict[int, list[State]] = field(default_factory=dict)
-    unheeded: dict[tuple[int, State], list[Fired]] = field(default_factory=dict)
+    unheeded: dict[tuple[int, State], list[RuleFiring]] = field(default_factory=dict)
     full: bool = False
     keeps: bool = True  # False: no state is saved, so that all has to be done again
 
@@ -125,8 +126,8 @@ class ToyStage:
         self._world, self._disk = world, disk
         self._states: dict[int, State] = {}
         self._ring: dict[int, list[State]] = {}
-        self._fired: list[Fired] = []
-        self._unheeded: dict[tuple[int, int, str], Fired] = {}
+        self._fired: list[RuleFiring] = []
+        self._unheeded: dict[tuple[int, int, str], RuleFiring] = {}
 
     def describe(self) -> dict[str, Any]:
         return {"steps": STEPS, "model": "toy"}
@@ -160,7 +161,7 @@ class ToyStage:
         for branch in branches:
             for _ in range(min(piece, until - self._states[branch].step)):
                 state = self._states[branch] = self._states[branch].stepped()
-                self._tell([Fired(branch, state.step, *said, "") for said in state.fires()])
+                self._tell([RuleFiring(branch, state.step, *said, "") for said in state.fires()])
                 if state.fires():
                     break
             if self._states[branch].step % 8 == 0:
@@ -178,27 +179,27 @@ class ToyStage:
         detail = {} if done else {"code": "out-of-range", "text": "Sevens cannot be set, nor can be removed what is not there."}
         return Outcome(done is not None, detail, self._states[branch].value)
 
-    def fired(self) -> Sequence[Fired]:
+    def fired(self) -> Sequence[RuleFiring]:
         found, self._fired = self._fired, []
         return found
 
-    def _tell(self, fired: Sequence[Fired]) -> None:
+    def _tell(self, fired: Sequence[RuleFiring]) -> None:
         self._fired += fired
         self._unheeded |= {(each.branch, each.step, each.source): each for each in fired}
 
-    def unheeded(self) -> Sequence[Fired]:
+    def unheeded(self) -> Sequence[RuleFiring]:
         return [*self._unheeded.values()]
 
     def heeded(self, branch: int, step: int, source: str) -> None:
         self._unheeded.pop((branch, step, source), None)
 
-    def save(self, branch: int, pin: bool = False) -> Saved:
+    def save(self, branch: int, pin: bool = False) -> SavedCheckpoint:
         if self._disk.full:
             raise NoSpaceError("The disk is full.")
         state = self._states[branch]
         self._disk.saved.setdefault(branch, []).append(state)
         self._disk.unheeded[branch, state] = [each for each in self._unheeded.values() if each.branch == branch]
-        return Saved(f"{state.step}-{state.place}", state.position, 8)
+        return SavedCheckpoint(f"{state.step}-{state.place}", state.position, 8)
 
     def dirty(self, branch: int) -> bool:
         return self._disk.keeps and self._states[branch] not in self._disk.saved.get(branch, [])
@@ -206,7 +207,7 @@ class ToyStage:
     def has(self, branch: int) -> bool:
         return branch in self._states
 
-    def drop(self, branch: int, keep: bool = True) -> None:
+    def unload(self, branch: int, keep: bool = True) -> None:
         if branch in self._states:
             del self._states[branch]
             self._ring.pop(branch, None)
@@ -265,13 +266,13 @@ class DiedError(Exception):
 
 
 class Engine:
-    """The process of an engine: an actor that has turns, beats, and dials when it has no connection."""
+    """The process of an engine: an endpoint that has turns, beats, and dials when it has no connection."""
 
     def __init__(self, play: Play, epoch: int, ended: Callable[[str, str], None]) -> None:
         self.play, self.epoch, self._ended = play, epoch, ended
         self.alive, self.hanging, self._waited = True, False, 0
         self.link: Connection | None = None
-        self.actor = Actor(ToyStage(play.world, play.disk), self._tell, play.world.now)
+        self.endpoint = EngineEndpoint(ToyStage(play.world, play.disk), self._tell, play.world.now)
         play.world.later(0.1 + play.world.chance.random() * 0.3, self._begin)
 
     def _begin(self) -> None:
@@ -291,21 +292,21 @@ class Engine:
             self.link.up.send(message, body)
 
     def hear(self, message: Message, body: bytearray) -> None:
-        if isinstance(message, Leave):
+        if isinstance(message, Shutdown):
             self.kill()
         elif self.alive and not self.hanging:
             try:
-                self.actor.hear(message)
+                self.endpoint.receive(message)
             except DiedError:
                 self.kill()
             except NoSpaceError as error:  # as the engine ends
-                self._tell(Ended(error.code, error.fault, False), b"")
+                self._tell(EngineExit(error.code, error.fault, False), b"")
                 self.kill()
 
     def _turn(self) -> None:
         if self.alive:
             try:
-                busy = not self.hanging and self.actor.turn()
+                busy = not self.hanging and self.endpoint.poll()
             except DiedError:
                 self.kill()
                 return
@@ -314,7 +315,7 @@ class Engine:
     def _beat(self) -> None:
         if self.alive:
             if not self.hanging and self.link:
-                self._tell(Beat(self.actor.positions()), b"")
+                self._tell(Heartbeat(self.endpoint.positions()), b"")
             self.play.world.later(0.1, self._beat)
 
     def _dial(self) -> None:
@@ -322,9 +323,9 @@ class Engine:
             return
         if self.link is None and not self.hanging and self.play.supervisor:
             self.link = Connection(self.play, self)
-            self.play.supervisor.joined(self.link, Hello(1, self.epoch, "", "", self.epoch, "here", 1))
+            self.play.supervisor.engine_connected(self.link, Hello(1, self.epoch, "", "", self.epoch, "here", 1))
             if self.link:
-                self.actor.greet()
+                self.endpoint.greet()
         self.play.world.later(0.05, self._dial)
 
     def kill(self) -> None:
@@ -347,7 +348,7 @@ class Connection:
 
     def _up(self, message: Message, body: bytearray) -> None:
         if self._supervisor is self._play.supervisor and self._supervisor:
-            self._supervisor.heard(self, message, body)
+            self._supervisor.receive(self, message, body)
 
     def send(self, message: Message, body: Buffer = b"") -> None:
         self.down.send(message, body)
@@ -364,7 +365,7 @@ class Connection:
             if self._engine.link is self:
                 self._engine.link = None
             if self._supervisor and self._supervisor is self._play.supervisor:
-                self._supervisor.lost(self)
+                self._supervisor.connection_lost(self)
 
         self._play.world.soon(noticed, 0.01)
 
@@ -387,7 +388,7 @@ class Play:
         self._make = supervisor
         self.supervisor: Supervisor | None = None
         self.engines: list[Engine] = []
-        self.accepted: dict[tuple[str, str], Accepted] = {}
+        self.accepted: dict[tuple[str, str], Receipt] = {}
         self.refused: dict[tuple[str, str], str] = {}
         self.seen: dict[int, int] = {}
         self._left = [commands // clients] * clients
@@ -435,7 +436,7 @@ class Play:
 
     def _end_server(self) -> None:
         assert self.supervisor
-        self.supervisor.life.close(keep=False)
+        self.supervisor.process.close(keep=False)
         self.supervisor = None
         for engine in self.engines:
             if engine.alive and engine.link:
@@ -462,7 +463,7 @@ class Play:
             with closing(sqlite3.connect(path)) as file:
                 self.journal._base.backup(file)
             name = f"{self.began.step}-{self.began.place}" if self.began.position > BEGINNING else ""
-            compact(path, Saved(name, self.began.position, 8), on, self.world.wall())
+            compact(path, SavedCheckpoint(name, self.began.position, 8), on, self.world.wall())
             self.journal = Journal.snapshot(path)
         after = {(each.who, each.key) for each in self.journal.commands()}
         self.behind |= {key: seq for key, seq in before.items() if key not in after}
@@ -573,8 +574,8 @@ class Play:
             for each in self.supervisor.scenarios():
                 assert each["step"] >= self.seen.get(each["branch"], 0), f"branch {each['branch']} went back to step {each['step']}"
                 self.seen[each["branch"]] = each["step"]
-            if self.supervisor.life.state == "failed":
-                assert (self.supervisor.life.problem or {}).get("code") == "engine-failed", self.supervisor.life.problem
+            if self.supervisor.process.state == "failed":
+                assert (self.supervisor.process.problem or {}).get("code") == "engine-failed", self.supervisor.process.problem
                 self.supervisor.launch()  # as a person does who has read why
 
     def at_rest(self) -> bool:
@@ -672,7 +673,7 @@ class Play:
             self.watch()
         raise AssertionError(repr((answers[0], self.supervisor.info())))
 
-    def _check_fired(self, branch: Branch, expected: set[tuple[int, int, str, str]]) -> None:
+    def _check_fired(self, branch: BranchRecord, expected: set[tuple[int, int, str, str]]) -> None:
         """People were told once what triggers did; each pause is in the journal, at its step."""
         begin = self.journal.begin(branch.id).step
         all_ = [what for _, what in self.journal.emissions(0) if what["source"].startswith("trigger:") and what["step"] > begin]

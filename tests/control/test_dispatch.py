@@ -1,7 +1,8 @@
 """What dispatch keeps in mind; what it is for is tested by the simulation."""
 
-from steppe.control import Journal, Order
-from steppe.control.dispatch import LEFT, Dispatch
+from steppe.control import Order
+from steppe.control.server.dispatch import LEFT, Dispatch
+from steppe.control.server.journal import Journal
 
 
 def test_of_branches_that_rewinds_have_left_the_newest_are_kept_at_hand():

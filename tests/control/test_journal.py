@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steppe.control import OPEN_END, Journal, Leg, Order, Outcome, Position, Refused, Saved, refusals
+from steppe.control import OPEN_END, Leg, Order, Outcome, Position, Refused, SavedCheckpoint
 from steppe.control.orders import ReplayDiffersError
-from steppe.control.refusals import Refusals
+from steppe.control.server import refusals
+from steppe.control.server.journal import Journal
+from steppe.control.server.refusals import Refusals
 from steppe.errors import DamagedError, Failure, Mistake, NoSpaceError
 from tests.small_disk import fill, mount_small_disk, resize
 
@@ -334,7 +336,7 @@ def test_what_people_are_told_is_told_once():
 
 def test_checkpoints_and_engines_are_noted():
     base = journal()
-    base.saved(1, Saved("0000000005", Position(5, 2), 77))
+    base.saved(1, SavedCheckpoint("0000000005", Position(5, 2), 77))
     assert base.checkpoints() == [{"branch": 1, "name": "0000000005", "step": 5, "seq": 2, "bytes": 77, "pinned": False}]
     assert (base.begin_engine(1.0), base.begin_engine(2.0), base.epoch) == (1, 2, 2)
 
@@ -343,7 +345,7 @@ def test_of_some_branches_only_checkpoints_that_may_still_be_there_are_listed():
     base = journal()
     for step in range(1, 30):
         for branch in (1, 2, 3):
-            base.saved(branch, Saved(f"{step:010}", Position(step, 0), 77))
+            base.saved(branch, SavedCheckpoint(f"{step:010}", Position(step, 0), 77))
     pinned = base.accept(order("checkpoint", "a", pin=True), 100, 0.0).seq
     base.end(pinned, "done", 5, {"checkpoint": f"{5:010}", "bytes": 77})
     assert len(base.checkpoints()) == 3 * 29

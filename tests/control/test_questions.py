@@ -5,9 +5,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from steppe.api.query import MapQuery
+from steppe.control.framing import FrameReader, attach_cells, frame
 from steppe.control.orders import Refused
-from steppe.control.questions import FRESH, Answer, Questions
-from steppe.control.wire import Buffer, FrameReader, Get, Message, Position, asked, frame
+from steppe.control.server.questions import FRESH, Answer, Questions
+from steppe.control.wire import Buffer, Get, Message, Position
 
 MAP = MapQuery(name="water")
 
@@ -122,8 +123,8 @@ def test_a_question_carries_as_many_cells_as_a_grid_has_and_a_key_stays_short():
         count = min(len(reader.space()), len(view))
         reader.space()[:count] = view[:count]
         found, view = reader.filled(count), view[count:]
-    assert asked(*found).query == replace(MAP, chosen=cells)
-    assert max(len(query.chosen) for _, query in [each.key for each in desk.questions._before.values()]) < 200
+    assert attach_cells(*found).query == replace(MAP, chosen=cells)
+    assert max(len(query.chosen) for _, query in [each.key for each in desk.questions._under_way.values()]) < 200
     desk.questions.ask(1, replace(MAP, chosen=bytes(4)), desk.told.append)
     assert len(desk.sent) == 2, "other cells are another question"
 
@@ -147,11 +148,11 @@ def test_answers_of_where_a_branch_stood_before_are_given_up_and_those_about_ste
         desk.questions.ask(1, MapQuery(name="water", step=step - 1), desk.told.append)
         desk.questions.came(desk.sent[-1].id, Position(step - 1, 0), ({}, bytes(8)))
     assert desk.questions._kept_bytes == 8 * (1 + 34)
-    asked = len(desk.sent)
+    attach_cells = len(desk.sent)
     desk.questions.ask(1, MapQuery(name="variable 39"), desk.told.append)
     desk.questions.ask(1, MapQuery(name="water", step=5), desk.told.append)
-    assert len(desk.sent) == asked
-    desk.questions.forget(1)
+    assert len(desk.sent) == attach_cells
+    desk.questions.discard(1)
     assert (desk.questions._kept_bytes, desk.questions.answered) == (0, set())
 
 
@@ -161,6 +162,6 @@ def test_an_answer_that_is_given_up_while_the_engine_says_that_it_holds_is_still
     first = desk.answer(5)
     desk.time += 2 * FRESH
     desk.ask()
-    desk.questions.forget(1)
+    desk.questions.discard(1)
     desk.questions.same(desk.sent[-1].id)
     assert desk.told == [first, first]

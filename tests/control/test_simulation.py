@@ -1,12 +1,12 @@
-"""The journal, the supervisor and the actor under deaths, cut links, hanging engines and full disks."""
+"""The journal, the supervisor and the endpoint under deaths, cut links, hanging engines and full disks."""
 
 from dataclasses import replace
 
 import pytest
 
-from steppe.control.actor import LateError
-from steppe.control.life import Link
-from steppe.control.supervisor import Supervisor
+from steppe.control.engine.endpoint import LateError
+from steppe.control.server.engine_process import Link
+from steppe.control.server.supervisor import Supervisor
 from steppe.control.wire import Buffer, Hello, Message, Pin
 from tests.control.simulation import play
 
@@ -32,8 +32,8 @@ def test_what_was_wrong_once_is_not_again(seed: int) -> None:
 class _Impatient(Supervisor):
     """Offers actions without a step although people have seen further ones."""
 
-    def joined(self, link: Link, hello: Hello) -> None:
-        super().joined(link, hello)
+    def engine_connected(self, link: Link, hello: Hello) -> None:
+        super().engine_connected(link, hello)
         self.dispatch.open = {number: replace(each, shown_step=0) for number, each in self.dispatch.open.items()}
 
 

@@ -12,8 +12,8 @@ import xarray
 
 import steppe
 from steppe.control import OPEN_END, Leg
-from steppe.control.actor import Actor
-from steppe.control.wire import Action, Applied, Boundary, Failed, Load, Pin, Target
+from steppe.control.engine.endpoint import EngineEndpoint
+from steppe.control.wire import ActionOutcome, Boundary, BranchAction, BranchFailure, Load, Pin, Target
 from steppe.engine import Stage
 from steppe.engine.branches import Branches
 from steppe.engine.part import Part
@@ -140,7 +140,7 @@ def test_a_branch_of_a_branch_is_what_its_path_says(wide_scenario, made_wide_sce
         to(stage, 70, (3,))
         stage.apply(3, 9, "set", second)
         to(stage, 200, (3,))
-        stage.drop(2)
+        stage.unload(2)
         stage.save(3)
         to(stage, 420, (3,))
         stage.save(3)
@@ -178,7 +178,7 @@ def test_a_restart_touches_no_file(scenario):
             stage.apply(branch, k + 1, "set", setting("capacity", capacity))
             to(stage, 30, (branch,))
             found.append(seen(stage, "water", branch))
-            stage.drop(branch)
+            stage.unload(branch)
         assert (found[0] == found[2]).all()
         assert (found[0] != found[1]).any()
         assert sorted(scenario.parent.rglob("*")) == files
@@ -225,14 +225,14 @@ def test_a_branch_that_nobody_needs_is_forgotten_and_comes_back(scenario):
         stage.load(2, path)
         to(stage, 80, (2,))
         expected = seen(stage, "water", 2)
-        stage.drop(2)
+        stage.unload(2)
         assert stage.answer(2, query({"name": "water"})) is None
         assert stage.load(2, path).step <= 50  # it was never saved
         to(stage, 80, (2,))
         assert (seen(stage, "water", 2) == expected).all()
         stage.save(2)
         to(stage, 90, (2,))
-        stage.drop(2)
+        stage.unload(2)
         assert stage.load(2, path) == (90, 0)
 
     on_stage(scenario, work)
@@ -543,7 +543,7 @@ def test_a_branch_whose_parent_was_lost_on_a_full_disk_waits_for_room_too(scenar
         stage.load(2, forked(2, (1, 205, 0)))
         stage.load(3, forked(3, (1, 205, 0), (2, 205, 0)))
         monkeypatch.setattr(Branches, "_settle_from", full)
-        stage.drop(1, keep=False)
+        stage.unload(1, keep=False)
         monkeypatch.setattr(Branches, "_settle_from", settle)
         for branch in (2, 3):
             with pytest.raises(NoSpaceError):
@@ -567,38 +567,39 @@ def test_a_branch_that_met_a_bad_cell_goes_on_with_all_that_was_done_before(
         return do_step(part, start, stop, looks, beside)
 
     orders = [
-        Action(seq, 1, seq, at, at, "set", what) for seq, at, what in ((1, 203, setting("water", 3.0)), (2, 204, setting("leak", 0.5)))
+        BranchAction(seq, 1, seq, at, at, "set", what)
+        for seq, at, what in ((1, 203, setting("water", 3.0)), (2, 204, setting("leak", 0.5)))
     ]
 
-    def order(stage: Stage, said: list[Any]) -> Actor:
-        actor = Actor(stage, lambda message, body: said.append(message), time.monotonic)
+    def order(stage: Stage, said: list[Any]) -> EngineEndpoint:
+        endpoint = EngineEndpoint(stage, lambda message, body: said.append(message), time.monotonic)
         for message in (Load(1, path), *orders, Target(1, 420)):
-            actor.hear(message)
-        return actor
+            endpoint.receive(message)
+        return endpoint
 
     def through_a_bad_cell(stage: Stage) -> None:
         said: list[Any] = []
-        actor = order(stage, said)
-        while not (failed := [each for each in said if isinstance(each, Failed)]):
-            actor.turn()
+        endpoint = order(stage, said)
+        while not (failed := [each for each in said if isinstance(each, BranchFailure)]):
+            endpoint.poll()
         assert (204, 2) <= failed[0].position <= (230, 0)
-        assert len([each for each in said if isinstance(each, Applied)]) == 2
+        assert len([each for each in said if isinstance(each, ActionOutcome)]) == 2
         spoilt.clear()
-        actor.hear(Action(3, 1, 0, None, 0, "set", setting("capacity", 200.0)))  # a person has read why, and tries this
+        endpoint.receive(BranchAction(3, 1, 0, None, 0, "set", setting("capacity", 200.0)))  # a person has read why, and tries this
         step = next(each.step for each in said if isinstance(each, Boundary))
         assert step == failed[0].position.step, "nobody has seen a later one"
-        actor.hear(Pin(3, 1, step, 3))
+        endpoint.receive(Pin(3, 1, step, 3))
         stopped_at.append(step)
         while stage.position(1).step < 420:
-            actor.turn()
+            endpoint.poll()
         stage.save(1)
 
     def at_once(stage: Stage) -> None:
         (step,) = stopped_at
-        orders.append(Action(3, 1, 3, step, step, "set", setting("capacity", 200.0)))
-        actor = order(stage, [])
+        orders.append(BranchAction(3, 1, 3, step, step, "set", setting("capacity", 200.0)))
+        endpoint = order(stage, [])
         while stage.position(1).step < 420:
-            actor.turn()
+            endpoint.poll()
         stage.save(1)
 
     monkeypatch.setattr(Part, "step", spoil)

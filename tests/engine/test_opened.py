@@ -47,11 +47,11 @@ def test_a_branch_that_is_dropped_gives_its_lock_up(scenario):
             to(stage, 60 + branch, (branch,))
             stage.save(branch)
             stage.load(9, forked(9, (1, 60, 0), (branch, 60 + branch, 0)))
-            stage.drop(branch)
-            stage.drop(9)
+            stage.unload(branch)
+            stage.unload(9)
             stage.load(branch, [Leg(1, 60, 0), Leg(branch, 60 + branch, 0)])
             seen(stage, "water", branch)
-            stage.drop(branch)
+            stage.unload(branch)
         assert locks() == before
 
     on_stage(scenario, work)
@@ -167,7 +167,7 @@ def test_a_branch_at_rest_is_taken_back_where_its_path_ends_earlier(scenario):
         assert stage.position(1) == (60, 0)
         assert stage.load(1, [Leg(1, 50, OPEN_END)]).step <= 50
         assert stage.load(2, forked(2, (1, 40, 0))) == (60, 0)
-        stage.drop(1)
+        stage.unload(1)
         assert not stage.has(1)
 
     on_stage(scenario, work)
@@ -184,10 +184,10 @@ def test_what_was_done_to_branches_that_are_gone_is_forgotten_and_what_leads_to_
         stage.load(20, forked(20, (1, 40, 0), (2, 50, 0)))
         for branch in range(2, 12):
             stage._branches.ring.forget(branch)
-            stage.drop(branch)
+            stage.unload(branch)
         stage._branches.ring.forget(1)
         assert {*stage._past._actions} == {2}, "it lies on the way to branch 20"
-        stage.drop(20)
+        stage.unload(20)
         assert not stage._past._actions
 
     on_stage(scenario, work)
@@ -249,7 +249,7 @@ def test_branches_that_are_closed_give_their_memory_up_at_once(scenario):
         gc.disable()
         try:
             for branch, _ in FORKS:
-                stage.drop(branch)
+                stage.unload(branch)
             assert [each() for each in (*parts, *models)] == [None] * 2 * len(FORKS)
         finally:
             gc.enable()

@@ -107,7 +107,7 @@ class Session:
             elif move == "fork" and len(self.ways) < 6:
                 self.fork(branch)
             elif move == "drop":
-                stage.drop(branch)
+                stage.unload(branch)
             elif move == "save":
                 self.load(branch)
                 assert stage.save(branch).position == self.ways[branch].at

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steppe.control import Journal
+from steppe.control.server.journal import Journal
 from steppe.errors import DamagedError, Failure, FolderError
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.folder import Progress, RunFolder, read_identity

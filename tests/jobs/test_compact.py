@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from steppe.cli import run_command
-from steppe.control import Journal, Order, Refused
-from steppe.control.launch import RUN_FILE
+from steppe.control import Order, Refused
 from steppe.control.orders import numbered
+from steppe.control.rendezvous import RUN_FILE
+from steppe.control.server.journal import Journal
 from steppe.engine import Stage, read_run_file
 from steppe.errors import DamagedError
 from steppe.io import RunFolder

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from steppe.cli import run_command
-from steppe.control import Journal, Order
-from steppe.control.launch import RUN_FILE
+from steppe.control import Order
+from steppe.control.rendezvous import RUN_FILE
+from steppe.control.server.journal import Journal
 from steppe.engine import Stage, read_run_file
 from steppe.jobs.replay import replay, scenarios_of
 from tests.engine.stages import on_stage, seen, sent, setting, to

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steppe.control import Position, Saved
+from steppe.control import Position, SavedCheckpoint
 from tests.io.checkpoints import write_checkpoint
 from tests.server.asking import Client, problem
 from tests.server.toy import Toy
@@ -20,7 +20,7 @@ def saved(toy: Toy, branch: int, step: int) -> Path:
     """A checkpoint on the disk and in the journal."""
     above = toy.folder if branch == 1 else toy.folder / "branches" / str(branch)
     path = write_checkpoint(above / "checkpoints", step, {name: values + branch for name, values in ARRAYS.items()}, {}, {})
-    toy.journal.saved(branch, Saved(path.name, Position(step, 0), 1))
+    toy.journal.saved(branch, SavedCheckpoint(path.name, Position(step, 0), 1))
     return path
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import steppe
-from steppe.control import Journal
+from steppe.control.server.journal import Journal
 from tests.server.asking import TOKENS, Client
 from tests.server.test_serve import RUN, served
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.api.query import MapQuery
-from steppe.control.channels import View
+from steppe.control.server.channels import View
 from steppe.grid import Raster
 from steppe.server import application
 from steppe.server.live.ranges import Ranges

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from steppe.api import NewRun
-from steppe.control.launch import RUN_FILE
+from steppe.control.rendezvous import RUN_FILE
 from steppe.jobs.admit import LONGEST, TEXTS, FaultError, check_paths, table_of
 from steppe.service.begun import Begun
 from tests.errors.scenario import RUN

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steppe.control.wire import Fired
+from steppe.control.wire import RuleFiring
 from tests.server.asking import Client, problem
 from tests.server.toy import Toy
 
@@ -135,8 +135,8 @@ def test_a_trigger_is_listed_with_what_it_did_until_it_is_removed(client: Client
     expression = "mean(green) > 3 and max(rain) < 1e3"
     made = client.post("/triggers", {"expression": expression, "action": "pause", "text": "enough"}).json()["id"]
     client.post("/step", {"steps": 9})
-    assert toy.journal.fired(Fired(1, 9, f"trigger:{made}", "pause", "enough"), 0.0) == (True, True)
-    assert toy.journal.fired(Fired(1, 9, f"trigger:{made}", "pause", "enough"), 0.0) == (False, True)  # said again
+    assert toy.journal.fired(RuleFiring(1, 9, f"trigger:{made}", "pause", "enough"), 0.0) == (True, True)
+    assert toy.journal.fired(RuleFiring(1, 9, f"trigger:{made}", "pause", "enough"), 0.0) == (False, True)  # said again
     (listed,) = client.get("/triggers").json()["triggers"]
     assert (listed["id"], listed["expression"], listed["action"], listed["fired"]) == (made, expression, "pause", [9])
     rows = [json.loads(line) for line in client.get("/log").text.splitlines()]

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from steppe.api import empty_frame, tell_missing
 from steppe.api.query import Along, MapQuery
-from steppe.control import Accepted, Command, Journal, Order, Refused
-from steppe.control.channels import Channels
-from steppe.control.followed import AllFollowed
-from steppe.control.following import Following
-from steppe.control.reader import Reader
-from steppe.control.showing import Showing, at_once
-from steppe.control.wire import Follow, Followed, Message, Outcome, Position, Unfollow
+from steppe.control import Command, Order, Receipt, Refused
+from steppe.control.engine.frame_source import FrameSource, at_once
+from steppe.control.engine.series_source import SeriesSource
+from steppe.control.server.channels import Channels
+from steppe.control.server.journal import Journal
+from steppe.control.server.live_series import AllSeries
+from steppe.control.server.reader import JournalReader
+from steppe.control.wire import Follow, Message, Outcome, Position, SeriesRows, Unfollow
 from steppe.errors import GridError
 from steppe.grid import Grid, as_plain
 from steppe.server.asked import Buffer
@@ -81,7 +82,7 @@ class Toy:
     def __init__(self, folder: Path, grid: Grid, steps: int = 365, name: str = "toy", slow: bool = False) -> None:
         self.folder, self.grid, self.name, self.slow = folder, grid, name, slow
         folder.mkdir(parents=True, exist_ok=True)
-        self.journal, self.reader = Journal(folder / "journal.sqlite"), Reader(folder / "journal.sqlite")
+        self.journal, self.reader = Journal(folder / "journal.sqlite"), JournalReader(folder / "journal.sqlite")
         self.facts: dict[str, Any] | None = facts_of(grid, steps)
         self.steps = steps
         self.closed = False
@@ -94,12 +95,12 @@ class Toy:
         self._news = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self.channels = Channels(self)
-        self.followed = AllFollowed(self)
-        self.following = Following(_Values(self), self._tell_followed, time.monotonic)
-        self.showing = Showing(self, lambda message, body: self.channels.came(message, bytearray(body)), time.monotonic, at_once)
+        self.followed = AllSeries(self)
+        self.following = SeriesSource(_Values(self), self._tell_followed, time.monotonic)
+        self.showing = FrameSource(self, lambda message, body: self.channels.came(message, bytearray(body)), time.monotonic, at_once)
 
     def _tell_followed(self, message: Message, body: Buffer) -> None:
-        assert isinstance(message, Followed)
+        assert isinstance(message, SeriesRows)
         self.followed.came(message, bytes(body))
 
     # ---- what is watched
@@ -111,14 +112,14 @@ class Toy:
 
     def send(self, message: Message, body: Buffer = b"") -> None:
         if isinstance(message, Follow | Unfollow):
-            self.following.hear(replace(message, cells=bytes(body)) if isinstance(message, Follow) else message)
+            self.following.receive(replace(message, cells=bytes(body)) if isinstance(message, Follow) else message)
             return
-        self.showing.hear(message)
+        self.showing.receive(message)
         asyncio.get_running_loop().call_soon(self.show)
 
     def show(self) -> None:
         """As an engine does at ends of steps, and at rest now and then."""
-        self.showing.turn(self.at, False)
+        self.showing.poll(self.at, False)
         if self.channels._numbers and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(0.02, self._show_again)
 
@@ -149,7 +150,7 @@ class Toy:
         return {name: ramp + np.float32(100 * number) for number, name in enumerate(VARIABLES)}
 
     # ---- orders
-    def accept(self, order: Order, *more: Order) -> Accepted:
+    def accept(self, order: Order, *more: Order) -> Receipt:
         if self.failure:
             raise self.failure
         accepted = self.journal.accept(order, self.steps, time.time(), *more)
@@ -179,7 +180,7 @@ class Toy:
                     self.journal.end(command.seq, "done", self.at[branch.id].step, {})
             self._advance(branch.id)
         self._news.set()
-        self.following.turn(False)
+        self.following.poll(False)
         self.show()
         self.channels.ask()
         self.followed.ask()
@@ -337,7 +338,7 @@ class Toy:
 
     def rules(self, scenario: str) -> list[tuple[Command, list[dict[str, Any]]]]:
         branch = self.journal.branch(scenario).id
-        return [(each, self.journal.told(branch, f"{each.kind}:{each.seq}")) for each in self.journal.rules(branch)]
+        return [(each, self.journal.effects(branch, f"{each.kind}:{each.seq}")) for each in self.journal.rules(branch)]
 
     def checkpoints(self, newest: bool = False) -> list[dict[str, Any]]:
         return self.journal.checkpoints()

@@ -12,11 +12,12 @@ import pytest
 
 from steppe.api import ROLES, Change, NewScenario, Region, Set, Skip, Step, Trigger
 from steppe.api.query import MapQuery, SeriesQuery
-from steppe.control import Journal
-from steppe.control.launch import Launcher, put_run_file
-from steppe.control.life import STARTING
-from steppe.control.listen import Listener, LoopClock
-from steppe.control.supervisor import Supervisor
+from steppe.control.rendezvous import put_run_file
+from steppe.control.server.engine_process import STARTING
+from steppe.control.server.journal import Journal
+from steppe.control.server.launcher import EngineLauncher
+from steppe.control.server.listener import EngineListener, LoopScheduler
+from steppe.control.server.supervisor import Supervisor
 from steppe.engine.run_file import read_run_file
 from steppe.service import Orders, Principal, Refused, Service, WorkLimits, maps, requests, rules
 from steppe.service.series import series
@@ -33,8 +34,8 @@ async def service_of(run_file: Path) -> AsyncIterator[Service]:
     folder = Path(run.output.path).absolute()
     put_run_file(folder, run.as_toml())
     journal = Journal(folder / "journal.sqlite")
-    supervisor = Supervisor("out", folder, journal, LoopClock(), Launcher(folder, ""), STARTING, 10)
-    listener = Listener(folder, supervisor, "", True)
+    supervisor = Supervisor("out", folder, journal, LoopScheduler(), EngineLauncher(folder, ""), STARTING, 10)
+    listener = EngineListener(folder, supervisor, "", True)
     await listener.open()
     supervisor.start()
     try:
@@ -43,7 +44,7 @@ async def service_of(run_file: Path) -> AsyncIterator[Service]:
         yield Service({"out": supervisor}, WorkLimits())
     finally:
         supervisor.close(keep=False)
-        while supervisor.life.has_process:
+        while supervisor.process.has_process:
             await asyncio.sleep(0.02)
         await listener.close()
         supervisor.reader.close()

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from steppe.control import Journal
 from steppe.control.orders import Command
+from steppe.control.server.journal import Journal
 from verification.chaos.clients import Observer, Ordering, Sent, facts_of
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from steppe.comm import find_library, find_mpiexec
-from steppe.control import Journal, Position
+from steppe.control import Position
+from steppe.control.server.journal import Journal
 from steppe.jobs.replay import scenarios_of
 from verification.chaos.clients import Observer, Ordering, Visitor
 from verification.chaos.history import foreign, gaps, kept, lost, strayed, unordered

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from steppe.control import Journal, Order
+from steppe.control import Order
+from steppe.control.server.journal import Journal
 from verification.chaos.clients import Observer, Sent
 from verification.chaos.history import foreign, gaps, kept, lost, strayed, unordered
 

@@ -6,14 +6,15 @@ from pathlib import Path
 import numpy as np
 
 from steppe import Simulation
-from steppe.control import Journal, Position
-from steppe.control.launch import RUN_FILE
-from steppe.control.orders import Branch
+from steppe.control import Position
+from steppe.control.orders import BranchRecord
+from steppe.control.rendezvous import RUN_FILE
+from steppe.control.server.journal import Journal
 from steppe.engine.run_file import read_run_file
 from verification.kill.checker import STATES
 
 
-def twin_of(run: Path, journal: Journal, branch: Branch, output: Path) -> tuple[dict[str, bytes], int]:
+def twin_of(run: Path, journal: Journal, branch: BranchRecord, output: Path) -> tuple[dict[str, bytes], int]:
     """The values of the states of a scenario where it was seen last, and how many changes led to them."""
     changes = [each for each in journal.placed(branch.id, Position(-1, -1)) if each.kind == "set" and each.outcome == "done"]
     run_file = read_run_file(run / RUN_FILE, {"output.path": json.dumps(str(output))})

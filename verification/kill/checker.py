@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from steppe.control import Journal
-from steppe.control.orders import CHANGES, Branch, Command
+from steppe.control.orders import CHANGES, BranchRecord, Command
+from steppe.control.server.journal import Journal
 from steppe.jobs.replay import replay, scenarios_of
 from verification.kill.served import Client, Steering
 
@@ -79,7 +79,7 @@ def _check_cancelled(commands: list[Command]) -> None:
             assert (each.branch, each.ended_step) in ends or each.branch in closed, f"{each} was cancelled by nobody"
 
 
-def state_of(client: Client, branch: Branch) -> dict[str, bytes]:
+def state_of(client: Client, branch: BranchRecord) -> dict[str, bytes]:
     """The values of a scenario that people see, by the server."""
     found = {}
     for name in STATES:

@@ -9,7 +9,7 @@ import pytest
 from tests.scenario import copied, make_scenario
 
 from steppe.api import decode
-from steppe.control import Journal
+from steppe.control.server.journal import Journal
 from steppe.failpoint import NAMES
 from verification.kill.checker import check_journal, check_states, rest
 from verification.kill.served import Client, Served, Watcher

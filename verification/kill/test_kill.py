@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.scenario import copied, make_years
 
-from steppe.control import Journal
+from steppe.control.server.journal import Journal
 from verification.kill.checker import check_journal, check_states, gathered, rest, store, waiting
 from verification.kill.served import Client, Served, Steering
 

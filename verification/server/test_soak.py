@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.scenario import make_scenario
 
-from steppe.control.leaving import STAYS
+from steppe.control.server.branch_closer import STAYS
 from steppe.grid import read_grid
 from steppe.io.ingest import generate
 from verification.growth import growth

@@ -44,7 +44,7 @@ def replay(
     if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise FolderError(f'"{output}" is not empty. Choose another folder for the output.')
     with rank_of_run() as rank, ExitStack() as rest:
-        from steppe.control import Journal
+        from steppe.control.server.journal import Journal
         from steppe.engine import Crew
         from steppe.jobs.replay import replay as repeat
         from steppe.jobs.replay import scenarios_of

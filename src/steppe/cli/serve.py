@@ -104,8 +104,8 @@ def serve(
     # Until the server listens to it, as SIGTERM: an exception that comes while modules load may be lost, and with it the wish to end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from steppe.api import ROLES
-    from steppe.control.launch import check_launcher
-    from steppe.control.ways import listening_at
+    from steppe.control.server.launcher import check_launcher
+    from steppe.control.sockets import tcp_listener
     from steppe.files import make_folder
     from steppe.server.doors import Origins, Prefix, Proxies
     from steppe.server.role_tokens import Tokens
@@ -130,7 +130,7 @@ def serve(
         if not folder_of_data.is_dir():
             raise Mistake(f'--data "{folder_of_data}" is no folder. Name one that run files may read.')
     if engine_bind:
-        listening_at(engine_bind).close()  # what is wrong with it is said before anything is written
+        tcp_listener(engine_bind).close()  # what is wrong with it is said before anything is written
     try:
         Prefix(root_path)
         Proxies(proxy or [])
@@ -199,7 +199,7 @@ def _named(texts: list[str]) -> dict[str, str]:
 
 def _prepared(run_file: Path, changes: dict[str, str]) -> Path:
     """The run folder, with the run file in it as the engine will read it."""
-    from steppe.control.launch import put_run_file
+    from steppe.control.rendezvous import put_run_file
     from steppe.engine.run_file import read_run_file
 
     run = read_run_file(run_file, changes)

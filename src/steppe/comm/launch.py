@@ -39,7 +39,7 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Launcher:
+class LauncherKind:
     """A kind of launcher: the variables by which its ranks know it."""
 
     name: str
@@ -49,12 +49,12 @@ class Launcher:
 
 
 LAUNCHERS = (
-    Launcher("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    Launcher("MPICH", "PMI_RANK", "PMI_SIZE", "HYDI_CONTROL_FD"),
-    Launcher("PMI", "PMI_RANK", "PMI_SIZE"),
-    Launcher("Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"),
-    Launcher("PMIx", "PMIX_RANK"),
-    Launcher("Intel MPI", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    LauncherKind("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    LauncherKind("MPICH", "PMI_RANK", "PMI_SIZE", "HYDI_CONTROL_FD"),
+    LauncherKind("PMI", "PMI_RANK", "PMI_SIZE"),
+    LauncherKind("Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"),
+    LauncherKind("PMIx", "PMIX_RANK"),
+    LauncherKind("Intel MPI", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
 )
 
 

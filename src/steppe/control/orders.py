@@ -1,4 +1,4 @@
-"""What people order, what they are told of it, and what a journal holds of both."""
+"""Orders of clients, the answers to them, and the records of a journal."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ FIRST_BRANCH, FIRST_NAME = 1, "main"
 FORKS = ("branch", "rewind", "restart")  # what makes a branch
 NAMINGS = ("rename", "leave")  # of a scenario; over as soon as they are in the journal
 RULES = ("event", "trigger")  # what is to happen by itself from then on, until it is removed
-OF_STATE = (  # codes of refusals that another state of the run could change; each is kept under the key of its order
+OF_STATE = (  # codes of refusals that depend on the state of the run; each is stored under the key of its order
     *("already-finished", "engine-busy-conflict", "name-taken", "out-of-range", "scenario-closed"),
     *("step-passed", "too-many-scenarios", "unknown-operation", "unknown-scenario", "version-stale"),
 )
 CHANGES = ("set", *RULES, "remove")  # of a state
-ACTIONS = (*CHANGES, "checkpoint", "pause")  # what an engine is told of; the rest is the server's own or becomes a target
+ACTIONS = (*CHANGES, "checkpoint", "pause")  # kinds that an engine receives; the server handles the rest, or makes it a target
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What somebody asks for.
+    """An order of a client.
 
     kind: step {"steps" | "until" | "end", "speed"}, pause {}, set {...}, event {...}, trigger {...}, remove {"rule"}, checkpoint {"pin"},
     branch {"name", "step"}, rewind {"step" | "left"}, restart {}, rename {"name"}, leave {}, cancel {"seq"}, skip {"seq"}.
 
-    when: "after" all that was ordered, "now" at the next boundary, or at a step.
+    when: "after" all earlier orders, "now" at the next boundary, or a step.
     """
 
     kind: str
@@ -43,8 +43,8 @@ class Order(msgspec.Struct, frozen=True):
     if_step: int | None = None
 
 
-class Accepted(msgspec.Struct, frozen=True):
-    """The receipt. seq: number of the command and of its operation; again: it had been accepted before."""
+class Receipt(msgspec.Struct, frozen=True):
+    """The answer to an accepted order. seq: number of the command and of its operation; again: it was accepted before."""
 
     seq: int
     again: bool
@@ -54,7 +54,7 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Refused(Exception):
-    """An order or a question that cannot be met; the run has not changed. code: of the kind of problem; facts: for programs."""
+    """An order or a question that cannot be met; the run has not changed. code: kind of problem; facts: values for programs."""
 
     def __init__(self, code: str, detail: str, **facts: Any) -> None:
         super().__init__(detail)
@@ -62,12 +62,12 @@ class Refused(Exception):
 
 
 class ReplayDiffersError(Exception):
-    """An action gave another state than when it was applied first."""
+    """A repeated action gave another state than the first time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """A branch: what it is called, where it left its parent, how far it shall go and was seen, and where a rewind left it for good."""
+class BranchRecord:
+    """A branch in the journal: its name, fork, target, the last step that clients have seen, and the position at which a rewind left it."""
 
     id: int
     name: str
@@ -83,7 +83,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A row of the journal."""
+    """A command in the journal."""
 
     seq: int
     branch: int
@@ -103,12 +103,12 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """Where a journal begins that was compacted.
+class JournalStart:
+    """The start of a compacted journal.
 
     at: the position of the checkpoint; on: its branch; name: of its folder, "" for the initial state. path: the legs that led to the
-    scenario's branch, of which rows are not there any more. branches: the greatest number of a branch so far. journal: the file with all
-    that was before.
+    scenario's branch, whose rows were removed. branches: the greatest number of a branch so far. journal: the file with everything
+    before.
     """
 
     at: Position
@@ -120,10 +120,10 @@ class Beginning:
 
 
 def folder_of(run: Path, branch: int) -> Path:
-    """Where a branch lies; the first one is in the run folder itself."""
+    """The folder of a branch; the first branch uses the run folder itself."""
     return run if branch == FIRST_BRANCH else run / "branches" / str(branch)
 
 
 def numbered(kind: str, seq: int, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of an action as a state is told them: events and triggers have the number of their command."""
+    """The arguments of an action for a session: events and triggers carry the number of their command."""
     return arguments | {"id": seq} if kind in RULES else arguments

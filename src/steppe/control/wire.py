@@ -1,34 +1,27 @@
-"""What a server and an engine say to each other: a 16-byte prefix, a MessagePack header, raw bytes.
+"""The messages between a server and an engine; `framing` turns them into bytes.
 
-    4s "STE1" | u32 bytes of the header | u64 bytes of the body | header | body          (little-endian)
-
-The header is an array whose first item is the message's name. Both lengths are checked before anything is allocated. What is said twice
-does no harm: every message is absolute or carries the `seq` of its command.
+A repeated message does no harm: every message is absolute or carries the `seq` of its command. A tag is the name under which a message
+travels. Tags stay as they are, so that a new server understands an engine that outlived the old one.
 """
 
 from __future__ import annotations
 
-import struct
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from steppe.api.query import MapQuery
 
 PROTOCOL = 1
-PREFIX = struct.Struct("<4sIQ")
-MAGIC = b"STE1"
-HEADER_LIMIT, BODY_LIMIT = 64 << 10, 1 << 30
-OPEN_END = 1 << 62  # step and seq of a path's last leg: it goes on
+OPEN_END = 1 << 62  # step and seq of the last leg of an open path
 
 Buffer = bytes | bytearray | memoryview
 
 
 class Position(NamedTuple):
-    """Where a state stands; they compare as tuples.
+    """The position of a state; positions compare as tuples.
 
-    step: steps done; seq: place of the last action that happened at that step, 0 for none.
+    step: steps done; seq: place of the last action at that step, 0 for none.
     """
 
     step: int
@@ -36,18 +29,18 @@ class Position(NamedTuple):
 
 
 BEGINNING = Position(0, 0)  # of the initial state
-FULL = "no-space"  # the code of what has no room on the disk
+FULL = "no-space"  # error code of a full disk
 
 
 class Leg(NamedTuple):
-    """A part of the way to a state: along `branch` up to and with the position (step, seq)."""
+    """A part of the path to a state: along `branch` up to and including the position (step, seq)."""
 
     branch: int
     step: int
     seq: int
 
 
-class Saved(NamedTuple):
+class SavedCheckpoint(NamedTuple):
     """A durable checkpoint of a branch. name: of its folder."""
 
     name: str
@@ -56,7 +49,7 @@ class Saved(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What an action did. detail: what it changed, or `code` and `text` of why not; digest: of the state after it."""
+    """The result of an action. detail: the change, or `code` and `text` of the error; digest: of the state after it."""
 
     ok: bool
     detail: dict[str, Any]
@@ -64,27 +57,27 @@ class Outcome(NamedTuple):
 
 
 class Message(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Base of all messages; the tag is the class's name. Fields may be added at the end."""
+    """Base of all messages. New fields go to the end, with a default."""
 
 
 # ---- server to engine -------------------------------------------------------------------------------------------------------------------
 class Greet(Message, frozen=True):
-    """First on every connection. nonce: hex, to be proved with."""
+    """The first message of every connection. nonce: hex; the engine proves on it that it knows the secret."""
 
     protocol: int
     nonce: str
 
 
 class Welcome(Message, frozen=True):
-    """The engine is the one that is waited for. proof: of the server, on the engine's nonce."""
+    """Accepts the engine. proof: of the server, on the engine's nonce."""
 
     proof: str
 
 
 class Load(Message, frozen=True):
-    """Make a branch stand as near as possible before the end of its path; answered by `Ready`.
+    """Loads a branch at the best known position before the end of its path; answered by `Ready`.
 
-    begin: states before it are of no use, since nobody knows any more what happened between.
+    begin: states before this position cannot be used, since the journal no longer holds the actions after them.
     """
 
     branch: int
@@ -93,17 +86,17 @@ class Load(Message, frozen=True):
 
 
 class Target(Message, frozen=True):
-    """Step a branch on until here; never less than what was said before. speed: steps a second at most, 0 for as fast as can be."""
+    """Steps a branch up to `step`, which never decreases. speed: most steps a second, 0 for no limit."""
 
     branch: int
     step: int
     speed: float = 0.0
 
 
-class Action(Message, frozen=True):
-    """A command that happens at a step. at_step None: name one from `earliest` on (`Boundary`) and wait there for its `Pin`.
+class BranchAction(Message, frozen=True, tag="Action"):
+    """A command with an effect at a step. at_step None: name a step from `earliest` on (`Boundary`) and wait there for the `Pin`.
 
-    place: in the order of all actions that have a step; 0 before it has one.
+    place: rank of this action among all actions that have a step; 0 before it has one.
     """
 
     seq: int
@@ -116,7 +109,7 @@ class Action(Message, frozen=True):
 
 
 class Pin(Message, frozen=True):
-    """The journal holds it: action `seq` happens at this step; -1: never."""
+    """Action `seq` happens at this step, as the journal holds; -1: never."""
 
     seq: int
     branch: int
@@ -125,21 +118,21 @@ class Pin(Message, frozen=True):
 
 
 class Withdraw(Message, frozen=True):
-    """Forget action `seq` if it has not happened; answered by `Withdrawn`."""
+    """Cancels action `seq` if it has not happened; answered by `Withdrawal`."""
 
     seq: int
     branch: int
 
 
-class Noted(Message, frozen=True):
-    """The journal holds the outcome of `seq` on a branch: forget it."""
+class AcknowledgeOutcome(Message, frozen=True, tag="Noted"):
+    """The journal holds the outcome of `seq` on a branch; the engine discards its copy."""
 
     seq: int
     branch: int
 
 
-class Heeded(Message, frozen=True):
-    """The journal holds what a rule did: forget it. stop: the branch goes no farther than this step."""
+class AcknowledgeRule(Message, frozen=True, tag="Heeded"):
+    """The journal holds the effect of a rule; the engine discards its copy. stop: the branch does not pass this step."""
 
     branch: int
     step: int
@@ -148,9 +141,9 @@ class Heeded(Message, frozen=True):
 
 
 class Get(Message, frozen=True):
-    """Values or an image; answered by `Data`, `Same` or `Refused`. have: the position of what the server has kept of it.
+    """Asks for values or an image; answered by `Data`, `Same` or `QueryRefusal`. have: the position of the server's cached answer.
 
-    The body is the member `chosen` of the query, which a header would be too short for.
+    The body is the member `chosen` of the query, which may be too long for a header.
     """
 
     id: int
@@ -160,10 +153,10 @@ class Get(Message, frozen=True):
 
 
 class Show(Message, frozen=True):
-    """People watch: make frames of some branches at ends of steps, each once the last was taken; replaces the former of the same channel.
+    """Makes frames of some branches at ends of steps, each after the last one is acknowledged; replaces an earlier `Show` of the channel.
 
-    query: which part of which variable. span: of the frames before, or a fixed one; None: find one. interval: seconds between two frames
-    at least.
+    query: the map. span: of the frames before, or a fixed one; None: find one. interval: least seconds
+    between two frames.
     """
 
     channel: int
@@ -175,21 +168,21 @@ class Show(Message, frozen=True):
 
 
 class Hide(Message, frozen=True):
-    """Nobody watches a channel any more."""
+    """Ends a channel: it has no viewers."""
 
     channel: int
 
 
-class Taken(Message, frozen=True):
-    """Somebody was sent the last frame of a channel: make another one."""
+class AcknowledgeFrames(Message, frozen=True, tag="Taken"):
+    """A viewer was sent the last frames of a channel; the engine may make the next ones."""
 
     channel: int
 
 
 class Follow(Message, frozen=True):
-    """Tell what a variable is in some cells after every step of a branch from now on. The body is the cells: packed numbers, uint32.
+    """Reports a variable in some cells after every step of a branch from now on. The body is the cells: packed numbers, uint32.
 
-    region: their mean by area, least and greatest value instead of each. Steps are made one by one meanwhile.
+    region: report their mean by area, least and greatest value instead of each cell. The engine makes single steps meanwhile.
     """
 
     number: int
@@ -200,26 +193,26 @@ class Follow(Message, frozen=True):
 
 
 class Unfollow(Message, frozen=True):
-    """Nobody follows a number any more."""
+    """Ends a series."""
 
     number: int
 
 
-class Drop(Message, frozen=True):
-    """Nobody needs this branch for now."""
+class Unload(Message, frozen=True, tag="Drop"):
+    """Takes a branch out of memory; its folder stays."""
 
     branch: int
 
 
-class Leave(Message, frozen=True):
-    """Keep what there is and end; `keep` False: end at once, another engine has taken over."""
+class Shutdown(Message, frozen=True, tag="Leave"):
+    """Makes the state durable and ends. keep False: ends at once, since another engine has taken over."""
 
     keep: bool
 
 
 # ---- engine to server -------------------------------------------------------------------------------------------------------------------
 class Hello(Message, frozen=True):
-    """Answers `Greet`. epoch: which start of an engine this is; proof: on the server's nonce and the epoch."""
+    """Answers `Greet`. epoch: number of this start of an engine; proof: on the server's nonce and the epoch."""
 
     protocol: int
     epoch: int
@@ -230,30 +223,30 @@ class Hello(Message, frozen=True):
     ranks: int
 
 
-class Described(Message, frozen=True):
-    """What the run is: declarations, grid, clock, parameters; the last of what an engine says when it has called.
+class Description(Message, frozen=True, tag="Described"):
+    """Describes the run: declarations, grid, clock, parameters. It is the last message of the greeting.
 
-    The body is JSON, as `Stage.describe` gives it.
+    The body is JSON, as `SessionProtocol.describe` returns it.
     """
 
 
 class Ready(Message, frozen=True):
-    """A branch stands here."""
+    """A branch is loaded and stands here."""
 
     branch: int
     position: Position
 
 
 class Boundary(Message, frozen=True):
-    """Action `seq` can happen at this step; the branch will not pass it before the `Pin`."""
+    """Action `seq` can happen at this step; the branch does not pass the step before the `Pin`."""
 
     seq: int
     branch: int
     step: int
 
 
-class Applied(Message, frozen=True):
-    """An action happened; said again on every connection until it is `Noted`."""
+class ActionOutcome(Message, frozen=True, tag="Applied"):
+    """An action happened; sent again on every connection until `AcknowledgeOutcome`."""
 
     seq: int
     branch: int
@@ -261,10 +254,10 @@ class Applied(Message, frozen=True):
     outcome: Outcome
 
 
-class Fired(Message, frozen=True):
-    """An event or a trigger did something; said again on every connection until it is `Heeded`. After a pause a branch waits for that.
+class RuleFiring(Message, frozen=True, tag="Fired"):
+    """An event or a trigger had an effect; sent again on every connection until `AcknowledgeRule`. A pause stops the branch until then.
 
-    step: steps done when it can be seen; source: "trigger:7"; kind: pause, message, image, event or warning.
+    step: steps done when the effect is visible; source: "trigger:7"; kind: pause, message, image, event or warning.
     """
 
     branch: int
@@ -274,24 +267,24 @@ class Fired(Message, frozen=True):
     text: str
 
 
-class Withdrawn(Message, frozen=True):
-    """Action `seq` will not happen (`gone`), unless the journal knows that it has; or its `Applied` is on its way."""
+class Withdrawal(Message, frozen=True, tag="Withdrawn"):
+    """gone: action `seq` will not happen, unless the journal holds its outcome. Otherwise its `ActionOutcome` is on its way."""
 
     seq: int
     gone: bool
 
 
-class Kept(Message, frozen=True):
-    """A checkpoint of a branch has become durable."""
+class CheckpointReport(Message, frozen=True, tag="Kept"):
+    """A checkpoint of a branch is durable."""
 
     branch: int
-    saved: Saved
+    saved: SavedCheckpoint
 
 
-class Failed(Message, frozen=True):
-    """A branch cannot go on: its next step fails, and will fail again.
+class BranchFailure(Message, frozen=True, tag="Failed"):
+    """The next step of a branch fails, and would fail again.
 
-    With the code `FULL` it waits for room on the disk, and the next `Load` of it tries again. gone: its state is not in memory any more.
+    With the code `FULL` the branch waits for room on the disk; the next `Load` tries again. gone: its state is no longer in memory.
     """
 
     branch: int
@@ -302,7 +295,7 @@ class Failed(Message, frozen=True):
 
 
 class Data(Message, frozen=True):
-    """The answer to a `Get`; the body is the array, or the image."""
+    """Answers a `Get`; the body is the array or the image."""
 
     id: int
     position: Position
@@ -310,13 +303,13 @@ class Data(Message, frozen=True):
 
 
 class Same(Message, frozen=True):
-    """The answer to a `Get`: the branch still stands where it stood, what was kept is right."""
+    """Answers a `Get`: the branch has not moved, the cached answer of the server is right."""
 
     id: int
 
 
-class Refused(Message, frozen=True):
-    """The answer to a `Get` that cannot be met; nothing has changed."""
+class QueryRefusal(Message, frozen=True, tag="Refused"):
+    """Answers a `Get` that cannot be met; nothing has changed."""
 
     id: int
     code: str
@@ -324,8 +317,8 @@ class Refused(Message, frozen=True):
     facts: dict[str, Any]
 
 
-class Shown(Message, frozen=True):
-    """Frames of a channel, one of each branch at its position; the body is all of them, one behind the other. span: theirs."""
+class ChannelFrames(Message, frozen=True, tag="Shown"):
+    """Frames of a channel, one of each branch at its position; the body holds them one after the other. span: common to all."""
 
     channel: int
     branches: list[int]
@@ -333,8 +326,8 @@ class Shown(Message, frozen=True):
     span: list[Any]
 
 
-class Followed(Message, frozen=True):
-    """Values of some steps side by side, from `first` on; the body is (steps, values). position: where the branch stands."""
+class SeriesRows(Message, frozen=True, tag="Followed"):
+    """Values of consecutive steps from `first` on; the body is (steps, values). position: of the branch."""
 
     number: int
     branch: int
@@ -344,8 +337,8 @@ class Followed(Message, frozen=True):
     position: Position
 
 
-class Ended(Message, frozen=True):
-    """The last message of an engine that ends with an error. code, text: of the error; final: each engine after it would meet the same."""
+class EngineExit(Message, frozen=True, tag="Ended"):
+    """The last message of an engine that ends with an error. code, text: of the error; final: every later engine would meet it, too."""
 
     code: str
     text: str
@@ -353,16 +346,16 @@ class Ended(Message, frozen=True):
 
 
 class Busy(Message, frozen=True):
-    """No beat may come for some seconds, and all is well."""
+    """Announces that heartbeats may be missing for up to `limit` seconds. what: the reason."""
 
     what: str
     limit: float
 
 
-class Beat(Message, frozen=True):
-    """Every 100 ms, and when an engine comes to rest: where each branch stands.
+class Heartbeat(Message, frozen=True, tag="Beat"):
+    """The position of each branch; every 100 ms, and when an engine comes to rest.
 
-    kept: the first step from which on it can be shown again within about a second, of those for which that has changed.
+    kept: by branch, the first step that can be shown again within about a second, where it has changed.
     """
 
     positions: dict[int, Position]
@@ -370,105 +363,16 @@ class Beat(Message, frozen=True):
 
 
 class News(Message, frozen=True):
-    """Something that people may want to read. kind: note or warning."""
+    """A text for clients. kind: note or warning."""
 
     branch: int
     kind: str
     text: str
 
 
-Watching = Show | Hide | Taken | Follow | Unfollow
-ToEngine = Greet | Welcome | Load | Target | Action | Pin | Withdraw | Noted | Heeded | Get | Watching | Drop | Leave
-FromStage = Ready | Boundary | Applied | Fired | Withdrawn | Kept | Failed | Data | Same | Refused | Shown | Followed
-ToServer = Hello | Described | FromStage | Ended | Busy | Beat | News | Leave
-
-_encoder = msgspec.msgpack.Encoder()
-_decode_to_engine = msgspec.msgpack.Decoder(ToEngine).decode
-_decode_to_server = msgspec.msgpack.Decoder(ToServer).decode
-
-
-class BadFrame(Exception):
-    """The bytes are no frame of this protocol; the connection is of no use any more."""
-
-
-def following(follow: Follow) -> tuple[Follow, bytes]:
-    """What is followed as it travels: its cells are the body."""
-    return replace(follow, cells=b""), follow.cells
-
-
-def asking(get: Get) -> tuple[Get, bytes]:
-    """A question as it travels: its cells are the body."""
-    cells = get.query.chosen
-    return (replace(get, query=replace(get.query, chosen=b"")) if cells else get), cells
-
-
-def asked(get: Get | Follow, body: Buffer) -> Get | Follow:
-    """A question, or what is followed, that has travelled."""
-    if isinstance(get, Follow):
-        return replace(get, cells=bytes(body))
-    return replace(get, query=replace(get.query, chosen=bytes(body))) if body else get
-
-
-def frame(message: Message, body: Buffer = b"") -> list[Buffer]:
-    """A message as buffers to be sent one after the other."""
-    header = _encoder.encode(message)
-    if len(header) > HEADER_LIMIT:
-        raise BadFrame(f"The header of a {type(message).__name__} has {len(header):,} bytes; {HEADER_LIMIT:,} are allowed.")
-    head = PREFIX.pack(MAGIC, len(header), memoryview(body).nbytes) + header
-    return [head, body] if memoryview(body).nbytes else [head]
-
-
-class FrameReader:
-    """Takes bytes as they come, in pieces of any length, into the buffers where they stay.
-
-    Ask `space` for where the next bytes go, and tell `filled` how many came; it gives the message when it is whole.
-
-    Parameters
-    ----------
-    at_engine
-        Whether this is the engine's end.
-    body_limit
-        Bytes that a body may have; the reader of someone who has not proved who he is takes none.
-    """
-
-    def __init__(self, at_engine: bool, body_limit: int = BODY_LIMIT) -> None:
-        self._decode = _decode_to_engine if at_engine else _decode_to_server
-        self.body_limit = body_limit
-        self._stage, self._buffer, self._count = 0, bytearray(PREFIX.size), 0
-        self._body_bytes = 0
-        self._message: Any = None
-
-    def space(self) -> memoryview:
-        """Where the next bytes go; never empty."""
-        return memoryview(self._buffer)[self._count :]
-
-    def filled(self, count: int) -> tuple[Any, bytearray] | None:
-        """Takes the next `count` bytes of `space`; the message and its body when they are whole.
-
-        Raises
-        ------
-        BadFrame
-            The bytes are no frame, or a message that the other end never says.
-        """
-        self._count += count
-        while self._count == len(self._buffer):
-            if self._stage == 0:
-                magic, header, body = PREFIX.unpack(self._buffer)
-                if magic != MAGIC or not 0 < header <= HEADER_LIMIT or body > self.body_limit:
-                    raise BadFrame(f"No frame of an engine: it begins with {bytes(magic)!r}, header {header:,}, body {body:,} bytes.")
-                self._body_bytes = body
-                self._next(1, header)
-            elif self._stage == 1:
-                try:
-                    self._message = self._decode(self._buffer)
-                except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                    raise BadFrame(f"A header that is no message: {error}") from None
-                self._next(2, self._body_bytes)
-            if self._stage == 2 and self._count == len(self._buffer):
-                found = self._message, self._buffer
-                self._next(0, PREFIX.size)
-                return found
-        return None
-
-    def _next(self, stage: int, size: int) -> None:
-        self._stage, self._buffer, self._count = stage, bytearray(size), 0
+Watching = Show | Hide | AcknowledgeFrames | Follow | Unfollow
+Acknowledgement = AcknowledgeOutcome | AcknowledgeRule
+ToEngine = Greet | Welcome | Load | Target | BranchAction | Pin | Withdraw | Acknowledgement | Get | Watching | Unload | Shutdown
+Answer = Data | Same | QueryRefusal
+Progress = Ready | Boundary | ActionOutcome | RuleFiring | Withdrawal | CheckpointReport | BranchFailure
+ToServer = Hello | Description | Progress | Answer | ChannelFrames | SeriesRows | EngineExit | Busy | Heartbeat | News | Shutdown

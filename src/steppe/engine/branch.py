@@ -12,8 +12,8 @@ import numpy as np
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from steppe.control import Leg, Position, Saved
-from steppe.control.wire import BEGINNING, Fired
+from steppe.control import Leg, Position, SavedCheckpoint
+from steppe.control.wire import BEGINNING, RuleFiring
 from steppe.engine.bad_cell import bad_cell
 from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
@@ -80,11 +80,11 @@ class Branch:
     keeper: Keeper | None = None
     origin: int = 0
     first: Mapping[str, int] = field(default_factory=dict)
-    saved: Saved | None = None
+    saved: SavedCheckpoint | None = None
     stranded: Failure | None = None  # why the results that it shares were lost before it had a folder: it can be looked at, not saved
     unsynced: bool = False  # its folder is not durable yet
     rules: Rules = field(default_factory=Rules)
-    unheeded: Sequence[Fired] = ()  # in the checkpoint that it was made from
+    unheeded: Sequence[RuleFiring] = ()  # in the checkpoint that it was made from
     remembered: int = 0  # the step of its newest copy
     since: Position = BEGINNING
     kept: tuple[str, Position] | None = None
@@ -125,7 +125,7 @@ class Branch:
     def take(self, checkpoint: Checkpoint) -> None:
         """Takes position and rules of a checkpoint, with what these did that is not acknowledged."""
         self.position, self.rules = position_of(checkpoint), Rules.of(checkpoint.manifest.get("rules", {}))
-        self.unheeded = [Fired(*each) for each in checkpoint.manifest.get("unheeded", ())]
+        self.unheeded = [RuleFiring(*each) for each in checkpoint.manifest.get("unheeded", ())]
 
     def step(self, stop: int, beside: Sequence["Branch"] = (), looks: bool = True) -> None:
         """Computes up to a step, with other branches that stand at the same one; the forcing is decoded once.
@@ -191,7 +191,7 @@ class Branch:
         """Of its state and its rules, as outcomes have it; the same for any number of ranks."""
         return int(self.order("digest")) ^ self.rules.digest
 
-    def save(self, unheeded: Sequence[Fired] = (), done: Callable[[Position], Actions] = lambda position: {}) -> Saved:
+    def save(self, unheeded: Sequence[RuleFiring] = (), done: Callable[[Position], Actions] = lambda position: {}) -> SavedCheckpoint:
         """A checkpoint of where it stands, durable when this returns.
 
         unheeded: what its rules did that nobody has noted. done: what was done on the way from a position.
@@ -210,7 +210,7 @@ class Branch:
         """What was done from a position on; None where an earlier engine did some of it."""
         return lambda position: done(position) if position >= self.since else None
 
-    def told(self, unheeded: Sequence[Fired], behind: Behind | None) -> dict[str, Any]:
+    def told(self, unheeded: Sequence[RuleFiring], behind: Behind | None) -> dict[str, Any]:
         """What the manifest of a checkpoint has of it. behind: the state behind it."""
         rules = ({"rules": self.rules.plain()} if self.rules else {}) | ({"behind": behind.plain()} if behind else {})
         return rules | ({"unheeded": [astuple(each) for each in unheeded]} if unheeded else {})
@@ -247,6 +247,6 @@ def position_of(checkpoint: Checkpoint) -> Position:
     return Position(checkpoint.step, int(checkpoint.manifest.get("applied", 0)))
 
 
-def saved(path: Path, position: Sequence[int]) -> Saved:
+def saved(path: Path, position: Sequence[int]) -> SavedCheckpoint:
     """What there is to say of a checkpoint."""
-    return Saved(path.name, Position(*position), sum(file.stat().st_size for file in path.iterdir()))
+    return SavedCheckpoint(path.name, Position(*position), sum(file.stat().st_size for file in path.iterdir()))

@@ -17,7 +17,7 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from steppe.control import Leg, Position, Saved
+from steppe.control import Leg, Position, SavedCheckpoint
 from steppe.control.orders import folder_of
 from steppe.control.wire import BEGINNING
 from steppe.engine.again import stand_behind
@@ -300,7 +300,7 @@ class Branches:
             keep(self.live[number])
         self.lose(number)
 
-    def rest(self, branch: Branch, keep: Callable[[Branch], Saved]) -> Resting:
+    def rest(self, branch: Branch, keep: Callable[[Branch], SavedCheckpoint]) -> Resting:
         """Closes a branch, which `keep` saves first; `reopen` brings it back.
 
         Raises

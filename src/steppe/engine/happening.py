@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from steppe.api.expression import ExpressionError, parse
-from steppe.control.wire import Fired
+from steppe.control.wire import RuleFiring
 from steppe.engine.branch import Branch
 from steppe.engine.looks import image_of
 from steppe.engine.plan import Plan
@@ -32,8 +32,8 @@ class Happening:
 
     def __init__(self, folder: Path, plan: Plan, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
         self._folder, self._plan, self._change = folder, plan, change
-        self._fired: list[Fired] = []
-        self._unheeded: dict[tuple[int, int, str], Fired] = {}  # by branch, step and source
+        self._fired: list[RuleFiring] = []
+        self._unheeded: dict[tuple[int, int, str], RuleFiring] = {}  # by branch, step and source
 
     def order(self, on: Branch, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Adds an event or a trigger, or removes one; gives its number. The arguments are those of `Stage.apply`.
@@ -66,12 +66,12 @@ class Happening:
         on.rules = on.rules.with_event(event)
         return {"rule": event.id}
 
-    def taken(self) -> list[Fired]:
+    def taken(self) -> list[RuleFiring]:
         """What was done since this was asked last."""
         found, self._fired = self._fired, []
         return found
 
-    def unheeded(self, branch: int | None = None) -> list[Fired]:
+    def unheeded(self, branch: int | None = None) -> list[RuleFiring]:
         """What nobody has noted yet, of all branches or one."""
         return [each for each in self._unheeded.values() if branch in (None, each.branch)]
 
@@ -164,8 +164,8 @@ class Happening:
 
     def _tell(self, on: Branch, step: int, rule: CalendarEvent | Trigger, kind: str, text: str) -> None:
         source = f"{'trigger' if isinstance(rule, Trigger) else 'event'}:{rule.id}"
-        self._add(Fired(on.number, step, source, kind, text))
+        self._add(RuleFiring(on.number, step, source, kind, text))
 
-    def _add(self, fired: Fired) -> None:
+    def _add(self, fired: RuleFiring) -> None:
         self._fired.append(fired)
         self._unheeded[fired.branch, fired.step, fired.source] = fired

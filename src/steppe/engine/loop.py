@@ -4,7 +4,7 @@ one says that all is well and ends the process when the first does not come back
 server ──> listening thread ── questions ──> Stage.answer ── shown at the last boundary ──> server
                    │ orders, other questions
                    v
-                a queue ──> stepping thread: Actor.hear, Actor.turn ──> Stage
+                a queue ──> stepping thread: EngineEndpoint.receive, poll ──> Stage
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from steppe.control import Position
-from steppe.control.actor import Actor
-from steppe.control.dial import Line
-from steppe.control.launch import RUN_FILE
-from steppe.control.wire import Beat, Busy, Data, Ended, Get, Leave, Message, News, Refused, Same
+from steppe.control.engine.connection import ServerConnection
+from steppe.control.engine.endpoint import EngineEndpoint
+from steppe.control.rendezvous import RUN_FILE
+from steppe.control.wire import Busy, Data, EngineExit, Get, Heartbeat, Message, News, QueryRefusal, Same, Shutdown
 from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import read_run_file
@@ -59,12 +59,12 @@ class Engine:
     def __init__(self, folder: Path, epoch: int, crew: Crew, stop: Callable[[], bool]) -> None:
         self._folder, self._crew, self._stop = folder, crew, stop
         self._orders: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-        self._line = Line(folder, epoch, crew.world.size, self._hear, lambda: self._orders.put(None))
+        self._line = ServerConnection(folder, epoch, crew.world.size, self._hear, lambda: self._orders.put(None))
         self._behind: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._positions: Mapping[int, Position] = {}  # replaced whole
         self._doing = "loading"  # what may keep it silent
         self._stage: Stage | None = None
-        self._left: Leave | None = None
+        self._left: Shutdown | None = None
         self._listening = threading.Thread(target=self._line.listen, daemon=True)
 
     def run(self, cores: int | None = None) -> Exit:
@@ -80,7 +80,7 @@ class Engine:
                 return self._run(cores, rest)
             except Exception as error:
                 self._begin_to_listen()
-                self._line.say_last(ended_by(error))
+                self._line.send_last(ended_by(error))
                 raise
             finally:
                 self._line.close()
@@ -92,51 +92,51 @@ class Engine:
         self._begin_to_listen()
         for work in (self._beat, self._work_behind):
             threading.Thread(target=work, daemon=True).start()
-        self._stage = stage = Stage(self._folder, plan, self._crew, lambda kind, text: self._line.say(News(0, kind, text)))
+        self._stage = stage = Stage(self._folder, plan, self._crew, lambda kind, text: self._line.send(News(0, kind, text)))
         rest.enter_context(closing(stage))
-        actor = Actor(stage, self._line.say, time.monotonic, self._behind.put, time.thread_time)
+        endpoint = EngineEndpoint(stage, self._line.send, time.monotonic, self._behind.put, time.thread_time)
         while True:
-            busy = self._take_all(actor)
-            busy = actor.turn() or busy
-            self._positions, self._doing = actor.positions(), ""
+            busy = self._take_all(endpoint)
+            busy = endpoint.poll() or busy
+            self._positions, self._doing = endpoint.positions(), ""
             if self._is_over(busy):
-                return self._leave(actor)
+                return self._leave(endpoint)
             if not busy:
-                self._wait(actor)
+                self._wait(endpoint)
 
     def _begin_to_listen(self) -> None:
         if self._listening.ident is None:
             self._listening.start()
 
-    def _take_all(self, actor: Actor) -> bool:
+    def _take_all(self, endpoint: EngineEndpoint) -> bool:
         found = False
         with suppress(queue.Empty):
             while True:
-                self._take(actor, self._orders.get_nowait())
+                self._take(endpoint, self._orders.get_nowait())
                 found = True
         return found
 
-    def _wait(self, actor: Actor) -> None:
+    def _wait(self, endpoint: EngineEndpoint) -> None:
         with suppress(queue.Empty):
-            self._take(actor, self._orders.get(timeout=min(NAP, actor.seconds_to_wait())))
+            self._take(endpoint, self._orders.get(timeout=min(NAP, endpoint.seconds_to_wait())))
 
-    def _take(self, actor: Actor, message: Message | None) -> None:
+    def _take(self, endpoint: EngineEndpoint, message: Message | None) -> None:
         if message is None:
-            actor.greet()
-        elif isinstance(message, Leave):
+            endpoint.greet()
+        elif isinstance(message, Shutdown):
             self._left = message
         else:
-            actor.hear(message)
+            endpoint.receive(message)
 
     def _is_over(self, busy: bool) -> bool:
         alone = self._line.alone_since
         orphan = alone is not None and not busy and time.monotonic() - alone > ORPHAN
         return self._left is not None or self._stop() or orphan
 
-    def _leave(self, actor: Actor) -> Exit:
+    def _leave(self, endpoint: EngineEndpoint) -> Exit:
         if self._left is None or self._left.keep:
-            actor.save_all()
-        self._line.say(Leave(True))
+            endpoint.save_all()
+        self._line.send(Shutdown(True))
         return Exit.DONE if self._left else Exit.STOPPED
 
     # ---- other threads --------------------------------------------------------------------------------------------------------------
@@ -151,17 +151,17 @@ class Engine:
         try:
             found = self._stage.answer(get.branch, get.query)
         except Mistake as mistake:
-            self._line.say(Refused(get.id, mistake.code, str(mistake), {}))
+            self._line.send(QueryRefusal(get.id, mistake.code, str(mistake), {}))
             return True
         if found is None:
             return False
         head, body = found
         position = Position(head["step"], head["seq"])
         if position == get.have:
-            self._line.say(Same(get.id))
+            self._line.send(Same(get.id))
         else:
             assert reach("data.before")
-            self._line.say(Data(get.id, position, head), body)
+            self._line.send(Data(get.id, position, head), body)
         return True
 
     def compiles(self, text: str) -> None:
@@ -169,12 +169,12 @@ class Engine:
         self._doing = "compiling"
         if self._stage:
             self._stage.watch.grant(LOADING)
-        self._line.say(Busy("compiling", LOADING))
-        self._line.say(News(0, "note", text))
+        self._line.send(Busy("compiling", LOADING))
+        self._line.send(News(0, "note", text))
 
     def _beat(self) -> None:
         while True:
-            self._line.say(Busy(self._doing, LOADING) if self._doing else Beat(dict(self._positions)))
+            self._line.send(Busy(self._doing, LOADING) if self._doing else Heartbeat(dict(self._positions)))
             self._end_if_it_hangs()
             time.sleep(BEAT)
 
@@ -189,17 +189,17 @@ class Engine:
         if wrong:
             sys.stderr.write(f"{self._stage.watch.stack() if self._stage else ''}steppe: {wrong}\n")
             sys.stderr.flush()
-            self._line.say(News(0, "warning", wrong))
+            self._line.send(News(0, "warning", wrong))
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def ended_by(error: Exception) -> Ended:
+def ended_by(error: Exception) -> EngineExit:
     """What the server is sent of the error that ends an engine. A mistake, and a file that is damaged, await every other engine, too."""
     if isinstance(error, NoSpaceError):
-        return Ended(error.code, error.fault, False)
+        return EngineExit(error.code, error.fault, False)
     if isinstance(error, SteppeError):
-        return Ended(error.code, str(error), isinstance(error, Mistake | DamagedError))
-    return Ended("defect", unexpected(error), False)
+        return EngineExit(error.code, str(error), isinstance(error, Mistake | DamagedError))
+    return EngineExit("defect", unexpected(error), False)
 
 
 class Lock:

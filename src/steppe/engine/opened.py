@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from steppe.control import Leg, Position, Saved
+from steppe.control import Leg, Position, SavedCheckpoint
 from steppe.engine.branch import Branch, Resting
 from steppe.engine.branches import Branches
 from steppe.errors import DamagedError, Failure
@@ -38,7 +38,7 @@ class Opened:
         Saves a branch that is closed next.
     """
 
-    def __init__(self, branches: Branches, keep: Callable[[Branch], Saved]) -> None:
+    def __init__(self, branches: Branches, keep: Callable[[Branch], SavedCheckpoint]) -> None:
         self.budget = Budget()
         self._branches, self._keep = branches, keep
         self._resting: dict[int, Resting] = {}

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steppe.api.query import MapQuery
-from steppe.control import Leg, Outcome, Position, Saved
+from steppe.control import Leg, Outcome, Position, SavedCheckpoint
 from steppe.control.orders import CHANGES
-from steppe.control.wire import BEGINNING, Fired
+from steppe.control.wire import BEGINNING, RuleFiring
 from steppe.engine.balance import Balance
 from steppe.engine.branch import Branch
 from steppe.engine.branches import Branches
@@ -147,7 +147,7 @@ class Stage:
         begin = Position(*on.path[-2][1:]) if len(on.path) > 1 else Position(0, 0)
         return isinstance(on, Branch) and on.saved is None and on.position > begin
 
-    def drop(self, branch: int, keep: bool = True) -> None:
+    def unload(self, branch: int, keep: bool = True) -> None:
         """Forgets a branch that nobody needs for now; `load` brings it back, without `keep` from its last durable state.
 
         Raises
@@ -173,7 +173,7 @@ class Stage:
     def _branch(self, number: int) -> Branch:
         return self.opened.use(number)[0]
 
-    def _keep(self, on: Branch) -> Saved:
+    def _keep(self, on: Branch) -> SavedCheckpoint:
         """Saves a branch that is closed next, of which nothing is shown any more."""
         found = on.save(self._happening.unheeded(on.number), partial(self._past.since, on))
         self._looks.hide(on.number)
@@ -266,11 +266,11 @@ class Stage:
             return False, {"code": mistake.code, "text": str(mistake)}
         return True, {}
 
-    def fired(self) -> Sequence[Fired]:
+    def fired(self) -> Sequence[RuleFiring]:
         """What events and triggers did since this was asked last, in their order; or had done when what was loaded was saved."""
         return self._happening.taken()
 
-    def unheeded(self) -> Sequence[Fired]:
+    def unheeded(self) -> Sequence[RuleFiring]:
         """What events and triggers did that is not heeded; it is saved with the states behind it."""
         return self._happening.unheeded()
 
@@ -282,7 +282,7 @@ class Stage:
         """The digest of the state of a branch, as outcomes have it; the same for any number of ranks."""
         return self._branch(branch).digest
 
-    def save(self, branch: int, pin: bool = False) -> Saved:
+    def save(self, branch: int, pin: bool = False) -> SavedCheckpoint:
         """A checkpoint of where a branch stands, durable when this returns; the same position has the same name. pin: it stays for ever.
 
         Raises

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from steppe.api import NewRun
-from steppe.control.launch import put_run_file
+from steppe.control.rendezvous import put_run_file
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import checked
 from steppe.errors import Exit, SteppeError

@@ -6,9 +6,10 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from steppe.control import Journal, Leg, Position
-from steppe.control.compaction import INITIAL, Compacted, compact, others
+from steppe.control import Leg, Position
 from steppe.control.orders import FIRST_BRANCH, FIRST_NAME, folder_of
+from steppe.control.server.compaction import INITIAL, Compaction, compact, others
+from steppe.control.server.journal import Journal
 from steppe.engine.branch import position_of, saved
 from steppe.errors import DamagedError, FolderError, Mistake, nearest
 from steppe.io import Checkpoint, RunFolder
@@ -18,7 +19,7 @@ from steppe.io.identity import Identity
 JOURNAL = "journal.sqlite"
 
 
-def compact_run(run: Path, name: str, alone: bool, say: Callable[[str], None]) -> Compacted:
+def compact_run(run: Path, name: str, alone: bool, say: Callable[[str], None]) -> Compaction:
     """Has the journal of a run that is not served begin at a checkpoint on the way to `main`.
 
     Parameters

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
-from steppe.control import OPEN_END, Command, Journal, Leg, Position
-from steppe.control.launch import RUN_FILE
-from steppe.control.orders import CHANGES, Branch, ReplayDiffersError, folder_of, numbered
+from steppe.control import OPEN_END, Command, Leg, Position
+from steppe.control.orders import CHANGES, BranchRecord, ReplayDiffersError, folder_of, numbered
+from steppe.control.rendezvous import RUN_FILE
+from steppe.control.server.journal import Journal
 from steppe.control.wire import BEGINNING
 from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
@@ -46,12 +47,12 @@ class Replayed:
     values: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def scenarios_of(journal: Journal) -> list[Branch]:
+def scenarios_of(journal: Journal) -> list[BranchRecord]:
     """The branches on which a scenario stands; those that a rewind has left are parts of their ways."""
     return [branch for branch in journal.branches() if branch.closed_step == OPEN_END]
 
 
-def replay(run: Path, journal: Journal, branch: Branch, output: Path, crew: Crew | None = None, look: Sequence[str] = ()) -> Replayed:
+def replay(run: Path, journal: Journal, branch: BranchRecord, output: Path, crew: Crew | None = None, look: Sequence[str] = ()) -> Replayed:
     """Computes what a journal says of a branch, as far as it was seen, and compares the state after each command.
 
     Parameters

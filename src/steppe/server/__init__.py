@@ -1,6 +1,6 @@
 """The HTTP server: requests, sessions, formats. It knows no ranks, no kernels and no models; the runs are handed in."""
 
-from steppe.control.supervisor import Supervisor
+from steppe.control.server.supervisor import Supervisor
 from steppe.server.access import Access
 from steppe.server.application import Server, application
 from steppe.server.limits import Limits

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from steppe.control.supervisor import Supervisor
+    from steppe.control.server.supervisor import Supervisor
     from steppe.server.access import Visitor
     from steppe.server.house import House
     from steppe.server.routes.table import Route

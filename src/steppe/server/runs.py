@@ -10,11 +10,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from steppe.control import Journal
-from steppe.control.launch import RUN_FILE, Launcher
-from steppe.control.life import MISTAKE, STARTING
-from steppe.control.listen import Listener, LoopClock
-from steppe.control.supervisor import Supervisor
+from steppe.control.rendezvous import RUN_FILE
+from steppe.control.server.engine_process import MISTAKE, STARTING
+from steppe.control.server.journal import Journal
+from steppe.control.server.launcher import EngineLauncher
+from steppe.control.server.listener import EngineListener, LoopScheduler
+from steppe.control.server.supervisor import Supervisor
 from steppe.errors import DamagedError, FolderError
 from steppe.files import LockedError, lock, write_whole
 from steppe.server.limits import Limits
@@ -58,12 +59,12 @@ class Runs:
         self._address = ""  # by which people call the server, once it listens for them
         self._closing: dict[str, ExitStack] = {}
         self._ending: set[asyncio.Task[None]] = set()
-        self._listening: dict[str, Listener] = {}
+        self._listening: dict[str, EngineListener] = {}
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._writer = ThreadPoolExecutor(1, "status")  # one after the other; a disk may take its time, and people are answered meanwhile
 
     async def begin(self, folder: Path, launcher: str = "", engine_bind: str = "", sealed: bool = True) -> Supervisor:
-        """Opens the run of a folder and starts its engine. engine_bind, sealed: of the link to it, as `Listener` takes them.
+        """Opens the run of a folder and starts its engine. engine_bind, sealed: of the link to it, as `EngineListener` takes them.
 
         Raises
         ------
@@ -75,10 +76,10 @@ class Runs:
         with ExitStack() as opening:
             journal = await asyncio.to_thread(_opened, folder, self._where, self._durable, launcher, opening)
             words = self.launchers[launcher]
-            starting, launcher_of = None if words else STARTING, Launcher(folder, words)
-            supervisor = Supervisor(folder.name, folder, journal, LoopClock(), launcher_of, starting, self._scenarios)
+            starting, launcher_of = None if words else STARTING, EngineLauncher(folder, words)
+            supervisor = Supervisor(folder.name, folder, journal, LoopScheduler(), launcher_of, starting, self._scenarios)
             opening.callback(supervisor.reader.close)
-            listener = Listener(folder, supervisor, engine_bind, sealed)
+            listener = EngineListener(folder, supervisor, engine_bind, sealed)
             await listener.open()
             supervisor.start()
             self.open[folder.name], self._listening[folder.name] = supervisor, listener
@@ -121,7 +122,7 @@ class Runs:
         """Waits until a run turns out to be one that no engine can open; gives what is wrong with it."""
         supervisor = self.open[name]
         async for _ in supervisor.changes():
-            problem = supervisor.life.problem or {}
+            problem = supervisor.process.problem or {}
             if problem.get("exit_status") == MISTAKE:
                 return str(problem["text"])
         await asyncio.Event().wait()  # it was ended; the others are served on
@@ -133,7 +134,7 @@ class Runs:
             watching.cancel()
         supervisor.close(keep=not keep_engine)
         for _ in range(100 * DRAIN):
-            if keep_engine or not supervisor.life.has_process:
+            if keep_engine or not supervisor.process.has_process:
                 break
             await asyncio.sleep(0.01)
         await self._write_status(supervisor, "")

@@ -5,7 +5,7 @@ and ends runs.
 """
 
 from steppe.control import Refused
-from steppe.control.supervisor import Supervisor
+from steppe.control.server.supervisor import Supervisor
 from steppe.service.limits import WorkLimits
 from steppe.service.orders import Orders, Receipt
 from steppe.service.principal import Principal

@@ -12,7 +12,7 @@ from typing import Any
 
 from steppe.api import NewRun, canonical
 from steppe.control import Refused
-from steppe.control.launch import RUN_FILE
+from steppe.control.rendezvous import RUN_FILE
 from steppe.files import make_folder, write_whole
 
 FILE = "server.begun"

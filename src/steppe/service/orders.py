@@ -11,9 +11,9 @@ from msgspec import Struct
 from steppe.api import Checkpoint, Leave, NewScenario, Operation, Origin, Pause, Rename, Restart, Rewind, Set, Skip, Step, canonical
 from steppe.api.query import MapQuery
 from steppe.control import Command, Order, Refused
-from steppe.control.named import digests_of
 from steppe.control.orders import FORKS
-from steppe.control.supervisor import Supervisor
+from steppe.control.server.reader import digests_of
+from steppe.control.server.supervisor import Supervisor
 from steppe.service import uploads
 from steppe.service.changes import arguments_of, checked, previewed
 from steppe.service.moments import date_of, step_before, step_behind

@@ -5,7 +5,7 @@ from typing import Any
 from steppe.api import Event, Remove, Trigger
 from steppe.api.expression import ExpressionError, parse
 from steppe.control import Command, Refused
-from steppe.control.supervisor import Supervisor
+from steppe.control.server.supervisor import Supervisor
 from steppe.service.changes import arguments_of
 from steppe.service.moments import begin_of, check_yearly, step_before
 from steppe.service.orders import Orders, Receipt

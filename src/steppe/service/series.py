@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steppe.api import Gap, SeriesInfo, Thinned
 from steppe.api.query import Along, MapQuery, SeriesQuery
 from steppe.control import Refused
-from steppe.control.followed import What
+from steppe.control.server.live_series import SeriesKey
 from steppe.grid import Grid
 from steppe.service import coverage, encode, regions
 from steppe.service.decimals import decimals
@@ -113,7 +113,7 @@ async def _gathered(service: Service, name: str, scenario: str, query: MapQuery,
     whole: dict[str, Any] = {}
     at, last = along.steps
     run, branch = service.run(name), service.scenario(name, scenario)["branch"]
-    kept = run.followed.kept(What(scenario, query.name, query.chosen, along.region), branch)
+    kept = run.followed.kept(SeriesKey(scenario, query.name, query.chosen, along.region), branch)
     while at <= last:
         stop = last
         if kept is not None and kept.first <= at < kept.end:

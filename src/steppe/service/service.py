@@ -13,7 +13,7 @@ import msgspec
 
 from steppe.api import VariableInfo, by_name, encode_head
 from steppe.control import Refused
-from steppe.control.supervisor import Supervisor
+from steppe.control.server.supervisor import Supervisor
 from steppe.errors import RequestError
 from steppe.grid import Grid, from_plain
 from steppe.levels import Layered, which_level

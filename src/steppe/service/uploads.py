@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 
 from steppe.control import Refused
-from steppe.control.named import named_by
+from steppe.control.server.reader import named_by
 from steppe.failpoint import reach
 from steppe.files import place
 from steppe.service.limits import WorkLimits

@@ -21,7 +21,7 @@ from steppe.control import Refused
 from steppe.grid import Grid
 
 if TYPE_CHECKING:
-    from steppe.control.supervisor import Supervisor
+    from steppe.control.server.supervisor import Supervisor
 
 INTERVAL = 1 / 30  # [s] between two values of a cursor
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from steppe.api import PROTOCOL
-from steppe.control.channels import View
+from steppe.control.server.channels import View
 from steppe.server.live.line import TEXT, message_of
 from steppe.server.live.ranges import Ranges
 from steppe.service.moments import date_of

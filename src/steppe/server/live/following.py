@@ -10,7 +10,7 @@ import numpy as np
 
 from steppe.api import Line as Followed
 from steppe.control import Refused
-from steppe.control.followed import Series, What
+from steppe.control.server.live_series import LiveSeries, SeriesKey
 from steppe.server.live.cursors import packed_of
 from steppe.server.live.line import Line
 from steppe.service import regions
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class _Told:
     """A series, and of which branch he has been told the steps before `next`."""
 
-    series: Series
+    series: LiveSeries
     branch: int | None
     next: int
 
@@ -58,7 +58,7 @@ class Following:
         self._close(before)
         self._say({"type": "following", "lines": [*found]})
 
-    async def _what(self, wanted: Followed) -> What:
+    async def _what(self, wanted: Followed) -> SeriesKey:
         house = self._house
         house.scenario(self._run, wanted.scenario)
         house.variable(self._run, wanted.variable)
@@ -67,7 +67,7 @@ class Following:
             cells = np.array([packed_of(grid, wanted.cell or 0)], "<u4")
         else:
             cells = await house.in_thread(regions.select, grid, wanted.region)
-        return What(wanted.scenario, wanted.variable, np.unique(cells).astype("<u4").tobytes(), wanted.region is not None)
+        return SeriesKey(wanted.scenario, wanted.variable, np.unique(cells).astype("<u4").tobytes(), wanted.region is not None)
 
     def tell(self) -> None:
         """Sends what is new, if he reads."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from steppe.control.channels import View
+from steppe.control.server.channels import View
 from steppe.files import write_whole
 from steppe.service.colours import outward
 

@@ -13,7 +13,7 @@ import msgspec
 from steppe.api import DROPPED, DROPPED_MAGIC, Said, Stream, numbered
 from steppe.api.frame import REPLAYING
 from steppe.control import Refused
-from steppe.control.channels import Channel, View
+from steppe.control.server.channels import Channel, View
 from steppe.server.live.cursors import Cursors
 from steppe.server.live.following import Following
 from steppe.server.live.line import BINARY, TEXT, Line, message_of
@@ -21,7 +21,7 @@ from steppe.server.live.watched import Seen, seen_of
 from steppe.server.problems import problem
 
 if TYPE_CHECKING:
-    from steppe.control.supervisor import Supervisor
+    from steppe.control.server.supervisor import Supervisor
     from steppe.server.house import House
     from steppe.server.live.feed import Feed
 
