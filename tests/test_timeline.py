@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe import timeline
-from steppe.comm import run_threads
+from steppe.testing import run_threads
 from steppe.timeline import KINDS, SPAN, packed, seconds, span, start, stop, to_trace, unpacked
 from steppe.view import draw_timeline
-from steppe.view.timeline import _parts
+from steppe.view.timeline_plot import _parts
 from tests.models.cells import CLOCK, NOTHING, MemoryInputs, started, weather
 
 

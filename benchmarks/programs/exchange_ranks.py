@@ -116,7 +116,7 @@ def waits(world: World, rounds: int) -> dict[str, list[float]]:
             for _ in range(0 if name == "no work" else bands):
                 np.sqrt(work * work + work, out=work)
                 if name == "poked":
-                    exchange.poke()
+                    exchange.progress()
             begin = time.perf_counter()
             exchange.finish()
             samples.append((time.perf_counter() - begin) * 1e6)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.suites.loop import Repeated
-from steppe.comm import World, open_world, run_threads
+from steppe.comm import World, open_world
 from steppe.engine import Plan, read_run_file
 from steppe.engine.recorder import Recorder
 from steppe.grid import Cells, Partition, spanned
@@ -22,6 +22,7 @@ from steppe.io import ForcingReader, Prediction, SpreadReader, spread_forcing
 from steppe.io.slab import ALL, Memory, Room, Slabs
 from steppe.io.spread import Fetch, Lying
 from steppe.models import find_model, make_model
+from steppe.testing import run_threads
 from steppe.variable import Role
 
 ALONE = "computing alone"

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from benchmarks.programs.spread_rank import Broadcast
 
-from steppe.comm import World, run_threads
+from steppe.comm import World
 from steppe.io import ForcingReader, SpreadReader
+from steppe.testing import run_threads
 from tests.io import test_spread as spreads
 from tests.io.small_store import write_small_store
 

@@ -21,7 +21,7 @@ from steppe.comm import find_launch, find_library, find_mpiexec
 from steppe.errors import Exit, ForcingError, Mistake, RunFileError
 
 if TYPE_CHECKING:
-    from steppe.comm import Whereabouts, World
+    from steppe.comm import RankLocation, World
 
 CELLS = 100
 
@@ -53,7 +53,7 @@ def main(what: str) -> Exit:
     return code
 
 
-def steps(world: "World", where: "Whereabouts", what: str) -> Exit:
+def steps(world: "World", where: "RankLocation", what: str) -> Exit:
     """Twenty steps, after the tenth of which rank 1 does what it was told to."""
     quiet = what == "quiet"
     n = 5000 if what in ("long", "hang") else 20  # of 20 ms each, at least: those do not end by themselves while somebody waits

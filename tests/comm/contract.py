@@ -33,26 +33,26 @@ def messages_of_one_tag_arrive_in_the_order_sent_and_tags_are_kept_apart(world: 
 def standing_messages_pass_again_and_again_between_the_same_arrays(world: World) -> None:
     to, source = (world.rank + 1) % world.size, (world.rank - 1) % world.size
     into, out, short = np.empty(1_000), np.empty(1_000), np.empty(3, dtype=np.int64)
-    standing = world.standing([(source, into), (source, short)], [(to, out), (to, np.arange(3))], tag=7)
+    messages = world.persistent([(source, into), (source, short)], [(to, out), (to, np.arange(3))], tag=7)
     for turn in range(4):
-        standing.expect()
+        messages.expect()
         out[:] = 10 * world.rank + turn
-        standing.send()
-        while not standing.test():
+        messages.send()
+        while not messages.test():
             pass
-        standing.wait()
+        messages.wait()
         assert (into == 10 * source + turn).all()
         assert short.tolist() == [0, 1, 2]
-    standing.close()
+    messages.close()
     world.barrier()
 
 
 def a_standing_message_of_another_length_is_refused(world: World) -> None:
-    standing = world.standing([(world.rank, np.zeros(3))], [(world.rank, np.zeros(2))])
-    standing.expect()
-    standing.send()
+    messages = world.persistent([(world.rank, np.zeros(3))], [(world.rank, np.zeros(2))])
+    messages.expect()
+    messages.send()
     with pytest.raises(Failure, match=rf"Rank {world.rank} got .* from rank {world.rank}, tag 0, expected float64 \(3,\)"):
-        standing.wait()
+        messages.wait()
 
 
 def what_is_sent_may_change_as_soon_as_send_returns(world: World) -> None:
@@ -91,7 +91,7 @@ def only_whole_arrays_that_may_change_are_filled(world: World) -> None:
     frozen.flags.writeable = False
     for target in (np.zeros((4, 4))[:, 1], frozen):
         for call in (lambda into: world.receive(into, world.rank), world.broadcast, world.call):
-            with pytest.raises(Failure, match="fills whole arrays"):
+            with pytest.raises(Failure, match="fills a contiguous, writeable array"):
                 call(target)
 
 

@@ -7,8 +7,8 @@ from tests.comm.mpis import each_mpi, run_ranks
 ENDS = {
     "raise ValueError('no luck')": "steppe: rank 1: ValueError: no luck.",
     "import threading, time; threading.Thread(target=lambda: 1 // 0).start(); time.sleep(9)": "steppe: rank 1: ZeroDivisionError",
-    "sys.exit(3)": "steppe: rank 1 ended without closing its world; the others would wait for it.",
-    "w.gather(np.zeros(2, np.float32)); w.barrier()": "steppe: rank 0: Failure: Rank 0 gathers float64, but others gave",
+    "sys.exit(3)": "steppe: rank 1 ended without closing its world; the other ranks would wait for it.",
+    "w.gather(np.zeros(2, np.float32)); w.barrier()": "steppe: rank 0: Failure: Rank 0 gathers float64, but other ranks sent",
     "w.send(np.zeros(300), 0); w.barrier()": "steppe: rank 0: Failure: Rank 0 got more than 8 bytes from rank 1, tag 0, expected",
 }
 PROGRAM = """

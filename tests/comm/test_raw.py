@@ -74,7 +74,7 @@ def test_mpi_that_was_begun_before_is_refused():
     code = "from mpi4py import MPI; from steppe.comm import find_launch; from steppe.comm.raw import open_raw; open_raw(find_launch())"
     done = run_ranks("installed", 2, "-c", code)
     assert done.returncode != 0
-    assert "MPI was begun before, with its own thread level." in done.stderr
+    assert "MPI has begun already, with another thread level." in done.stderr
 
 
 def test_buffers_lie_on_the_pages_that_were_asked_for():

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steppe.comm import BoxReach, Recorded, Serial, World, run_threads
+from steppe.comm import BoxReach, Serial, World
 from steppe.comm.reach import KEPT
 from steppe.comm.world import EXCHANGE_TAG
 from steppe.errors import Failure
 from steppe.grid import Box, Boxes, Domain, Edges, Face, Join
 from steppe.kernels.sums import totals
+from steppe.testing import RecordingWorld, run_threads
 from tests.grid.halos import filled as planned
 from tests.grid.halos import numbered
 
@@ -129,7 +130,7 @@ def test_there_is_one_message_to_each_peer_and_none_to_oneself() -> None:
     boxes = Boxes(Domain.of({"y": 8, "x": 8}, {"y": "periodic", "x": "periodic"}), {"y": 1, "x": 1}, [(2, 1)])
 
     def rank(world: World) -> tuple[int, int]:
-        recorded = Recorded(world)
+        recorded = RecordingWorld(world)
         fields = [np.zeros(boxes[world.rank].local) for _ in range(3)]
         BoxReach(recorded, boxes[world.rank], totals).exchange(fields).finish()
         assert set(recorded.counts) <= {f"send {EXCHANGE_TAG}", f"receive {EXCHANGE_TAG}"}
@@ -220,7 +221,7 @@ def test_many_sums_take_as_many_messages_as_one() -> None:
     def rank(world: World) -> list[int]:
         calls = []
         for arrays in ([np.ones(3)], [np.ones(3), np.zeros(2), np.full(4, 1e9)]):
-            recorded = Recorded(world)
+            recorded = RecordingWorld(world)
             r = BoxReach(recorded, None, totals)
             r.total(*arrays)
             r.largest(*arrays)

@@ -3,8 +3,9 @@ import threading
 import numpy as np
 import pytest
 
-from steppe.comm import Serial, Threads, World, run_threads
+from steppe.comm import Serial, World
 from steppe.errors import Failure, ForcingError
+from steppe.testing import Threads, run_threads
 
 
 def test_every_rank_returns_what_it_found() -> None:

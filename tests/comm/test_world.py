@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steppe.comm import Recorded, Replayed, Serial, World, run_threads
+from steppe.comm import Serial, World
 from steppe.errors import Failure
+from steppe.testing import RecordingWorld, ReplayWorld, run_threads
 from tests.comm.contract import CONTRACT
 from tests.comm.mpis import each_mpi, mpiexec_of, run_ranks
 
@@ -45,7 +46,7 @@ def test_ranks_as_processes(clause: str, way: str, mpi: str) -> None:
 
 @pytest.mark.parametrize("clause", CONTRACT)
 def test_recorded_ranks(clause: str) -> None:
-    run_threads(3, lambda world: CONTRACT[clause](Recorded(world, keep=True)))
+    run_threads(3, lambda world: CONTRACT[clause](RecordingWorld(world, keep=True)))
 
 
 REPLAYED = [clause for clause in CONTRACT if "another_length" not in clause and "tests_true" not in clause]
@@ -54,18 +55,18 @@ REPLAYED = [clause for clause in CONTRACT if "another_length" not in clause and 
 @pytest.mark.parametrize("clause", REPLAYED)
 def test_one_rank_runs_again_alone(clause: str, tmp_path: Path) -> None:
     def rank(world: World) -> None:
-        recorded = Recorded(world, keep=True)
+        recorded = RecordingWorld(world, keep=True)
         CONTRACT[clause](recorded)
         recorded.save(tmp_path / f"{world.rank}.npz")
 
     run_threads(3, rank)
     for number in range(3):
-        CONTRACT[clause](Replayed(tmp_path / f"{number}.npz"))
+        CONTRACT[clause](ReplayWorld(tmp_path / f"{number}.npz"))
 
 
 def test_messages_bytes_and_time_are_counted_by_tag_and_call() -> None:
     def rank(world: World) -> dict[str, tuple[int, int]]:
-        recorded = Recorded(world)
+        recorded = RecordingWorld(world)
         requests = [recorded.receive(np.empty(10), 1 - world.rank, tag=tag) for tag in (7, 7, 8)]
         requests += [recorded.send(np.zeros(10), 1 - world.rank, tag=tag) for tag in (7, 7, 8)]
         for request in requests:
@@ -80,7 +81,7 @@ def test_messages_bytes_and_time_are_counted_by_tag_and_call() -> None:
 
 def test_a_rank_that_does_something_else_than_was_recorded_is_told(tmp_path: Path) -> None:
     def rank(world: World) -> None:
-        recorded = Recorded(world, keep=True)
+        recorded = RecordingWorld(world, keep=True)
         recorded.send(np.ones(2), 1 - world.rank, tag=5).wait()
         recorded.receive(np.empty(2), 1 - world.rank, tag=5).wait()
         recorded.reduce(np.ones(1), "max")
@@ -88,8 +89,8 @@ def test_a_rank_that_does_something_else_than_was_recorded_is_told(tmp_path: Pat
 
     run_threads(2, rank)
     with pytest.raises(Failure, match=r"Rank 1 gives something else than was recorded: send.0.5.1 is float64 \(2,\) of other values"):
-        Replayed(tmp_path / "1.npz").send(np.array([1.0, 2.0]), 0, tag=5)
+        ReplayWorld(tmp_path / "1.npz").send(np.array([1.0, 2.0]), 0, tag=5)
     with pytest.raises(Failure, match=r"there is no send.0.6.1"):
-        Replayed(tmp_path / "1.npz").send(np.ones(2), 0, tag=6)
+        ReplayWorld(tmp_path / "1.npz").send(np.ones(2), 0, tag=6)
     with pytest.raises(Failure, match=r"there is no collective.1.barrier"):
-        Replayed(tmp_path / "1.npz").barrier()
+        ReplayWorld(tmp_path / "1.npz").barrier()

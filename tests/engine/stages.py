@@ -9,9 +9,10 @@ import msgspec
 import numpy as np
 
 from steppe.api.query import MapQuery
-from steppe.comm import World, run_threads
+from steppe.comm import World
 from steppe.control import OPEN_END, Leg
 from steppe.engine import Crew, Plan, Stage, obey, read_run_file
+from steppe.testing import run_threads
 
 OWN = [Leg(1, OPEN_END, OPEN_END)]  # the path of the first branch
 

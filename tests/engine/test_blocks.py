@@ -5,9 +5,10 @@ from examples.diffusion import Diffusion
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steppe.comm import BoxReach, Serial, World, run_threads
+from steppe.comm import BoxReach, Serial, World
 from steppe.grid import Boxes, Domain, Edges, Face, Join
 from steppe.kernels.sums import totals
+from steppe.testing import run_threads
 from tests.engine.test_diffusion import CLOCK, Nothing
 
 HALO = {"y": 1, "x": 1}

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from examples.shallow_water import ShallowWater
 
-from steppe.comm import Serial, run_threads
+from steppe.comm import Serial
 from steppe.grid import Edges
 from steppe.models import field_model
+from steppe.testing import run_threads
 from tests.comm.mpis import each_mpi, run_ranks
 from tests.engine.shallow import EDGES, NAMES, Fields, computed, digests, stirred
 

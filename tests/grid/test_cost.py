@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.errors import GridError
-from steppe.grid import CostLattice, Moving, Partition, better_cuts, imbalance
+from steppe.grid import CostLattice, MoveCost, Partition, better_cuts, imbalance
 from steppe.grid.cost import BUCKET, COMMITS_BETWEEN, HALF_LIFE
 
-FREE = Moving(cell_bytes=0, pause=0.0)
+FREE = MoveCost(cell_bytes=0, pause=0.0)
 
 
 def slope(n_cells: int) -> np.ndarray:
@@ -99,15 +99,15 @@ def test_cells_move_only_when_it_pays_for_long_enough() -> None:
     assert better_cuts(lattice, now, 10_000, COMMITS_BETWEEN - 1, FREE) is None
     assert better_cuts(lattice, new, 10_000, COMMITS_BETWEEN, FREE) is None
     gain = float(lattice.loads(now).max() - lattice.loads(new).max()) * 1e-12 * 10_000
-    assert better_cuts(lattice, now, 10_000, COMMITS_BETWEEN, Moving(0, pause=gain / 2.9)) is None
-    assert better_cuts(lattice, now, 10_000, COMMITS_BETWEEN, Moving(0, pause=gain / 3.1)) == new
+    assert better_cuts(lattice, now, 10_000, COMMITS_BETWEEN, MoveCost(0, pause=gain / 2.9)) is None
+    assert better_cuts(lattice, now, 10_000, COMMITS_BETWEEN, MoveCost(0, pause=gain / 3.1)) == new
     assert better_cuts(lattice, now, 0, COMMITS_BETWEEN, FREE) is None
 
 
 def test_moving_takes_the_time_of_the_rank_that_sends_or_receives_most() -> None:
     old, new = Partition((0, 10, 20, 30)), Partition((0, 4, 25, 30))
-    assert Moving(100, 1e3, 0.5).seconds(old, new) == pytest.approx(0.5 + 11 * 100 / 1e3)
-    assert Moving(100, 1e3, 0.5).seconds(old, old) == 0.5
+    assert MoveCost(100, 1e3, 0.5).seconds(old, new) == pytest.approx(0.5 + 11 * 100 / 1e3)
+    assert MoveCost(100, 1e3, 0.5).seconds(old, old) == 0.5
 
 
 def test_times_that_do_not_fit_the_shares_are_explained() -> None:

@@ -37,5 +37,5 @@ def test_points_and_projected_cells_come_back_as_they_were() -> None:
 
 def test_a_grid_that_changed_on_the_way_is_refused() -> None:
     told = as_plain(Raster(-20.0, -0.25, 143.0, 0.25, np.ones((3, 4), bool)))
-    with pytest.raises(GridError, match="not the one that was told of"):
+    with pytest.raises(GridError, match="differs from the one that was sent"):
         from_plain(told | {"lat0": -21.0})

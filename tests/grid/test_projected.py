@@ -117,7 +117,7 @@ def test_a_region_is_one_of_longitudes_and_latitudes(grid: Projected) -> None:
     [
         ({"grid_mapping_name": "flat_earth"}, "The grid mapping is no projection that PROJ knows"),
         ({"grid_mapping_name": "latitude_longitude"}, "is no projection. Axes in metres need one"),
-        ({"comment": "who knows"}, "are axes of a projection, but no variable says of which"),
+        ({"comment": "who knows"}, "are axes of a projection, but no variable describes it"),
     ],
 )
 def test_a_projection_that_is_not_said_is_asked_for(tmp_path: Path, crs: dict[str, Any], says: str) -> None:

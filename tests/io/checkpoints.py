@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steppe.grid import Deal
+from steppe.grid import Ownership
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.draft import Draft
 
@@ -17,7 +17,7 @@ def write_checkpoint(
 ) -> Path:
     """Its folder. arrays: without dimensions, or (..., cells)."""
     draft = Draft()
-    draft.copy(arrays, Deal.alone(max((values.shape[-1] for values in arrays.values() if values.ndim), default=0)))
+    draft.copy(arrays, Ownership.alone(max((values.shape[-1] for values in arrays.values() if values.ndim), default=0)))
     aside = Checkpoint.begin(folder, step)
     try:
         path = Checkpoint.seal(aside, draft.contents, draft.write(aside), manifest, identity)

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steppe.comm import World, run_threads
+from steppe.comm import World
 from steppe.errors import DamagedError, Failure, FolderError, NoSpaceError
-from steppe.grid import Deal
+from steppe.grid import Ownership
 from steppe.io.checkpoint import Checkpoint
 from steppe.io.contents import Contents
 from steppe.io.draft import Draft
+from steppe.testing import run_threads
 from tests.io.checkpoints import write_checkpoint
 from tests.io.test_shard import disk_of
 
@@ -58,7 +59,7 @@ def test_a_rank_reads_its_cells_alone(tmp_path: Path) -> None:
     assert found is not None
     for cells in (range(70, 290), np.array([3, 255, 256, 299])):
         others = np.setdiff1d(np.arange(300), cells)
-        loaded = found.load(Deal(300, 1, (others, cells)))
+        loaded = found.load(Ownership(300, 1, (others, cells)))
         assert list(loaded) == list(ARRAYS)
         for name, values in ARRAYS.items():
             np.testing.assert_array_equal(loaded[name], values[..., cells] if values.ndim else values)
@@ -74,7 +75,9 @@ def test_any_number_of_ranks_writes_the_same_bytes(tmp_path: Path, bounds: tuple
 
     def rank(world: World) -> tuple[Contents, dict[int, bytes]]:
         mine, draft = shares[world.rank], Draft()
-        draft.copy({name: values[..., mine] if values.ndim else values for name, values in ARRAYS.items()}, Deal(300, world.rank, shares))
+        draft.copy(
+            {name: values[..., mine] if values.ndim else values for name, values in ARRAYS.items()}, Ownership(300, world.rank, shares)
+        )
         draft.exchange(world)
         return draft.contents, draft.write(aside)
 
@@ -107,7 +110,7 @@ def test_cells_may_lie_anywhere_among_the_ranks_that_write_and_those_that_read(o
         def rank(world: World) -> tuple[Contents, dict[int, bytes]]:
             mine, draft = cells[world.rank], Draft()
             draft.copy(
-                {name: values[..., mine] if values.ndim else values for name, values in arrays.items()}, Deal(700, world.rank, cells)
+                {name: values[..., mine] if values.ndim else values for name, values in arrays.items()}, Ownership(700, world.rank, cells)
             )
             draft.exchange(world)
             return draft.contents, draft.write(aside)
@@ -118,7 +121,7 @@ def test_cells_may_lie_anywhere_among_the_ranks_that_write_and_those_that_read(o
             assert (path / name).read_bytes() == (alone / name).read_bytes()
         found = Checkpoint.open(path, {})
         for number, mine in enumerate(dealt(then)):
-            for name, values in found.load(Deal(700, number, dealt(then))).items():
+            for name, values in found.load(Ownership(700, number, dealt(then))).items():
                 np.testing.assert_array_equal(values, arrays[name][..., mine] if values.ndim else arrays[name])
 
 

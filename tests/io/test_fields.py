@@ -12,7 +12,7 @@ import xarray
 import zarr
 
 from steppe.clock import Clock, parse_instant
-from steppe.comm import BoxReach, World, run_threads
+from steppe.comm import BoxReach, World
 from steppe.errors import BadCellError, ForcingError
 from steppe.grid import Partition, Raster
 from steppe.io import FieldReader, FieldStore
@@ -20,6 +20,7 @@ from steppe.io.field import Field, turned
 from steppe.io.fields import in_box
 from steppe.kernels.sums import totals
 from steppe.levels import Space
+from steppe.testing import run_threads
 from steppe.variable import Role, Variable
 
 ROWS, COLUMNS = 18, 36

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from steppe.clock import Clock
 from steppe.errors import DamagedError, Failure, FolderError, ForcingError
-from steppe.grid import Lattice, Points, Raster, read_lattice
+from steppe.grid import FileLattice, Points, Raster, read_lattice
 from steppe.io import Axis, ForcingReader, ForcingStore
 from steppe.io.ingest import Choices, Product, ingest_maps, map_transfer
 from steppe.io.ingest.regrid import Regrid
@@ -84,7 +84,7 @@ def test_zarr_and_netcdf_give_the_same_store(tmp_path):
     np.testing.assert_array_equal(values(tmp_path / "out-nc.zarr", "rain"), values(tmp_path / "out-zarr.zarr", "rain"))
 
 
-def plain_area_mean(maps_, lattice: Lattice, grid: Raster) -> np.ndarray:
+def plain_area_mean(maps_, lattice: FileLattice, grid: Raster) -> np.ndarray:
     """The definition, cell by cell: integral of the values over a cell / integral of 1 where there are any."""
     found = np.full((len(maps_), grid.nlat, grid.nlon), np.nan)
     for i, (north, south) in enumerate(grid.lat_bnds):

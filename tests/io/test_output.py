@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.errors import DamagedError, Failure, FolderError, NoSpaceError
-from steppe.grid import Deal, Points, Raster
+from steppe.grid import Ownership, Points, Raster
 from steppe.io.axis import Axis
 from steppe.io.output import Group, Output, create_store, group_attributes
 from steppe.io.output_array import bitround
@@ -113,7 +113,7 @@ def test_records_that_are_filled_in_where_they_go_are_read_back_beside_others(tm
 
 
 def test_several_ranks_have_no_room_where_records_go(tmp_path: Path) -> None:
-    deals = [Deal(300, 0, (np.arange(0, 300, 2), np.arange(1, 300, 2)))]
+    deals = [Ownership(300, 0, (np.arange(0, 300, 2), np.arange(1, 300, 2)))]
     writer = OutputWriter(None, maps(3), deals=deals)
     assert writer.room("growth") is None
     writer.close()

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from steppe.clock import Clock
-from steppe.comm import Serial, World, open_world, run_threads
+from steppe.comm import Serial, World, open_world
 from steppe.errors import DamagedError, Failure, ForcingError, RunFileError
 from steppe.io import Figures, ForcingReader, Prediction, SpreadReader, choose_spread, pack_store, spread_forcing
 from steppe.io.spread import dealt
 from steppe.io.spread_choice import check_spread
+from steppe.testing import run_threads
 from tests.comm.mpis import run_ranks
 from tests.io.small_store import DAYS, START, small_grid, write_small_store
 from tests.models import garden

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.comm import run_threads
 from steppe.engine import Crew, Plan, obey
 from steppe.errors import FolderError, Mistake, ModelError
 from steppe.jobs.ensemble import Scenario, read_scenarios, run_ensemble
+from steppe.testing import run_threads
 from tests.scenario import copied
 
 SCENARIOS = [Scenario("small", {"capacity": 80.0}), Scenario("large", {"capacity": 200.0, "water": 50.0}), Scenario("as it is", {})]

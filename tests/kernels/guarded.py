@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from examples import bucket
 
-from steppe.kernels import CellKernel, Record, Window, attributes, cell_kernel, sums
+from steppe.kernels import CellKernel, ForcingRows, RecordRow, attributes, cell_kernel, sums
 from steppe.models import pasture
 from steppe.models.cell_declaration import CellDeclaration
 
@@ -102,8 +102,8 @@ class Program:
         scale, offset = array(np.full(len(self.names), 0.5, self._real)), array(np.full(len(self.names), 1.0, self._real))
         slots = array(np.where(day % 5 == 4, -1, day // 200).astype(np.int32))
         size = 1 + (steps - 1) // 200
-        records = [Record(self.kernel.rows[n], o, slots, array(np.ones((size, cells)))) for n in self._recorded for o in OPERATIONS]
-        windows = [Window(self.names, array(rows[:, low:high]), array(row_of), scale, offset, low) for low, high in pairwise(tiles)]
+        records = [RecordRow(self.kernel.rows[n], o, slots, array(np.ones((size, cells)))) for n in self._recorded for o in OPERATIONS]
+        windows = [ForcingRows(self.names, array(rows[:, low:high]), array(row_of), scale, offset, low) for low, high in pairwise(tiles)]
         for window, (low, high) in product(windows, pairwise(cuts)):
             common = range(max(low, window.first_cell), min(high, window.first_cell + window.rows.shape[1]))
             if common:

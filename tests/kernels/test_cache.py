@@ -33,7 +33,7 @@ def make():
     return "seven", cache.object_of(TEXT)
 
 logging.getLogger("steppe").setLevel(logging.WARNING)
-linked = cache.Linked(*cache.kept("tiny", make), [ctypes.c_void_p])
+linked = cache.MachineFunction(*cache.kept("tiny", make), [ctypes.c_void_p])
 found = ctypes.c_int32(0)
 linked(ctypes.addressof(found))
 print(found.value)

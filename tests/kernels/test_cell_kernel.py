@@ -14,7 +14,7 @@ from examples.bucket import Diagnostics, Forcing, Parameters, State
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steppe.kernels import BLOCK, CellKernel, Record, Window, cache
+from steppe.kernels import BLOCK, CellKernel, ForcingRows, RecordRow, cache
 from steppe.kernels.cell_kernel import MISSING, good_integers
 from steppe.kernels.source import fingerprint, in_memory
 from steppe.kernels.vecmath import exp
@@ -47,10 +47,10 @@ def _bucket(block: int = BLOCK) -> CellKernel:
 def _run_bucket(kernel: CellKernel, rows: np.ndarray, parts: Sequence[range]) -> list[bytes]:
     """State, codes and the daily runoff of all cells after 6 days, whose rain and pan are `rows`; a part of them at a time."""
     cells = rows.shape[1]
-    window = Window(("rain", "pan"), rows, np.arange(12, dtype=np.int32).reshape(2, 6), *np.array([[1, 1], [0, 0]], np.float32), 0)
+    window = ForcingRows(("rain", "pan"), rows, np.arange(12, dtype=np.int32).reshape(2, 6), *np.array([[1, 1], [0, 0]], np.float32), 0)
     state, codes, steps = np.zeros((2, cells), np.float32), np.zeros(cells, np.int32), np.full(cells, -1, np.int32)
     rain = np.zeros((6, cells))
-    records = [Record(kernel.rows["rain"], "sum", np.arange(6, dtype=np.int32), rain)]
+    records = [RecordRow(kernel.rows["rain"], "sum", np.arange(6, dtype=np.int32), rain)]
     constants = np.empty((0, cells), np.float32), np.array([100, 0.1], np.float32), np.zeros((6, 3), np.float32)
     for part in parts:
         kernel.run(state, codes, steps, *constants, range(6), part, window, records)
@@ -82,7 +82,10 @@ def test_a_share_of_any_number_of_cells_gives_the_bits_of_each_cell() -> None:
 
 
 def test_nothing_behind_the_last_cell_is_written() -> None:
-    kernel, window = _bucket(), Window(("rain", "pan"), ROWS, np.arange(12, dtype=np.int32).reshape(2, 6), *np.eye(2, dtype=np.float32), 0)
+    kernel, window = (
+        _bucket(),
+        ForcingRows(("rain", "pan"), ROWS, np.arange(12, dtype=np.int32).reshape(2, 6), *np.eye(2, dtype=np.float32), 0),
+    )
     state, codes, steps = np.full((2, 700), 5, np.float32), np.full(700, 7, np.int32), np.full(700, 7, np.int32)
     codes[40:57] = 0
     constants = np.empty((0, 700), np.float32), np.array([100, 0.1], np.float32), np.zeros((6, 3), np.float32)
@@ -131,7 +134,7 @@ def test_a_stale_kernel_is_never_loaded(tmp_path: Path, monkeypatch: pytest.Monk
         module = SimpleNamespace(**{**vars(bucket), "step": step_with_helper})
         kernel = CellKernel(CellDeclaration(module).cell_step(()), np.float32)
         state, codes, steps = np.full((2, 1), 10, np.float32), np.zeros(1, np.int32), np.zeros(1, np.int32)
-        window = Window(("rain", "pan"), np.zeros((2, 1), np.float32), np.array([[0], [1]], np.int32), *np.eye(2, dtype=np.float32), 0)
+        window = ForcingRows(("rain", "pan"), np.zeros((2, 1), np.float32), np.array([[0], [1]], np.int32), *np.eye(2, dtype=np.float32), 0)
         constants = np.empty((0, 1), np.float32), np.array([100, 0.1], np.float32)
         kernel.run(state, codes, steps, *constants, np.zeros((1, 3), np.float32), range(1), range(1), window, [])
         results.append(float(state[0, 0]))

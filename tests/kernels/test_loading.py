@@ -5,12 +5,12 @@ from threading import Event
 import pytest
 
 from steppe.errors import ModelError
-from steppe.kernels import Loading
+from steppe.kernels import Background
 from steppe.kernels.loading import go_on
 
 ENDLESS = """
 from threading import Event
-from steppe.kernels import Loading
+from steppe.kernels import Background
 from steppe.kernels.loading import go_on
 
 begun = Event()
@@ -20,13 +20,13 @@ def make():
     while True:
         go_on()
 
-Loading(make)
+Background(make)
 begun.wait()
 """
 LATER = """
 import time
 from threading import Thread, main_thread
-from steppe.kernels import Loading
+from steppe.kernels import Background
 from steppe.kernels.loading import go_on
 
 def make():
@@ -40,7 +40,7 @@ def wait():
         time.sleep(0.001)
     print(loading.result())
 
-loading = Loading(make)
+loading = Background(make)
 Thread(target=wait).start()
 """
 
@@ -54,7 +54,7 @@ def test_it_is_made_meanwhile_and_waited_for() -> None:
         go_on()
         return "made"
 
-    loading = Loading(make)
+    loading = Background(make)
     begun.wait()
     go.set()
     assert loading.result() == loading.result() == "made"
@@ -65,7 +65,7 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for() -> None:
         raise ModelError("It cannot be compiled.")
 
     with pytest.raises(ModelError, match="cannot be compiled"):
-        Loading(make).result()
+        Background(make).result()
 
 
 def test_a_program_that_ends_waits_for_nothing_that_nobody_needs() -> None:

@@ -38,7 +38,7 @@ def apply(name: str, *arguments: np.ndarray) -> np.ndarray:
 
     pointer = types.CPointer(types.float32 if real is np.float32 else types.float64)
     code = machine_code(loop, (pointer, pointer, pointer, types.int64))
-    linked = cache.Linked(code.symbol, code.object_file, [ctypes.c_void_p] * 3 + [ctypes.c_int64])
+    linked = cache.MachineFunction(code.symbol, code.object_file, [ctypes.c_void_p] * 3 + [ctypes.c_int64])
     result = np.empty_like(arguments[0])
     linked(arguments[0].ctypes.data, arguments[-1].ctypes.data, result.ctypes.data, len(result))
     return result

@@ -10,25 +10,25 @@ import pytest
 from PIL import Image
 
 from steppe.grid import builtin_grid
-from steppe.view import Colours, Map, Series, Spread, choose_colours, draw_run, quantiles
+from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours, draw_run, quantiles
 from steppe.view.plot import DOTS, NARROW, WIDTH, _moment, _readable
 
 PURE = Colours("oslo_r", 0.0, 1.0, 0.2)
 
 
-def queensland(value: float) -> Map:
+def queensland(value: float) -> MapPlot:
     grid = builtin_grid("queensland")
-    return Map("Rain", grid.unpack(np.full(grid.n_cells, value)), "mm", grid.lat, grid.lon, PURE)
+    return MapPlot("Rain", grid.unpack(np.full(grid.n_cells, value)), "mm", grid.lat, grid.lon, PURE)
 
 
-def points(count: int) -> Map:
+def points(count: int) -> MapPlot:
     values = np.linspace(0.0, 1.0, count)
-    return Map("Rain", values, "mm", -20.0 - values, 140.0 + values, choose_colours(values, "rain", "mm"))
+    return MapPlot("Rain", values, "mm", -20.0 - values, 140.0 + values, choose_colours(values, "rain", "mm"))
 
 
-def line(label: str = "", start: Any = date(1990, 1, 1)) -> Series:
+def line(label: str = "", start: Any = date(1990, 1, 1)) -> LinePlot:
     dates = [start + timedelta(days=10 * i) for i in range(50)]
-    return Series("Growth", dates, np.sin(np.arange(50.0)) + 2.0, "kg ha-1 d-1", label)
+    return LinePlot("Growth", dates, np.sin(np.arange(50.0)) + 2.0, "kg ha-1 d-1", label)
 
 
 def pixels(path: Path) -> np.ndarray:
@@ -88,7 +88,7 @@ def test_rows_from_the_south_make_the_same_picture(tmp_path: Path) -> None:
 def test_a_projected_map_is_drawn_in_its_own_measures(tmp_path: Path) -> None:
     values = np.full((20, 60), 0.5)
     y, x = 6_000_000.0 - 1000.0 * np.arange(20), 300_000.0 + 1000.0 * np.arange(60)
-    plain = Map("Rain", values, "mm", y, x, PURE, projected=True)
+    plain = MapPlot("Rain", values, "mm", y, x, PURE, projected=True)
     draw_run(tmp_path / "a.png", "Run", [plain], [], [])
     draw_run(tmp_path / "b.png", "Run", [plain._replace(marks=[(320_000.0, 5_990_000.0)])], [], [])
     a, b = pixels(tmp_path / "a.png"), pixels(tmp_path / "b.png")
@@ -102,7 +102,7 @@ def test_a_projected_map_is_drawn_in_its_own_measures(tmp_path: Path) -> None:
 
 
 def test_a_run_without_values_is_drawn_too(tmp_path: Path) -> None:
-    empty = Series("Growth", [date(1990, 1, 1), date(1990, 1, 2)], np.full(2, np.nan), "mm")
+    empty = LinePlot("Growth", [date(1990, 1, 1), date(1990, 1, 2)], np.full(2, np.nan), "mm")
     draw_run(tmp_path / "a.png", "Run", [queensland(np.nan)], [empty], [])
     assert pixels(tmp_path / "a.png").size
 
@@ -144,7 +144,7 @@ def test_scenarios_are_lines_with_their_median_and_band(tmp_path: Path, count: i
     dates = [date(1990, 1, 1) + timedelta(days=10 * i) for i in range(50)]
     values = np.linspace(1.0, 2.0, count)[:, None] * (np.sin(np.arange(50.0)) + 2.0)
     values[0, 30:] = np.nan
-    draw_run(tmp_path / "a.png", "Ensemble", [], [Spread("Growth", dates, values, "kg", [f"s{i}" for i in range(count)])], [])
+    draw_run(tmp_path / "a.png", "Ensemble", [], [ScenarioBand("Growth", dates, values, "kg", [f"s{i}" for i in range(count)])], [])
     picture = pixels(tmp_path / "a.png")
     assert share(picture, (0x1F, 0x5F, 0x8B)) > 1e-3  # the median
     assert share(picture, (0xD2, 0xDF, 0xE8)) > 1e-2  # the band: a fifth of that colour on white

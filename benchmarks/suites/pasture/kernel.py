@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from benchmarks.rounds import thread_seconds
 from benchmarks.suites.pasture.case import FORCING, Case
-from steppe.kernels import BLOCK, TODAY, CellKernel, Window, attributes
+from steppe.kernels import BLOCK, TODAY, CellKernel, ForcingRows, attributes
 from steppe.models import pasture
 from steppe.models.cell_declaration import CellDeclaration
 
@@ -34,7 +34,9 @@ class Kernel:
         self._today = np.stack(case.clock.fields(range(case.days)), axis=1).astype(self._real)
         assert TODAY == ("day_of_year", "month", "year")
         forcing = case.forcing
-        self._window = Window(FORCING, forcing.rows, forcing.row_of, forcing.scale.astype(self._real), forcing.offset.astype(self._real), 0)
+        self._window = ForcingRows(
+            FORCING, forcing.rows, forcing.row_of, forcing.scale.astype(self._real), forcing.offset.astype(self._real), 0
+        )
         carried = {name: np.full(case.cells, value) for name, value in self._declaration.optional().items()} | dict(case.state)
         self._rows = (*self._declaration.fields("State"), *self._declaration.optional())
         self._start = np.array([carried[name] for name in self._rows], self._real)

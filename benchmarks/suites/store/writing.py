@@ -25,7 +25,7 @@ from steppe.engine import Plan, Simulation, read_run_file
 from steppe.engine.intervals import edges
 from steppe.engine.recorder import Recorder
 from steppe.engine.run_file import Every
-from steppe.grid import Deal, tile_size, tiles
+from steppe.grid import Ownership, tile_size, tiles
 from steppe.io import Checkpoint, Draft, OutputWriter, create_store, open_results
 from steppe.io.contents import Digests, Stretch
 from steppe.io.output import SPEED
@@ -279,7 +279,7 @@ def checkpoints(rounds: int) -> list[Figure]:
     if not store.exists():
         create_store(store, [], {})
     writer, draft, copies = OutputWriter(store, []), Draft(), {name: np.empty_like(values) for name, values in state.items()}
-    deal = Deal.alone(STATE[1])
+    deal = Ownership.alone(STATE[1])
 
     def kept(step: int) -> Path:
         aside = Checkpoint.begin(place, step)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
-    from steppe.comm import Launch, Whereabouts, World
+    from steppe.comm import Launch, RankLocation, World
 
 FIRST_WORD = 1.0  # [s] for rank 0 to say what is wrong with all
 
@@ -27,7 +27,7 @@ class Rank:
     """What a rank has: its world, where it is (to be kept true), and how many cores it should use; None: all that it may."""
 
     world: "World"
-    where: "Whereabouts"
+    where: "RankLocation"
     cores: int | None
 
 
@@ -71,7 +71,7 @@ def join(launch: "Launch") -> Rank:
         There is no MPI library, or the launcher is not the library's.
     """
     from steppe.cli.control import tell
-    from steppe.comm import Whereabouts, cores_of_rank, keep_stops, open_world, prepare_rank
+    from steppe.comm import RankLocation, cores_of_rank, keep_stops, open_world, prepare_rank
 
     prepare_rank(launch)
     world = open_world(on_abort=lambda code: tell({"outcome": code}))
@@ -79,15 +79,15 @@ def join(launch: "Launch") -> Rank:
     cores = cores_of_rank(world)  # all ranks have come here
     if world.rank == 0:
         tell({"ready": world.size})
-    return Rank(world, Whereabouts(), cores)
+    return Rank(world, RankLocation(), cores)
 
 
 @contextmanager
 def rank_of_run() -> Iterator[Rank]:
     """Rank 0 of those that have joined, or the only one. Of several, whatever is raised within ends all with one line."""
-    from steppe.comm import Serial, Whereabouts, last_words
+    from steppe.comm import RankLocation, Serial, last_words
 
-    rank = _joined or Rank(Serial(), Whereabouts(), None)
+    rank = _joined or Rank(Serial(), RankLocation(), None)
     with last_words(rank.world, rank.where, _debug()):
         yield rank
 

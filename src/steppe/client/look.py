@@ -26,7 +26,6 @@ from steppe.api import (
     decode,
 )
 from steppe.api.query import MapQuery
-from steppe.card import card
 from steppe.client import words
 from steppe.client.line import BASE
 from steppe.client.live import Stream, watch_async
@@ -35,6 +34,7 @@ from steppe.client.picture import Picture
 from steppe.client.problems import UnknownError
 from steppe.client.remote import Remote
 from steppe.errors import Mistake, nearest, not_installed
+from steppe.html_summary import html_summary
 from steppe.levels import layer
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ class AsyncLook:
         if seen.problem:
             facts["problem"] = str(seen.problem.get("text", seen.problem))
         rows = [(each.name, each.date or "", f"step {each.step:,}", each.state) for each in seen.scenarios]
-        return card(f"Run {self.name}", facts, part, tables={"scenarios": rows})
+        return html_summary(f"Run {self.name}", facts, part, tables={"scenarios": rows})
 
 
 def _coordinate(levels: Levels) -> tuple[str, list[float], dict[str, str]]:

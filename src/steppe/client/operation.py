@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steppe.api import Operation as Told
-from steppe.card import card
 from steppe.client.problems import EngineFailedError, raised
 from steppe.client.progress import Bar
+from steppe.html_summary import html_summary
 
 if TYPE_CHECKING:
     from steppe.client.remote import Remote
@@ -129,4 +129,4 @@ class AsyncOperation:
             facts |= {str(name): str(value) for name, value in self.result.items()}
         if self.problem:
             facts["problem"] = str(self.problem.get("text", self.problem))
-        return card(f"{self.kind} ({self.id})", facts, self.part())
+        return html_summary(f"{self.kind} ({self.id})", facts, self.part())

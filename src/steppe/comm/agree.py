@@ -1,4 +1,4 @@
-"""What goes wrong on one rank and concerns all of them ends all of them alike."""
+"""Raises an error of one rank on all ranks."""
 
 import json
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from steppe.errors import Failure, SteppeError
 
 
 def agree_on(world: World, error: BaseException | None) -> None:
-    """A meeting of all ranks. Where one of them brings an error, that of the lowest such rank is raised on every rank.
+    """Raises the error of the lowest rank that has one, on every rank; all ranks call it.
 
     Raises
     ------
     SteppeError
-        Of the same kind and with the same sentence on every rank. An error of another kind is a `Failure` on the others.
+        Of the same kind and with the same message on every rank. Any other error is a `Failure` on the other ranks.
     """
     if world.agree(error is None):
         return

@@ -1,4 +1,4 @@
-"""The one way out of a rank that fails: one line with the rank, its place, its step and the reason, and the end of all ranks.
+"""The end of a rank that fails: one line with rank, cells, step and reason, and the end of all ranks.
 
 Without it a rank that raises, or calls `exit`, would wait for ever for the others, which wait for it.
 """
@@ -15,29 +15,29 @@ from typing import Any, NoReturn
 from steppe.comm.world import World
 from steppe.errors import Exit, Mistake, SteppeError, unexpected
 
-RESERVE = 1 << 20  # [bytes] given back when memory has run out, so that there is some for the last words
+RESERVE = 1 << 20  # [bytes] freed when memory has run out, so that the last message can be written
 
 
 @dataclass
-class Whereabouts:
-    """The position of a rank; its stepper keeps this true."""
+class RankLocation:
+    """The cells and step of a rank; the stepping code updates it."""
 
     cells: tuple[int, int] | None = None  # the first, and the one after the last
     step: int | None = None
     date: str = ""
 
     def of(self, rank: int) -> str:
-        """As in "rank 3 (cells 11,394-15,194), step 812 (1992-03-23)"."""
+        """A text such as "rank 3 (cells 11,394-15,194), step 812 (1992-03-23)"."""
         cells = f" (cells {self.cells[0]:,}-{self.cells[1]:,})" if self.cells else ""
         date = f" ({self.date})" if self.date else ""
         return f"rank {rank}{cells}" + (f", step {self.step}{date}" if self.step is not None else "")
 
 
 @contextmanager
-def last_words(world: World, where: Whereabouts, debug: bool = False) -> Iterator[None]:
-    """What a rank does is done within this: whatever is raised in any of its threads, `SystemExit` too, ends all ranks.
+def last_words(world: World, where: RankLocation, debug: bool = False) -> Iterator[None]:
+    """The context in which a rank works: any exception in any of its threads, `SystemExit` too, ends all ranks.
 
-    One rank alone is left to Python. `debug` shows where the error comes from.
+    A single rank is left to Python. debug: print the traceback.
     """
     if world.size == 1:
         yield
@@ -64,12 +64,12 @@ def last_words(world: World, where: Whereabouts, debug: bool = False) -> Iterato
         sys.excepthook, threading.excepthook = before
 
 
-def fail(world: World, where: Whereabouts, error: BaseException, debug: bool = False) -> NoReturn:
+def fail(world: World, where: RankLocation, error: BaseException, debug: bool = False) -> NoReturn:
     """Ends all ranks because of `error`."""
     if debug:
         sys.stderr.write("".join(traceback.format_exception(error)))
     if isinstance(error, Mistake) and where.step is None:
-        world.abort(str(error), error.exit_code)  # of the user, who is not to know of ranks
+        world.abort(str(error), error.exit_code)  # a mistake of the user is the same on every rank
     code = Exit.INTERRUPTED if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_code", Exit.FAILURE)
     world.abort(f"{where.of(world.rank)}: {_reason(error)}", code)
 

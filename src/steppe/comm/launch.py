@@ -1,10 +1,10 @@
-"""The launcher of this process, its MPI library, and the `mpiexec` that belongs to that library.
+"""The launcher of this process, its MPI library, and the `mpiexec` of that library.
 
     mpiexec -n 8 steppe run ...   -> each process finds in its environment that it is a rank (`find_launch`) and checks the pair
-    steppe run ... --ranks 8      -> a process that is none finds the `mpiexec` of its library (`find_mpiexec`) and starts that
+    steppe run ... --ranks 8      -> a process outside a launcher finds the `mpiexec` of its library (`find_mpiexec`) and starts it
 
-A launcher and a library of different makers start every rank alone, or die at once: such pairs are refused. Launchers that set several
-groups of variables are told apart by order.
+A launcher and a library of different makers start every rank alone, or die at once: such pairs are refused. Some launchers set several
+groups of variables; the order of `LAUNCHERS` tells them apart.
 """
 
 import os
@@ -22,7 +22,7 @@ WITHOUT = "`pip install mpich` brings one; without, `steppe run` uses all cores 
 
 @dataclass(frozen=True)
 class Launch:
-    """What a launcher told this process in its environment; `size` is 0 when it did not say."""
+    """The variables of a launcher in the environment of this process; `size` is 0 if the launcher sets none."""
 
     launcher: str
     rank: int
@@ -31,7 +31,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Library:
-    """The MPI library of this process; `file` is None where the system does not tell it."""
+    """The MPI library of this process; `file` is None if the system does not show it."""
 
     name: str
     version: str
@@ -40,7 +40,7 @@ class Library:
 
 @dataclass(frozen=True)
 class LauncherKind:
-    """A kind of launcher: the variables by which its ranks know it."""
+    """A kind of launcher: the variables that it sets for its ranks."""
 
     name: str
     rank: str
@@ -59,7 +59,7 @@ LAUNCHERS = (
 
 
 def find_launch(environment: Mapping[str, str] = os.environ) -> Launch | None:
-    """As what this process was started; None when it is not one of several ranks."""
+    """The launcher and rank of this process; None if it is not one of several ranks."""
     for launcher in LAUNCHERS:
         rank, size = environment.get(launcher.rank, ""), environment.get(launcher.size, "0")
         if not rank.isdigit() or not size.isdigit() or (launcher.present and launcher.present not in environment):
@@ -77,7 +77,7 @@ def check_ranks(asked: int, launch: Launch) -> None:
 
 
 def check_pair(launch: Launch, library: Library) -> None:
-    """Raises `Mistake` when the launcher cannot start ranks of the library; called before MPI is initialised, which would be the end."""
+    """Raises `Mistake` when the launcher cannot start ranks of the library. Call it before MPI is initialised, which would abort."""
     known = ("Open MPI", "MPICH")
     if launch.launcher in known and (launch.launcher == "Open MPI") != (library.name == "Open MPI"):
         raise Mistake(
@@ -103,7 +103,7 @@ def find_library() -> Library:
     Raises
     ------
     Mistake
-        There is none, or no mpi4py.
+        There is no library, or no mpi4py.
     """
     try:
         import mpi4py
@@ -136,15 +136,15 @@ def _loaded() -> Path | None:
 
 
 def find_mpiexec(library: Library, environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The command that starts ranks of `library`, with the options that it needs here, but `-n`.
+    """The command that starts ranks of `library`, with the options that it needs here, without `-n`.
 
-    `STEPPE_MPIEXEC`; else that of the installed package that owns the library; else, for a library of the system, the one beside it or
-    on the PATH. The first on the PATH is never taken for a package's: it may be anybody's.
+    `STEPPE_MPIEXEC`; otherwise the one of the installed package that owns the library; otherwise, for a library of the system, the one
+    beside it or on the PATH. For a library of a package the PATH is not searched: the first hit may belong to another library.
 
     Raises
     ------
     Mistake
-        None is found.
+        There is none.
     """
     if given := environment.get("STEPPE_MPIEXEC"):
         import shlex
@@ -153,7 +153,7 @@ def find_mpiexec(library: Library, environment: Mapping[str, str] = os.environ) 
     found = _of_package(library) or _of_system(library, environment)
     if found is None:
         raise Mistake(f"There is no mpiexec for {library.name} ({library.file or library.version}). Name it in STEPPE_MPIEXEC. {WITHOUT}")
-    # a rank has several threads: Open MPI would bind each to one core, and it counts cores where we count on the person
+    # Open MPI would bind a rank with several threads to one core, and would refuse more ranks than cores
     options = ["--oversubscribe", "--bind-to", "none"] if library.name == "Open MPI" else []
     if library.name == "Open MPI" and os.geteuid() == 0:
         options.append("--allow-run-as-root")
@@ -189,7 +189,7 @@ def _of_system(library: Library, environment: Mapping[str, str]) -> Path | None:
 
 
 def describe_mpi() -> dict[str, str]:
-    """What `steppe info --mpi` shows."""
+    """The table of `steppe info --mpi`."""
     import shlex
 
     library = find_library()
@@ -202,7 +202,7 @@ def describe_mpi() -> dict[str, str]:
     return {
         "library": library.name,
         "version": library.version,
-        "file": str(library.file or "not told by the system"),
+        "file": str(library.file or "not shown by the system"),
         "mpiexec": command,
         "mpi4py": mpi4py.__version__,
         "python": sys.executable,

@@ -1,4 +1,4 @@
-"""What the ranks give to a gather, and where it lies in what comes together."""
+"""The arrays of a gather: their dtypes, shapes and places in the result."""
 
 import functools
 import itertools
@@ -13,8 +13,8 @@ from steppe.comm.world import Array
 ABOUT = 11  # numbers: 3, and the shape of an array of at most 8 dimensions
 
 
-class Layout(NamedTuple):
-    """What the ranks give to a gather."""
+class GatherLayout(NamedTuple):
+    """The arrays of all ranks in a gather, and their places in the result."""
 
     dtypes: set[tuple[str, int]]  # kind, bytes
     shapes: list[list[int]]
@@ -28,7 +28,7 @@ class Layout(NamedTuple):
 
 @functools.lru_cache(16)
 def about(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """What a rank tells of what it gives: kind and bytes of the dtype, dimensions, shape."""
+    """The description of a rank's array: kind and bytes of the dtype, dimensions, shape."""
     found = np.zeros(ABOUT, np.int64)
     found[:3] = ord(dtype.kind), dtype.itemsize, len(shape)
     found[3 : 3 + len(shape)] = shape
@@ -36,8 +36,8 @@ def about(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
 
 
 @functools.lru_cache(16)
-def layout_of(abouts: bytes) -> Layout:
-    """From what all ranks tell."""
+def layout_of(abouts: bytes) -> GatherLayout:
+    """The layout for the descriptions of all ranks."""
     rows = np.frombuffer(abouts, np.int64).reshape(-1, ABOUT).tolist()
     shapes = [row[3 : 3 + row[2]] for row in rows]
     lengths = [math.prod(shape) for shape in shapes]
@@ -45,15 +45,15 @@ def layout_of(abouts: bytes) -> Layout:
     spans = [slice(end - length, end) for length, end in zip(lengths, itertools.accumulate(lengths), strict=True)]
     dtypes = {(chr(kind), itemsize) for kind, itemsize, *_ in rows}
     counts = np.array(np.minimum(sizes, PART), np.int32)  # not needed where they are more
-    return Layout(dtypes, shapes, sizes, max(sizes), counts, spans, sum(lengths), all(len(shape) == 1 for shape in shapes))
+    return GatherLayout(dtypes, shapes, sizes, max(sizes), counts, spans, sum(lengths), all(len(shape) == 1 for shape in shapes))
 
 
 @functools.lru_cache(16)
-def known_layout(dtype: np.dtype[Any], lengths: tuple[int, ...]) -> Layout:
-    """Where each rank gives an array of one dimension and all know its length."""
+def known_layout(dtype: np.dtype[Any], lengths: tuple[int, ...]) -> GatherLayout:
+    """The layout of arrays of one dimension whose lengths every rank knows."""
     return layout_of(b"".join(about(dtype, (length,)).tobytes() for length in lengths))
 
 
 def names(dtypes: set[tuple[str, int]]) -> str:
-    """Names of dtypes for messages."""
+    """The names of dtypes, for messages."""
     return ", ".join(sorted(f"{kind}{itemsize}" for kind, itemsize in dtypes))

@@ -13,9 +13,9 @@ NAMES = "mpich_*"
 
 
 def sweep(folder: Path = FOLDER) -> None:
-    """Removes what MPICH left of this user's dead ranks on this host (Linux); called by a rank before MPI is initialised.
+    """Removes the shared memory of this user's dead ranks on this host (Linux). A rank calls it before MPI is initialised.
 
-    What is younger than this process may be of a rank of its own job that was faster; what a process has mapped is in use.
+    A file younger than this process may belong to a faster rank of the same job; a mapped file is in use. Both stay.
     """
     left = [*folder.glob(NAMES)]
     born = _born() if left else 0.0
@@ -26,14 +26,14 @@ def sweep(folder: Path = FOLDER) -> None:
         try:
             maps = (process / "maps").read_text()
         except OSError:
-            continue  # another user's, whose memory is not ours, or it has just ended
+            continue  # a process of another user, or one that has just ended
         old = {file for file in old if str(file) not in maps}
     for file in old:
         file.unlink(missing_ok=True)
 
 
 def _time_of(file: Path) -> float:
-    """When a file of ours was made; never, when it is not ours or another rank has removed it."""
+    """The time at which a file of this user was made; infinity for any other file, or a removed one."""
     try:
         facts = file.stat()
     except FileNotFoundError:
@@ -42,7 +42,7 @@ def _time_of(file: Path) -> float:
 
 
 def _born() -> float:
-    """When this process began, as files tell time."""
+    """The start of this process, in seconds since 1970."""
     of_boot = (PROCESSES / "self" / "stat").read_text().rpartition(")")[2].split()[19]  # [clock ticks], proc(5)
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(of_boot) / os.sysconf("SC_CLK_TCK")
     return time.time() - age

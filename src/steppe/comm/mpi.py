@@ -13,27 +13,27 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from steppe.comm.fail import Whereabouts, fail
+from steppe.comm.fail import RankLocation, fail
 from steppe.comm.launch import Launch, Library, check_pair, check_size, find_library
-from steppe.comm.layout import ABOUT, Layout, about, known_layout, layout_of, names
+from steppe.comm.layout import ABOUT, GatherLayout, about, known_layout, layout_of, names
 from steppe.comm.leftovers import sweep
-from steppe.comm.passing import PART, Passing, Persistent
+from steppe.comm.passing import PART, MpiMessage, MpiPersistent
 from steppe.comm.wake import Wake
 from steppe.comm.world import Array, Messages, Operation, check_length, check_rank, check_summable, check_target
 from steppe.errors import Exit, Failure, Mistake
 
 GATHER_TAG = 1_000  # of the parts of a large gather; tags above belong to this file
-NAP = 0.005  # [s] longest between two looks, where no rank can be woken
-SHORT_NAP = 0.001  # [s] the same, where others are about to come; a look takes a thirtieth of that
-FORWARDED = 0.2  # [s] in which a launcher takes a rank's last line: one that is told of the end meanwhile may drop it
-LAST_WAIT = 10.0  # [s] for the end that another rank has set off
-MANY = 256  # messages under way, from which on those sent are looked after
+NAP = 0.005  # [s] longest between two tests of a request, where no rank can be woken
+SHORT_NAP = 0.001  # [s] the same, where other ranks are about to arrive; a test takes a thirtieth of that
+FORWARDED = 0.2  # [s] for a launcher to forward a rank's last line, which it may lose after the end
+LAST_WAIT = 10.0  # [s] for the end that another rank has started
+MANY = 256  # messages under way, from which on finished sends are freed
 
 
 def open_mpi(launch: Launch, host: str | None = None, on_abort: Callable[[int], None] = lambda code: None) -> "Mpi":
-    """Initialises MPI and returns the world of all ranks; `host` stands for another than this one (tests).
+    """Initialises MPI and returns the world of all ranks. host: replaces the name of this host (tests).
 
-    `on_abort` is told the exit code by the rank that ends all, just before: launchers do not always pass it on.
+    on_abort: called with the exit code by the rank that ends all ranks, just before: launchers do not always pass it on.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def open_mpi(launch: Launch, host: str | None = None, on_abort: Callable[[int], 
         check_size(launch, library, MPI.COMM_WORLD.size)
     try:
         return _guarded(Mpi(MPI.COMM_WORLD.Dup(), ours, host, on_abort))
-    except BaseException as error:  # the others wait for this rank
+    except BaseException as error:  # the other ranks wait for this one
         os.write(2, f"steppe: rank {launch.rank} cannot join the others: {type(error).__name__}: {error}\n".encode())
         MPI.COMM_WORLD.Abort(Exit.FAILURE)
         raise
@@ -63,7 +63,7 @@ def initialise(launch: Launch, library: Library, level: int) -> None:
     Raises
     ------
     Mistake
-        The library does not see the ranks that the launcher started; MPI is ended then.
+        The library does not see the ranks that the launcher started; MPI is finalised before.
     """
     from mpi4py import MPI
 
@@ -80,13 +80,13 @@ def initialise(launch: Launch, library: Library, level: int) -> None:
 
 
 def _guarded(world: "Mpi") -> "Mpi":
-    """Sees to it that a rank that raises, or leaves without a word, ends the others, which would wait for it for ever."""
+    """Makes a rank that raises, or ends without `close`, end the other ranks, which would wait for it for ever."""
 
     def of_python(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        fail(world, Whereabouts(), error, debug=True)
+        fail(world, RankLocation(), error, debug=True)
 
     def of_thread(arguments: threading.ExceptHookArgs) -> None:
-        fail(world, Whereabouts(), arguments.exc_value or arguments.exc_type(), debug=True)
+        fail(world, RankLocation(), arguments.exc_value or arguments.exc_type(), debug=True)
 
     sys.excepthook, threading.excepthook = of_python, of_thread
     atexit.register(world.leave)
@@ -101,11 +101,11 @@ class Mpi:
     comm
         Of mpi4py; used by this world alone.
     finalise
-        Whether `close` ends MPI: mpi4py's own way, at the exit of the interpreter, is where a rank that failed would wait for ever.
+        `close` ends MPI. A rank that failed would wait for ever in mpi4py's own end, at the exit of the interpreter.
     host
-        What ranks of one host have in common; by default found out.
+        The name of the host, the same for all its ranks; default: of this machine.
     on_abort
-        Is told the exit code before `abort` ends all.
+        Called with the exit code before `abort` ends all ranks.
     """
 
     def __init__(
@@ -118,55 +118,55 @@ class Mpi:
         self._finalise = finalise
         self._on_abort = on_abort
         self._closed = False
-        self._live: dict[int, Passing] = {}  # what is under way, so that its arrays stay alive
-        self._standing: set[Persistent] = set()
+        self._live: dict[int, MpiMessage] = {}  # messages under way, so that their arrays stay alive
+        self._persistent: set[MpiPersistent] = set()
         self.rank: int = comm.rank
         self.size: int = comm.size
         self._wake = Wake(self, host)
 
-    def send(self, array: Array, to: int, tag: int = 0) -> Passing:
+    def send(self, array: Array, to: int, tag: int = 0) -> MpiMessage:
         """Starts to send a copy of `array`."""
         check_rank(to, self.size)
         copy = np.array(array, order="C")
         return self._pass("", copy, [self._comm.Isend(part, to, tag) for part in self._parts(copy)])
 
-    def receive(self, into: Array, source: int, tag: int = 0) -> Passing:
+    def receive(self, into: Array, source: int, tag: int = 0) -> MpiMessage:
         """Starts to fill `into`."""
         check_rank(source, self.size)
         check_target(into)
         what = f"from rank {source}, tag {tag}"
         return self._pass(what, into, [self._comm.Irecv(part, source, tag) for part in self._parts(into)])
 
-    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Persistent:
-        """Messages that the library prepares once."""
+    def persistent(self, receives: Messages, sends: Messages, tag: int = 0) -> MpiPersistent:
+        """Prepares messages once, in the library."""
         for other, array in (*receives, *sends):
             check_rank(other, self.size)
             check_target(array)
 
-        def prepared(what: str, array: Array, prepare: Callable[..., Any], other: int) -> Passing:
-            return Passing(self.rank, what, array, [prepare(part, other, tag) for part in self._parts(array)], self._end)
+        def prepared(what: str, array: Array, prepare: Callable[..., Any], other: int) -> MpiMessage:
+            return MpiMessage(self.rank, what, array, [prepare(part, other, tag) for part in self._parts(array)], self._end)
 
         incoming = [prepared(f"from rank {source}, tag {tag}", into, self._comm.Recv_init, source) for source, into in receives]
         outgoing = [prepared("", array, self._comm.Send_init, to) for to, array in sends]
-        found = Persistent(incoming, outgoing, self._standing.discard)
-        self._standing.add(found)
+        found = MpiPersistent(incoming, outgoing, self._persistent.discard)
+        self._persistent.add(found)
         return found
 
     def broadcast(self, array: Array, root: int = 0) -> None:
-        """Fills `array` with that of `root`."""
+        """Fills `array` with the one of `root`."""
         check_rank(root, self.size)
         check_target(array)
         for part in self._parts(array):
             self._comm.Bcast(part, root)
 
     def call(self, array: Array) -> None:
-        """Fills `array` with that of rank 0, asleep until it is sent."""
+        """Fills `array` with the one of rank 0; sleeps until it is sent."""
         check_target(array)
         if self.rank and self._wake.works:
             self._wake.sleep()
         requests = [self._comm.Ibcast(part, 0) for part in self._parts(array)]
         if self._wake.works:
-            if self.rank == 0:  # after the message is under way: a rank that wakes on this processor would wait for it there
+            if self.rank == 0:  # after the message has started: a rank that wakes on this processor would wait for it there
                 self._wake.rouse()
             self._mpi.Request.Waitall(requests)
             return
@@ -179,7 +179,7 @@ class Mpi:
         Raises
         ------
         Failure
-            The arrays differ in dtype, or this one is not as long as all know.
+            The arrays differ in dtype, or this one differs from its known length.
         """
         check_rank(root, self.size)
         check_length(array, self.rank, lengths)
@@ -187,7 +187,7 @@ class Mpi:
         layout = None
         if lengths is not None:
             layout = known_layout(mine.dtype, tuple(lengths))
-            if self._fits(layout.longest):  # the way of every map: nothing is asked twice
+            if self._fits(layout.longest):  # the path of every map: one message
                 whole = np.empty(layout.length, mine.dtype) if self.rank == root else None
                 self._comm.Gatherv([mine, self._mpi.BYTE], None if whole is None else [whole, layout.counts, self._mpi.BYTE], root)
                 return None if whole is None else [whole[span] for span in layout.spans]
@@ -207,14 +207,14 @@ class Mpi:
         return found
 
     def _fits(self, size: int) -> bool:
-        """Whether the parts of all ranks, were they of this size, would fit into one message."""
+        """True if parts of this size of all ranks fit into one message."""
         return size * self.size <= PART
 
-    def _take(self, dtype: np.dtype[Any], layout: Layout, part: list[Any]) -> list[Array]:
-        """What the root of a gather does: arrays that fit come together, larger ones by themselves."""
+    def _take(self, dtype: np.dtype[Any], layout: GatherLayout, part: list[Any]) -> list[Array]:
+        """Receives at the root of a gather: small arrays in one message, large ones one by one."""
         sizes, byte = layout.sizes, self._mpi.BYTE
         if layout.dtypes != {(dtype.kind, dtype.itemsize)}:
-            raise Failure(f"Rank {self.rank} gathers {dtype}, but others gave another dtype: {names(layout.dtypes)} in all.")
+            raise Failure(f"Rank {self.rank} gathers {dtype}, but other ranks sent another dtype: {names(layout.dtypes)} in all.")
         whole = np.empty(layout.length, dtype)
         found = [whole[span] for span in layout.spans]
         if self._fits(layout.longest):
@@ -249,22 +249,22 @@ class Mpi:
         return result
 
     def _await(self, request: Any, longest: float) -> None:
-        """Looks now and then whether something is done, first often."""
+        """Tests a request until it is done, at growing intervals."""
         nap = longest / 16
         while not request.Test():
             time.sleep(nap)
             nap = min(2 * nap, longest)
 
     def barrier(self) -> None:
-        """Returns when all have come."""
+        """Returns when all ranks have called it."""
         self._comm.Barrier()
 
     def agree(self, ok: bool) -> bool:
-        """True when all say so."""
+        """True when `ok` is true on all ranks."""
         return bool(self.reduce(np.array([int(ok)]), "min")[0])
 
     def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
-        """Ends all ranks; the first that calls this says why, in one line on standard error, and the job ends with its `code`."""
+        """Ends all ranks. The first caller writes the reason on standard error, in one line, and the job ends with its `code`."""
         if self._wake.first():
             self._on_abort(code)
             line = " ".join(message.split())
@@ -272,7 +272,7 @@ class Mpi:
             time.sleep(FORWARDED)
         else:
             time.sleep(LAST_WAIT)
-        if not self._closed:  # by another thread of this rank, perhaps, and then no thread waits for it
+        if not self._closed:  # another thread of this rank may have closed it, and then no rank waits
             self._comm.Abort(code)
         os._exit(code)
 
@@ -282,7 +282,7 @@ class Mpi:
         Raises
         ------
         Failure
-            A message that was awaited did not come, or one that came was not awaited (where the library finds that).
+            An awaited message did not come, or a message was never received (if the library detects that).
         """
         if self._closed:
             return
@@ -290,8 +290,8 @@ class Mpi:
             if passing.what and not passing.test():
                 raise Failure(f"Rank {self.rank} ends, but still awaits a message {passing.what}.")
             passing.wait()
-        for standing in list(self._standing):
-            standing.close()
+        for persistent in list(self._persistent):
+            persistent.close()
         self._closed = True
         self.barrier()
         self._wake.close()
@@ -303,16 +303,16 @@ class Mpi:
             self._mpi.Finalize()
 
     def leave(self) -> None:
-        """At the end of a program: ends all when it did not close its world."""
+        """Ends all ranks at the end of a program that did not close its world."""
         if not self._closed:
-            self.abort(f"rank {self.rank} ended without closing its world; the others would wait for it.")
+            self.abort(f"rank {self.rank} ended without closing its world; the other ranks would wait for it.")
 
     def _parts(self, array: Array) -> list[list[Any]]:
         flat = _bytes(array)
         return [[flat[begin : begin + PART], self._mpi.BYTE] for begin in range(0, flat.size + 1, PART)]
 
-    def _pass(self, what: str, array: Array, requests: list[Any]) -> Passing:
-        passing = Passing(self.rank, what, array, requests, self._end)
+    def _pass(self, what: str, array: Array, requests: list[Any]) -> MpiMessage:
+        passing = MpiMessage(self.rank, what, array, requests, self._end)
         if len(self._live) > MANY:
             for other in list(self._live.values()):
                 if not other.what:
@@ -320,7 +320,7 @@ class Mpi:
         self._live[id(passing)] = passing
         return passing
 
-    def _end(self, passing: Passing) -> None:
+    def _end(self, passing: MpiMessage) -> None:
         self._live.pop(id(passing), None)
 
 

@@ -1,4 +1,4 @@
-"""Hosts of ranks, and memory that the ranks of a host have in common."""
+"""Hosts of ranks, and the shared memory of a host."""
 
 import mmap
 import os
@@ -20,7 +20,7 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")  # tells hosts of one name apart
 def nodes(world: World, host: str | None = None) -> list[int]:
     """The host of each rank, by rank; hosts are numbered in the order of their lowest ranks. Every rank calls it.
 
-    host: stands for another than this one (tests).
+    host: replaces the name of this host (tests).
     """
     processes = "/proc/self/ns/pid"  # ranks in containers of their own do not see each other
     told = [BOOT.read_text() if BOOT.exists() else "", os.readlink(processes) if os.path.exists(processes) else ""]
@@ -30,23 +30,23 @@ def nodes(world: World, host: str | None = None) -> list[int]:
 
 
 def shared(world: World, node: Sequence[int], length: int) -> NDArray[np.uint8]:
-    """Zeroed memory that the ranks of each host have in common. It has no name: nothing is left of it, however the ranks end.
+    """Zeroed memory that the ranks of a host share. It has no name: the system frees it however the ranks end.
 
     Every rank calls it. node: the host of each rank; length [bytes]: the same on all ranks of a host.
 
     Raises
     ------
     Failure
-        A host has not so much memory, or its ranks may not see each other's files. On every rank.
+        A host lacks the memory, or its ranks may not open each other's files. Raised on every rank.
     """
     leader, length, file, error = node.index(node[world.rank]), max(length, 1), -1, None
     try:
         try:
             if world.rank == leader:
                 file = os.memfd_create("steppe")
-                os.posix_fallocate(file, 0, length)  # no memory is an error here, not a signal later
+                os.posix_fallocate(file, 0, length)  # missing memory raises here instead of a signal later
         except OSError as found:
-            error = Failure(f"Rank {world.rank} cannot have {length / 1e6:.0f} MB of memory in common with others: {found.strerror}.")
+            error = Failure(f"Rank {world.rank} cannot share {length / 1e6:.0f} MB of memory with other ranks: {found.strerror}.")
         agree_on(world, error)
         owner, number = _of_all(world, [os.getpid(), file])[leader]
         try:

@@ -1,18 +1,18 @@
-"""Python objects between two ranks, in mpi4py's ways: buffers as they are, pickled whole, pickled without their buffers."""
+"""Python objects between two ranks, by the methods of mpi4py: plain buffers, pickled whole, pickled without their buffers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-Way = Literal["buffers", "pickled", "out of band"]
+PassingMethod = Literal["buffers", "pickled", "out of band"]
 Arrays = Sequence[NDArray[Any]]
 Send = Callable[[Any, int], None]
 Receive = Callable[[int], Any]
 
 
-def object_passing(comm: Any, way: Way, into: Arrays) -> tuple[Send, Receive]:
-    """Functions that send something to a rank, and receive it from one.
+def object_passing(comm: Any, way: PassingMethod, into: Arrays) -> tuple[Send, Receive]:
+    """Functions that send an object to a rank, and receive one from a rank.
 
     buffers: a sequence of arrays, each a message, received in `into`; pickled: any object; out of band: any object, whose buffers pickle 5
     leaves where they are, each a message beside the pickle.

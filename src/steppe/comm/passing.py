@@ -1,5 +1,7 @@
-"""Messages that MPI has under way. Large ones go in parts, since MPI of older standards counts in 32 bits; the last part is always
-shorter than a whole one, so that a message of another length than awaited shows in every case.
+"""Messages under way in MPI.
+
+Large messages travel in parts, since older standards of MPI count in 32 bits. The last part is always shorter than a whole one, so that
+any unexpected length is detected.
 """
 
 from collections.abc import Callable
@@ -11,13 +13,13 @@ from steppe.errors import Failure
 PART = 1 << 30  # [bytes]
 
 
-class Passing:
+class MpiMessage:
     """A message under way in its parts, between this rank and another.
 
-    what: where an awaited one comes from; empty for one that is sent. ended: is told when it has passed or failed.
+    what: the source of a received message; empty for a sent one. ended: called when it has passed or failed.
     """
 
-    def __init__(self, rank: int, what: str, array: Array, requests: list[Any], ended: Callable[["Passing"], None]) -> None:
+    def __init__(self, rank: int, what: str, array: Array, requests: list[Any], ended: Callable[["MpiMessage"], None]) -> None:
         from mpi4py import MPI
 
         self._mpi = MPI
@@ -29,13 +31,13 @@ class Passing:
         self.what = what
 
     def again(self) -> None:
-        """Passes what was prepared to be passed again."""
+        """Starts a prepared message again."""
         self._done = 0
         for request in self._requests:
             request.Start()
 
     def free(self) -> None:
-        """Ends what was prepared."""
+        """Frees a prepared message."""
         for request in self._requests:
             request.Free()
 
@@ -57,7 +59,7 @@ class Passing:
         Raises
         ------
         Failure
-            It has another length than the buffer.
+            The message has another length than the buffer.
         """
         status = self._mpi.Status()
         while self._done < len(self._requests):
@@ -68,7 +70,7 @@ class Passing:
             self._check(status)
 
     def _check(self, status: Any) -> None:
-        """Takes note of one part that has passed."""
+        """Checks and counts a part that has passed."""
         expected = min(PART, self._array.nbytes - PART * self._done)
         if self.what and status.Get_count(self._mpi.BYTE) != expected:
             raise self._other_length(f"{PART * self._done + status.Get_count(self._mpi.BYTE):,} bytes")
@@ -91,14 +93,14 @@ class Passing:
         )
 
 
-class Persistent:
-    """Messages that the library has prepared; `closed` is called with them when they end."""
+class MpiPersistent:
+    """Messages that the library has prepared. closed: called when they are freed."""
 
-    def __init__(self, incoming: list[Passing], outgoing: list[Passing], closed: Callable[["Persistent"], None]) -> None:
+    def __init__(self, incoming: list[MpiMessage], outgoing: list[MpiMessage], closed: Callable[["MpiPersistent"], None]) -> None:
         self._incoming, self._outgoing, self._closed = incoming, outgoing, closed
 
     def expect(self) -> None:
-        """Starts to fill."""
+        """Starts to receive."""
         for passing in self._incoming:
             passing.again()
 
@@ -108,16 +110,16 @@ class Persistent:
             passing.again()
 
     def test(self) -> bool:
-        """True when all has come and left."""
+        """True when all messages have passed."""
         return all(passing.test() for passing in (*self._incoming, *self._outgoing))
 
     def wait(self) -> None:
-        """Returns when all has come and left."""
+        """Returns when all messages have passed."""
         for passing in (*self._incoming, *self._outgoing):
             passing.wait()
 
     def close(self) -> None:
-        """Gives back what the library has prepared."""
+        """Frees the prepared messages."""
         for passing in (*self._incoming, *self._outgoing):
             passing.free()
         self._incoming, self._outgoing = [], []

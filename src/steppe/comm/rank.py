@@ -1,4 +1,4 @@
-"""How a process becomes a rank, and opens its world."""
+"""Prepares a process as a rank, and opens its world."""
 
 import atexit
 import io
@@ -21,10 +21,10 @@ MOST_CORES = 4_096  # of a machine
 
 
 def prepare_rank(launch: Launch) -> None:
-    """What a rank does before it imports anything that starts threads.
+    """Prepares this process as a rank, before it imports a library that starts threads.
 
-    Libraries get one thread. There is nothing to read. Standard output is rank 0's, what others print goes to standard error with their
-    name; lines are written whole. Requests to stop are kept.
+    Libraries get one thread. Standard input is empty. Rank 0 has standard output; the output of other ranks goes to standard error with
+    their names. Lines are written whole. Requests to stop are stored.
     """
     keep_stops()
     for name in LIBRARY_THREADS:
@@ -34,37 +34,37 @@ def prepare_rank(launch: Launch) -> None:
     os.close(nothing)
     sys.stdout.flush()
     if launch.rank == 0:
-        sys.stdout, sys.stderr = Lines(1), Lines(2)
+        sys.stdout, sys.stderr = LineStream(1), LineStream(2)
     else:
         os.dup2(2, 1)
-        sys.stdout = sys.stderr = Lines(2, f"[rank {launch.rank}] ")
+        sys.stdout = sys.stderr = LineStream(2, f"[rank {launch.rank}] ")
 
 
 def keep_stops() -> None:
-    """Keeps requests to stop until something handles them; called again when MPI is there, whose library takes SIGUSR1 for itself."""
+    """Stores requests to stop until they are handled. Call it again after MPI has started, whose library takes SIGUSR1 for itself."""
     for number in STOPS:
         signal.signal(number, lambda number, frame: _kept.append(number))
 
 
 def kept_stops() -> list[int]:
-    """The requests that were kept."""
+    """The stored requests to stop."""
     return _kept
 
 
 def open_world(host: str | None = None, on_abort: Callable[[int], None] = lambda code: None) -> "World":
-    """The world of all ranks where a launcher started several, else that of one; called once, by all ranks alike.
+    """The world of all ranks that a launcher started; without a launcher, of one rank. All ranks call it, once.
 
     Parameters
     ----------
     host
-        Stands for another than this one (tests).
+        Replaces the name of this host (tests).
     on_abort
-        Of several ranks, is told the exit code by the one that ends all, just before: launchers do not always pass it on.
+        Called with the exit code by the rank that ends all ranks, just before: launchers do not always pass it on.
 
     Raises
     ------
     Mistake
-        There is no MPI library, or the launcher is not the library's.
+        There is no MPI library, or the launcher belongs to another one.
     """
     launch = find_launch()
     if launch is None:
@@ -77,9 +77,9 @@ def open_world(host: str | None = None, on_abort: Callable[[int], None] = lambda
 
 
 def cores_of_rank(world: "World", host: str | None = None) -> int:
-    """How many threads a rank may start: the cores that it may use, shared with the ranks of its host that may use them too; at least 1.
+    """The number of threads that a rank may start, at least 1: its allowed cores, shared with other ranks of the host.
 
-    host: stands for another than this one (tests).
+    host: replaces the name of this host (tests).
     """
     import numpy as np
 
@@ -93,8 +93,8 @@ def cores_of_rank(world: "World", host: str | None = None) -> int:
     return max(1, int((1.0 / world.reduce(users, "sum")[own]).sum() + 1e-9))
 
 
-class Lines(io.TextIOBase):
-    """A stream whose lines are written whole, each group of them by one call, so that those of several ranks never mix."""
+class LineStream(io.TextIOBase):
+    """A stream that writes whole lines, each group by one call, so that lines of several ranks never mix."""
 
     encoding = "utf-8"
     errors = "backslashreplace"
@@ -107,7 +107,7 @@ class Lines(io.TextIOBase):
         atexit.register(self._finish)
 
     def fileno(self) -> int:
-        """The number of the file that is written to."""
+        """The number of the file."""
         return self._file
 
     def writable(self) -> bool:
@@ -115,7 +115,7 @@ class Lines(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Writes the lines that are complete, keeps the rest."""
+        """Writes the complete lines and stores the rest."""
         with self._lock:
             *lines, self._rest = (self._rest + text).split("\n")
             if lines:

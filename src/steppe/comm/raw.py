@@ -1,4 +1,4 @@
-"""MPI's own functions by address: for loops that are timed, where an interpreter must not stand between two messages.
+"""MPI's own functions by address, for timed loops without an interpreter between two messages.
 
     functions ──dlsym──> addresses (int64 array) ──> compiled loop: call(address, (handle, pointer, ...)) -> return code
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from steppe.comm.launch import Launch, check_pair, find_library
 from steppe.comm.mpi import initialise
-from steppe.comm.objects import Arrays, Receive, Send, Way, object_passing
+from steppe.comm.objects import Arrays, PassingMethod, Receive, Send, object_passing
 from steppe.errors import Failure, Mistake
 
 FUNCTIONS = (
@@ -35,7 +35,7 @@ FUNCTIONS = (
 )  # fmt: skip
 ADDRESS = {name: number for number, name in enumerate(FUNCTIONS)}
 HUGE = 2 << 20  # [bytes] of a page
-PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # as any program's memory is; what is shared has other pages
+PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # ordinary memory; shared memory has other pages
 Threads = Literal["single", "funneled", "serialized", "multiple"]
 PROGRESS = (  # of MPICH and those made of it, Intel's, Open MPI's from version 6 on
     "MPICH_ASYNC_PROGRESS", "MPIR_CVAR_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS", "OMPI_ASYNC_PROGRESS", "OPAL_ASYNC_PROGRESS",
@@ -44,7 +44,7 @@ PROGRESS = (  # of MPICH and those made of it, Intel's, Open MPI's from version 
 
 @intrinsic
 def call(context: Any, address: Any, arguments: Any) -> Any:
-    """Calls the function at an address with 64-bit arguments, a tuple; gives its 32-bit result."""
+    """Calls the function at an address with a tuple of 64-bit arguments; returns its 32-bit result."""
     if not (isinstance(address, types.Integer) and isinstance(arguments, types.UniTuple) and arguments.dtype == types.int64):
         return None
 
@@ -71,9 +71,9 @@ def seconds(context: Any, address: Any) -> Any:
 
 
 class Raw:
-    """A communicator with what compiled loops need of it.
+    """A communicator with the addresses and handles for compiled loops.
 
-    addresses (functions,) int64, by `ADDRESS`; comm, byte, single, double, sum: handles; thread_level: what MPI gave, as a word.
+    addresses (functions,) int64, by `ADDRESS`; comm, byte, single, double, sum: handles; thread_level: as MPI granted it, as a word.
     """
 
     def __init__(self, comm: Any, mpi: Any, addresses: NDArray[np.int64]) -> None:
@@ -114,19 +114,19 @@ class Raw:
         return float(self._mpi.Wtime())
 
     def barrier(self) -> None:
-        """Waits for all."""
+        """Returns when all ranks have called it."""
         self._comm.Barrier()
 
-    def memory(self, size: int, allocated: bool) -> "Memory":
-        """Memory of `size` bytes of every rank that the others may reach; every rank calls it."""
-        return Memory(self._comm, self._mpi, size, allocated)
+    def memory(self, size: int, allocated: bool) -> "MpiWindow":
+        """`size` bytes of every rank, open to one-sided access of the others; every rank calls it."""
+        return MpiWindow(self._comm, self._mpi, size, allocated)
 
-    def objects(self, way: Way, into: Arrays) -> tuple[Send, Receive]:
+    def objects(self, way: PassingMethod, into: Arrays) -> tuple[Send, Receive]:
         """Functions of mpi4py that send Python objects to a rank and receive them from one: see `object_passing`."""
         return object_passing(self._comm, way, into)
 
     def abort(self, text: str) -> None:
-        """Ends all ranks, which would wait for this one for ever."""
+        """Ends all ranks, which would otherwise wait for this one for ever."""
         os.write(2, f"steppe: rank {self.rank}: {text}\n".encode())
         self._comm.Abort(1)
 
@@ -135,11 +135,11 @@ class Raw:
         self._mpi.Finalize()
 
 
-class Memory:
-    """Bytes (size,) of each rank that the others put into, get from and accumulate in, under a lock that all share: an MPI window.
+class MpiWindow:
+    """An MPI window: bytes (size,) of each rank for put, get and accumulate of the others, under a lock that all share.
 
-    allocated: by MPI, which gives ranks of a host memory in common where it can; else memory of this process, as any array's.
-    handle: of the window; bytes: this rank's. All ranks make and close it alike.
+    allocated: by MPI, which shares memory between ranks of a host where it can; otherwise ordinary memory of this process.
+    handle: of the window; bytes: of this rank. All ranks make and close it together.
     """
 
     def __init__(self, comm: Any, mpi: Any, size: int, allocated: bool) -> None:
@@ -148,17 +148,17 @@ class Memory:
         self.bytes = np.frombuffer(self._window.tomemory(), np.uint8)
         self.bytes[:] = 1
         self.handle = _signed(mpi._handleof(self._window))
-        comm.Barrier()  # no rank reaches for memory that is not written yet
+        comm.Barrier()  # no rank reads bytes that are not written yet
         self._window.Lock_all()
 
     def close(self) -> None:
-        """Gives it back."""
+        """Frees the window."""
         self._window.Unlock_all()
         self._window.Free()
 
 
 def progress_settings(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """What asks the MPI library to go on with messages while ranks compute, as NAME=value; nothing where nothing does."""
+    """Variables that ask the MPI library for asynchronous progress, as NAME=value; empty if there are none."""
     return [f"{name}={value}" for name in PROGRESS if (value := environment.get(name, "")) not in ("", "0", "no", "false", "off")]
 
 
@@ -168,19 +168,19 @@ def open_raw(launch: Launch, threads: Threads = "single") -> Raw:
     Raises
     ------
     Mistake
-        There is no MPI library, it is not the launcher's, or it was begun already, with whatever level.
+        There is no MPI library, it belongs to another launcher, or MPI has begun already.
     Failure
-        Its functions are not found.
+        Functions of the library are not found.
     """
     library = find_library()
     check_pair(launch, library)
     from mpi4py import MPI
 
     if MPI.Is_initialized():
-        raise Mistake("MPI was begun before, with its own thread level. Measure in processes of their own: `steppe measure messages`.")
+        raise Mistake("MPI has begun already, with another thread level. Measure in separate processes: `steppe measure messages`.")
     initialise(launch, library, getattr(MPI, f"THREAD_{threads.upper()}"))
     if library.file is None:
-        raise Failure("The system does not tell which MPI library is loaded: its functions cannot be found.")
+        raise Failure("The system does not show which MPI library is loaded: its functions cannot be found.")
     return Raw(MPI.COMM_WORLD.Dup(), MPI, _addresses(str(library.file)))
 
 
@@ -193,14 +193,14 @@ def _addresses(path: str) -> NDArray[np.int64]:
 
 
 def _signed(handle: int) -> np.int64:
-    """The 64 bits of a handle as a compiled loop takes them."""
+    """The 64 bits of a handle, for a compiled loop."""
     return np.uint64(handle % 2**64).astype(np.int64)
 
 
 def page_buffer(size: int, touched: bool = True) -> NDArray[np.uint8]:
     """Bytes on small pages of their own, written once: huge pages, which numpy asks for, carry messages half as fast again.
 
-    Not touched: no page of them is in memory before a rank reads or writes it.
+    Not touched: a page is in memory only after its first read or write.
     """
     memory = mmap.mmap(-1, max(size, 1), flags=PRIVATE)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
@@ -212,7 +212,7 @@ def page_buffer(size: int, touched: bool = True) -> NDArray[np.uint8]:
 
 
 def huge_buffer(size: int) -> NDArray[np.uint8] | None:
-    """Bytes on pages of 2 MiB, written once; None where the system gives none."""
+    """Bytes on pages of 2 MiB, written once; None if the system has none."""
     if not hasattr(mmap, "MADV_HUGEPAGE"):
         return None
     whole = -(-max(size, 1) // HUGE) * HUGE
@@ -229,7 +229,7 @@ def huge_buffer(size: int) -> NDArray[np.uint8] | None:
 
 
 def _is_huge(address: int) -> bool:
-    """Whether the mapping of an address has huge pages: the system may refuse them without a word."""
+    """True if the mapping of an address has huge pages: the system may refuse them silently."""
     try:
         lines = Path("/proc/self/smaps").read_text().splitlines()
     except OSError:
@@ -246,5 +246,5 @@ def _is_huge(address: int) -> bool:
 
 
 def pointers(arrays: Sequence[NDArray[Any]]) -> tuple[int, ...]:
-    """Where arrays begin."""
+    """The addresses of arrays."""
     return tuple(int(array.ctypes.data) for array in arrays)

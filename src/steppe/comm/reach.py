@@ -1,11 +1,11 @@
-"""What a model with neighbours is handed instead of ranks: exchange of halos, sums and greatest values over all ranks.
+"""The `Reach` of a model with neighbours: exchange of halos, sums and greatest values over all ranks. The model knows no ranks.
 
     exchange = reach.exchange([u, v])     one message to each peer: the own cells that are its halo
-    ...                                   the model computes its interior meanwhile, with an exchange.poke() now and then
-    exchange.finish()                     unpacks what came: the halos are filled
+    ...                                   the model computes its interior meanwhile, with an exchange.progress() now and then
+    exchange.finish()                     unpacks the messages: the halos are filled
     ...                                   the model computes its rims
 
-The plan of an exchange is data made by the grid, and how an exact sum is made is handed in: this file knows messages only.
+The grid makes the plan of an exchange, as data, and the caller passes the exact sum: this file knows messages only.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,15 +21,15 @@ Copy = Callable[[Array, Array], Any]  # fills the first array from the second
 Parity = int | tuple[int, ...]  # 1 or -1, of an array or of each entry of its first dimension
 
 AXES = ("y", "x")  # of a box
-KEPT = 8  # sets of arrays whose buffers are kept: a model that swaps old and new in a few sub-steps has fewer
+KEPT = 8  # sets of arrays whose buffers are cached: a model that swaps old and new in a few sub-steps has fewer
 
 
-class Piece(Protocol):
-    """A rectangle of my array with halos that is filled or sent: `steppe.grid.Piece`."""
+class ExchangePiece(Protocol):
+    """A rectangle of this rank's array with halos that is received or sent: `steppe.grid.HaloPiece`."""
 
     @property
     def peer(self) -> int:
-        """The rank that sends or is sent to."""
+        """The other rank."""
         ...
 
     @property
@@ -39,22 +39,22 @@ class Piece(Protocol):
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The axis of what is sent that lies along each axis of what is filled."""
+        """For each axis of the filled rectangle, the axis of the sent one."""
         ...
 
     @property
     def flips(self) -> tuple[bool, ...]:
-        """Whether that axis runs backwards."""
+        """True where that axis runs backwards."""
         ...
 
     @property
     def parity(self) -> int:
-        """-1 when values that point along an axis change sign on the way."""
+        """-1 if vector components along an axis change sign on the way."""
         ...
 
 
-class Plan(Protocol):
-    """What fills my halo and what of mine fills others', in one order on both sides: `steppe.grid.Box`."""
+class ExchangePlan(Protocol):
+    """The rectangles that this rank receives and sends, in one order on both sides: `steppe.grid.Box`."""
 
     @property
     def local(self) -> tuple[int, ...]:
@@ -63,36 +63,36 @@ class Plan(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the box without."""
+        """Shape of the box without halos."""
         ...
 
     @property
     def has_holes(self) -> bool:
-        """Whether a cell of the box does not count."""
+        """True if the box has inactive cells."""
         ...
 
     def pack(self, values: Array) -> Array:
-        """Of values of the box without halos those of the cells that count."""
+        """The values of the active cells, from values of the box without halos."""
         ...
 
     @property
-    def receives(self) -> Sequence[Piece]:
-        """What fills my halo."""
+    def receives(self) -> Sequence[ExchangePiece]:
+        """Rectangles of this rank's halo."""
         ...
 
     @property
-    def sends(self) -> Sequence[Piece]:
-        """What of mine fills halos."""
+    def sends(self) -> Sequence[ExchangePiece]:
+        """Rectangles of this rank's cells for the halos of others."""
         ...
 
     @property
-    def along(self) -> Sequence[tuple[Sequence[Piece], Sequence[Piece]]]:
+    def along(self) -> Sequence[tuple[Sequence[ExchangePiece], Sequence[ExchangePiece]]]:
         """By axis, receives and sends of the halo across that axis alone."""
         ...
 
 
 class BoxReach:
-    """The reach of one rank's box with halos; it is a `steppe.models.Reach`.
+    """The reach of one rank's box with halos; it fulfils `steppe.models.Reach`.
 
     Parameters
     ----------
@@ -101,38 +101,38 @@ class BoxReach:
     plan
         The box of this rank, one of `Partition.boxes(...)`; None for cells without neighbours.
     totals
-        The sums of arrays over all ranks, given `world.reduce`, that do not depend on their order: `steppe.kernels.sums.totals`.
+        Sums arrays over all ranks by `world.reduce`, independent of their order: `steppe.kernels.sums.totals`.
     """
 
-    def __init__(self, world: World, plan: Plan | None, totals: Totals) -> None:
+    def __init__(self, world: World, plan: ExchangePlan | None, totals: Totals) -> None:
         self._world = world
         self._plan = plan
         self._totals = totals
         self._live: BoxExchange | None = None
-        self._kept: dict[object, BoxExchange] = {}  # by where the arrays lie
-        self._known: dict[object, BoxExchange] = {}  # the same by the arrays, which they keep alive: a much quicker look
+        self._kept: dict[object, BoxExchange] = {}  # by the addresses of the arrays
+        self._known: dict[object, BoxExchange] = {}  # by the arrays, which they keep alive: a much faster lookup
 
     def exchange(self, arrays: Sequence[Array], parities: Sequence[Parity] | None = None, along: str | None = None) -> "BoxExchange":
         """Starts filling the halos of `arrays`, of one dtype, whose last dimensions are the box with halos.
 
-        Their own cells are read now, so they may change at once; their halos may be read after `finish`. What an exchange needs is
-        made once for the same arrays: those of the last few sets are kept. Fields in one array go quicker than each in its own.
+        Their own cells are read now and may change at once; read the halos after `finish`. Buffers are cached for the last few sets of
+        arrays. Fields in one array travel faster than each in its own.
 
         Parameters
         ----------
         arrays
             Any dimensions before those of the box (species, levels) go with it.
         parities
-            1 or -1 for each array, or such numbers for the entries of its first dimension: -1 when values point along an axis, and so
-            change sign beyond a pole. Default: 1.
+            1 or -1 for each array, or for each entry of its first dimension: -1 for vector components along an axis, which change sign
+            beyond a pole. Default: 1.
         along
             "x" or "y": only the halo across that axis is filled, without corners, which a sweep along it needs. Default: all of it.
 
         Raises
         ------
         Failure
-            The last exchange is not finished, the arrays differ in dtype or are not of the box, there is no such axis, or there are no
-            neighbours.
+            The last exchange is not finished, the arrays differ in dtype or do not have the shape of the box, the axis is unknown, or
+            there are no neighbours.
         """
         if self._live is not None and not self._live.finished:
             raise Failure("An exchange was started before the last one was finished. Call finish() first.")
@@ -158,9 +158,9 @@ class BoxReach:
     @overload
     def total(self, x: Array, y: Array, /, *more: Array) -> tuple[float, ...]: ...
     def total(self, *arrays: Array) -> float | tuple[float, ...]:
-        """Sum over all cells that count, of all ranks; the same bits for any number and order of them, NaN when a value is not finite.
+        """Sum over the active cells of all ranks; the same bits for any number and order of ranks, NaN if a value is not finite.
 
-        Of several arrays the sum of each, in as many messages as one takes.
+        Several arrays: the sum of each, with as many messages as for one.
         """
         found = tuple(self._totals(self._counted(arrays), self._world.reduce))
         return found if len(found) > 1 else found[0]
@@ -170,7 +170,7 @@ class BoxReach:
     @overload
     def largest(self, x: Array, y: Array, /, *more: Array) -> tuple[float, ...]: ...
     def largest(self, *arrays: Array) -> float | tuple[float, ...]:
-        """Greatest value over all cells that count, NaN when a value is; -inf when there are none. Several arrays as of `total`."""
+        """Greatest value over the active cells of all ranks; NaN if a value is NaN, -inf without cells. Several arrays as in `total`."""
         greatest = np.array([np.max(x) if np.size(x) else -np.inf for x in self._counted(arrays)], np.float64)  # NaN when a value is
         bad = np.isnan(greatest)
         bad, greatest = self._world.reduce(np.stack([bad, np.where(bad, -np.inf, greatest)]), "max")
@@ -178,7 +178,7 @@ class BoxReach:
         return found if len(found) > 1 else found[0]
 
     def _counted(self, arrays: Sequence[Array]) -> Sequence[Array]:
-        """The arrays of the own cells without those that do not count; others as they are."""
+        """The arrays of the own cells without inactive ones; other arrays unchanged."""
         plan = self._plan
         if plan is None or not plan.has_holes:
             return arrays
@@ -186,10 +186,10 @@ class BoxReach:
 
 
 class BoxExchange:
-    """An exchange of the halos of some arrays, with its buffers and every copy into and out of them: made once, started many times."""
+    """A halo exchange of some arrays with its buffers and copies: made once, started many times."""
 
     def __init__(
-        self, world: World, plan: Plan | None, arrays: Sequence[Array], signs: Sequence[Parity] | None, along: str | None = None
+        self, world: World, plan: ExchangePlan | None, arrays: Sequence[Array], signs: Sequence[Parity] | None, along: str | None = None
     ) -> None:
         if plan is None:
             raise Failure("There are no halos to exchange: the model's cells have no neighbours.")
@@ -221,10 +221,10 @@ class BoxExchange:
             buffer, parts = _buffered([source for _, source in given])
             sends.append((peer, buffer))
             self._pack += [(copy, part, source) for (copy, source), part in zip(given, parts, strict=True)]
-        self._messages = world.standing(receives, sends, EXCHANGE_TAG)
+        self._messages = world.persistent(receives, sends, EXCHANGE_TAG)
 
     def start(self) -> None:
-        """Sends what fills the halos of others."""
+        """Sends this rank's part of the halos of others."""
         self.finished = False
         self._messages.expect()
         for copy, part, source in self._pack:
@@ -233,12 +233,14 @@ class BoxExchange:
         for copy, halo, source in self._within:
             copy(halo, source)
 
-    def poke(self) -> None:
-        """Lets messages get on: MPI moves long ones only while it is called. Worth a call in every millisecond of interior work."""
+    def progress(self) -> None:
+        """Lets MPI move long messages, which it does only while it is called. Call it about every millisecond of interior work."""
         self._messages.test()
 
+    poke = progress  # its name in earlier versions
+
     def finish(self) -> None:
-        """Returns when the halos are filled and everything sent has left; a second call does nothing."""
+        """Returns when the halos are filled and all messages have left; a second call does nothing."""
         if self.finished:
             return
         self._messages.wait()
@@ -252,7 +254,7 @@ class BoxExchange:
 
 
 def _signed(sign: Parity, source: Array) -> Copy:
-    """What copies `source` beyond a pole."""
+    """A function that copies `source` across a pole, with its change of sign."""
     signs = np.array(sign, dtype=source.dtype)
     factors = signs.reshape(signs.shape + (1,) * (source.ndim - 1) * signs.ndim)
 
@@ -262,8 +264,8 @@ def _signed(sign: Parity, source: Array) -> Copy:
     return copy
 
 
-def _turned(rectangle: Array, piece: Piece) -> Array:
-    """A view of what is sent, its axes as they run in the halo that it fills."""
+def _turned(rectangle: Array, piece: ExchangePiece) -> Array:
+    """A view of the sent rectangle with the axes of the halo that it fills."""
     leading = rectangle.ndim - len(piece.axes)
     axes = (*range(leading), *(leading + axis for axis in piece.axes))
     backwards: Any = (..., *(slice(None, None, -1 if flip else 1) for flip in piece.flips))
@@ -272,7 +274,7 @@ def _turned(rectangle: Array, piece: Piece) -> Array:
 
 
 def _buffered(rectangles: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """A buffer for all rectangles one after another, and the part of each."""
+    """One buffer for all rectangles, and the part of each."""
     ends = np.cumsum([rectangle.size for rectangle in rectangles])
     buffer = np.empty(int(ends[-1]), dtype=rectangles[0].dtype)
     parts = np.split(buffer, ends[:-1])

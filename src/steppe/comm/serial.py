@@ -7,13 +7,13 @@ from typing import NoReturn
 
 import numpy as np
 
-from steppe.comm.standing import Repeated
+from steppe.comm.persistent import RepeatedMessages
 from steppe.comm.world import Array, Messages, Operation, check_rank, check_summable, check_target, deliver
 from steppe.errors import Exit, Failure
 
 
 class Serial:
-    """One rank that is everyone: messages to itself are copies that it keeps, collective calls are the identity."""
+    """A world of one rank: messages to itself are stored copies, collective calls are the identity."""
 
     rank = 0
     size = 1
@@ -23,31 +23,31 @@ class Serial:
         self._sent: Counter[int] = Counter()
         self._awaited: Counter[int] = Counter()
 
-    def send(self, array: Array, to: int, tag: int = 0) -> "Sent":
-        """Keeps a copy of `array`."""
+    def send(self, array: Array, to: int, tag: int = 0) -> "FinishedSend":
+        """Stores a copy of `array`."""
         check_rank(to, 1)
         self._messages[tag, self._sent[tag]] = np.array(array)
         self._sent[tag] += 1
-        return Sent()
+        return FinishedSend()
 
-    def receive(self, into: Array, source: int, tag: int = 0) -> "Awaited":
-        """Will fill `into`."""
+    def receive(self, into: Array, source: int, tag: int = 0) -> "SerialReceive":
+        """Fills `into` at `wait`."""
         check_rank(source, 1)
         check_target(into)
         self._awaited[tag] += 1
-        return Awaited(into, (tag, self._awaited[tag] - 1), self._messages)
+        return SerialReceive(into, (tag, self._awaited[tag] - 1), self._messages)
 
-    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Repeated:
-        """Made anew each time."""
-        return Repeated(self, receives, sends, tag)
+    def persistent(self, receives: Messages, sends: Messages, tag: int = 0) -> RepeatedMessages:
+        """Sends new messages each time."""
+        return RepeatedMessages(self, receives, sends, tag)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
-        """Leaves `array` as it is."""
+        """Leaves `array` unchanged."""
         check_rank(root, 1)
         check_target(array)
 
     def call(self, array: Array) -> None:
-        """Leaves `array` as it is."""
+        """Leaves `array` unchanged."""
         check_target(array)
 
     def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array]:
@@ -64,19 +64,19 @@ class Serial:
         """Returns at once."""
 
     def agree(self, ok: bool) -> bool:
-        """What this rank says."""
+        """Returns `ok`."""
         return ok
 
     def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
-        """Raises `Failure`, which ends the only rank there is."""
+        """Raises `Failure`, which ends the only rank."""
         raise Failure(message)
 
     def close(self) -> None:
         """Does nothing."""
 
 
-class Sent:
-    """A message that has left: its copy is kept."""
+class FinishedSend:
+    """A sent message; its copy is stored."""
 
     def test(self) -> bool:
         """True."""
@@ -87,8 +87,8 @@ class Sent:
 
 
 @dataclass
-class Awaited:
-    """A message to come."""
+class SerialReceive:
+    """A message to be received."""
 
     into: Array
     key: tuple[int, int]

@@ -1,6 +1,6 @@
-"""Ranks that move arrays and use one file together: for measurements of what takes longer than an interpreter does.
+"""Arrays and common files of ranks, for measurements of disks.
 
-Raw has MPI's functions by address, for loops of microseconds; this has those whose time is that of a disk.
+`raw` has MPI's functions by address, for loops of microseconds; these operations take longer than the interpreter.
 """
 
 from pathlib import Path
@@ -14,14 +14,14 @@ from steppe.comm.raw import Raw
 Array = NDArray[Any]
 
 
-class Sent(Protocol):
-    """A message under way, whose array must stay as it is."""
+class SendHandle(Protocol):
+    """A message under way; its array must not change."""
 
     def Test(self) -> bool:
-        """Whether it is gone; lets it go on."""
+        """True when it has left; also lets MPI move it."""
 
     def Wait(self) -> bool:
-        """Returns when it is gone."""
+        """Returns when it has left."""
 
 
 class Team:
@@ -38,7 +38,7 @@ class Team:
         return None if part is None else Team(part)
 
     def longest(self, *values: float) -> list[float]:
-        """The largest of all ranks' values, of each, on every rank."""
+        """The largest value of all ranks, for each argument, on every rank."""
         return [float(value) for value in self.raw.together(np.array(values, float)).max(axis=0)]
 
     def gather(self, array: Array, lengths: list[int]) -> Array | None:
@@ -47,9 +47,9 @@ class Team:
         self._comm.Gatherv(np.ascontiguousarray(array).reshape(-1), None if whole is None else [whole, lengths], 0)
         return whole
 
-    def begin_send(self, array: Array, to: int) -> Sent:
+    def begin_send(self, array: Array, to: int) -> SendHandle:
         """Starts to send."""
-        found: Sent = self._comm.Isend(array, to)
+        found: SendHandle = self._comm.Isend(array, to)
         return found
 
     def receive(self, into: Array, rank: int) -> None:
@@ -69,7 +69,7 @@ class CommonFile:
         self._file, self._mpi = file, mpi
 
     def read(self, place: int, into: Array) -> bool:
-        """Reads the bytes at `place`, of each rank what it asks for; whether they were all there."""
+        """Reads the bytes at `place`, for each rank its own; returns True if the file has all of them."""
         status = self._mpi.Status()
         self._do(self._file.Read_at_all, place, [into, self._mpi.BYTE], status)
         return bool(status.Get_count(self._mpi.BYTE) == into.nbytes)
@@ -79,15 +79,15 @@ class CommonFile:
         self._do(self._file.Write_at_all, place, [array, self._mpi.BYTE])
 
     def sync(self) -> None:
-        """Returns when what all ranks wrote is on the disk."""
+        """Returns when the writes of all ranks are on the disk."""
         self._do(self._file.Sync)
 
     def close(self) -> None:
-        """No rank uses it any more."""
+        """Closes the file on all ranks."""
         self._do(self._file.Close)
 
     def _do(self, function: Any, *arguments: Any) -> None:
         try:
             function(*arguments)
         except self._mpi.Exception as error:
-            raise OSError(f"MPI says: {' '.join(str(error).split())}") from None
+            raise OSError(f"MPI reports: {' '.join(str(error).split())}") from None

@@ -1,12 +1,12 @@
-"""How ranks that have nothing to do sleep, and are roused.
+"""Puts ranks without work to sleep, and wakes them.
 
-Waiting for a message of MPI takes a whole processor. A rank without work therefore sleeps in the kernel until a datagram comes, and then
-enters the broadcast that is under way already:
+Waiting for a message of MPI takes a whole processor. So a rank without work sleeps in the operating system until a datagram comes, and
+then enters the broadcast that has already begun:
 
     rank 0 --- datagram --> each rank of its host
            --- a byte over TCP --> the leader (lowest rank) of each other host --- datagram --> each rank of that host
 
-Datagrams go to abstract Unix sockets, whose names die with their processes; all names and first words hold a key that only this job knows.
+Datagrams go to abstract Unix sockets, whose names die with their processes. All names and first messages hold a key of this job.
 """
 
 import contextlib
@@ -26,9 +26,9 @@ PATIENCE = 10.0  # [s] for leaders to connect
 
 
 class Wake:
-    """The sockets of one rank; made by all ranks alike.
+    """The sockets of one rank; all ranks make one.
 
-    `works` is the same on every rank: False where some rank has no such sockets (they are Linux's) or cannot reach rank 0.
+    works: the same on every rank; False if a rank has no such sockets (outside Linux) or cannot reach rank 0.
     """
 
     def __init__(self, world: World, host: str | None = None) -> None:
@@ -56,7 +56,7 @@ class Wake:
         return True
 
     def _greet(self) -> bool:
-        """Whether the ranks of this host are there indeed; what is sent is not the word and counts for nothing."""
+        """True if the other ranks of this host receive datagrams; the test datagram wakes no rank."""
         try:
             for rank in self._mates:
                 self._sender.sendto(b"", self._name(rank))
@@ -94,14 +94,14 @@ class Wake:
             connection, _ = listener.accept()
             connection.settimeout(max(0.01, end - time.monotonic()))
             if connection.recv(2 * KEY, socket.MSG_WAITALL) != self._key:
-                connection.close()  # a stranger
+                connection.close()  # a process outside this job
                 continue
             connection.settimeout(None)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._leaders.append(connection)
 
     def rouse(self) -> None:
-        """Rouses every other rank once; called by rank 0.
+        """Wakes every other rank once; rank 0 calls it.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Wake:
         self._rouse_mates()
 
     def sleep(self) -> None:
-        """Returns when rank 0 has called `rouse` once more.
+        """Returns when rank 0 has called `rouse` again.
 
         Raises
         ------
@@ -133,7 +133,7 @@ class Wake:
             pass
 
     def first(self) -> bool:
-        """True for the first rank of a host that asks, False ever after: who says why the job ends."""
+        """True for the first rank of a host that calls it, which then reports why the job ends; False for all later calls."""
         if sys.platform != "linux":
             return True
         self._spoken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -144,7 +144,7 @@ class Wake:
         return True
 
     def close(self) -> None:
-        """Gives the sockets back."""
+        """Closes the sockets."""
         for one in (self._inbox, self._outbox, self._caller, *self._leaders):
             if one is not None:
                 one.close()

@@ -1,7 +1,7 @@
-"""The world of ranks: the only place that knows how many there are and how they speak.
+"""The world of ranks: their number and their messages.
 
-Buffers only: C-contiguous arrays whose dtype and shape both sides know; no pickles, no wildcards. `send` and `receive` both start and
-return a request; what is sent may be changed as soon as `send` returns, what is received is there after `wait`.
+Buffers only: C-contiguous arrays whose dtype and shape both sides know; no pickles, no wildcards. `send` and `receive` both start a
+message and return a request. A sent array may change as soon as `send` returns; a received one is filled after `wait`.
 Floats are never summed by messages, since their sum depends on the order: `reduce` sums integers only (see `steppe.kernels.sums`).
 """
 
@@ -17,11 +17,11 @@ Array = NDArray[Any]
 Operation = Literal["sum", "min", "max"]
 Messages = Sequence[tuple[int, Array]]  # the other rank, and the array that is filled or sent
 
-# The tag of each kind of message, so that no message is taken for one of another kind.
+# The tags of each kind of message, so that kinds are never confused.
 EXCHANGE_TAG, FORCING_TAG, STORE_TAG = 100, 200, 300
 
 
-class Request(Protocol):
+class MessageRequest(Protocol):
     """A message under way."""
 
     def test(self) -> bool:
@@ -39,39 +39,39 @@ class Request(Protocol):
         ...
 
 
-class Standing(Protocol):
-    """Messages that pass again and again between the same arrays, made once: what an exchange of halos is made of.
+class PersistentMessages(Protocol):
+    """Messages that pass again and again between the same arrays and are made once, as in an exchange of halos.
 
-    standing = world.standing([(3, incoming)], [(3, outgoing)], EXCHANGE_TAG)
-    standing.expect()           `incoming` is being filled
-    standing.send()             what is in `outgoing` leaves
-    standing.wait()             all has come and left; the arrays are the caller's again
+    messages = world.persistent([(3, incoming)], [(3, outgoing)], EXCHANGE_TAG)
+    messages.expect()           starts to fill `incoming`
+    messages.send()             starts to send `outgoing`
+    messages.wait()             returns when all messages have passed; the caller may use the arrays again
     """
 
     def expect(self) -> None:
-        """Starts to fill the arrays to be received."""
+        """Starts to receive."""
         ...
 
     def send(self) -> None:
-        """Starts to send the others, which must not change before `wait` has returned."""
+        """Starts to send; the sent arrays must not change before `wait` has returned."""
         ...
 
     def test(self) -> bool:
-        """True when `wait` would return at once; a message under way may get on by it."""
+        """True when `wait` would return at once; also lets MPI move messages."""
         ...
 
     def wait(self) -> None:
-        """Returns when all has come and left.
+        """Returns when all messages have passed.
 
         Raises
         ------
         Failure
-            What came has another length or dtype, or can never come.
+            A received message has another length or dtype, or can never come.
         """
         ...
 
     def close(self) -> None:
-        """Frees what the messages hold; they pass no more."""
+        """Frees the messages."""
         ...
 
 
@@ -80,7 +80,7 @@ class World(Protocol):
 
     @property
     def rank(self) -> int:
-        """Number of this rank: 0 .. size - 1."""
+        """The number of this rank: 0 .. size - 1."""
         ...
 
     @property
@@ -88,7 +88,7 @@ class World(Protocol):
         """How many ranks there are."""
         ...
 
-    def send(self, array: Array, to: int, tag: int = 0) -> Request:
+    def send(self, array: Array, to: int, tag: int = 0) -> MessageRequest:
         """Starts to send a copy of `array`. Messages of one tag between two ranks arrive in the order they were sent.
 
         Raises
@@ -98,53 +98,53 @@ class World(Protocol):
         """
         ...
 
-    def receive(self, into: Array, source: int, tag: int = 0) -> Request:
+    def receive(self, into: Array, source: int, tag: int = 0) -> MessageRequest:
         """Starts to fill `into` with the next message of that source and tag, of exactly its shape and dtype.
 
         Raises
         ------
         Failure
-            There is no such rank, or `into` is no whole array.
+            There is no such rank, or `into` is not contiguous and writeable.
         """
         ...
 
-    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Standing:
-        """Messages that pass again and again, (other rank, whole array) each: `send` and `receive` without making them anew.
+    def persistent(self, receives: Messages, sends: Messages, tag: int = 0) -> PersistentMessages:
+        """Prepares messages that pass again and again, (other rank, whole array) each.
 
         Raises
         ------
         Failure
-            There is no such rank, or an array is not whole.
+            There is no such rank, or an array is not contiguous and writeable.
         """
         ...
 
     def broadcast(self, array: Array, root: int = 0) -> None:
-        """Fills `array` on every rank with that of `root`."""
+        """Fills `array` on every rank with the one of `root`."""
         ...
 
     def call(self, array: Array) -> None:
-        """`broadcast` from rank 0 for which the others wait asleep: what ranks without work wait in.
+        """Broadcasts from rank 0; the other ranks sleep until it comes. Ranks without work wait in it.
 
-        A broadcast is waited for awake, at the cost of a processor a rank; a call costs none and is heard within a millisecond.
+        Waiting for a broadcast takes a processor of each rank; waiting for a call takes none and adds less than a millisecond.
         """
         ...
 
     def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array] | None:
         """Copies of the arrays of all ranks in order of rank, on `root`; None elsewhere. Lengths may differ.
 
-        lengths: of the array of each rank, where every rank knows them and the arrays have one dimension: spares a message.
+        lengths: of the array of each rank, if every rank knows them and the arrays have one dimension; saves a message.
         """
         ...
 
     def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
         """Sum, least or greatest of the arrays of all ranks, element by element, on every rank. Nothing may be NaN.
 
-        asleep: ranks that come early spare their processor, and hear of the end a quarter of a millisecond late at most.
+        asleep: early ranks free their processor while they wait, and return at most a quarter of a millisecond later.
 
         Raises
         ------
         Failure
-            A sum of numbers that are no integers is asked for.
+            A sum of other numbers than integers.
         """
         ...
 
@@ -153,7 +153,7 @@ class World(Protocol):
         ...
 
     def agree(self, ok: bool) -> bool:
-        """True on every rank when `ok` is true on all of them: asked before every commit."""
+        """True on every rank when `ok` is true on all of them; called before every commit."""
         ...
 
     def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
@@ -166,22 +166,22 @@ class World(Protocol):
 
 
 def check_length(array: Array, rank: int, lengths: Sequence[int] | None) -> None:
-    """Raises `Failure` when an array that is gathered is not as long as every rank knows."""
+    """Raises `Failure` when a gathered array differs from its known length."""
     if lengths is not None and array.shape != (lengths[rank],):
-        raise Failure(f"Rank {rank} gives an array {array.shape} to a gather, all know one of {lengths[rank]}. All must use the same plan.")
+        raise Failure(f"Rank {rank} gathers an array of {array.shape}, expected length {lengths[rank]}. All ranks must use the same plan.")
 
 
 def check_rank(rank: int, size: int) -> None:
-    """Raises `Failure` when a world of `size` ranks has no such one."""
+    """Raises `Failure` when a world of `size` ranks has no such rank."""
     if not 0 <= rank < size:
         raise Failure(f"There is no rank {rank}: the world has {'one rank, 0' if size == 1 else f'{size} ranks, 0 to {size - 1}'}.")
 
 
 def check_target(into: Array) -> None:
-    """Raises `Failure` when a message cannot be written to `into` as it comes."""
+    """Raises `Failure` when a message cannot be written directly to `into`."""
     if not (into.flags.c_contiguous and into.flags.writeable):
         raise Failure(
-            f"A message fills whole arrays that may be changed, this one {into.shape} is a view with gaps or read-only. Give a copy."
+            f"A message fills a contiguous, writeable array; this one {into.shape} is a view with gaps or read-only. Pass a copy."
         )
 
 
@@ -192,7 +192,7 @@ def check_summable(array: Array, operation: Operation) -> None:
 
 
 def deliver(message: Array, into: Array, source: int, rank: int, tag: int) -> None:
-    """Copies a message that was kept within this process, or raises `Failure` when it is not what was awaited."""
+    """Copies a message of this process to its target; raises `Failure` for another shape or dtype."""
     if (message.shape, message.dtype) != (into.shape, into.dtype):
         raise Failure(
             f"Rank {rank} got {message.dtype} {message.shape} from rank {source}, tag {tag}, expected {into.dtype} {into.shape}. "

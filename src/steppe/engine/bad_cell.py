@@ -9,7 +9,7 @@ import numpy as np
 from steppe.comm import World
 from steppe.engine.plan import Plan
 from steppe.errors import BadCellError
-from steppe.grid import Deal
+from steppe.grid import Ownership
 from steppe.models import Status
 
 
@@ -30,7 +30,7 @@ def bad_cell(status: Status, plan: Plan) -> BadCellError:
     return BadCellError(f"On {when} in {place} {what}{others}. Results up to the last checkpoint are safe. {advice}")
 
 
-def first_bad(status: Status, deal: Deal, world: World) -> Callable[[], Status]:
+def first_bad(status: Status, deal: Ownership, world: World) -> Callable[[], Status]:
     """Gives on rank 0 the first bad cell of all ranks, counted in packed cells, with the number of all. status: of this rank's model."""
     if status.count:
         status = replace(status, cell=int(deal.mine[status.cell]))

@@ -6,7 +6,7 @@ from contextlib import suppress
 from steppe.engine.branch import Branch
 from steppe.engine.check import checkpoint_size
 from steppe.errors import Failure
-from steppe.grid import CostLattice, Moving, Partition, better_cuts, imbalance
+from steppe.grid import CostLattice, MoveCost, Partition, better_cuts, imbalance
 from steppe.grid.cost import TOLERATED
 from steppe.io import RunFolder
 
@@ -37,7 +37,7 @@ class Balance:
             return None
         self.lattice.feed(now, [each - earlier for each, earlier in zip(busy, before, strict=True)], step - start)
         self._commits += 1
-        moving = Moving(checkpoint_size(part.model) // max(len(part.deal.mine), 1), pause=2 * on.settled.seconds)
+        moving = MoveCost(checkpoint_size(part.model) // max(len(part.deal.mine), 1), pause=2 * on.settled.seconds)
         found = better_cuts(self.lattice, now, on.plan.steps - step, self._commits, moving)
         part.outputs.writer.do(lambda: self.keep(on.settled.folder))
         if found is not None:

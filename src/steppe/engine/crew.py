@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
-from steppe.comm import Serial, Whereabouts, World, agree_on
+from steppe.comm import RankLocation, Serial, World, agree_on
 from steppe.engine.part import Part, Together, nothing
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import RunFile
@@ -67,9 +67,9 @@ class Crew:
         Kept true: where rank 0 is.
     """
 
-    def __init__(self, world: World | None = None, stop: Callable[[], bool] = never, where: Whereabouts | None = None) -> None:
+    def __init__(self, world: World | None = None, stop: Callable[[], bool] = never, where: RankLocation | None = None) -> None:
         self.world = world or Serial()
-        self._where = where or Whereabouts()
+        self._where = where or RankLocation()
         self.said = Said(False, False, 0)
         self._stop = stop
         self._parts: dict[int, Part] = {}
@@ -156,12 +156,12 @@ class Crew:
         return result
 
 
-def obey(world: World, stop: Callable[[], bool] = never, where: Whereabouts | None = None, cores: int | None = None) -> int:
+def obey(world: World, stop: Callable[[], bool] = never, where: RankLocation | None = None, cores: int | None = None) -> int:
     """What ranks other than 0 do: orders, until they are dismissed; gives the code of `Crew.dismiss`.
 
     cores: how many this rank should use. The rest as for `Crew`.
     """
-    where = where or Whereabouts()
+    where = where or RankLocation()
     parts: dict[int, Part] = {}
     while True:
         order = _received(world)
@@ -191,7 +191,7 @@ def _with_parts(arguments: Mapping[str, Any], parts: Mapping[int, Part]) -> dict
     return {**arguments, **beside}
 
 
-def _begin(parts: dict[int, Part], order: _Order, world: World, where: Whereabouts, cores: int | None) -> Together:
+def _begin(parts: dict[int, Part], order: _Order, world: World, where: RankLocation, cores: int | None) -> Together:
     if "like" in order.arguments:
         like = parts[order.arguments["like"]]
         parts[order.part] = Part(like.plan.again(), world, where, like)

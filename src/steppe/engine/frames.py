@@ -18,7 +18,7 @@ from steppe.engine.levels import Made
 from steppe.engine.plan import Plan
 from steppe.engine.requests import cut_of
 from steppe.errors import UnknownNameError, nearest
-from steppe.grid import Grid, Window, window_of
+from steppe.grid import Grid, MapWindow, window_of
 from steppe.view import Span, fit_of, scale_of
 from steppe.view.span import SHARES
 
@@ -70,7 +70,7 @@ class Frames:
             frames.append(content)
         return (frames[0] if len(frames) == 1 else np.concatenate(frames)).data
 
-    def _head(self, window: Window, span: Span, bits: int, step: int) -> tuple[float, ...]:
+    def _head(self, window: MapWindow, span: Span, bits: int, step: int) -> tuple[float, ...]:
         west, _, east, north = window.bounds
         scale, offset = scale_of(span, bits)
         cell = (east - west) / window.shape[1]
@@ -93,7 +93,7 @@ def _with_records(fit: tuple[float, ...], branches: Sequence[Branch], name: str)
 
 
 @lru_cache(64)
-def _layout(grid: Grid, query: MapQuery) -> tuple[Window, NDArray[np.int64] | None]:
+def _layout(grid: Grid, query: MapQuery) -> tuple[MapWindow, NDArray[np.int64] | None]:
     """The part of the map that is seen, and where in it the levels go, None for one after the other."""
     cut = cut_of(query, grid, None)
     inside = None if query.box is None else grid.select({"box": list(query.box)})

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from steppe.comm import World
 from steppe.engine.outputs import positions
-from steppe.grid import Box, Cells, Deal, Share
+from steppe.grid import Box, Cells, Ownership, Share
 
 Array = NDArray[Any]
 
@@ -24,7 +24,7 @@ class Holding:
         What this rank computes, which packs and unpacks.
     """
 
-    def __init__(self, world: World, deal: Deal, share: Share | Box) -> None:
+    def __init__(self, world: World, deal: Ownership, share: Share | Box) -> None:
         self._world, self._deal, self._share = world, deal, share
 
     def positions(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -13,7 +13,7 @@ from steppe.api.query import MapQuery
 from steppe.comm import World
 from steppe.engine.plan import Plan
 from steppe.engine.requests import cut_of
-from steppe.grid import Deal
+from steppe.grid import Ownership
 from steppe.view import Span, extremes, following, levels_of
 
 Array = NDArray[Any]
@@ -30,7 +30,7 @@ class Holder(Protocol):
     """A part of a run on this rank, as `engine.part` has them."""
 
     plan: Plan
-    deal: Deal
+    deal: Ownership
     world: World
 
     def exported(self, name: str) -> Array:

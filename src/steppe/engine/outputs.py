@@ -16,7 +16,7 @@ from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
 from steppe.engine.recorder import AT_ONCE, Deliver, Recorder, Room
 from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
-from steppe.grid import Cells, Deal
+from steppe.grid import Cells, Ownership
 from steppe.io import SHARD_STEPS, Axis, Cost, Group, Output, OutputWriter
 from steppe.io.output import SINGLE
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
@@ -65,9 +65,9 @@ class Outputs:
         Those of another branch of the same run, of the same deal: what is to be recorded was found out for them.
     """
 
-    def __init__(self, plan: Plan, world: World | None = None, deal: Deal | None = None, like: "Outputs | None" = None) -> None:
+    def __init__(self, plan: Plan, world: World | None = None, deal: Ownership | None = None, like: "Outputs | None" = None) -> None:
         self._world = world or Serial()
-        self._deal = deal or Deal.alone(plan.grid.n_cells)
+        self._deal = deal or Ownership.alone(plan.grid.n_cells)
         at_once = 1 if plan.model.needs.neighbours else AT_ONCE
         self.recorder: Recorder = Recorder(len(self._deal.mine), like.recorder if like else None, at_once)
         self.groups: list[Group] = like.groups if like else []
@@ -105,7 +105,7 @@ class Outputs:
             The store is not the one of the run.
         """
         world = self._world
-        deals = [self._deal if group.is_maps else Deal.of_one(group.n_columns, world.rank, world.size) for group in self.groups]
+        deals = [self._deal if group.is_maps else Ownership.of_one(group.n_columns, world.rank, world.size) for group in self.groups]
         self._writer = OutputWriter(path, self.groups, self._plan.run.engine.write_behind, world, deals)
 
     def exchange(self) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steppe import timeline
 from steppe.api.expression import names_of, parse
 from steppe.api.query import MapQuery
-from steppe.comm import BoxReach, Whereabouts, World, agree_on
+from steppe.comm import BoxReach, RankLocation, World, agree_on
 from steppe.engine.bad_cell import first_bad
 from steppe.engine.digest import digest
 from steppe.engine.evaluation import Evaluation
@@ -66,7 +66,7 @@ class Part:
         The weather does not fit the run.
     """
 
-    def __init__(self, plan: Plan, world: World, where: Whereabouts, like: "Part | None" = None) -> None:
+    def __init__(self, plan: Plan, world: World, where: RankLocation, like: "Part | None" = None) -> None:
         self.plan, self.world, self.model, self._where = plan, world, plan.model, where
         self.kept = 0  # checkpoints of which this rank's tiles are durable
         self.notes: list[str] = []  # that a person may want to know

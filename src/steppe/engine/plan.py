@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from steppe.card import card
 from steppe.clock import DAY, Clock, is_day, length, length_text, parse_instant
 from steppe.engine.cadence import Cadence
 from steppe.engine.events import Action, calendar
@@ -27,6 +26,7 @@ from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSe
 from steppe.engine.weather import open_weather
 from steppe.errors import ForcingError, RunFileError, nearest
 from steppe.grid import Decomposition, Grid, Region, decompose
+from steppe.html_summary import html_summary
 from steppe.io import FieldReader, FieldStore, ForcingReader, ForcingStore, read_static
 from steppe.models import Model, find_model, make_model, needed_weather
 from steppe.variable import Role, Variable, Variables
@@ -70,7 +70,7 @@ class Plan:
         values = [(n, "differs" if np.ndim(v) else f"{v:g}", variables[n].units) for n, v in self.chosen.values.items()]
         options = [(name, word, self.chosen.reasons[name]) for name, word in self.chosen.options.items()]
         tables: dict[str, Sequence[Sequence[str]]] = {"parameters": values, "options": options}
-        return card(f"Plan of {self.model.name} {self.model.version}", self._facts(), active=active, tables=tables)
+        return html_summary(f"Plan of {self.model.name} {self.model.version}", self._facts(), active=active, tables=tables)
 
     def _facts(self) -> dict[str, str]:
         run = self.run

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
-from steppe.card import card
 from steppe.engine.check import announcement, checkpoint_size, shortage
 from steppe.engine.crew import Crew
 from steppe.engine.looks import image_of
@@ -26,6 +25,7 @@ from steppe.engine.run_file import RunFile
 from steppe.engine.session import Event, Session
 from steppe.errors import Failure, ModelError, RequestError, nearest
 from steppe.grid import RegionLike
+from steppe.html_summary import html_summary
 from steppe.io import Checkpoint, ReadCounters, Spent
 from steppe.models import Increment
 from steppe.timeline import Spans
@@ -88,7 +88,7 @@ class Simulation:
 
     def _repr_html_(self) -> str:
         active = self.grid.active if self.grid.active.ndim == 2 else None
-        return card(f"{self.model.name} {self.model.version}", self._facts(), self.step_index / self.steps, active)
+        return html_summary(f"{self.model.name} {self.model.version}", self._facts(), self.step_index / self.steps, active)
 
     def _facts(self) -> dict[str, str]:
         return facts(self.plan, self.outputs, self.folder.path, self.step_index)

@@ -1,15 +1,15 @@
-"""What exists where: rasters, points, regions, and which rank computes or stores which cells. Pure data, no messages."""
+"""Places of cells: rasters, points and regions, and the cells that each rank computes or stores. Pure data, no messages."""
 
-from steppe.grid.box import Box, Mirror, Piece, last
+from steppe.grid.box import Box, HaloPiece, Mirror, last
 from steppe.grid.boxes import Boxes, choose_dims
 from steppe.grid.builtin import BUILTIN, builtin_grid
-from steppe.grid.cost import CostLattice, Moving, better_cuts, imbalance
-from steppe.grid.deal import Cells, Deal, spanned
+from steppe.grid.cost import CostLattice, MoveCost, better_cuts, imbalance
 from steppe.grid.decomposition import Decomposition, Surroundings, decompose
 from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
-from steppe.grid.lattice import UNEVEN, Lattice, is_axis, read_lattice
+from steppe.grid.lattice import UNEVEN, FileLattice, is_axis, read_lattice
+from steppe.grid.ownership import Cells, Ownership, spanned
 from steppe.grid.partition import Partition, Share, tile_size, tiles
 from steppe.grid.plain import as_plain, from_plain
 from steppe.grid.points import Points, place_columns
@@ -17,7 +17,7 @@ from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 from steppe.grid.read import read_grid
 from steppe.grid.region import Region, RegionLike, region_names
-from steppe.grid.window import Window, window_of
+from steppe.grid.window import MapWindow, window_of
 
 __all__ = [
     "BUILTIN",
@@ -26,20 +26,21 @@ __all__ = [
     "Boxes",
     "Cells",
     "CostLattice",
-    "Deal",
     "Decomposition",
     "Domain",
     "Edge",
     "Edges",
     "Face",
+    "FileLattice",
     "Gaussian",
     "Grid",
+    "HaloPiece",
     "Join",
-    "Lattice",
+    "MapWindow",
     "Mirror",
-    "Moving",
+    "MoveCost",
+    "Ownership",
     "Partition",
-    "Piece",
     "Points",
     "Projected",
     "Raster",

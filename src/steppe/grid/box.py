@@ -4,9 +4,9 @@
     | halo                |    interior: own cells that no halo reaches, computed while messages travel
     |  +---------------+  |    rims: the rest of own, disjoint, computed when the halos are filled
     |  | rim           |  |
-    |  |  +---------+  |  |    receives: the rectangles of other ranks' cells that fill rectangles of the halo
-    |  |  |interior |  |  |    sends: the same for the others' halos, so that no message is needed
-    |  |  +---------+  |  |    mirrors: at a wall, which own cells, reversed, a model without flow through the wall copies
+    |  |  +---------+  |  |    receives: rectangles of the halo, each with the rank and the rectangle that fill it
+    |  |  |interior |  |  |    sends: the same for the halos of others, known without a message
+    |  |  +---------+  |  |    mirrors: at a wall, the own cells that a model without flow through the wall copies, reversed
     |  +---------------+  |
     +---------------------+
 
@@ -32,11 +32,11 @@ def last(where: Slices) -> Any:
     return (..., *where)
 
 
-class Piece(NamedTuple):
+class HaloPiece(NamedTuple):
     """A rectangle of my array with halos, and the rectangle of the peer's that it is filled from (of `receives`) or fills (of `sends`).
 
-    Axis a of what is filled runs along axis axes[a] of what it is filled from, backwards where flips[a]. parity: -1 when values that
-    point along an axis (a velocity, say) change sign on the way, which they do beyond a pole.
+    Axis a of the filled rectangle runs along axis axes[a] of its source, backwards where flips[a]. parity: -1 if vector components along
+    an axis, such as velocities, change sign on the way, as they do beyond a pole.
     """
 
     peer: int
@@ -53,7 +53,7 @@ class Piece(NamedTuple):
 
 
 class Mirror(NamedTuple):
-    """A rectangle of my halo behind a wall, my own cells in front of it in reversed order, and the axis through the wall."""
+    """A rectangle of the halo behind a wall, the own cells in front of it in reversed order, and the axis through the wall."""
 
     target: Slices
     source: Slices
@@ -80,26 +80,26 @@ class Box:
     halo: tuple[int, ...]
     cells: NDArray[np.int64]
     order: NDArray[np.int64]
-    receives: tuple[Piece, ...]
-    sends: tuple[Piece, ...]
+    receives: tuple[HaloPiece, ...]
+    sends: tuple[HaloPiece, ...]
     mirrors: tuple[Mirror, ...]
     active: NDArray[np.bool_]
-    sources: tuple[Piece, ...]
-    across: Callable[[int], tuple[tuple[Piece, ...], tuple[Piece, ...]]]
+    sources: tuple[HaloPiece, ...]
+    across: Callable[[int], tuple[tuple[HaloPiece, ...], tuple[HaloPiece, ...]]]
 
     @property
     def n_cells(self) -> int:
-        """Number of own cells that count."""
+        """Number of own active cells."""
         return self.cells.size
 
     @cached_property
-    def along(self) -> tuple[tuple[tuple[Piece, ...], tuple[Piece, ...]], ...]:
+    def along(self) -> tuple[tuple[tuple[HaloPiece, ...], tuple[HaloPiece, ...]], ...]:
         """By axis, receives and sends of the halo across that axis alone, without corners; made when a model asks for them."""
         return tuple(self.across(axis) for axis in range(len(self.halo)))
 
     @cached_property
     def has_holes(self) -> bool:
-        """Whether a cell of the array with halos does not count."""
+        """True if a cell of the array with halos is inactive."""
         return not self.active.all()
 
     @property
@@ -114,7 +114,7 @@ class Box:
 
     @property
     def interior(self) -> Slices:
-        """The own cells at least a halo's width from the edge of the box; empty when it is thin."""
+        """The own cells at least a halo's width from the edge of the box; empty in a thin box."""
         return tuple(slice(2 * width, max(2 * width, length)) for length, width in zip(self.shape, self.halo, strict=True))
 
     @property
@@ -134,7 +134,7 @@ class Box:
     def pack(self, values: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Values of the own box (..., *shape) in packed order, one for each of `cells` (..., cells).
 
-        out: is filled with them and given back; its cells lie one after another in memory. Default: a new array.
+        out: the array to fill and return, with its cells contiguous in memory. Default: a new array.
         """
         values = np.asarray(values)
         leading = values.shape[: values.ndim - len(self.shape)]
@@ -149,7 +149,7 @@ class Box:
 
     @cached_property
     def _strips(self) -> tuple[tuple[slice, slice], ...]:
-        """Packed cells and columns of each strip of `order`, where it consists of such strips, each row by row; empty otherwise."""
+        """Packed cells and columns of each strip of `order`, if it consists of strips in row order; otherwise empty."""
         if len(self.shape) != 2:
             return ()
         (rows, columns), found, at, column = self.shape, [], 0, 0
@@ -165,7 +165,7 @@ class Box:
         return tuple(found)
 
     def unpack(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Packed values of the own cells (..., cells) as a box (..., *shape); NaN, of integers 0, where a cell does not count."""
+        """Packed values of the own cells (..., cells) as a box (..., *shape); inactive cells are NaN, in integers 0."""
         values = np.asarray(values)
         missing = np.nan if values.dtype.kind == "f" else 0
         box = np.full((*values.shape[:-1], prod(self.shape)), missing, values.dtype)

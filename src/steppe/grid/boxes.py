@@ -1,8 +1,8 @@
-"""A domain cut into one box for each rank, with the plan of the messages that fill halos.
+"""A domain cut into one box for each rank, with the plan of its halo exchange.
 
-Cut k of an axis of n cells into d parts is at n*k//d. Everything about a rank's box is made from these numbers by that rank alone:
-no messages, and no plan of another rank. That suffices because every edge can be crossed back: the turn that leads from my halo to a
-peer's own cells leads, undone, from the peer's halo to mine.
+Cut k of an axis of n cells into d parts is at n*k//d. Each rank makes its box from these numbers alone, without messages or another rank's
+plan. That suffices since every edge can be crossed back: the index map from the halo to a peer's own cells, inverted, leads from the
+peer's halo to the own cells.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import GridError
-from steppe.grid.box import Box, Mirror, Piece, Slices
+from steppe.grid.box import Box, HaloPiece, Mirror, Slices
 from steppe.grid.domain import SIDES, Domain, Face
-from steppe.grid.turn import Rectangle, Turn, overlap
+from steppe.grid.turn import IndexMap, Rectangle, overlap
 
-Dims = tuple[int, ...]  # into how many boxes each axis is cut
+Dims = tuple[int, ...]  # number of boxes along each axis
 
 
 class Boxes(Sequence[Box]):
-    """The boxes of a domain by rank, each made when it is asked for: blocks in order, the boxes of each row-major.
+    """The boxes of a domain by rank, each made at its first use: blocks in order, the boxes of each row-major.
 
     Parameters
     ----------
@@ -32,10 +32,10 @@ class Boxes(Sequence[Box]):
     halo
         Name of each axis -> width of its halo in cells.
     dims
-        For each block, into how many boxes each axis is cut: `[choose_dims(shape, widths, ranks)]` for one block.
+        For each block, the number of boxes along each axis: `[choose_dims(shape, widths, ranks)]` for one block.
     order
-        Row-major index (blocks one after another) of each packed cell, (cells,); cells that it leaves out do not count. None when all
-        cells are packed row-major.
+        Row-major index (blocks one after another) of each packed cell, (cells,); all other cells are inactive. None: all cells are
+        packed row-major.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class Boxes(Sequence[Box]):
         return self._box(rank)
 
     def cells(self, rank: int) -> NDArray[np.int64]:
-        """The packed cells of a rank, (cells,), ascending: what its box says, without the rest of the box."""
+        """The packed cells of a rank, (cells,), ascending, without the rest of its box."""
         block = self._block(rank)
         return self._cells(block, self._own(rank, block))[0]
 
@@ -92,13 +92,13 @@ class Boxes(Sequence[Box]):
         mirrors, sources = self._mirrors(block, rectangle), self._sources(block, rectangle)
         active = self._active(block, rectangle, receives, mirrors)
 
-        def across(axis: int) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+        def across(axis: int) -> tuple[tuple[HaloPiece, ...], tuple[HaloPiece, ...]]:
             return self._plan(rank, block, rectangle, _alone(self.halo, axis))
 
         return Box(rank, block, origin, shape, self.halo, cells, order, receives, sends, mirrors, active, sources, across)
 
-    def _active(self, block: int, own: Rectangle, receives: Sequence[Piece], mirrors: Sequence[Mirror]) -> NDArray[np.bool_]:
-        """Which cells of a rank's array with halos count, found as an exchange and the mirrors would fill them."""
+    def _active(self, block: int, own: Rectangle, receives: Sequence[HaloPiece], mirrors: Sequence[Mirror]) -> NDArray[np.bool_]:
+        """The active cells of a rank's array with halos, filled as by an exchange and the mirrors."""
         active = np.zeros([end - first + 2 * width for (first, end), width in zip(own, self.halo, strict=True)], dtype=bool)
         if self._masks is None:
             return ~active
@@ -134,36 +134,36 @@ class Boxes(Sequence[Box]):
                 number = number * parts + k
             yield self._starts[block] + number
 
-    def _plan(self, rank: int, block: int, own: Rectangle, halo: Sequence[int]) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    def _plan(self, rank: int, block: int, own: Rectangle, halo: Sequence[int]) -> tuple[tuple[HaloPiece, ...], tuple[HaloPiece, ...]]:
         """What fills my halo, and what of mine fills others', both by peer and then by place in the halo that is filled.
 
         halo: how much of it is filled, by axis.
         """
-        none, reached = Turn.none(len(own)), _widened(own, halo)
+        none, reached = IndexMap.none(len(own)), _widened(own, halo)
         ways = self.domain.ways(block, self._with_halo(own))  # all of them: across an edge that turns, others' halos lie along another axis
         peers = {(peer, way.block, way.turn) for way in ways for peer in self._owners(way.block, way.cells)}
-        receives, sends = list[Piece](), list[Piece]()
+        receives, sends = list[HaloPiece](), list[HaloPiece]()
         for peer, there, turn in peers - {(rank, block, none)}:
             back, theirs = turn.undone(), self._own(peer, there)
             mine, given = overlap(reached, back.of(theirs)), overlap(own, back.of(_widened(theirs, halo)))
             if mine is not None:
                 flips = tuple(sign < 0 for sign in turn.signs)
-                receives.append(Piece(peer, self._local(mine, own), self._local(turn.of(mine), theirs), turn.axes, flips, turn.parity))
+                receives.append(HaloPiece(peer, self._local(mine, own), self._local(turn.of(mine), theirs), turn.axes, flips, turn.parity))
             if given is not None:
                 flips = tuple(sign < 0 for sign in back.signs)
-                sends.append(Piece(peer, self._local(given, own), self._local(turn.of(given), theirs), back.axes, flips, turn.parity))
+                sends.append(HaloPiece(peer, self._local(given, own), self._local(turn.of(given), theirs), back.axes, flips, turn.parity))
         receives.sort(key=lambda piece: (piece.peer, _firsts(piece.mine)))
         sends.sort(key=lambda piece: (piece.peer, _firsts(piece.theirs)))
         return tuple(receives), tuple(sends)
 
-    def _sources(self, block: int, own: Rectangle) -> tuple[Piece, ...]:
+    def _sources(self, block: int, own: Rectangle) -> tuple[HaloPiece, ...]:
         """Where the own cells and those of the halo lie in the domain."""
         found = []
         for way in self.domain.ways(block, self._with_halo(own)):
             there = tuple(slice(first, end) for first, end in way.cells)
             flips = tuple(sign < 0 for sign in way.turn.signs)
             mine = self._local(way.turn.undone().of(way.cells), own)
-            found.append(Piece(way.block, mine, there, way.turn.axes, flips, way.turn.parity))
+            found.append(HaloPiece(way.block, mine, there, way.turn.axes, flips, way.turn.parity))
         return tuple(found)
 
     def _with_halo(self, own: Rectangle) -> Rectangle:

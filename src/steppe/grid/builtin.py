@@ -1,4 +1,4 @@
-"""The rasters that come with Steppe. `scripts/make_queensland_mask.py` and its neighbour make the masks and say where they come from."""
+"""The rasters that come with Steppe; two programs in `scripts/`, make_queensland_mask and make_australia_mask, make the masks."""
 
 from functools import cache
 from importlib.resources import files

@@ -1,9 +1,9 @@
-"""What cells cost to compute, as far as the busy times of shares tell, and whether other cuts would pay.
+"""The cost of computing each cell, estimated from the busy times of shares, and whether other cuts would pay.
 
     busy time of each share ──> CostLattice: a cost for each 16 cells of the packed order ──> weights ──> Partition.cells
                                 └── survives new cuts, restarts, other numbers of ranks ──> better_cuts: now, or not worth it
 
-Advice only: results never depend on it, so it may hold clocks. One rank decides and sends the bounds to the others.
+Results never depend on it, so it may use clocks. One rank decides and sends the bounds to the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,41 +17,41 @@ from steppe.errors import GridError
 from steppe.grid.partition import Partition
 
 BUCKET = 16  # cells: a vector of them
-HALF_LIFE = 512  # steps, eight slabs of 64, after which a measurement counts half
-TOLERATED = 0.05  # of the mean: imbalance for which no cell is moved
+HALF_LIFE = 512  # steps, eight slabs of 64, after which a measurement has half its weight
+TOLERATED = 0.05  # of the mean: imbalance below which no cell moves
 COMMITS_BETWEEN = 10  # at least, from one change of the cuts to the next
-WORTH = 3.0  # times what moving costs: the least gain
+WORTH = 3.0  # least gain, as a multiple of the cost of moving
 
 
 class CostLattice:
     """Smoothed cost of one cell and step in buckets of 16 cells of the packed order.
 
-    A share's busy time changes the costs of its buckets in proportion: what is known of the differences inside it stays, until other cuts
-    tell more. Cells that were not measured all cost the same.
+    A share's busy time scales the costs of its buckets; their ratios stay until other cuts give new ones. Unmeasured cells all cost the
+    same.
     """
 
     def __init__(self, n_cells: int) -> None:
         self.n_cells = n_cells
         self._picoseconds = np.ones(-(-n_cells // BUCKET))
-        self._evidence = 0.0  # how much of the cost is measured, 1 after some half-lives
+        self._evidence = 0.0  # the measured part of the cost, 1 after some half-lives
 
     @property
     def picoseconds(self) -> NDArray[np.float64]:
-        """The cost of a cell and step, (buckets,); 1 while nothing is measured."""
+        """The cost of a cell and step, (buckets,); 1 before the first measurement."""
         return self._picoseconds
 
     def feed(self, partition: Partition, busy: Sequence[float], steps: int) -> None:
-        """Takes in how long each share was busy, in seconds of CPU time, with `steps` steps. Times of 0 or less tell nothing.
+        """Adds a measurement: the CPU seconds of each share for `steps` steps. Times of 0 or less are ignored.
 
         Raises
         ------
         GridError
-            The partition is of other cells, there is not one time for each of its ranks, or there was no step.
+            The partition has other cells, the times are not one for each rank, or there was no step.
         """
         if partition.n_cells != self.n_cells or len(busy) != partition.ranks or steps < 1:
             raise GridError(
-                f"{len(busy)} busy times of {steps} steps were given for {partition.ranks} shares of {partition.n_cells} cells; wanted is "
-                f"one time for each share of {self.n_cells} cells, and at least one step."
+                f"{len(busy)} busy times of {steps} steps were given for {partition.ranks} shares of {partition.n_cells} cells; expected "
+                f"is one time for each share of {self.n_cells} cells, and at least one step."
             )
         sizes = np.diff(partition.bounds)
         known = self._of_cells(self._picoseconds)
@@ -67,11 +67,11 @@ class CostLattice:
         self._picoseconds += (1.0 - decay) / self._evidence * (new - self._picoseconds)
 
     def kept(self) -> dict[str, Any]:
-        """All that is known, for a file; `recall` takes it."""
+        """The whole state, for a file; `recall` takes it."""
         return {"cells": self.n_cells, "evidence": self._evidence, "picoseconds": np.rint(self._picoseconds).astype(int).tolist()}
 
     def recall(self, kept: Mapping[str, Any]) -> None:
-        """Takes what an earlier run measured; of other cells, nothing."""
+        """Takes the state of an earlier run; ignores one of other cells."""
         if kept.get("cells") == self.n_cells:
             self._picoseconds, self._evidence = np.array(kept["picoseconds"], float), float(kept["evidence"])
 
@@ -80,7 +80,7 @@ class CostLattice:
         return np.maximum(1, np.rint(self._of_cells(self._picoseconds))).astype(np.int64)
 
     def loads(self, partition: Partition) -> NDArray[Any]:
-        """Picoseconds that a step takes each rank, (ranks,)."""
+        """Picoseconds of a step on each rank, (ranks,)."""
         return partition.loads(self.weights())
 
     def _of_cells(self, of_buckets: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -94,15 +94,15 @@ class CostLattice:
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
-    """What it takes to move cells. cell_bytes: of state and records of a cell; bytes_per_second: between two ranks; pause: seconds."""
+class MoveCost:
+    """The cost of moving cells. cell_bytes: of state and records of a cell; bytes_per_second: between two ranks; pause: seconds."""
 
     cell_bytes: int
     bytes_per_second: float = 1e9
     pause: float = 0.05
 
     def seconds(self, old: Partition, new: Partition) -> float:
-        """Until the last rank has its new share: the rank that sends or receives most, and the pause of all."""
+        """Seconds until the last rank has its new share: the most bytes of one rank, and the pause of all."""
         (old_low, old_high), (low, high) = (np.array([each.bounds[:-1], each.bounds[1:]]) for each in (old, new))
         kept = np.maximum(0, np.minimum(high, old_high) - np.maximum(low, old_low))
         most = np.maximum(old_high - old_low, high - low) - kept
@@ -110,16 +110,16 @@ class Moving:
 
 
 def imbalance(loads: ArrayLike) -> float:
-    """By how much the busiest share is over the mean, as a part of the mean; 0 without any load."""
+    """The excess of the busiest share over the mean, relative to the mean; 0 without load."""
     values = np.asarray(loads, float)
     mean = values.mean()
     return float(values.max() / mean - 1.0) if mean > 0.0 else 0.0
 
 
-def better_cuts(lattice: CostLattice, now: Partition, steps_left: int, commits_since: int, moving: Moving) -> Partition | None:
-    """New shares when the present ones are uneven, for long enough, and moving pays by far; else None.
+def better_cuts(lattice: CostLattice, now: Partition, steps_left: int, commits_since: int, moving: MoveCost) -> Partition | None:
+    """New shares if the present ones are uneven and moving pays clearly; otherwise None.
 
-    commits_since: how many commits there were since the cuts were last changed.
+    commits_since: commits since the last change of the cuts.
     """
     if commits_since < COMMITS_BETWEEN or not now.n_cells:
         return None

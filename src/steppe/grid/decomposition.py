@@ -1,8 +1,8 @@
-"""A grid cut for the ranks of a run: for each rank its share, who owns which cells, and the neighbours of the share.
+"""A grid cut for the ranks of a run: for each rank its share, the ownership of all cells, and the neighbours of the share.
 
     needs, grid, ranks ──decompose──> Decomposition ──of(rank)──> share, ownership, neighbours
 
-Whoever computes a run asks this alone, so a new kind of grid or of cut is a change here. Pure data, the same on every rank: no messages.
+No other code cuts a grid, so a new kind of grid or of cut is a change here. Pure data, the same on every rank: no messages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,20 +12,20 @@ from typing import NamedTuple, Protocol
 from steppe.errors import GridError
 from steppe.grid.box import Box
 from steppe.grid.boxes import Boxes
-from steppe.grid.deal import Cells, Deal
 from steppe.grid.domain import Edges
 from steppe.grid.grid import Grid
+from steppe.grid.ownership import Cells, Ownership
 from steppe.grid.partition import Partition, Share
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 
 
 class CutNeeds(Protocol):
-    """What is asked of a cut: `steppe.models.Needs`."""
+    """The requirements of a cut: `steppe.models.Needs`."""
 
     @property
     def unit(self) -> str:
-        """What a rank computes: "cells" without neighbours, or "boxes"."""
+        """The unit of a rank: "cells" without neighbours, or "boxes"."""
         ...
 
     @property
@@ -35,15 +35,15 @@ class CutNeeds(Protocol):
 
     @property
     def edges(self) -> Edges | None:
-        """What lies beyond the ends of an axis."""
+        """The edges at the ends of an axis."""
         ...
 
 
 class Surroundings(NamedTuple):
-    """What one rank works with. neighbours: the plan of its halo; None of cells that have none."""
+    """The part of one rank. neighbours: the plan of its halo; None for cells without neighbours."""
 
     share: Share | Box
-    deal: Deal
+    deal: Ownership
     neighbours: Box | None
 
 
@@ -51,8 +51,8 @@ class Surroundings(NamedTuple):
 class Decomposition:
     """The cut of a grid.
 
-    cells: the packed cells of each rank, ascending. per_writer: see `Deal`. partition: where packed cells are cut, which may be anywhere;
-    None where the grid and the number of ranks decide. boxes: of each rank, where shares have neighbours.
+    cells: the packed cells of each rank, ascending. per_writer: see `Ownership`. partition: the cuts of packed cells, at any cell; None
+    where the grid and the number of ranks decide. boxes: of each rank, where shares have neighbours.
     """
 
     n_cells: int
@@ -63,7 +63,7 @@ class Decomposition:
 
     def of(self, rank: int) -> Surroundings:
         """Share, ownership and neighbours of one rank."""
-        deal = Deal(self.n_cells, rank, self.cells, self.per_writer)
+        deal = Ownership(self.n_cells, rank, self.cells, self.per_writer)
         if self.boxes is not None:
             box = self.boxes[rank]
             return Surroundings(box, deal, box)

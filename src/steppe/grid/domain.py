@@ -1,13 +1,13 @@
-"""Where a halo goes: what lies beyond each edge of a block of cells, or of several blocks joined face to face.
+"""The topology of a domain: the cells beyond each edge of a block, or of several blocks joined face to face.
 
-    wall      nothing; the model decides, with the box's mirrors
+    wall      no cells; the model decides, with the box's mirrors
     periodic  the other end of the axis
     pole      row -1 - k is row k of the opposite longitude, n/2 columns on; vectors along rows and columns change sign there
     a join    cells of another block (or of the same), whose axes may run otherwise
 
-A cell beyond several edges at once is reached by crossing them one after another. It is known when every order leads to the same
-cell: in one block beyond no wall always, between blocks where four meet around an edge. Elsewhere no cell is the right one: at an
-edge where three or five blocks meet, or beside a wall, a corner of a halo is the model's affair.
+A cell beyond several edges is reached by crossing them one after another. It exists if every order leads to the same cell: always in one
+block without walls, and between blocks where four meet at an edge. Elsewhere, where three or five blocks meet or beside a wall, the corner
+of a halo has no source, and the model must fill it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from itertools import product
 from typing import Literal, NamedTuple
 
 from steppe.errors import GridError
-from steppe.grid.turn import Range, Rectangle, Turn
+from steppe.grid.turn import IndexMap, Range, Rectangle
 
 Side = Literal["low", "high"]
 Edge = Literal["wall", "periodic", "pole"]
@@ -34,9 +34,9 @@ class Face(NamedTuple):
 
 
 class Join(NamedTuple):
-    """What a face is joined to: a face, and for each axis of the first block the axis of the second that lies along it.
+    """The partner of a face: another face, and for each axis of the first block the axis of the second that lies along it.
 
-    flips: whether the two run against each other. For the axis through the face that is so when the two faces are of one side.
+    flips: True where the two axes run against each other; for the axis through the face, if both faces are on the same side.
     """
 
     face: Face
@@ -44,25 +44,25 @@ class Join(NamedTuple):
     flips: tuple[bool, ...]
 
 
-class Way(NamedTuple):
-    """Part of a rectangle that was asked for, as cells of the block where they are; turn: from the block asked to this one."""
+class Crossing(NamedTuple):
+    """A part of a rectangle as cells of the block that contains them; turn: from the rectangle's block to this one."""
 
     block: int
-    turn: Turn
+    turn: IndexMap
     cells: Rectangle
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Blocks of cells and what lies beyond their faces.
+    """Blocks of cells and the neighbours of their faces.
 
-    axes: their names, in the order of dimensions. blocks: length of each axis of each block. crossings: the block behind a face
-    and the turn into it; a face that is not in it is a wall.
+    axes: names, in the order of dimensions. blocks: length of each axis of each block. crossings: the block behind a face and the index
+    map into it; any other face is a wall.
     """
 
     axes: tuple[str, ...]
     blocks: tuple[tuple[int, ...], ...]
-    crossings: Mapping[Face, tuple[int, Turn]]
+    crossings: Mapping[Face, tuple[int, IndexMap]]
 
     @classmethod
     def of(cls, shape: Mapping[str, int], edges: Edges) -> "Domain":
@@ -78,10 +78,10 @@ class Domain:
         Raises
         ------
         GridError
-            An edge is of no known kind or of no axis, one end only is periodic, or a pole has no longitude.
+            An edge or its axis is unknown, only one end is periodic, or a pole has no longitude.
         """
         ends = {axis: _ends(axis, edges.get(axis, "wall"), shape) for axis in (*shape, *edges)}
-        crossings: dict[Face, tuple[int, Turn]] = {}
+        crossings: dict[Face, tuple[int, IndexMap]] = {}
         for at, (axis, length) in enumerate(shape.items()):
             for side, edge in zip(SIDES, ends[axis], strict=True):
                 signs, offsets, parity = [1] * len(shape), [0] * len(shape), 1
@@ -93,7 +93,7 @@ class Domain:
                     offsets[list(shape).index(round_axis)] = shape[round_axis] // 2
                 else:
                     continue
-                crossings[Face(0, at, side)] = 0, Turn(tuple(range(len(shape))), tuple(signs), tuple(offsets), parity)
+                crossings[Face(0, at, side)] = 0, IndexMap(tuple(range(len(shape))), tuple(signs), tuple(offsets), parity)
         return cls(tuple(shape), (tuple(shape.values()),), crossings)
 
     @classmethod
@@ -107,15 +107,15 @@ class Domain:
         blocks
             Length of each axis of each block.
         joins
-            Face -> what it is joined to. One of the two faces is enough; the way back follows.
+            Face -> its partner. One of the two faces is enough; the way back follows.
 
         Raises
         ------
         GridError
-            Two faces do not fit, or one face is joined to two.
+            Two faces do not fit, or one face has two partners.
         """
         lengths = tuple(tuple(block) for block in blocks)
-        crossings: dict[Face, tuple[int, Turn]] = {}
+        crossings: dict[Face, tuple[int, IndexMap]] = {}
         for face, join in joins.items():
             turn = _through(face, join, lengths)
             for start, end, way in ((face, join.face, turn), (join.face, face, turn.undone())):
@@ -123,24 +123,24 @@ class Domain:
                     raise GridError(f"{_named(start)} is joined twice, or to itself otherwise than it goes back. Join a face to one face.")
         return cls(tuple(axes), lengths, crossings)
 
-    def ways(self, block: int, cells: Rectangle) -> tuple[Way, ...]:
-        """Where the cells of a rectangle are that may reach beyond the edges of its block; those that are nowhere are left out."""
-        return tuple(self._ways(block, Turn.none(len(self.axes)), cells))
+    def ways(self, block: int, cells: Rectangle) -> tuple[Crossing, ...]:
+        """The places of the cells of a rectangle that may reach beyond its block, without cells that do not exist."""
+        return tuple(self._ways(block, IndexMap.none(len(self.axes)), cells))
 
-    def _ways(self, block: int, turn: Turn, cells: Rectangle) -> list[Way]:
+    def _ways(self, block: int, turn: IndexMap, cells: Rectangle) -> list[Crossing]:
         found = []
         for parts in product(*(_split(part, length) for part, length in zip(cells, self.blocks[block], strict=True))):
             rectangle = tuple(part for _, part in parts)
             faces = [Face(block, axis, side) for axis, (side, _) in enumerate(parts) if side]
             if not faces:
-                found.append(Way(block, turn, rectangle))
+                found.append(Crossing(block, turn, rectangle))
                 continue
             crossed = [self._cross(face, turn, rectangle) for face in faces]
             if all(set(one) == set(crossed[0]) for one in crossed[1:]):
                 found += crossed[0]
         return found
 
-    def _cross(self, face: Face, turn: Turn, cells: Rectangle) -> list[Way]:
+    def _cross(self, face: Face, turn: IndexMap, cells: Rectangle) -> list[Crossing]:
         if face not in self.crossings:
             return []
         block, through = self.crossings[face]
@@ -148,7 +148,7 @@ class Domain:
 
 
 def _split(part: Range, length: int) -> list[tuple[Side | None, Range]]:
-    """The parts of a range before the first, within and behind the last of `length` cells."""
+    """The parts of a range before the first, within and after the last of `length` cells."""
     (first, end), found = part, list[tuple[Side | None, Range]]()
     if first < 0:
         found.append(("low", (first, min(end, 0))))
@@ -170,7 +170,7 @@ def _ends(axis: str, edge: Edge | tuple[Edge, Edge], shape: Mapping[str, int]) -
 
 
 def _longitude(axis: str, ends: Mapping[str, tuple[Edge, Edge]], shape: Mapping[str, int]) -> str:
-    """The axis that goes round the pole at an end of `axis`."""
+    """The axis around the pole at an end of `axis`."""
     around = [name for name in shape if ends[name][0] == "periodic"]
     if len(around) != 1 or shape[around[0]] % 2:
         told = f"axis {around[0]} has {shape[around[0]]} cells" if len(around) == 1 else f"{len(around)} axes are periodic"
@@ -178,8 +178,8 @@ def _longitude(axis: str, ends: Mapping[str, tuple[Edge, Edge]], shape: Mapping[
     return around[0]
 
 
-def _through(face: Face, join: Join, blocks: Sequence[Sequence[int]]) -> Turn:
-    """The turn from the block of a face into the block that it is joined to."""
+def _through(face: Face, join: Join, blocks: Sequence[Sequence[int]]) -> IndexMap:
+    """The index map from the block of a face into the block of its partner."""
     mine, theirs = blocks[face.block], blocks[join.face.block]
     against = face.side == join.face.side
     if sorted(join.axes) != list(range(len(mine))) or join.axes[face.axis] != join.face.axis or join.flips[face.axis] != against:
@@ -200,7 +200,7 @@ def _through(face: Face, join: Join, blocks: Sequence[Sequence[int]]) -> Turn:
                 f"{_named(face)} has {length} cells along axis {axis}, {_named(join.face)} has {theirs[join.axes[axis]]} along axis "
                 f"{join.axes[axis]}. Faces that are joined have the same cells."
             )
-    return Turn(tuple(join.axes), tuple(signs), tuple(offsets))
+    return IndexMap(tuple(join.axes), tuple(signs), tuple(offsets))
 
 
 def _named(face: Face) -> str:

@@ -25,8 +25,8 @@ class Quadrature(NamedTuple):
 class Gaussian(Raster):
     """N latitudes, where the Legendre polynomial of degree N is 0, and 2N longitudes from 0; row 0 is the northernmost.
 
-    lat0 and dlat are of even rows from the first latitude to the last, as pictures have them: no latitude is farther from its place among
-    them than 0.014 of a row.
+    lat0 and dlat describe even rows from the first latitude to the last, as in pictures: every latitude lies within 0.014 rows of its place
+    among them.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Gaussian(Raster):
 
     @property
     def lat_bnds(self) -> NDArray[np.float64]:
-        """Northern and southern edge of each row, (nlat, 2) [degrees_north]: the sine of an edge is 1 less the weights north of it."""
+        """Northern and southern edge of each row, (nlat, 2) [degrees_north]: the sine of an edge is 1 minus the weights north of it."""
         return quadrature(self.nlat).lat_bnds
 
     @cached_property
@@ -72,14 +72,14 @@ class Gaussian(Raster):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of kind, number of latitudes and mask, none of which is computed."""
+        """SHA-256 (hex) of kind, number of latitudes and mask: no computed number enters it."""
         return hashlib.sha256(f"gaussian {self.nlat}".encode() + np.packbits(self.active).tobytes()).hexdigest()
 
     def _facts(self) -> dict[str, str]:
         return super()._facts() | {"cell": f"of {self.nlat} Gaussian latitudes x {self.dlon:g} degrees"}
 
     def _row(self, latitude: float) -> int:
-        """A pole belongs to the row beside it."""
+        """The row of a latitude; a pole belongs to the row beside it."""
         return min(int(np.searchsorted(-self.lat_bnds[:, 1], -latitude, side="right")), self.nlat - 1)
 
 

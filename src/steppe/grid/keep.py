@@ -1,4 +1,4 @@
-"""Keeping a raster that was read from a user's file: the next run has it in a millisecond, without the libraries that read such files."""
+"""Caches a raster that was read from a user's file: the next run loads it in a millisecond, without the libraries for such files."""
 
 import contextlib
 import hashlib
@@ -13,11 +13,11 @@ from steppe.files import write_whole
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 
-VERSION = 1  # of what is kept, and of how files are understood; another one reads the file again
+VERSION = 1  # of the cache, and of the reader of files; another one reads the file again
 
 
 def stamp(path: Path) -> str:
-    """What changes when a file, or any file of a folder, is written anew: SHA-256 (hex) of names, sizes and times."""
+    """SHA-256 (hex) of names, sizes and times of a file, or of the files of a folder; it changes when one is written again."""
     found = hashlib.sha256(f"{VERSION} {path.resolve()}".encode())
     for folder, folders, files in os.walk(path):
         folders.sort()
@@ -29,7 +29,7 @@ def stamp(path: Path) -> str:
 
 
 def keep(path: Path, grid: Raster | Projected) -> None:
-    """Writes a raster; when that cannot be, nothing happens but that the next run reads the user's file again."""
+    """Writes a raster. If that fails, the next run reads the user's file again."""
     mask = {"mask": np.packbits(grid.active), "shape": np.array(grid.active.shape)}
     if isinstance(grid, Raster):
         arrays = {"geometry": np.array([grid.lat0, grid.dlat, grid.lon0, grid.dlon]), **mask}
@@ -45,7 +45,7 @@ def keep(path: Path, grid: Raster | Projected) -> None:
 
 
 def kept(path: Path) -> Raster | Projected | None:
-    """The raster that was kept, None when there is none or it cannot be read."""
+    """The cached raster; None if there is none or it cannot be read."""
     try:
         with path.open("rb") as file, np.load(file) as stored:  # by its name NumPy leaves a damaged file open
             arrays = dict(stored)
@@ -56,7 +56,7 @@ def kept(path: Path) -> Raster | Projected | None:
             crs = json.loads(arrays["crs"].tobytes())
             return Projected(row, drow, column, dcolumn, active, crs, arrays["cell_lat"], arrays["cell_lon"], arrays["cell_area"])
         return Raster(row, drow, column, dcolumn, active)
-    except Exception:  # whatever is wrong with a cache, the file itself is still there
+    except Exception:  # any error of the cache: the user's file is read again
         return None
 
 

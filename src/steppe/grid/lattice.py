@@ -1,4 +1,4 @@
-"""Even rows and columns as files have them: of latitude and longitude, either way up, 0 to 360 or -180 to 180, or of a projection."""
+"""Even rows and columns of a file: latitude and longitude in any order, 0 to 360 or -180 to 180, or y and x of a projection."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 Centres = NDArray[np.float64]
 Indices = NDArray[np.int64]
-UNEVEN = 1e-3  # [cell] how far a centre may lie off its even place; float32 coordinates of 0.01 degree stay below it
+UNEVEN = 1e-3  # [cell] largest distance of a centre from its even place; float32 coordinates of 0.01 degree stay below it
 
 _METRES = {"m": 1.0, "metre": 1.0, "meter": 1.0, "metres": 1.0, "meters": 1.0, "km": 1000.0, "kilometre": 1000.0, "kilometer": 1000.0}
 _AXES = {"latitude": ("latitude", "lat", "degrees_north", "degree_north"), "longitude": ("longitude", "lon", "degrees_east", "degree_east")}
 
 
-class Lattice(NamedTuple):
+class FileLattice(NamedTuple):
     """The cells of a file, from north to south and from west to east.
 
     dims: the file's names of its rows and columns. lat (rows,), lon (columns,): centres [degrees], falling and rising; dlat < 0, dlon > 0.
-    rows, columns: where each of them lies in the file. turned: what was done to the file's order, in words.
+    rows, columns: their indices in the file. turned: the changes to the file's order, in words.
     crs: None, or the attributes of the grid mapping of a projection; then lat and lon are its y and x [m].
     """
 
@@ -47,13 +47,13 @@ class Lattice(NamedTuple):
         return f"{size} degrees from latitude {self.lat[0]:g}, longitude {self.lon[0]:g}"
 
 
-def read_lattice(dataset: "xarray.Dataset") -> Lattice:
+def read_lattice(dataset: "xarray.Dataset") -> FileLattice:
     """The lattice of a CF data set.
 
     Raises
     ------
     GridError
-        It has no one-dimensional, evenly spaced latitude and longitude, or y and x with a grid mapping.
+        The data set has no one-dimensional, evenly spaced latitude and longitude, or y and x with a grid mapping.
     """
     if projected := _projected_axes(dataset):
         return _projected(dataset, *projected)
@@ -69,7 +69,7 @@ def read_lattice(dataset: "xarray.Dataset") -> Lattice:
     elif columns.mean() > 180.0:
         columns = columns - 360.0
         turned.append("longitudes are above 180 in the file")
-    return Lattice((str(lat.dims[0]), str(lon.dims[0])), rows, np.round(columns, DIGITS), dlat, dlon, row_of, column_of, tuple(turned))
+    return FileLattice((str(lat.dims[0]), str(lon.dims[0])), rows, np.round(columns, DIGITS), dlat, dlon, row_of, column_of, tuple(turned))
 
 
 def _projected_axes(dataset: "xarray.Dataset") -> "tuple[xarray.DataArray, xarray.DataArray] | None":
@@ -88,15 +88,14 @@ def _is_projected(values: "xarray.DataArray", axis: str) -> bool:
     return values.ndim == 1 and (named or (values.name == axis and values.attrs.get("units") in _METRES))
 
 
-def _projected(dataset: "xarray.Dataset", y: "xarray.DataArray", x: "xarray.DataArray") -> Lattice:
+def _projected(dataset: "xarray.Dataset", y: "xarray.DataArray", x: "xarray.DataArray") -> FileLattice:
     mappings = {str(v.attrs["grid_mapping"]) for v in dataset.data_vars.values() if "grid_mapping" in v.attrs}
     named = {str(name) for name, v in dataset.variables.items() if {"crs_wkt", "grid_mapping_name", "spatial_ref"} & set(v.attrs)}
     names = sorted((mappings & named) or named)
     if len(names) != 1:
-        said = f"{', '.join(names)} say" if names else "no variable says"
+        said = f"{', '.join(names)} all describe one" if names else "no variable describes it"
         raise GridError(
-            f'"{y.name}" and "{x.name}" are axes of a projection, but {said} of which. '
-            "Add one grid mapping variable (CF 5.6), with crs_wkt."
+            f'"{y.name}" and "{x.name}" are axes of a projection, but {said}. Add one grid mapping variable (CF 5.6), with crs_wkt.'
         )
     lengths = []
     for axis in (y, x):
@@ -112,11 +111,11 @@ def _projected(dataset: "xarray.Dataset", y: "xarray.DataArray", x: "xarray.Data
         for key, value in dataset[names[0]].attrs.items()
         if key != "_FillValue"
     }
-    return Lattice((str(y.dims[0]), str(x.dims[0])), rows, columns, *steps, row_of, column_of, tuple(turned), crs)
+    return FileLattice((str(y.dims[0]), str(x.dims[0])), rows, columns, *steps, row_of, column_of, tuple(turned), crs)
 
 
 def _southward_and_eastward(rows: Centres, columns: Centres) -> tuple[Centres, Centres, Indices, Indices, list[str]]:
-    """Centres from north to south and from west to east, where each lies in the file, and what was turned."""
+    """Centres from north to south and from west to east, their indices in the file, and the changes of order in words."""
     row_of, column_of = np.arange(rows.size), np.arange(columns.size)
     turned = []
     if rows[0] < rows[-1]:
@@ -129,14 +128,14 @@ def _southward_and_eastward(rows: Centres, columns: Centres) -> tuple[Centres, C
 
 
 def is_axis(values: "xarray.DataArray", kind: str) -> bool:
-    """Whether it is an axis of "latitude" or "longitude": by its name, its CF standard name or its unit."""
+    """True for an axis of "latitude" or "longitude", by its name, CF standard name or unit."""
     return values.ndim == 1 and bool({values.name, values.attrs.get("standard_name"), values.attrs.get("units")} & set(_AXES[kind]))
 
 
 def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":
-    for name in sorted(map(str, dataset.variables)):  # a store does not keep them in order
+    for name in sorted(map(str, dataset.variables)):  # a store has no order of variables
         values = dataset[name]
-        of_a_cell = values.dims == ("cell",)  # latitudes of packed cells are no axis
+        of_a_cell = values.dims == ("cell",)  # latitudes of packed cells, not an axis
         if not of_a_cell and is_axis(values, kind):
             return values
     raise GridError(
@@ -147,10 +146,10 @@ def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":
 
 
 def _even(kind: str, axis: "xarray.DataArray") -> NDArray[np.float64]:
-    """The centres of an axis, checked for one spacing and freed of the noise of float32."""
+    """The centres of an axis, checked for even spacing, without the noise of float32."""
     values = axis.values.astype(np.float64)
     if values.size < 2:
-        raise GridError(f"{kind.capitalize()} has {values.size} value, two or more are needed to know the size of a cell.")
+        raise GridError(f"{kind.capitalize()} has {values.size} value; the size of a cell needs two or more.")
     if kind == "longitude" and (np.diff(values) < 0).sum() == 1:
         values = np.where(values < values[0], values + 360.0, values)  # 170 .. 179, -180 .. -170: over the date line
     spacing = (values[-1] - values[0]) / (values.size - 1)

@@ -1,4 +1,4 @@
-"""What rasters of every kind share: the order of their active cells, the way back to maps, and the cells of a region."""
+"""Functions for all rasters: the order of active cells, packed values as maps, and the cells of a region."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ def spread(values: Array, order: NDArray[np.int64], shape: tuple[int, int], fill
 
 
 def no_cell(grid: Grid, longitude: float, latitude: float, where: str) -> GridError:
-    """What to raise for a place that no active cell holds; names the nearest one with its coordinates and distance."""
+    """The error for a place outside all active cells; it names the nearest one with its coordinates and distance."""
     metres = distances(longitude, latitude, grid.cell_lon, grid.cell_lat)
     near = int(np.argmin(metres))
     kind = InactiveError if "mask" in where else OutsideError

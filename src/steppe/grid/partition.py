@@ -1,11 +1,11 @@
-"""The cells that each rank computes, and the tiles that store them: two different cuts of the same packed order.
+"""Shares of work and tiles of storage: two different cuts of the same packed order of cells.
 
     packed cells   0 ......................................................... n_cells
     tiles          |  2048  |  2048  |  2048  | ...   of storage, from the number of cells alone
     shares         |     rank 0      |    rank 1     |   rank 2   |   of work, cut at any cell by weight
 
-Files never depend on the number of ranks because tiles do not; work is even because shares need not respect tiles.
-Pure functions of numbers that every rank has: no messages.
+Files do not depend on the number of ranks, since tiles do not; work is even, since shares may cut tiles. Every rank computes all of this
+from numbers that it has, without messages.
 """
 
 from bisect import bisect_left, bisect_right
@@ -78,17 +78,16 @@ class Partition:
 
     @classmethod
     def cells(cls, grid: Grid | int, ranks: int, weights: ArrayLike | None = None) -> "Partition":
-        """Shares of as equal weight as cuts between cells allow: the heaviest is as light as it can be, each cut is where an even share
-        would end or as near as that leaves.
+        """Shares of equal weight, as far as whole cells allow: the heaviest is minimal, each cut nearest to an even one.
 
         Parameters
         ----------
         grid
             A grid, or its number of cells.
         ranks
-            How many shares.
+            Number of shares.
         weights
-            Cost of each cell, (cells,), whole numbers from 0 (nanoseconds, say), so that sums are exact; None: all the same.
+            Cost of each cell, (cells,), as whole numbers from 0 (such as nanoseconds), so that sums are exact; None: all equal.
 
         Raises
         ------
@@ -118,26 +117,26 @@ class Partition:
     def boxes(
         grid: Raster | Projected, ranks: int, halo: Mapping[str, int], edges: Edges | None = None, dims: Mapping[str, int] | None = None
     ) -> Boxes:
-        """The box with halos that each rank computes of a raster, each made when it is asked for; together they cover its rectangle.
+        """The boxes of a raster with halos, one for each rank; together they cover its rectangle.
 
         Parameters
         ----------
         grid
             Its rows and columns are the axes, in the order of `halo`.
         ranks
-            How many boxes.
+            Number of boxes.
         halo
             Name of each axis -> width of its halo in cells, e.g. {"y": 1, "x": 1}.
         edges
-            Name of an axis -> "wall", "periodic" or "pole", or a pair of them for its low and its high end. Default: walls, but
-            periodic columns when they go round the Earth.
+            Name of an axis -> "wall", "periodic" or "pole", or a pair of them for its low and its high end. Default: walls, and periodic
+            columns if they go round the Earth.
         dims
-            Name of each axis -> into how many boxes it is cut. Default: what gives the least halo.
+            Name of each axis -> its number of boxes. Default: the smallest halo.
 
         Raises
         ------
         GridError
-            The grid cannot be cut into so many boxes, or an axis or an edge is not known.
+            The grid cannot be cut into this number of boxes, or an axis or an edge is unknown.
         """
         if len(halo) != 2:
             raise GridError(f"A raster has two axes, the halo names {len(halo)}: {', '.join(halo)}. Name the rows first, then the columns.")
@@ -152,12 +151,12 @@ class Partition:
 
     @property
     def ranks(self) -> int:
-        """How many shares there are."""
+        """Number of shares."""
         return len(self.bounds) - 1
 
     @property
     def n_cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return self.bounds[-1]
 
     def owned(self, rank: int) -> Share:
@@ -170,7 +169,7 @@ class Partition:
 
 
 def _fits(summed: list[int], ranks: int, limit: int) -> bool:
-    """Whether `ranks` shares of at most `limit` hold all cells. summed[i]: weight of the cells before i."""
+    """True if `ranks` shares of at most `limit` hold all cells. summed[i]: weight of the cells before i."""
     bound = 0
     for _ in range(ranks):
         bound = bisect_right(summed, summed[bound] + limit, bound) - 1
@@ -180,8 +179,8 @@ def _fits(summed: list[int], ranks: int, limit: int) -> bool:
 
 
 def _even_cuts(summed: list[int], ranks: int, limit: int) -> tuple[int, ...]:
-    """Bounds of shares of at most `limit`, which must fit; each cut lies between the last that the cells after it need and the first."""
-    earliest = [len(summed) - 1]  # of each bound, from the last: what comes after it must fit, too
+    """Bounds of shares of at most `limit`, which is large enough; each cut is as near to an even one as the other shares allow."""
+    earliest = [len(summed) - 1]  # of each bound, from the last: the shares after it must fit, too
     for _ in range(ranks):
         earliest.append(bisect_left(summed, summed[earliest[-1]] - limit, 0, earliest[-1]))
     bounds = [0]
@@ -192,7 +191,7 @@ def _even_cuts(summed: list[int], ranks: int, limit: int) -> tuple[int, ...]:
 
 
 def _nearest(summed: list[int], numerator: int, denominator: int) -> int:
-    """The cut with the weight nearest to numerator / denominator before it; of two the earlier."""
+    """The cut whose preceding weight is nearest to numerator / denominator; of two the earlier."""
     after = bisect_left(summed, -(-numerator // denominator))
     if after and numerator - summed[after - 1] * denominator <= summed[after] * denominator - numerator:
         return bisect_left(summed, summed[after - 1])

@@ -1,4 +1,4 @@
-"""A grid as plain words and numbers, for programs that have neither its files nor its run file: JSON there and back."""
+"""A grid as JSON and back, for programs that have neither its files nor its run file."""
 
 import base64
 import zlib
@@ -20,10 +20,10 @@ _PLACES = ("cell_lat", "cell_lon", "cell_area")
 
 
 def as_plain(grid: Grid) -> dict[str, Any]:
-    """Kind, shape, number of cells, digest and bounds of a grid, and all that `from_plain` needs; JSON can hold it.
+    """A grid in types of JSON: kind, shape, number of cells, digest, bounds, and everything that `from_plain` needs.
 
-    bounds: west, south, east, north of a raster of latitude and longitude; of others of the centres of its cells [degrees]. lat, lat_edges:
-    latitudes and edges of the rows of a Gaussian grid, whose lat0 and dlat are those of even rows.
+    bounds: west, south, east, north of a raster of latitude and longitude, otherwise of the centres of cells [degrees]. lat, lat_edges:
+    latitudes and edges of the rows of a Gaussian grid, whose lat0 and dlat describe even rows.
     """
     lon, lat = (grid.lon_bnds, grid.lat_bnds) if isinstance(grid, Raster) else (grid.cell_lon, grid.cell_lat)
     found: dict[str, Any] = {
@@ -35,7 +35,7 @@ def as_plain(grid: Grid) -> dict[str, Any]:
     if isinstance(grid, Points):
         return {"kind": "points", **found, "ids": list(grid.ids), "lat": grid.cell_lat.tolist(), "lon": grid.cell_lon.tolist()}
     if not isinstance(grid, Raster | Projected):
-        raise GridError(f"A {type(grid).__name__} cannot be told in words. This is a defect of Steppe.")
+        raise GridError(f"A {type(grid).__name__} has no form in JSON. This is a defect of Steppe.")
     kind = "raster" if isinstance(grid, Raster) else "projected"
     numbers = {name: float(getattr(grid, name)) for name in _NUMBERS[kind]}
     found = {"kind": kind, **found, **numbers, "active": _text(np.packbits(grid.active))}
@@ -48,16 +48,16 @@ def as_plain(grid: Grid) -> dict[str, Any]:
 
 
 def from_plain(found: Mapping[str, Any]) -> Grid:
-    """The grid that `as_plain` told of.
+    """The grid of a result of `as_plain`.
 
     Raises
     ------
     GridError
-        It is not what was told.
+        The digest differs, or the kind is unknown.
     """
     kind, grid = found["kind"], _made(found)
     if grid is None or grid.digest != found["digest"]:
-        raise GridError(f'A grid of kind "{kind}" is not the one that was told of. Take the same Steppe on both sides.')
+        raise GridError(f'A grid of kind "{kind}" differs from the one that was sent. Use the same version of Steppe on both sides.')
     return grid
 
 

@@ -12,13 +12,13 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.card import card
 from steppe.errors import GridError, nearest
 from steppe.grid.earth import distances
 from steppe.grid.grid import Array
 from steppe.grid.region import Region, RegionLike, region_names
+from steppe.html_summary import html_summary
 
-REACH = 10_000.0  # [m] how near a place must be to a point to mean it; Steppe's choice, the width of a cell of 0.1 degree
+REACH = 10_000.0  # [m] largest distance at which a place means a point; Steppe's choice, the width of a cell of 0.1 degree
 
 SHOWN = 200  # rows of a table in a notebook
 _COLUMNS = (("id",), ("latitude", "lat"), ("longitude", "lon"))
@@ -33,7 +33,7 @@ class Points:
     Raises
     ------
     GridError
-        There is no point, an id is empty or comes twice, or a coordinate cannot be.
+        There is no point, an id is empty or comes twice, or a coordinate is impossible.
     """
 
     ids: tuple[str, ...]
@@ -62,12 +62,12 @@ class Points:
 
     @classmethod
     def read(cls, path: Path) -> "Points":
-        """The points of a CSV file with the columns id, latitude or lat, longitude or lon; others are passed over.
+        """The points of a CSV file with the columns id, latitude or lat, longitude or lon; other columns are ignored.
 
         Raises
         ------
         GridError
-            The file cannot be read, lacks a column, holds something that is no number, or no point.
+            The file cannot be read, lacks a column, has a coordinate that is no number, or has no point.
         """
         try:
             with path.open(newline="", encoding="utf-8-sig") as file:
@@ -93,7 +93,7 @@ class Points:
 
     def _repr_html_(self) -> str:
         rows = [(name, f"{lat:g}", f"{lon:g}") for name, lat, lon in zip(self.ids, self.cell_lat, self.cell_lon, strict=True)]
-        return card("Points", {"points": f"{self.n_cells:,}"}, tables={"name, latitude, longitude": rows[:SHOWN]})
+        return html_summary("Points", {"points": f"{self.n_cells:,}"}, tables={"name, latitude, longitude": rows[:SHOWN]})
 
     @property
     def n_cells(self) -> int:
@@ -179,12 +179,12 @@ class Points:
 
 
 def place_columns(columns: Sequence[str]) -> tuple[str, str, str]:
-    """The columns of id, latitude and longitude of a list of places, as its first line names them.
+    """The names of the columns of id, latitude and longitude in the first line of a list of places.
 
     Raises
     ------
     GridError
-        One is missing.
+        A column is missing.
     """
     identity, latitude, longitude = (_column(columns, *names) for names in _COLUMNS)
     return identity, latitude, longitude

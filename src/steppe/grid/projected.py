@@ -1,4 +1,4 @@
-"""A raster of square or oblong cells on a map: even spacing in the metres of a projection, not in degrees."""
+"""A raster with even spacing in the metres of a map projection."""
 
 import hashlib
 import json
@@ -27,9 +27,9 @@ DIGITS = 4  # decimals of a metre that count
 class Projected:
     """Cells of one size in metres; row 0 is that of the greatest y, the north of most maps.
 
-    y0, x0: centre of the first cell [m]. dy < 0, dx > 0: from one centre to the next [m]. active (ny, nx): True where a cell takes part.
+    y0, x0: centre of the first cell [m]. dy < 0, dx > 0: from one centre to the next [m]. active (ny, nx): True for active cells.
     crs: attributes of the CF grid mapping, with `crs_wkt`. cell_lat, cell_lon (cells,) [degrees] and cell_area (cells,) [m2]: of the packed
-    cells; `project` computes them, a store keeps them, so that a run needs no library of projections.
+    cells; `project` computes them and a store contains them, so a run needs no library of projections.
 
     Raises
     ------
@@ -61,7 +61,7 @@ class Projected:
 
     @classmethod
     def project(cls, y0: float, dy: float, x0: float, dx: float, active: NDArray[np.bool_], crs: Mapping[str, Any]) -> "Projected":
-        """The raster of a projection, its places and areas computed by PROJ.
+        """The raster of a projection; PROJ computes places and areas.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class Projected:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of kind, geometry, mask, and of where its first and last cell lie: one projection is written in many ways."""
+        """SHA-256 (hex) of kind, geometry, mask, and places of the first and last cell, since a projection has many spellings."""
         numbers = " ".join(f"{round(number, DIGITS):.{DIGITS}f}" for number in (self.y0, self.dy, self.x0, self.dx))
         places = " ".join(f"{self.cell_lat[cell]:.3f} {self.cell_lon[cell]:.3f}" for cell in (0, -1))
         text = f"projected {numbers} {self.active.shape} {places}"
@@ -128,7 +128,7 @@ class Projected:
         return {"y": self.y, "x": self.x, **bounds, **packed}
 
     def locate(self, longitude: float, latitude: float) -> int:
-        """The packed position of the cell whose centre is nearest to a place, not farther than a corner of a cell is from its centre.
+        """The packed position of the cell with the nearest centre, within the distance of a corner of a cell from its centre.
 
         Raises
         ------
@@ -163,14 +163,14 @@ def parse_crs(attributes: Mapping[str, Any]) -> "pyproj.CRS":
     Raises
     ------
     GridError
-        It is none.
+        The attributes describe no projection.
     """
     return _parse_crs(json.dumps(dict(attributes), sort_keys=True, default=str))
 
 
 @cache
 def _parse_crs(text: str) -> "pyproj.CRS":
-    """Kept, for PROJ takes half a second to find the datum of parameters."""
+    """Cached, since PROJ takes half a second to find the datum of parameters."""
     import pyproj  # when a grid is made or weather is brought onto it, not in a run
 
     attributes = json.loads(text)

@@ -1,4 +1,4 @@
-"""A regular raster of latitude and longitude of which some cells take part."""
+"""A regular raster of latitude and longitude with some active cells."""
 
 import hashlib
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.card import card
 from steppe.errors import GridError
 from steppe.grid.earth import band_areas
 from steppe.grid.grid import Array
 from steppe.grid.packing import no_cell, select_cells, spread, strip_order
 from steppe.grid.region import RegionLike
+from steppe.html_summary import html_summary
 
 DIGITS = 10  # decimals of a degree that count: 0.01 mm; takes the noise of repeated addition out of coordinates
 
@@ -27,12 +27,12 @@ class Raster:
     """Cells of one size in degrees; row 0 is the northernmost.
 
     lat0, lon0: centre of the north-western cell [degrees]. dlat < 0, dlon > 0: from one centre to the next [degrees].
-    active (nlat, nlon): True where a cell takes part; at least one.
+    active (nlat, nlon): True for active cells; at least one.
 
     Raises
     ------
     GridError
-        A cell would reach over a pole, the columns more than once round, the spacing has the wrong sign, or no cell is active.
+        A cell reaches over a pole, the columns go more than once round, the spacing has the wrong sign, or no cell is active.
     """
 
     lat0: float
@@ -67,7 +67,7 @@ class Raster:
         return f"<Raster of {', '.join(f'{name}: {text}' for name, text in self._facts().items())}>"
 
     def _repr_html_(self) -> str:
-        return card("Raster", self._facts(), active=self.active)
+        return html_summary("Raster", self._facts(), active=self.active)
 
     def _facts(self) -> dict[str, str]:
         (north, south), (west, east) = (self.lat_bnds[[0, -1], [0, 1]], self.lon_bnds[[0, -1], [0, 1]])

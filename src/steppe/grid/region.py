@@ -1,4 +1,4 @@
-"""Regions as users write them: "all", a name, a box, a polygon or one cell."""
+"""Regions in run files and requests: "all", a name, a box, a polygon or one cell."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ Places = tuple[tuple[float, float], ...]
 class Region:
     """A part of a grid.
 
-    places (longitude, latitude) in degrees: south-western and north-eastern corner of a box, corners of a polygon in turn (closed by
-    itself), one place of a cell; none for "all" and names.
+    places (longitude, latitude) in degrees: south-western and north-eastern corner of a box, corners of a polygon in order (the last side
+    is implied), one place of a cell; none for "all" and names.
     """
 
     kind: Kind
@@ -30,14 +30,14 @@ class Region:
 
     @classmethod
     def of(cls, value: "RegionLike") -> "Region":
-        """The region that a run file or a request says.
+        """The region of a run file or a request.
 
         `"all"`, `"west"` (a name), `{"box": [west, south, east, north]}`, `{"polygon": [[lon, lat], ...]}` or `{"cell": [lon, lat]}`.
 
         Raises
         ------
         GridError
-            The value has none of these forms, or coordinates that cannot be.
+            The value has none of these forms, or impossible coordinates.
         """
         if isinstance(value, Region):
             return value
@@ -60,14 +60,14 @@ class Region:
         raise GridError(f'A region cannot be given by "{key}".{nearest(str(key), ("box", "polygon", "cell"))} {_FORMS}')
 
     def contains(self, longitudes: NDArray[np.float64], latitudes: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which of some places lie inside a box or polygon, edges of a box included; longitudes may be any turn of the circle.
+        """True for the places inside a box or polygon, with the edges of a box; longitudes may be in any range.
 
         A named region is the box of that name.
 
         Raises
         ------
         GridError
-            The name is not known, or the region is "all" or a cell, which only a grid can resolve.
+            The name is unknown, or the region is "all" or a cell, which only a grid can resolve.
         """
         if self.kind == "name":
             return named_region(self.name).contains(longitudes, latitudes)
@@ -91,7 +91,7 @@ class Region:
         return inside
 
     def __str__(self) -> str:
-        """The region as the user would write it."""
+        """The region as text of a run file."""
         if self.kind in ("all", "name"):
             return f'"{self.name or self.kind}"'
         places = [f"{longitude:g}, {latitude:g}" for longitude, latitude in self.places]

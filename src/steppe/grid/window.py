@@ -1,4 +1,4 @@
-"""The part of a map that a viewer sees: a rectangle of its rows and columns, in its own cells or in pixels of several."""
+"""The visible part of a map: a rectangle of rows and columns, as cells or as pixels of several cells."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,10 +15,10 @@ from steppe.grid.raster import Raster
 WIDE = 4096  # points of a row, where a grid has no rows of its own
 
 
-class Window(NamedTuple):
-    """Rows and columns of the grid; shape: rows and columns of what is seen of them; bounds: west, south, east, north of that.
+class MapWindow(NamedTuple):
+    """Rows and columns of the grid; shape: rows and columns of the picture; bounds: its west, south, east, north.
 
-    lat: of what is seen of a Gaussian grid, whose rows are not even, the latitude of each row; of pixels the middle between their edges.
+    lat: for a Gaussian grid, whose rows are not even, the latitude of each row of the picture; for pixels the middle of their edges.
     """
 
     rows: range
@@ -30,30 +30,30 @@ class Window(NamedTuple):
 
     @property
     def takes_together(self) -> bool:
-        """Whether a pixel is of several cells."""
+        """True if a pixel combines several cells."""
         return self.stride == 1 and self.shape != (len(self.rows), len(self.columns))
 
 
 def window_of(
     grid: Grid, inside: NDArray[np.int64] | None = None, width: int | None = None, height: int | None = None, stride: int = 1
-) -> Window:
-    """What is seen of some packed cells, None for all.
+) -> MapWindow:
+    """The window of some packed cells; None: of all.
 
-    width, height: pixels at most; one of them follows from the other. stride: every n-th row and column, instead. Points are in rows of
-    4,096 in their order.
+    width, height: most pixels; one follows from the other. stride: every n-th row and column, instead. Points lie in rows of 4,096, in
+    their order.
 
     Raises
     ------
     GridError
-        A part or pixels are asked for, and these are points.
+        A part or pixels of points.
     """
     if grid.active.ndim < 2:
         if inside is not None or width or height:
-            raise GridError("A part of a map, or a map with pixels, is of a raster; these are points.")
+            raise GridError("Only a raster has parts or pixels of a map; this grid has points. Leave region, width and height out.")
         count = -(-grid.n_cells // stride)
         bounds = (grid.cell_lon.min(), grid.cell_lat.min(), grid.cell_lon.max(), grid.cell_lat.max())
         shape = -(-count // WIDE), min(count, WIDE)
-        return Window(range(shape[0]), range(shape[1]), shape, stride, _numbers(bounds))
+        return MapWindow(range(shape[0]), range(shape[1]), shape, stride, _numbers(bounds))
     rows, columns = range(grid.active.shape[0]), range(grid.active.shape[1])
     if inside is not None:
         row, column = np.divmod(grid.order[inside], grid.active.shape[1])
@@ -61,19 +61,19 @@ def window_of(
     shape = _pixels(len(rows), len(columns), width, height)
     if shape == (len(rows), len(columns)):
         shape = len(rows[::stride]), len(columns[::stride])
-        return Window(rows, columns, shape, stride, _bounds(grid, rows, columns, stride), _lat(grid, rows[::stride], shape[0]))
-    return Window(rows, columns, shape, 1, _bounds(grid, rows, columns, 1), _lat(grid, rows, shape[0]))
+        return MapWindow(rows, columns, shape, stride, _bounds(grid, rows, columns, stride), _lat(grid, rows[::stride], shape[0]))
+    return MapWindow(rows, columns, shape, 1, _bounds(grid, rows, columns, 1), _lat(grid, rows, shape[0]))
 
 
 def _pixels(rows: int, columns: int, width: int | None, height: int | None) -> tuple[int, int]:
-    """Height and width of a map of so many cells."""
+    """Height and width in pixels of a map of some rows and columns."""
     width = width or max(1, round(columns * (height or rows) / rows))
     height = height or max(1, round(rows * min(width, columns) / columns))
     return min(height, rows), min(width, columns)
 
 
 def _bounds(grid: Any, rows: range, columns: range, stride: int) -> tuple[float, float, float, float]:
-    """Edges of the cells; with a stride of pixels that are so many cells wide."""
+    """West, south, east and north edge of the cells; with a stride, of pixels of that width."""
     high, wide = stride * len(rows[::stride]), stride * len(columns[::stride])
     if isinstance(grid, Raster):
         west, north, across, down = float(grid.lon_bnds[columns[0], 0]), float(grid.lat_bnds[rows[0], 0]), grid.dlon, grid.dlat

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from steppe.errors import DamagedError, FolderError
 from steppe.failpoint import reach
 from steppe.files import place, writing
-from steppe.grid import Deal, tiles
+from steppe.grid import Ownership, tiles
 from steppe.io.contents import HEAD, Contents, Digests, Entry, Stretch, pieces
 from steppe.io.draft import ARRAYS
 from steppe.io.identity import check_identity
@@ -256,7 +256,7 @@ class Checkpoint:
         for _ in self._arrays(range(len(tiles(self.contents.n_cells)))):
             pass
 
-    def load(self, deal: Deal) -> dict[str, Array]:
+    def load(self, deal: Ownership) -> dict[str, Array]:
         """Every array, of the cells of one rank: without dimensions, or (..., own cells).
 
         Raises
@@ -283,7 +283,7 @@ class Checkpoint:
         """
         if name not in self.arrays:
             raise DamagedError(f'"{self.path}" has no array "{name}", only {", ".join(self.arrays)}. It was written by another version.')
-        return self.load(Deal.alone(self.contents.n_cells))[name]
+        return self.load(Ownership.alone(self.contents.n_cells))[name]
 
     def _arrays(self, wanted: Sequence[int]) -> Iterator[tuple[str, Array]]:
         """Name and values of every array, of the cells of some ascending tiles; known to be what was written only at the end of all."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from steppe.errors import Failure
 from steppe.grid import tiles
-from steppe.grid.deal import Columns, Held
+from steppe.grid.ownership import Columns, OwnedTile
 
 Array = NDArray[Any]
 
@@ -142,7 +142,7 @@ def _within(cells: range, of: range) -> tuple[int, int]:
     return cells.start - of.start, cells.stop - of.start
 
 
-def pieces(held: Iterable[Held], wanted: Sequence[int], n_cells: int) -> list[tuple[Columns, slice]]:
+def pieces(held: Iterable[OwnedTile], wanted: Sequence[int], n_cells: int) -> list[tuple[Columns, slice]]:
     """Where cells of a rank lie among the columns of some tiles side by side: columns, positions in its own cells; as few as there are."""
     every, begin, at = tiles(n_cells), dict[int, int](), 0
     for tile in wanted:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from steppe.comm import Request, World
+from steppe.comm import MessageRequest, World
 from steppe.comm.world import STORE_TAG
 from steppe.files import writing
-from steppe.grid import Deal
+from steppe.grid import Ownership
 from steppe.io.contents import HEAD, Array, Contents, Digests, Stretch, moved, pieces
 from steppe.timeline import span
 
@@ -33,7 +33,7 @@ class Draft:
 
     def __init__(self) -> None:
         self.contents = Contents(0, {})
-        self._deal = Deal.alone(0)
+        self._deal = Ownership.alone(0)
         self._numbers: dict[str, Array] = {}  # that hold for all cells
         self._copies: dict[str, Array] = {}  # (..., cells of the tiles that this rank writes)
         self._stretches: list[Stretch] = []
@@ -44,7 +44,7 @@ class Draft:
         """Bytes of the copies."""
         return sum(values.nbytes for values in (*self._numbers.values(), *self._copies.values()))
 
-    def copy(self, arrays: Mapping[str, Array], deal: Deal) -> None:
+    def copy(self, arrays: Mapping[str, Array], deal: Ownership) -> None:
         """Takes the arrays as they are now: without dimensions, or (..., own cells)."""
         contents, written = Contents.of(arrays, deal.n_cells), [tile.tile for tile in deal.written]
         if (contents, written) != (self.contents, [tile.tile for tile in self._deal.written]):
@@ -64,7 +64,7 @@ class Draft:
 
     def exchange(self, world: World) -> None:
         """Brings parts of tiles to the ranks that write them; every rank calls it."""
-        coming: list[tuple[Request, Array, Array, Any]] = []
+        coming: list[tuple[MessageRequest, Array, Array, Any]] = []
         at = 0
         for tile in self._deal.written:
             for peer, columns in tile.parts:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from steppe.errors import DamagedError
 from steppe.files import writing
-from steppe.grid import Deal
+from steppe.grid import Ownership
 from steppe.io.output import SINGLE, Group, Output
 from steppe.io.shard import shard_path, write_shard
 from steppe.io.shard_file import read_chunk
@@ -27,7 +27,7 @@ class Buffer:
     records with levels that one rank has and writes.
     """
 
-    def __init__(self, rows: tuple[int, ...], deal: Deal, dtype: str) -> None:
+    def __init__(self, rows: tuple[int, ...], deal: Ownership, dtype: str) -> None:
         self._deal = deal
         alone = len(rows) > 1 and len(deal.mine) == deal.n_cells and all(held.writer == deal.rank for held in deal.held)
         self.whole = np.empty((*rows, deal.n_cells), dtype) if alone else None
@@ -57,7 +57,7 @@ class Buffer:
 class OutputArray:
     """One array on its way to the disk."""
 
-    def __init__(self, folder: Path, group: Group, output: Output, deal: Deal) -> None:
+    def __init__(self, folder: Path, group: Group, output: Output, deal: Ownership) -> None:
         self.folder, self.group = folder, group.name
         self.name = output.variable.name
         self.shape = group.shape(output)

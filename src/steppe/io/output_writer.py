@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from steppe.comm import Request, Serial, World
+from steppe.comm import MessageRequest, Serial, World
 from steppe.comm.world import STORE_TAG
 from steppe.errors import Failure, FolderError, SteppeError
-from steppe.grid import Deal
+from steppe.grid import Ownership
 from steppe.io.output import Group, check_format, group_attributes, mark
 from steppe.io.output_array import Array, OutputArray
 from steppe.io.shard import layout_of, synchronise
@@ -63,12 +63,12 @@ class OutputWriter:
         groups: Sequence[Group],
         behind: bool = True,
         world: World | None = None,
-        deals: Sequence[Deal] | None = None,
+        deals: Sequence[Ownership] | None = None,
     ) -> None:
         self._world = world or Serial()
         self.stall = 0.0  # seconds that callers waited for the disk
         self._arrays: dict[str, OutputArray] = {}
-        for group, deal in zip(groups, deals or [Deal.alone(group.n_columns) for group in groups], strict=True):
+        for group, deal in zip(groups, deals or [Ownership.alone(group.n_columns) for group in groups], strict=True):
             for output in group.outputs:
                 array = OutputArray(Path(), group, output, deal)
                 self._arrays[f"{group.name}/{array.name}".lstrip("/")] = array
@@ -378,7 +378,7 @@ def _bytes(arrays: Sequence[Array]) -> Array:
     return np.concatenate([np.ravel(array).view(np.uint8) for array in arrays])
 
 
-def _doze(request: Request) -> None:
+def _doze(request: MessageRequest) -> None:
     """Sleeps while a message does not come, but not for long: who sends it may have no processor as long as others wait for it awake."""
     for nap in NAPS:
         if request.test():

@@ -13,7 +13,7 @@ from steppe.grid import RegionLike
 from steppe.io import Axis, Records
 from steppe.io.export import aside
 from steppe.jobs.picture import BLOCK, Ground, held_in, notes_of, rows_at, scenarios_of, title_of
-from steppe.view import Encoder, Map, Scene, Size, choose_colours, quantiles
+from steppe.view import Encoder, MapPlot, Scene, Size, choose_colours, quantiles
 
 Array = NDArray[Any]
 Tell = Callable[[float, str], None]
@@ -29,7 +29,7 @@ class Reel(NamedTuple):
     rows: range
     cells: NDArray[np.int64] | None
     ground: Ground
-    drawn: Map
+    drawn: MapPlot
     notes: Sequence[str]
 
     @property

@@ -17,7 +17,7 @@ from steppe.io.ensemble import listed
 from steppe.io.export import aside
 from steppe.io.results import names_of
 from steppe.levels import parted
-from steppe.view import Colours, Map, Series, Spread, choose_colours, draw_run, quantiles
+from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours, draw_run, quantiles
 
 Array = NDArray[Any]
 
@@ -170,7 +170,7 @@ def rows_at(option: str, date: str | None, axis: Axis, path: Path) -> slice:
     return rows
 
 
-def _map(every: Sequence[Records], name: str, rows: slice, cells: NDArray[np.int64] | None, scale: tuple[float, float] | None) -> Map:
+def _map(every: Sequence[Records], name: str, rows: slice, cells: NDArray[np.int64] | None, scale: tuple[float, float] | None) -> MapPlot:
     """The mean over some records; of several scenarios the median of their means."""
     records, attributes = every[0], every[0].attributes[name]
     means = [_mean(one, name, rows, cells) for one in every]
@@ -215,9 +215,9 @@ class Ground(NamedTuple):
         whole[self.place] = values
         return whole
 
-    def map(self, title: str, values: Array, units: str, colours: Colours) -> Map:
+    def map(self, title: str, values: Array, units: str, colours: Colours) -> MapPlot:
         """A map of values (cells,)."""
-        return Map(title, self.spread(values), units, self.lat, self.lon, colours, self.projected)
+        return MapPlot(title, self.spread(values), units, self.lat, self.lon, colours, self.projected)
 
 
 def _mean(records: Records, name: str, rows: slice, cells: NDArray[np.int64] | None) -> Array:
@@ -237,9 +237,9 @@ def _mean(records: Records, name: str, rows: slice, cells: NDArray[np.int64] | N
     return np.where(days > 0.0, total / np.where(days > 0.0, days, 1.0), np.nan)
 
 
-def _lines(every: Sequence[Records], names: list[str], places: list[Place], scenarios: Sequence[str]) -> list[Series | Spread]:
+def _lines(every: Sequence[Records], names: list[str], places: list[Place], scenarios: Sequence[str]) -> list[LinePlot | ScenarioBand]:
     """The records of the maps at some places, one panel a variable; of scenarios one for each place, too."""
-    found: list[Series | Spread] = []
+    found: list[LinePlot | ScenarioBand] = []
     for name in names:
         attributes, axis = every[0].attributes[name], _longest(every, name)
         for place in places:
@@ -257,9 +257,9 @@ def _over(values: Array, weights: Array) -> Array:
     return np.where(total > 0, np.where(there, values * weights, 0.0).sum(axis=1) / np.where(total > 0, total, 1.0), np.nan)
 
 
-def _series(folders: Sequence[Path], wanted: set[str] | None, scenarios: Sequence[str]) -> list[Series | Spread]:
+def _series(folders: Sequence[Path], wanted: set[str] | None, scenarios: Sequence[str]) -> list[LinePlot | ScenarioBand]:
     """Every series of a run, or of scenarios: its records, or their means of months when a line could not show so many."""
-    found: list[Series | Spread] = []
+    found: list[LinePlot | ScenarioBand] = []
     for group in names_of(folders[0], "series"):
         every = [Records.open(folder, group) for folder in folders]
         regions = [str(region) for region in every[0].small("region")]
@@ -276,9 +276,11 @@ def _series(folders: Sequence[Path], wanted: set[str] | None, scenarios: Sequenc
     return found
 
 
-def _line(title: str, dates: Sequence[Any], values: Array, units: str, label: str, scenarios: Sequence[str]) -> Series | Spread:
+def _line(title: str, dates: Sequence[Any], values: Array, units: str, label: str, scenarios: Sequence[str]) -> LinePlot | ScenarioBand:
     """values (scenario, record): of a run that is no ensemble there is one, without a name."""
-    return Spread(f"{title}: {label}", dates, values, units, scenarios) if scenarios else Series(title, dates, values[0], units, label)
+    return (
+        ScenarioBand(f"{title}: {label}", dates, values, units, scenarios) if scenarios else LinePlot(title, dates, values[0], units, label)
+    )
 
 
 def _longest(every: Sequence[Records], name: str) -> Axis:

@@ -3,9 +3,9 @@
     vecmath   exp, log, power, ... for steps           primitives, intrinsics   what they are made of, in Python and compiled
     cell_loop what the loop is, as text                source, compiling        from functions to machine code
     numba_internals  what Numba does not promise to keep
-    text, syntax  mistakes in a model's functions
+    text, syntax  checks of a model's functions
     ordering  the loop's instructions in good order    cache                    machine code on disk
-    loading   a kernel made while the program goes on  cell_kernel              all of it: a model's loop, ready to run
+    loading   makes a kernel in the background         cell_kernel              a model's loop, ready to run
     field_kernel  any function over arrays             sums                     sums that do not depend on order
     bitpack   tables of integers in few bits
 
@@ -13,12 +13,12 @@ Importing this room imports neither Numba nor LLVM: a kernel that is in the cach
 """
 
 from steppe.kernels.cache import folder as cache_folder
-from steppe.kernels.cell_kernel import Bound, CellKernel, Record, Rows, Window
+from steppe.kernels.cell_kernel import BoundKernel, CellKernel, ForcingRows, RecordRow, WorkRows
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, STATE_NOT_FINITE, TODAY, TURN, CellStep
 from steppe.kernels.field_kernel import FieldKernel, field_kernel
-from steppe.kernels.loading import Loading
+from steppe.kernels.loading import Background
 from steppe.kernels.source import attributes, fingerprint
-from steppe.kernels.syntax import Rules, check_text
+from steppe.kernels.syntax import StepRules, check_text
 
 __all__ = [
     "BLOCK",
@@ -26,15 +26,15 @@ __all__ = [
     "STATE_NOT_FINITE",
     "TODAY",
     "TURN",
-    "Bound",
+    "Background",
+    "BoundKernel",
     "CellKernel",
     "CellStep",
     "FieldKernel",
-    "Loading",
-    "Record",
-    "Rows",
-    "Rules",
-    "Window",
+    "ForcingRows",
+    "RecordRow",
+    "StepRules",
+    "WorkRows",
     "attributes",
     "cache_folder",
     "check_text",

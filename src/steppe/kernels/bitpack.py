@@ -63,25 +63,25 @@ def pack(values: NDArray[np.int16]) -> bytes:
 def unpack(tables: Sequence[tuple[NDArray[np.uint8], NDArray[np.int16]]]) -> None:
     """Tables that were packed, each into a C-contiguous (rows, columns), all of one shape; all arrays are writable.
 
-    What was packed is trusted: verify its checksum before.
+    The packed bytes are not checked: verify their checksum before.
     """
     unpack_at([array.ctypes.data for table in tables for array in table], tables[0][1].shape)
 
 
 def unpack_at(addresses: Sequence[int], shape: tuple[int, ...]) -> None:
-    """The same, given where they lie: packed, unpacked, packed, unpacked ... To ask each array takes as long as to read one from a file."""
+    """The same with addresses: packed, unpacked, packed, unpacked ... Asking each array for its address takes as long as reading one."""
     rows, columns = shape
     places = np.array(addresses)
     _compiled()(len(places) // 2, rows * columns // BLOCK, columns // BLOCK, columns, places.ctypes.data)
 
 
 def _words(width: Any) -> Any:
-    """16-bit words that 15 numbers of a width fill."""
+    """The number of 16-bit words for 15 numbers of a width."""
     return (width * (ROWS - 1) + 15) // 16
 
 
 def _text() -> str:
-    """The unpacking in LLVM's language. Its first two arguments are for `cache.Linked`."""
+    """The unpacking in LLVM's language. Its first two arguments are for `cache.MachineFunction`."""
     lanes = f"<{LANES} x i16>"
     numbers = ("tables", "blocks", "per_row", "columns")
     arguments = ["ptr %unused1", "ptr %unused2", *(f"i64 %{name}" for name in numbers), "ptr %addresses"]
@@ -154,7 +154,7 @@ def _rows(width: int, lanes: str) -> list[str]:
 
 
 @cache
-def _compiled() -> cache_files.Linked:
-    """The unpacking as machine code, from the cache of kernels."""
+def _compiled() -> cache_files.MachineFunction:
+    """The machine code of the unpacking, from the cache of kernels."""
     found = cache_files.kept(f"bitpack_{cache_files.key(_text())}", lambda: (SYMBOL, cache_files.object_of(_text())))
-    return cache_files.Linked(*found, [ctypes.c_int64] * 4 + [ctypes.c_void_p])
+    return cache_files.MachineFunction(*found, [ctypes.c_int64] * 4 + [ctypes.c_void_p])

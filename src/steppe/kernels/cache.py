@@ -1,13 +1,13 @@
 """Machine code on disk: a kernel is compiled once a machine, then loaded in milliseconds, without Numba.
 
-A file holds the object code of one function under a name that hashes everything it was made of, as it was in memory, so a stale kernel
-cannot be loaded and a process whose files are edited under it leaves none:
+A file holds the object code of one function. Its name is a hash of all its sources as they were in memory, so a stale kernel is never
+loaded, and a process whose source files change leaves none:
 
     <folder>/<model>_<key>.kernel = SHA-256 of the rest (32 bytes) | symbol | newline | object file
 
-It is written beside and renamed, so it is whole or absent. Of many processes that need a kernel which is not there one compiles it, and
-the others wait for the lock file beside it, which the system frees when its holder ends, however that ends. Where nothing can be
-written, kernels are kept in a private folder of temporary files; where that cannot be either, in memory alone.
+It is written aside and renamed, so it is whole or absent. If many processes need a missing kernel, one compiles it and the others wait for
+its lock file, which the system frees when the holder ends. If the folder is not writeable, kernels go to a private temporary folder; if
+that fails, too, they stay in memory.
 """
 
 import ctypes
@@ -33,13 +33,13 @@ LOOK = 0.02  # seconds between two looks
 
 
 def folder() -> Path:
-    """Where kernels are kept: $STEPPE_CACHE/kernels, else `steppe/kernels` in the user's cache folder."""
+    """The folder of kernels: $STEPPE_CACHE/kernels, otherwise `steppe/kernels` in the user's cache folder."""
     base = os.environ.get("STEPPE_CACHE")
     return Path(base or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "steppe") / "kernels"
 
 
 def _llvm() -> Any:
-    """LLVM, ready for this machine; imported here, where it is needed, since that takes a tenth of a second."""
+    """LLVM, initialised for this machine; imported at first use, since that takes a tenth of a second."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -50,7 +50,7 @@ def _llvm() -> Any:
 
 
 def _processor() -> tuple[str, str]:
-    """Name and features of the processor to compile for; Numba's own variables choose another one, as they do for Numba."""
+    """Name and features of the target processor: this one, or the one of Numba's environment variables."""
     name = os.environ.get("NUMBA_CPU_NAME")
     features = os.environ.get("NUMBA_CPU_FEATURES")
     if name is None:
@@ -68,7 +68,7 @@ def target_machine() -> Any:
 
 
 def object_of(text: str) -> bytes:
-    """The object file of a function written in LLVM's own language, as it stands: nothing is optimised but its instructions' order."""
+    """The object file of a function in LLVM IR; only the order of its instructions is optimised."""
     llvm, machine = _llvm(), target_machine()
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
@@ -78,13 +78,13 @@ def object_of(text: str) -> bytes:
 
 
 def vector_registers() -> int:
-    """How many vector registers this processor has: 16 on x86-64 before AVX-512, else 32."""
+    """The number of vector registers of this processor: 16 on x86-64 before AVX-512, otherwise 32."""
     machine, (_, features) = target_machine(), _processor()
     return 16 if machine.triple.startswith("x86_64") and "+avx512vl" not in features else 32
 
 
 def vector_bytes() -> int:
-    """How long a vector register of this processor is at most; one that is shorter is taken several times."""
+    """The length of the largest vector register of this processor [bytes]."""
     return 64 if "+avx512f" in _processor()[1] else 32
 
 
@@ -97,14 +97,14 @@ COMPILER = _compiler()  # as this process imports it, not as the files become af
 
 
 def key(*parts: str) -> str:
-    """What names a kernel: a digest of everything it depends on, this compiler, the processor and LLVM among it."""
+    """The key of a kernel: a digest of everything it depends on, with this compiler, the processor and LLVM."""
     return sha256("\0".join([*parts, COMPILER, *_processor(), version("llvmlite")]).encode()).hexdigest()[:24]
 
 
 def kept(name: str, make: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
-    """Symbol and object file of the kernel `name`: from the cache, or what `make` returns, which is kept for the next time.
+    """Symbol and object file of the kernel `name`: from the cache, or from `make`, whose result is cached.
 
-    Of all processes that share the folder one makes it, and the others wait for at most `PATIENCE`.
+    One of the processes that share the folder makes it; the others wait for at most `PATIENCE`.
     """
     for place in (folder, _private):
         try:
@@ -120,7 +120,7 @@ def kept(name: str, make: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
 
 
 class _NotWritable(Exception):
-    """Nothing can be written where kernels are to be kept."""
+    """The folder of kernels is not writeable."""
 
     def __init__(self, place: Path, error: OSError) -> None:
         super().__init__(
@@ -130,12 +130,12 @@ class _NotWritable(Exception):
 
 @cache
 def _say_once(sentence: str) -> None:
-    """A warning, however many kernels it is about."""
+    """Logs a warning once, for any number of kernels."""
     LOG.warning("%s", sentence)
 
 
 def _private() -> Path:
-    """A folder of this user alone among the temporary files of this machine: what lies in it is run as machine code."""
+    """A private temporary folder of this user: its files are run as machine code."""
     from tempfile import gettempdir  # here and not above: it is rarely wanted, and imports much
 
     path = Path(gettempdir()) / f"steppe-{os.getuid()}"
@@ -172,7 +172,7 @@ def _alone(path: Path) -> Iterator[None]:
     try:
         _wait_for(file, path)
         yield
-        lock.unlink(missing_ok=True)  # only when the kernel is there: a new process needs no lock, and a waiting one finds it
+        lock.unlink(missing_ok=True)  # only when the kernel is there: a new process needs no lock, a waiting one finds it
     finally:
         os.close(file)
 
@@ -195,7 +195,7 @@ def _wait_for(file: int, path: Path) -> None:
 
 
 def _made(path: Path, make: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
-    """What `make` returns, kept if that is possible."""
+    """The result of `make`, cached if possible."""
     made = make()
     try:
         store(path, *made)
@@ -205,7 +205,7 @@ def _made(path: Path, make: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes
 
 
 def store(path: Path, symbol: str, object_file: bytes) -> None:
-    """Keeps a kernel, unless this room's files were changed meanwhile: what of them made it is not known then.
+    """Stores a kernel, unless the files of this room have changed meanwhile: its sources are unknown then.
 
     Raises
     ------
@@ -219,7 +219,7 @@ def store(path: Path, symbol: str, object_file: bytes) -> None:
 
 
 def find(path: Path) -> tuple[str, bytes] | None:
-    """Symbol and object file of a kernel; None when there is none, or when the file is not what was written."""
+    """Symbol and object file of a kernel; None if there is none, or if its checksum is wrong."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -230,10 +230,10 @@ def find(path: Path) -> tuple[str, bytes] | None:
     return symbol.decode(), object_file
 
 
-class Linked:
-    """A function of machine code, ready to be called; ctypes lets go of the interpreter lock while it runs.
+class MachineFunction:
+    """A callable function of machine code; ctypes releases the interpreter lock while it runs.
 
-    Its own first two arguments, where Numba's functions put a result and an exception, have no use here.
+    Its first two arguments, for a result and an exception of Numba, are not used.
     """
 
     def __init__(self, symbol: str, object_file: bytes, argument_types: list[Any]) -> None:

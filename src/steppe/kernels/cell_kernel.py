@@ -1,4 +1,4 @@
-"""A cell model's loop as machine code: found in the cache, or compiled and kept there."""
+"""A cell model's loop as machine code, from the cache or compiled and cached."""
 
 import ctypes
 import logging
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.kernels import cache
-from steppe.kernels.cell_loop import BLOCK, OPERATIONS, PARAMETERS, TODAY, CellStep, Rows, loop_text, row_length
+from steppe.kernels.cell_loop import BLOCK, OPERATIONS, PARAMETERS, TODAY, CellStep, WorkRows, loop_text, row_length
 from steppe.kernels.primitives import fma, where
 from steppe.kernels.source import fingerprint, in_memory
 
@@ -23,8 +23,8 @@ PLACE = {name: place for place, name in enumerate(PARAMETERS)}
 OF_TILE = [PLACE[name] for name in ("first", "last", "integers", "singles", "doubles", "columns", "column_0")]
 
 
-class Record(NamedTuple):
-    """A row of `work` to be reduced: slots (steps,) int32, values (slots, cells) float64; a slot below 0 takes nothing."""
+class RecordRow(NamedTuple):
+    """A row of `work` to be reduced: slots (steps,) int32, values (slots, cells) float64; a step with a slot below 0 is not recorded."""
 
     row: int
     operation: str
@@ -32,10 +32,10 @@ class Record(NamedTuple):
     values: NDArray[np.float64]
 
 
-class Window(NamedTuple):
-    """The forcing of some cells and steps as the loop reads it: rows (rows, columns), row_of (variables, steps) int32.
+class ForcingRows(NamedTuple):
+    """The forcing of some cells and steps, for the loop: rows (rows, columns), row_of (variables, steps) int32.
 
-    Columns lie side by side, rows may lie apart. names: the variables in the order of row_of, scale and offset; column 0 holds the cell
+    Columns are contiguous, rows need not be. names: the variables in the order of row_of, scale and offset; column 0 is the cell
     `first_cell`.
     """
 
@@ -51,19 +51,19 @@ class CellKernel:
     """The compiled loop of one model for one precision and one choice of per-cell constants.
 
     dtype: np.float32 or np.float64. per_cell: parameters and derived that differ from cell to cell, in the order of their rows.
-    diagnostics: those that are kept, so that they can be recorded; what only others need is not computed.
-    block: cells in a block, a multiple of `TURN`; results do not depend on it.
+    diagnostics: those to be recorded; the loop computes no others. block: cells in a block, a multiple of `TURN`; results do not depend on
+    it.
 
     Raises
     ------
     ModelError
-        The step holds what cannot be compiled into a fast and exact loop; the message names the line.
+        The step cannot be compiled into a fast and exact loop; the message names the line.
     """
 
     def __init__(
         self, model: CellStep, dtype: Any, per_cell: tuple[str, ...] = (), diagnostics: tuple[str, ...] = (), block: int = BLOCK
     ) -> None:
-        self.rows = Rows(model, per_cell, diagnostics)
+        self.rows = WorkRows(model, per_cell, diagnostics)
         self.real = np.dtype(dtype).type
         self.block = block
         self._limits = {name: model.limits.get(name, (-np.inf, np.inf)) for name in model.fields("Forcing")}
@@ -77,7 +77,7 @@ class CellKernel:
 
         found = cache.kept(f"{model.name}_{self._key(model, per_cell, diagnostics)}", made)
         pointers = [ctypes.c_int64 if to == "number" else ctypes.c_void_p for to in PARAMETERS.values()]
-        self._linked = cache.Linked(*found, pointers)
+        self._linked = cache.MachineFunction(*found, pointers)
 
     def _key(self, model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str, ...]) -> str:
         text = loop_text(model, per_cell, diagnostics, self.block)
@@ -93,10 +93,10 @@ class CellKernel:
         today: Array,
         steps: range,
         cells: range,
-        forcing: Window,
-        records: list[Record],
+        forcing: ForcingRows,
+        records: list[RecordRow],
     ) -> None:
-        """Advances `cells` over `steps`. Threads may run it at once on different cells; arguments as of `bind`."""
+        """Advances `cells` over `steps`. Threads may run it at the same time on different cells. Arguments as in `bind`."""
         bound = self.bind(state, codes, bad_steps, constants, uniform, today, steps, forcing, records)
         bound(cells, forcing.rows, forcing.first_cell)
 
@@ -109,10 +109,10 @@ class CellKernel:
         uniform: Array,
         today: Array,
         steps: range,
-        forcing: Window,
-        records: list[Record],
-    ) -> "Bound":
-        """The loop for one thread over `steps`, ready to be called for tile after tile: all that is the same for them is put together once.
+        forcing: ForcingRows,
+        records: list[RecordRow],
+    ) -> "BoundKernel":
+        """The loop for one thread over `steps`, to be called for tile after tile; arguments common to all tiles are bound once.
 
         state (rows, cells): states and optional forcing, updated. codes, bad_steps (cells,): 0 and -1 while a cell is good.
         constants (per-cell constants, cells); uniform (the other constants,); today (steps, 3) as `TODAY`; all C-contiguous and,
@@ -133,7 +133,7 @@ class CellKernel:
             "codes": codes,
             "bad_steps": bad_steps,
             "cells": state.shape[1],
-            "first": 0,  # this, and what else belongs to a tile, is given when it is called
+            "first": 0,  # the arguments of a tile are set at each call
             "last": 0,
             "states": self.rows.states,
             "carried_rows": state.shape[0],
@@ -166,9 +166,11 @@ class CellKernel:
             "record_slots": slots,
             "record_values": addresses,
         }
-        return Bound(self._linked, [given[name] if to == "number" else given[name].ctypes.data for name, to in PARAMETERS.items()], given)
+        return BoundKernel(
+            self._linked, [given[name] if to == "number" else given[name].ctypes.data for name, to in PARAMETERS.items()], given
+        )
 
-    def _good(self, forcing: Window) -> tuple[Array, Array]:
+    def _good(self, forcing: ForcingRows) -> tuple[Array, Array]:
         """The least and the greatest good number in each variable's rows, as they are compared: integers before they are decoded."""
         limits = [self._limits[name] for name in forcing.names]
         if forcing.rows.dtype == np.int16:
@@ -177,29 +179,29 @@ class CellKernel:
         return _columns(limits, self.real)
 
 
-class Bound:
-    """See `CellKernel.bind`. held: what the addresses among the arguments point to."""
+class BoundKernel:
+    """The result of `CellKernel.bind`. held: the arrays whose addresses are among the arguments."""
 
-    def __init__(self, linked: cache.Linked, arguments: list[Any], held: dict[str, Any]) -> None:
+    def __init__(self, linked: cache.MachineFunction, arguments: list[Any], held: dict[str, Any]) -> None:
         self._linked, self._arguments, self._held = linked, arguments, held
 
     def __call__(self, cells: range, rows: Array, first_cell: int) -> None:
-        """Advances `cells`; rows (rows, columns) as of a `Window`: their forcing, with the cell `first_cell` in column 0."""
+        """Advances `cells`; rows (rows, columns) as of a `ForcingRows`: their forcing, with the cell `first_cell` in column 0."""
         address = rows.ctypes.data
         of_tile = (cells.start, cells.stop, address, address, address, _apart(rows), first_cell)
         for place, value in zip(OF_TILE, of_tile, strict=True):
             self._arguments[place] = value
         self._linked(*self._arguments)
 
-    def part(self, some: slice, row_of: NDArray[np.int32]) -> "Bound":
-        """The same for some of the steps, of which `row_of` is given anew. Both use the same scratch: they are not called at once."""
+    def part(self, some: slice, row_of: NDArray[np.int32]) -> "BoundKernel":
+        """The same loop for some of the steps, with a new `row_of`. Both share their scratch memory: never call them at the same time."""
         steps = range(self._held["step_0"], self._held["step_0"] + self._held["steps"])[some]
         by_step = {"row_of": np.ascontiguousarray(row_of), "record_slots": np.ascontiguousarray(self._held["record_slots"][:, some])}
         changed = {"today": self._held["today"][some], **by_step, "steps": len(steps), "step_0": steps.start}
         arguments = self._arguments.copy()
         for name, value in changed.items():
             arguments[PLACE[name]] = value if PARAMETERS[name] == "number" else value.ctypes.data
-        return Bound(self._linked, arguments, {**self._held, **changed})
+        return BoundKernel(self._linked, arguments, {**self._held, **changed})
 
 
 def _apart(rows: Array) -> int:
@@ -223,7 +225,7 @@ def good_integers(real: Any, scale: float, offset: float, low: float, high: floa
 
 
 def _aligned(length: int, real: Any) -> Array:
-    """Scratch that begins at a cache line, so that no vector lies across two."""
+    """Scratch memory that begins at a cache line, so that no vector crosses two."""
     size = np.dtype(real).itemsize
     raw = np.empty(length * size + 64, np.uint8)
     start = -raw.ctypes.data % 64
@@ -231,7 +233,7 @@ def _aligned(length: int, real: Any) -> Array:
 
 
 def turn(real: Any) -> int:
-    """Cells that the loop over cells takes at once, two vectors; a block is some of them."""
+    """Cells in one turn of the inner loop: two vectors. A block has several turns."""
     return 2 * cache.vector_bytes() // int(np.dtype(real).itemsize)
 
 
@@ -272,4 +274,4 @@ def _translated(step: Callable[..., Any], real: Any, key: str) -> Any:
     return compiled(step, real)
 
 
-__all__ = ["BLOCK", "OPERATIONS", "TODAY", "CellKernel", "CellStep", "Record", "Rows", "Window", "compile_loop"]
+__all__ = ["BLOCK", "OPERATIONS", "TODAY", "CellKernel", "CellStep", "ForcingRows", "RecordRow", "WorkRows", "compile_loop"]

@@ -37,7 +37,7 @@ def row_length(block: int) -> int:
 
 @dataclass(frozen=True)
 class CellStep:
-    """The step of a cell model and what the loop must know of its numbers.
+    """The step of a cell model and the properties of its numbers.
 
     groups: "State", "Forcing", "Parameters", "Diagnostics" and, where the model has them, "Derived", "Today", "Options".
     arguments: the groups in the order of the step's arguments. limits: forcing -> (low, high). defaults: optional forcing -> value.
@@ -57,8 +57,8 @@ class CellStep:
         return tuple(getattr(self.groups.get(group), "_fields", ()))
 
 
-class Rows:
-    """Which row of `work` holds what. carried: rows of the state array; per_cell: rows of the array of per-cell constants."""
+class WorkRows:
+    """The rows of `work` by name. carried: rows of the state array; per_cell: rows of the array of per-cell constants."""
 
     def __init__(self, model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str, ...]) -> None:
         self.states = len(model.fields("State"))
@@ -289,8 +289,8 @@ PARAMETERS = {
 
 
 def loop_text(model: CellStep, per_cell: tuple[str, ...], diagnostics: tuple[str, ...], block: int = BLOCK) -> str:
-    """The source of `kernel` for one model, set of per-cell constants, and diagnostics that are kept, in any precision."""
-    rows = Rows(model, per_cell, diagnostics)
+    """The source of `kernel` for one model, one set of per-cell constants and recorded diagnostics, in any precision."""
+    rows = WorkRows(model, per_cell, diagnostics)
     states = model.fields("State")
     constants = (*model.fields("Parameters"), *model.fields("Derived"))
     uniform = [name for name in constants if name not in per_cell]

@@ -1,9 +1,9 @@
-"""From plain functions of numbers to machine code: helpers found, literals made weak, what would not be fast or exact refused.
+"""Compiles plain functions of numbers to machine code, and refuses code that would not be fast or exact.
 
     function ──> compiled(): Numba functions, all to be inlined ──> machine_code(): object file
 
-Of Numba is used what makes LLVM's language of Python's: each function is translated by itself, and only when all are in one module is
-that module optimised and made machine code, once.
+Numba translates each function to LLVM IR by itself. The IR of all functions goes into one module, which is optimised and made machine code
+once.
 
 A Python number in the source takes the precision of what it meets, as NumPy 2 has it, so the same function called with NumPy scalars
 has the same bits. Importing this imports Numba; a kernel that is in the cache is loaded without it.
@@ -28,7 +28,7 @@ from steppe.kernels.vecmath import FORMULAS
 
 Function = Callable[..., Any]
 __all__ = ["MachineCode", "compiled", "inline", "machine_code", "separate", "translated"]
-_LOCK = Lock()  # whoever holds it has changed LLVM's settings
+_LOCK = Lock()  # its holder has changed LLVM's settings
 
 
 def compiled(function: Function, real: Any) -> Any:
@@ -37,13 +37,13 @@ def compiled(function: Function, real: Any) -> Any:
     Raises
     ------
     ModelError
-        It names what a kernel cannot hold. What is found only when types are known is raised when the kernel is compiled.
+        It names an object that a kernel cannot contain. Errors of types are raised later, when the kernel is compiled.
     """
     return function_compiler(real)(translated(function, real))
 
 
 def translated(function: Function, real: Any) -> Any:
-    """A copy of `function` that names, in place of every function, one that is ready to be called; raises as `compiled` does."""
+    """A copy of `function` with every function that it names replaced by its compiled one; raises as `compiled` does."""
     check_names(function)
     done: dict[Any, Any] = {}
 
@@ -79,7 +79,7 @@ def translated(function: Function, real: Any) -> Any:
 
 
 class MachineCode(NamedTuple):
-    """A compiled function. symbol: its name in the object file; module: what LLVM made it of; ordered: in the order of `ordering`."""
+    """A compiled function. symbol: its name in the object file; module: its optimised IR; ordered: the IR in the order of `ordering`."""
 
     symbol: str
     object_file: bytes

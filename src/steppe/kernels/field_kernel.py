@@ -7,8 +7,8 @@
 
     warm(now.size, 0.1, now, new)
 
-It is compiled at its first call, once a node, and kept in the cache of kernels; a warm start imports no Numba. As for the step of a cell
-model, what would be slow or differ from machine to machine is refused with its line.
+It is compiled at its first call, once a node, and cached; a warm start imports no Numba. As for the step of a cell model, code that would
+be slow or differ between machines is refused with its line.
 """
 
 import ctypes
@@ -48,7 +48,7 @@ class FieldKernel:
         if len(reals) > 1:
             raise ModelError(f'Kernel "{self.name}" has arrays of {" and ".join(reals)}. A kernel computes in one precision: choose one.')
         self._real: Any = np.dtype(reals[0] if reals else "float64").type
-        self._linked: cache.Linked | None = None
+        self._linked: cache.MachineFunction | None = None
 
     def __call__(self, *arguments: Any) -> None:
         """Runs it.
@@ -103,13 +103,13 @@ class FieldKernel:
             given = f"one of {value.dtype}" if value.dtype != kind else "one that is not contiguous"
         return ModelError(f'Kernel "{self.name}" takes "{name}" as a contiguous array of {kind}, it was given {given}.')
 
-    def _load(self) -> cache.Linked:
+    def _load(self) -> cache.MachineFunction:
         with _LOCK:
             if self._linked is None:
                 key = cache.key(fingerprint(self.function, in_memory), str(self._kinds), version("numba"))
                 scalars = {"int": ctypes.c_int64, "float": np.ctypeslib.as_ctypes_type(self._real)}
                 kinds = [scalars.get(kind, ctypes.c_void_p) for kind in self._kinds.values()]
-                self._linked = cache.Linked(*cache.kept(f"{self.name}_{key}", self._compile), kinds)
+                self._linked = cache.MachineFunction(*cache.kept(f"{self.name}_{key}", self._compile), kinds)
             return self._linked
 
     def _compile(self) -> tuple[str, bytes]:
@@ -126,19 +126,19 @@ class FieldKernel:
 
 
 def field_kernel(function: Callable[..., None]) -> FieldKernel:
-    """Makes a function machine code, which is called as the function would be, with arrays of any shape.
+    """Compiles a function; the result is called like the function, with arrays of any shape.
 
     Parameters
     ----------
     function
-        Each parameter says what it is: `int`, `float` or `NDArray[np.float64]` (float32, whole numbers, bool). Inside, an array is flat, in
-        row-major order, and has no length; nothing checks an index. Results go into arrays. Other plain functions may be called, and those
-        of `steppe.kernels.vecmath`; all reals have the precision of the arrays. No two arrays of a call may overlap.
+        Each parameter has a type: `int`, `float` or `NDArray[np.float64]` (float32, whole numbers, bool). Inside, an array is flat, in
+        row-major order, and has no length; indices are not checked. Results go into arrays. The function may call other plain functions and
+        those of `steppe.kernels.vecmath`; all reals have the precision of the arrays. Arrays of a call must not overlap.
 
     Raises
     ------
     ModelError
-        A parameter says nothing or something else, or arrays have two precisions.
+        A parameter has no type or another one, or arrays have two precisions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What compiled code does not have of Python, found on the syntax tree: each form with the line to change and what to write instead."""
+"""Finds Python syntax that compiled code does not support, and reports the line and what to write instead."""
 
 import ast
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ REFUSED: dict[tuple[type[ast.AST], ...], str] = {
 
 
 def check_forms(found: Definition, nodes: Iterable[ast.AST], file: str) -> None:
-    """Refuses a function that cannot be compiled, or that computes something else when it is. nodes: of its body.
+    """Refuses a function that cannot be compiled, or that would compute another result. nodes: of its body.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def check_forms(found: Definition, nodes: Iterable[ast.AST], file: str) -> None:
 
 
 def _returns(body: Sequence[ast.stmt]) -> bool:
-    """Whether statements always end with a return."""
+    """True if every path through some statements returns."""
     last = body[-1] if body else None
     if isinstance(last, ast.If):
         return _returns(last.body) and _returns(last.orelse)

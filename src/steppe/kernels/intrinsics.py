@@ -1,4 +1,4 @@
-"""The operations of `primitives.py` as LLVM instructions: what compiled code has in their place. Importing this imports Numba."""
+"""The operations of `primitives.py` as LLVM instructions, for compiled code. Importing this imports Numba."""
 
 # Numba declares types for some of its functions only.
 # mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, attr-defined, call-arg, operator, misc"
@@ -84,7 +84,7 @@ def _of_whole_numbers(instruction: str) -> Callable[..., Any]:
 
 
 def _chosen(comparison: str) -> Callable[..., Any]:
-    """The one of two signed whole numbers that stands to the other as `comparison` says, in their own width."""
+    """The one of two signed whole numbers for which `comparison` with the other is true, in their own width."""
 
     @intrinsic
     def operation(context: Any, i: Any, j: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Something long in the making, made by a thread behind the program, which waits where it needs it, and at its end for nothing.
+"""Makes a value in a background thread. The program waits for it where it needs the value, and never at its end.
 
-The thread is no daemon: LLVM must not be at work while the interpreter is taken down. The maker asks now and then whether the kernel is
-still wanted, and stops when the program has ended and no thread waits.
+The thread is no daemon, since LLVM must not run while the interpreter shuts down. So the maker calls `go_on` now and then, which stops it
+when the program has ended and no thread waits for the value.
 """
 
 from collections.abc import Callable
@@ -13,24 +13,24 @@ T = TypeVar("T")
 _WANTED: ContextVar[Callable[[], bool]] = ContextVar("wanted", default=lambda: True)
 
 
-class Abandoned(Exception):
-    """The kernel is no longer wanted."""
+class AbandonedError(Exception):
+    """The value is not needed any more."""
 
 
 def go_on() -> None:
-    """Returns while the kernel of this thread is wanted.
+    """Returns while the value of this thread may be needed.
 
     Raises
     ------
-    Abandoned
+    AbandonedError
         The program has ended, and no thread waits.
     """
     if not _WANTED.get()():
-        raise Abandoned
+        raise AbandonedError
 
 
-class Loading(Generic[T]):
-    """What `make` returns, begun at once; `result` waits for it."""
+class Background(Generic[T]):
+    """A value that a thread makes by `make`, from now on; `result` waits for it."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -48,10 +48,10 @@ class Loading(Generic[T]):
             self._error = error
 
     def result(self) -> T:
-        """What was made; raises what `make` raised."""
+        """The value; raises the exception of `make`, if there was one."""
         self._awaited = True
         self._thread.join()
-        if isinstance(self._error, Abandoned):
+        if isinstance(self._error, AbandonedError):
             return self._make()
         if self._error:
             raise self._error

@@ -1,6 +1,6 @@
-"""What Steppe uses of Numba that Numba does not promise to keep: all of it is here, and `pyproject.toml` bounds the versions.
+"""The private parts of Numba that Steppe uses, all in this file; `pyproject.toml` bounds the versions.
 
-    a function ──> Translator: Numba's passes as far as LLVM's language, with two of ours ──> llvm_text(): one module, not optimised
+    a function ──> Translator: Numba's passes up to LLVM IR, with two of ours ──> llvm_text(): one module, not optimised
 
 Uses of its private parts: the list of passes, the compiler's pipeline, its code library and code generator, options such as `_nrt`, the
 form of mangled names, and the words of its errors.
@@ -35,7 +35,7 @@ REFUSED = {
     operator.floordiv: "x // y is not one instruction. Write x / y, or a comparison",
 }
 LINE = re.compile(r'(?:at|from) (\S[^\n]*?) \((\d+)\)|File "([^"]+)", line (\d+)')  # how Numba names one
-# No NRT: kernels allocate nothing. No wrappers: nobody calls these functions but the loop that they are inlined into.
+# No NRT: kernels allocate nothing. No wrappers: these functions are inlined into the loop, their only caller.
 OPTIONS: dict[str, Any] = {
     "forceinline": True,
     "error_model": "numpy",
@@ -48,8 +48,8 @@ READ = (TranslateByteCode, FixupArgs, IRProcessing, GenericRewrites)
 WRITE = (PreLowerStripPhis, IRLegalization, AnnotateTypes, NativeLowering, NoPythonBackend)
 
 
-class Translated(JITCodeLibrary):
-    """The module of one function and those it calls: what Numba keeps for each, but neither optimised nor made ready to run."""
+class ModuleLibrary(JITCodeLibrary):
+    """Numba's library of one function and those it calls, neither optimised nor linked."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -66,10 +66,10 @@ class Translated(JITCodeLibrary):
         return 0
 
 
-class Untouched(JITCPUCodegen):
-    """Numba's LLVM, with modules that are left as they are translated."""
+class PlainCodegen(JITCPUCodegen):
+    """Numba's code generator without optimisation of modules."""
 
-    _library_class = Translated
+    _library_class = ModuleLibrary
 
     def set_env(self, env_name: str, env: Any) -> None:
         """Nothing: what is not made ready to run needs no environment."""
@@ -77,11 +77,11 @@ class Untouched(JITCPUCodegen):
 
 @cache
 def _untouched() -> Any:
-    return Untouched("steppe")
+    return PlainCodegen("steppe")
 
 
 class Translator(compiler.CompilerBase):
-    """Numba's compiler as far as LLVM's language, without the passes for arrays, closures and exceptions that a kernel has not."""
+    """Numba's compiler up to LLVM IR, without the passes for arrays, closures and exceptions, which kernels do not have."""
 
     before_types: tuple[Any, ...] = ()
     after_types: tuple[Any, ...] = ()
@@ -111,7 +111,7 @@ def weak(value: Any, real: Any) -> Any:
 
 
 def _passes(real: Any) -> Any:
-    """Numba's compiler with two passes more: weak literals, and one precision only."""
+    """Numba's compiler with two more passes: weak literals, and one precision only."""
 
     @register_pass(mutates_CFG=False, analysis_only=False)
     class WeakLiterals(FunctionPass):
@@ -179,7 +179,7 @@ def function_compiler(real: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def llvm_text(function: Callable[..., Any], argument_types: tuple[Any, ...], real: Any = None) -> tuple[str, str]:
-    """A function and all that it calls in LLVM's language, and its symbol there. real: the precision that it is held to, if any.
+    """The LLVM IR of a function and all that it calls, and its symbol. real: its required precision, if any.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def is_of(symbol: str, name: str) -> bool:
 
 
 def _in_short(error: Exception) -> str:
-    """The first sentence of what Numba reports, and the line of the model that it is about; --debug shows all of it."""
+    """The first sentence of Numba's message, and the line of the model; --debug shows all of it."""
     said = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in ")]
     sentence = said[0].rstrip(".:") if said else type(error).__name__
     if sentence.startswith("No implementation of function") and said[1].startswith(">>> "):

@@ -1,12 +1,12 @@
 """The order of the instructions in the loop over cells.
 
-LLVM orders instructions so that few registers are needed: chains in which each waits for the one before stand one after another.
-A processor looks a hundred or two instructions ahead, sees little else than one such chain, and waits. Here the loop, which LLVM has
-made of two vectors of cells a turn, gets the order in which its instructions could start if one started each cycle, the longest
-chain first; while more values are alive than there are registers, those that end a value come first (Goodman and Hsu 1988,
-"Code scheduling and register allocation in large basic blocks"). LLVM then chooses instructions and registers in that order.
+LLVM orders instructions for few registers: chains of dependent instructions stand one after another. A processor looks one or two hundred
+instructions ahead, sees little more than one such chain, and waits. Here the loop, with two vectors of cells a turn, gets the order in
+which its instructions could start if one started each cycle, the longest chain first. While more values are alive than there are registers,
+instructions that end a value come first (Goodman and Hsu 1988, "Code scheduling and register allocation in large basic blocks"). LLVM then
+chooses instructions and registers in that order.
 
-Text in, text out: llvmlite cannot move instructions. The loop reads nothing that it writes, so only values bind the order.
+It works on text, since llvmlite cannot move instructions. The loop reads nothing that it writes, so only values fix the order.
 """
 
 import re
@@ -17,7 +17,7 @@ NAME = r'%(?:[-\w.$]+|"[^"]*")'
 
 
 class Instruction:
-    """One instruction, or a comparison with the choice it is made for: together they are often one of the processor's."""
+    """One instruction, or a comparison with its select: a processor often does both in one."""
 
     def __init__(self, line: str, makers: dict[str, "Instruction"]) -> None:
         self.lines = [line]
@@ -36,11 +36,11 @@ class Instruction:
 
     @property
     def change(self) -> int:
-        """How many values more are alive after it than before."""
+        """The change in the number of live values."""
         return bool(self.users) - sum(need.open_uses == 1 for need in self.needs)
 
     def take_in(self, other: "Instruction") -> None:
-        """Makes `other`, of which it is the only user, a part of this."""
+        """Merges `other`, whose only user this is, into this."""
         self.lines = other.lines + self.lines
         self.needs = list(dict.fromkeys([need for need in self.needs if need is not other] + other.needs))
         for need in other.needs:
@@ -48,7 +48,7 @@ class Instruction:
 
 
 def ordered(module: str, functions: Collection[str], registers: int) -> str:
-    """The text of a module with the longest vector loop of each of `functions` in the order for a processor with so many registers."""
+    """The text of a module, with the longest vector loop of each of `functions` reordered for a number of registers."""
     # Numbers as names must count upwards; with a letter before them they need not.
     module = re.sub(r"(?m)^(\d+):", r"n\1:", re.sub(r"%(\d+)\b", r"%n\1", module))
     return re.sub(r'(?ms)^define [^@]*@"?([^"(]+).*?^\}$', lambda f: _with_order(f[0], registers) if f[1] in functions else f[0], module)

@@ -1,6 +1,6 @@
-"""Operations that Python has no word for and that a processor does in one instruction, on NumPy scalars.
+"""Operations that a processor does in one instruction and Python lacks, on NumPy scalars.
 
-`intrinsics.py` holds the same ones for compiled code; both give the same bits.
+`intrinsics.py` has the same ones for compiled code; both return the same bits.
 """
 
 from fractions import Fraction

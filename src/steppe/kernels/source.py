@@ -1,4 +1,4 @@
-"""What a function stands on: the functions and values that it names, and their text. Needs no compiler."""
+"""The dependencies of a function: the functions and values that it names, and their text. It needs no compiler."""
 
 import builtins
 import dis
@@ -20,7 +20,7 @@ GIVEN = {*FORMULAS, constants, *(f for f in vars(primitives).values() if isinsta
 
 
 def named(function: Callable[..., Any]) -> Iterator[tuple[str, Any, str]]:
-    """Everything outside itself that a function uses, each once: name, value, place.
+    """The objects outside itself that a function uses, each once: name, value, place.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def functions(function: Callable[..., Any]) -> list[FunctionType]:
 
 
 def check_names(function: Callable[..., Any]) -> None:
-    """Refuses what a kernel cannot hold.
+    """Refuses a function that a kernel cannot contain.
 
     Raises
     ------
@@ -87,12 +87,12 @@ def check_names(function: Callable[..., Any]) -> None:
 
 
 def attributes(function: Callable[..., Any]) -> set[str]:
-    """The names of all attributes that a function and those it reaches read: a field that is not among them is not used."""
+    """The names of all attributes that a function and those it reaches read; other fields are unused."""
     return {name for f in functions(function) for name in _read(f.__code__).attributes}
 
 
 def in_memory(function: Callable[..., Any] | CodeType) -> str:
-    """What Python runs, and a compiler reads, of a function. Its source file may have been changed since it was imported."""
+    """The code of a function in memory; its source file may have changed since the import."""
     code = function if isinstance(function, CodeType) else function.__code__
     constants = [
         in_memory(c) if isinstance(c, CodeType) else repr(sorted(c, key=repr) if isinstance(c, frozenset) else c) for c in code.co_consts
@@ -101,7 +101,7 @@ def in_memory(function: Callable[..., Any] | CodeType) -> str:
 
 
 def fingerprint(function: Callable[..., Any], of: Callable[[FunctionType], str] = inspect.getsource) -> str:
-    """The text, or what else `of` gives, of a function and all functions it names, with the constants: what a kernel depends on."""
+    """Everything that a kernel depends on: the text, or the result of `of`, of a function and all functions it names, and constants."""
     parts: list[str] = []
     for f in functions(function):
         parts.append(of(f))

@@ -1,4 +1,4 @@
-"""Sums that depend on nothing but the numbers: not on their order, nor on how they are split over threads, ranks and boxes.
+"""Sums that depend on the numbers alone: not on their order, nor on their split over threads, ranks and boxes.
 
 Adding floats in another order gives other bits. Here each value v, |v| <= 2^e, becomes two whole numbers and both are summed exactly:
 
@@ -41,7 +41,7 @@ SMALLEST_EXPONENT = -900  # below it 2^(60-e) nears overflow; values that small 
 class Limbs:
     """A partial sum of values of at most 2^exponent in size: (high 2^30 + low) 2^(exponent - 60).
 
-    bad: how many values were left out since they are NaN, infinite or larger.
+    bad: the number of ignored values: NaN, infinite or larger.
     """
 
     high: int
@@ -55,7 +55,7 @@ class Limbs:
         Raises
         ------
         Failure
-            They were made for different largest values.
+            The parts have different largest values.
         """
         if self.exponent != other.exponent:
             raise Failure(f"Sums for values to 2^{self.exponent} and to 2^{other.exponent} cannot be added. Use one largest value.")
@@ -77,7 +77,7 @@ class Limbs:
 
 
 class Extreme(NamedTuple):
-    """A least or greatest value and the smallest cell that has it; NaN and -1 when there is no value."""
+    """A least or greatest value and the first cell with it; NaN and -1 without values."""
 
     value: float
     cell: int
@@ -96,7 +96,7 @@ def fixed_sum(x: Array, weights: Array | None, largest: float) -> Limbs:
     weights
         Of the shape of `x`, or None for 1.
     largest
-        The products lie within +-largest; those that do not are counted as bad. Parts of one sum must be given the same.
+        The products lie within +-largest; other products count as bad. Parts of one sum must use the same value.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def weighted_means(values: NDArray[np.float64], index: Columns, weights: NDArray
 
 
 def columns(index: NDArray[np.int64]) -> Columns:
-    """A slice where columns lie side by side, so that sums need not look for that each time."""
+    """A slice for contiguous columns, so that sums need not search for that each time."""
     n, first = index.size, int(index[0]) if index.size else 0
     return slice(first, first + n) if np.array_equal(index, np.arange(first, first + n)) else index
 
@@ -176,7 +176,7 @@ def means_of(limbs: NDArray[np.int64], largest: NDArray[np.float64], weight: flo
 
 
 def binned_sums(values: Array, bins: NDArray[np.int64], count: int, largest: float) -> NDArray[np.int64]:
-    """The sums of the values of each bin as `Limbs.integers`, (count, 3), which parts add up; what is not finite or greater is bad.
+    """The sums of the values of each bin as `Limbs.integers`, (count, 3), which parts add up. Values not finite or too large are bad.
 
     values, bins: (n,); bins from 0 to count - 1. largest: the greatest size of a value of any part.
     """
@@ -231,7 +231,7 @@ def totals(arrays: Sequence[Array], reduce: Reduce) -> list[float]:
 
 
 def minimum(x: Array, first: int = 0) -> Extreme:
-    """The least value of `x` (cells,), whose cells are counted from `first`. NaN is passed over."""
+    """The least value of `x` (cells,), whose cells are counted from `first`. NaN is ignored."""
     if np.isnan(x).all():
         return NOTHING
     cell = int(np.nanargmin(x))
@@ -239,7 +239,7 @@ def minimum(x: Array, first: int = 0) -> Extreme:
 
 
 def maximum(x: Array, first: int = 0) -> Extreme:
-    """The greatest value of `x` (cells,), whose cells are counted from `first`. NaN is passed over."""
+    """The greatest value of `x` (cells,), whose cells are counted from `first`. NaN is ignored."""
     if np.isnan(x).all():
         return NOTHING
     cell = int(np.nanargmax(x))
@@ -247,12 +247,12 @@ def maximum(x: Array, first: int = 0) -> Extreme:
 
 
 def least(parts: Sequence[Extreme]) -> Extreme:
-    """The least of the minima of the parts of an array, in whatever order."""
+    """The least of the minima of the parts of an array, in any order."""
     return min((part for part in parts if part.cell >= 0), default=NOTHING)
 
 
 def greatest(parts: Sequence[Extreme]) -> Extreme:
-    """The greatest of the maxima of the parts of an array, in whatever order."""
+    """The greatest of the maxima of the parts of an array, in any order."""
     return max((part for part in parts if part.cell >= 0), key=lambda part: (part.value, -part.cell), default=NOTHING)
 
 
@@ -282,7 +282,7 @@ def _run(
     scales: NDArray[np.float64] | None = None,
     limbs: NDArray[np.int64] | None = None,
 ) -> None:
-    """Calls the compiled loop on the columns as they lie, or on a copy of those that do not lie side by side."""
+    """Calls the compiled loop on contiguous columns, or on a copy of others."""
     index = index if isinstance(index, slice) else columns(index)
     if isinstance(index, slice):
         n, first = index.stop - index.start, index.start
@@ -299,8 +299,8 @@ def sum_rows(
 ) -> None:
     """Over `n` cells of each row: the greatest size of a product into `largest`, or the limbs of their sum.
 
-    A sum trusts that no finite product is larger than `largest`, or is careful and looks at each; where one is not finite, both do.
-    Sizes are compared as whole numbers, which are in the same order: the greatest of floats is no operation of vectors, for their NaN.
+    A trusting sum assumes that no finite product is larger than `largest`; a careful one tests each. Both test for values that are not
+    finite. Sizes are compared as whole numbers, which have the same order: the maximum of floats is no vector operation, because of NaN.
     """
     for r in range(rows):
         at = r * cells + first

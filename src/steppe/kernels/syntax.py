@@ -1,8 +1,7 @@
-"""What is wrong in the functions of a model, found on the syntax tree before anything is compiled or computed.
+"""Finds mistakes in the functions of a model on the syntax tree, before they are compiled or run.
 
-A name is of a *kind* when it holds a group of numbers, such as State: because it is an argument of that group, was made by `State(...)`, or
-came from a helper that returns one. Of a kind the fields are known, so that a misspelt one is found. Of other values nothing is known, and
-nothing is said.
+A name has a *kind* if it holds a group of numbers, such as State: an argument of that group, the result of `State(...)`, or the result of a
+helper that returns one. The fields of a kind are known, so a misspelt field is found. Other values are not checked.
 """
 
 import ast
@@ -19,14 +18,14 @@ from steppe.kernels.text import definition, own_nodes
 Kind = Any  # a group of numbers (a NamedTuple), a tuple of kinds, or None where nothing is known
 
 
-class Rules(NamedTuple):
+class StepRules(NamedTuple):
     """letters: the name of each group in a step, as in {"s": State}. compiled: refuse what only Python can do, such as imports."""
 
     letters: Mapping[str, Any]
     compiled: bool
 
 
-def check_text(function: Callable[..., Any], kinds: Sequence[Kind], rules: Rules, returned: Kind = None) -> None:
+def check_text(function: Callable[..., Any], kinds: Sequence[Kind], rules: StepRules, returned: Kind = None) -> None:
     """Checks a function and the helpers of its author that it calls.
 
     kinds: of its arguments. returned: what it must return; None: anything.
@@ -34,8 +33,8 @@ def check_text(function: Callable[..., Any], kinds: Sequence[Kind], rules: Rules
     Raises
     ------
     ModelError
-        A field that a group does not have, a wrong call of a group or a helper, an unknown name, what cannot be compiled, or another
-        kind returned. The message names the file, the line, its text, and the nearest name.
+        A group lacks a field, a group or a helper is called wrongly, a name is unknown, code cannot be compiled, or the returned kind is
+        wrong. The message names the file, the line, its text, and the nearest name.
     """
     if not isinstance(function, FunctionType):
         raise ModelError(f"{function!r} is not a function. Write it with def.")
@@ -45,7 +44,7 @@ def check_text(function: Callable[..., Any], kinds: Sequence[Kind], rules: Rules
 
 
 def is_group(value: Any) -> bool:
-    """Whether a value is a NamedTuple whose constructor takes its fields."""
+    """True for a NamedTuple whose constructor takes its fields."""
     if not (isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")):
         return False
     home = next(each for each in value.__mro__ if "__new__" in vars(each))
@@ -59,7 +58,12 @@ class _Reading:
     """
 
     def __init__(
-        self, function: FunctionType, kinds: tuple[Kind, ...], rules: Rules, known: dict[Any, Kind], within: tuple[FunctionType, ...] = ()
+        self,
+        function: FunctionType,
+        kinds: tuple[Kind, ...],
+        rules: StepRules,
+        known: dict[Any, Kind],
+        within: tuple[FunctionType, ...] = (),
     ) -> None:
         self.function, self.rules, self.known, self.within = function, rules, known, (*within, function)
         self.found = definition(function)
@@ -75,7 +79,7 @@ class _Reading:
 
     # --- what is wrong --------------------------------------------------------------------------------------------------------------
     def check(self, returned: Kind) -> None:
-        """Raises `ModelError` for the first thing that is wrong."""
+        """Raises `ModelError` for the first mistake."""
         if self.rules.compiled and self.found is not None:
             check_forms(self.found, self.nodes, self.function.__code__.co_filename)
         returns = []
@@ -90,7 +94,7 @@ class _Reading:
             self._check_returned(self.found, returns, returned)
 
     def returned(self) -> Kind:
-        """The kind that all returns have."""
+        """The common kind of all returns."""
         return _one(self._kind(node.value) for node in self.nodes if isinstance(node, ast.Return))
 
     def _check_field(self, node: ast.Attribute) -> None:
@@ -205,18 +209,18 @@ class _Reading:
         return self.kinds[name]
 
     def _outer(self, node: ast.expr) -> Any:
-        """What a name means that the function takes from outside itself."""
+        """The value of a name from outside the function."""
         local = isinstance(node, ast.Name) and (node.id in self.locals or node.id in self.arguments)
         return self.outside.get(node.id) if isinstance(node, ast.Name) and not local else None
 
     def _is_helper(self, value: Any) -> bool:
-        """Whether a value is a function of the author: any that is compiled with a step, otherwise one of the same package."""
+        """True for a function of the author: any that is compiled with a step, otherwise one of the same package."""
         if not isinstance(value, FunctionType) or value in GIVEN:
             return False
         return self.rules.compiled or value.__module__.partition(".")[0] == self.function.__module__.partition(".")[0]
 
     def _of_helper(self, node: ast.Call, helper: FunctionType) -> Kind:
-        """Checks a helper for arguments of these kinds; the kind that it returns."""
+        """Checks a helper with arguments of these kinds; returns the kind of its result."""
         given = {each.arg: self._kind(each.value) for each in node.keywords}
         if not any(isinstance(each, ast.Starred) for each in node.args):
             given |= dict(zip(inspect.signature(helper).parameters, map(self._kind, node.args), strict=False))
@@ -233,13 +237,13 @@ class _Reading:
 
 
 def _one(kinds: Iterable[Kind]) -> Kind:
-    """The kind that all are of; None where they differ."""
+    """The common kind; None if kinds differ."""
     every = list(kinds)
     return every[0] if every and all(kind == every[0] for kind in every) else None
 
 
 def _may_be(kind: Kind, wanted: Kind) -> bool:
-    """Whether a kind, as far as it is known, has the fields that are wanted, in the same order."""
+    """True if a kind, as far as it is known, has the expected fields in the same order."""
     if isinstance(kind, tuple) and isinstance(wanted, tuple):
         return len(kind) == len(wanted) and all(map(_may_be, kind, wanted))
     return kind is None or (is_group(kind) and is_group(wanted) and kind._fields == wanted._fields)
@@ -252,5 +256,5 @@ def _part(kind: Kind, at: tuple[int, ...]) -> Kind:
 
 
 def _text(kind: Kind) -> str:
-    """A kind as a person would write it."""
+    """A kind as text of the model."""
     return f"({', '.join(map(_text, kind))})" if isinstance(kind, tuple) else f"{kind.__name__}(...)" if kind else "a value"

@@ -1,4 +1,4 @@
-"""The text of a function as a syntax tree, found for what Python runs of it."""
+"""The syntax tree of a function that has been imported."""
 
 import ast
 import linecache
@@ -13,7 +13,7 @@ INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Li
 
 
 def definition(function: FunctionType) -> Definition | None:
-    """The `def` of a function; None where its text is not at hand, or is not what was imported."""
+    """The `def` of a function; None if its text is missing or has changed since the import."""
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
     for found, compiled in _definitions("".join(lines), code.co_filename):
@@ -37,7 +37,7 @@ def own_nodes(found: Definition) -> tuple[ast.AST, ...]:
 
 @cache
 def _definitions(text: str, file: str) -> tuple[tuple[Definition, CodeType], ...]:
-    """Each function of a file, as text and compiled; nothing for a text that is not Python."""
+    """Each function of a file, as text and compiled; empty for a file that is not Python."""
     try:
         tree = ast.parse(text, file)
         codes = {(code.co_name, code.co_firstlineno): code for code in _codes(compile(tree, file, "exec", dont_inherit=True))}

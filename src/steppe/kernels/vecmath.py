@@ -35,7 +35,7 @@ INFINITY, NOTHING = float("inf"), float("nan")
 FORMULAS: dict[Any, Formula] = {}  # function called from Python -> formula that kernels inline
 
 
-class Constants(NamedTuple):
+class MathConstants(NamedTuple):
     """What differs between the precisions. Splits into high and low parts make a multiple by a whole number exact."""
 
     shift: Any  # 1.5 * 2**mantissa: adding it rounds to the nearest whole number and leaves that in the low bits
@@ -66,9 +66,9 @@ class Constants(NamedTuple):
 
 def _constants(
     to: Any, whole: Any, mantissa: int, splits: tuple[float, ...], limits: tuple[float, ...], tables: tuple[tuple[float, ...], ...]
-) -> Constants:
+) -> MathConstants:
     """Everything rounded to one precision, once."""
-    return Constants(
+    return MathConstants(
         *map(to, (1.5 * 2.0**mantissa, np.log2(np.e), *splits, *limits, np.finfo(to).tiny, 2.0 ** (mantissa + 1), mantissa + 1)),
         *map(whole, (mantissa, 8 * np.dtype(to).itemsize - 1, bits(to(np.sqrt(0.5))))),
         *(tuple(map(to, table)) for table in tables),
@@ -113,7 +113,7 @@ DOUBLE = _constants(
 )  # fmt: skip
 
 
-def constants(x: Any) -> Constants:
+def constants(x: Any) -> MathConstants:
     """The constants of the precision of x."""
     return SINGLE if type(x) is np.float32 else DOUBLE
 

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from steppe.kernels import vecmath
-from steppe.kernels.cache import Linked, vector_bytes
+from steppe.kernels.cache import MachineFunction, vector_bytes
 from steppe.kernels.compiling import compiled, inline, machine_code
 
 NUMBERS = 1 << 14  # of a call: they stay in the cache of a core
@@ -82,7 +82,7 @@ def loop_of(name: str, real: Any) -> Callable[[int], None]:
 
     pointer = types.CPointer(types.float32 if real is np.float32 else types.float64)
     code = machine_code(loop, (pointer, pointer, pointer, types.int64, types.int64))
-    linked = Linked(code.symbol, code.object_file, [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2)
+    linked = MachineFunction(code.symbol, code.object_file, [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2)
     x, y = np.random.default_rng(1).uniform(0.5, 2.0, (2, NUMBERS)).astype(real)
     result = np.empty_like(x)
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from steppe.comm.objects import Way
+from steppe.comm.objects import PassingMethod
 from steppe.comm.raw import Raw
 from steppe.measure.family import Floats
 from steppe.measure.plan import BUFFERS, DICT, OUT_OF_BAND, PACKING, PARTS, PICKLED, Task
 
 READINGS = 1_000
 PROTOCOL = 5
-WAYS: dict[str, Way] = {BUFFERS: "buffers", PICKLED: "pickled", OUT_OF_BAND: "out of band"}
+WAYS: dict[str, PassingMethod] = {BUFFERS: "buffers", PICKLED: "pickled", OUT_OF_BAND: "out of band"}
 
 
 def made(task: Task) -> Any:

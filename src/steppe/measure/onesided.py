@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from steppe.comm.raw import ADDRESS, Memory, Raw, call, seconds
+from steppe.comm.raw import ADDRESS, MpiWindow, Raw, call, seconds
 from steppe.measure.family import Floats
 from steppe.measure.plan import ALLOCATED, COMPUTES, WORK, Task
 
@@ -72,10 +72,10 @@ class OneSided:
 
     def __init__(self, raw: Raw, largest: int) -> None:
         self._raw, self._largest = raw, largest
-        self._windows: dict[bool, Memory] = {}
+        self._windows: dict[bool, MpiWindow] = {}
         self._status = np.zeros(raw.status_size, np.uint8)
 
-    def memory(self, allocated: bool) -> Memory:
+    def memory(self, allocated: bool) -> MpiWindow:
         """Allocated by MPI, or the process's own."""
         if allocated not in self._windows:
             self._windows[allocated] = self._raw.memory(self._largest, allocated)

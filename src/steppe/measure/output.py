@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.comm.team import Sent, Team
+from steppe.comm.team import SendHandle, Team
 from steppe.errors import Failure
 from steppe.measure.document import Measured
 from steppe.measure.family import Floats
@@ -181,7 +181,7 @@ def _sweep(state: Floats) -> None:
     state += 0.5
 
 
-def _compute(state: Floats, sweeps: int, sent: Sent | None) -> None:
+def _compute(state: Floats, sweeps: int, sent: SendHandle | None) -> None:
     for number in range(sweeps):
         _sweep(state)
         if sent is not None and number % max(1, sweeps // SLICES) == 0:

@@ -18,7 +18,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from steppe.errors import ModelError, nearest
-from steppe.kernels import TODAY, CellStep, Rules, check_text, fingerprint, vecmath
+from steppe.kernels import TODAY, CellStep, StepRules, check_text, fingerprint, vecmath
 from steppe.models.authored import authored
 from steppe.models.declare import Choice
 from steppe.variable import Role, Variable, declared
@@ -96,7 +96,7 @@ class CellDeclaration:
         """Misspelt fields, wrong calls and imports, before anything is compiled."""
         letters = {letter: self.groups[group] for letter, group in GROUPS.items() if group in self.groups}
         made = (self.groups["State"], self.groups["Diagnostics"])
-        check_text(self.module.step, [self.groups[group] for group in self.arguments], Rules(letters, compiled=True), made)
+        check_text(self.module.step, [self.groups[group] for group in self.arguments], StepRules(letters, compiled=True), made)
         for name, known in IN_PYTHON.items():
             function = getattr(self.module, name, None)
             if not isinstance(function, FunctionType):
@@ -105,7 +105,7 @@ class CellDeclaration:
                 if letter not in known:
                     raise ModelError(f'{self.name}: {name} has an argument "{letter}". Name its arguments {", ".join(known)}.')
             kinds = [letters.get(letter) for letter in _letters(function)]
-            check_text(function, kinds, Rules(letters, compiled=False), self.groups.get("Derived") if name == "derive" else None)
+            check_text(function, kinds, StepRules(letters, compiled=False), self.groups.get("Derived") if name == "derive" else None)
 
     def fields(self, group: str) -> tuple[str, ...]:
         """The names in a group; empty when the model has no such group."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from steppe.errors import ForcingError
-from steppe.kernels import Window
+from steppe.kernels import ForcingRows
 from steppe.models.handed import Array, Inputs, Stream
 from steppe.packed import Packed, values_of
 
@@ -22,7 +22,7 @@ class Windows:
         self._cells, self._wanted, self._real = cells, tuple(wanted), real
         self._places = [inputs.names.index(name) for name in wanted]
 
-    def __call__(self, steps: range) -> Iterator[tuple[range, Window]]:
+    def __call__(self, steps: range) -> Iterator[tuple[range, ForcingRows]]:
         """Which of the cells, and their window, valid until the next is asked for.
 
         Raises
@@ -38,17 +38,17 @@ class Windows:
             common = range(max(tile.start, self._cells.start), min(tile.stop, self._cells.stop))
             yield common, window._replace(rows=packed.rows, first_cell=tile.start)
 
-    def _window(self, packed: Packed) -> Window:
+    def _window(self, packed: Packed) -> ForcingRows:
         if packed.rows.dtype not in (np.int16, np.float32, np.float64):
             raise ForcingError(f"Forcing rows are {packed.rows.dtype}; a kernel reads int16, float32 and float64. Convert the store.")
         if packed.rows.strides[1] != packed.rows.itemsize:
             raise ForcingError("The cells of forcing rows do not lie side by side. Hand over rows (rows, cells) in C order.")
         row_of = np.ascontiguousarray(packed.row_of[self._places], np.int32)
         scale, offset = (np.asarray(line, np.float64)[self._places].astype(self._real) for line in (packed.scale, packed.offset))
-        return Window(self._wanted, packed.rows, row_of, scale, offset, 0)
+        return ForcingRows(self._wanted, packed.rows, row_of, scale, offset, 0)
 
 
-def one_step(window: Window, step: int, cells: range) -> Window:
+def one_step(window: ForcingRows, step: int, cells: range) -> ForcingRows:
     """Some cells at one step of a window, copied, so that they outlive the memory that they were read into."""
     names = len(window.names)
     rows = window.rows[window.row_of[:, step], cells.start - window.first_cell : cells.stop - window.first_cell]
@@ -57,12 +57,12 @@ def one_step(window: Window, step: int, cells: range) -> Window:
     )
 
 
-def joined(windows: Sequence[Window]) -> Window:
+def joined(windows: Sequence[ForcingRows]) -> ForcingRows:
     """One window of what lies side by side, at one step."""
     return windows[0]._replace(rows=np.concatenate([window.rows for window in windows], axis=1))
 
 
-def unpacked(window: Window, name: str) -> Array:
+def unpacked(window: ForcingRows, name: str) -> Array:
     """The values of one variable at the first step of the window, with the bits that the kernel sees."""
     k = window.names.index(name)
     return values_of(window.rows[window.row_of[k, 0]], window.scale[k], window.offset[k])

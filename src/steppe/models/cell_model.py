@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.card import card
 from steppe.clock import Clock
 from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
-from steppe.kernels import STATE_NOT_FINITE, TODAY, CellKernel, Loading, Record, attributes
+from steppe.html_summary import html_summary
+from steppe.kernels import STATE_NOT_FINITE, TODAY, Background, CellKernel, RecordRow, attributes
 from steppe.levels import Space
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
@@ -79,7 +79,7 @@ class CellModel:
         self._real: Any = np.dtype(dtype).type
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, "cells") if threads > 1 else None
-        self._kernels: dict[tuple[Any, ...], Loading[CellKernel]] = {}
+        self._kernels: dict[tuple[Any, ...], Background[CellKernel]] = {}
         self.needs = replace(self.needs, cost=getattr(module, "COST", None))
         self.name: str = self._declaration.name
         self.version: str = self._declaration.version
@@ -102,7 +102,7 @@ class CellModel:
         of = {role.value: self._declaration.of(role).values() for role in Role}
         tables = {name: [(v.name, v.units, v.long_name) for v in variables] for name, variables in of.items() if variables}
         options = {name: ", ".join(choice.words) for name, choice in self.choices.items()}
-        return card(f"{self.name} {self.version}", options, tables=tables)
+        return html_summary(f"{self.name} {self.version}", options, tables=tables)
 
     def again(self, table: Mapping[str, Any] | None = None) -> "CellModel":
         """Another one of the same equations, to be initialised; kernels and threads are shared. See `Model`."""
@@ -206,13 +206,13 @@ class CellModel:
     def _derived(self) -> Constants:
         return Constants.of(self._declaration, self._parameters, self._options, self._used, self._cells, self._real)
 
-    def _kernel(self, per_cell: tuple[str, ...], diagnostics: Iterable[str]) -> Loading[CellKernel]:
+    def _kernel(self, per_cell: tuple[str, ...], diagnostics: Iterable[str]) -> Background[CellKernel]:
         """Loaded in the background, once for each choice of per-cell constants and of diagnostics that are kept."""
         names = tuple(name for name in self._declaration.fields("Diagnostics") if name in diagnostics)
         key = (self._options, per_cell, names)
         if key not in self._kernels:
             step, real = self._declaration.cell_step(self._options), self._real  # not `self`: kernels outlive it
-            self._kernels[key] = Loading(lambda: CellKernel(step, real, per_cell, names))
+            self._kernels[key] = Background(lambda: CellKernel(step, real, per_cell, names))
         return self._kernels[key]
 
     # --- steps ----------------------------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ class CellModel:
         begin = perf_counter()
         kernel = self._kernel(constants.per_cell, self._recorded).result()
         self.compiling += perf_counter() - begin
-        listed = [Record(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
+        listed = [RecordRow(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
         self._last = None  # its memory is used again
         return Stretch(self._arrays, kernel, constants, today, pieces, listed, keep, undoable)
 
@@ -371,7 +371,7 @@ class CellModel:
             kernel = self._kernel(last.constants.per_cell, every).result()
             names = [each for each in every if each in self._asked | self._asked_before and each not in self._diagnostics]
             values = np.empty((len(names), 1, self._cells))
-            records = [Record(kernel.rows[n], "last", np.zeros(1, np.int32), v) for n, v in zip(names, values, strict=True)]
+            records = [RecordRow(kernel.rows[n], "last", np.zeros(1, np.int32), v) for n, v in zip(names, values, strict=True)]
             given = last.state.copy(), last.codes.copy(), np.zeros(self._cells, np.int32), last.constants.rows, last.constants.uniform
             rest = last.window, records
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.kernels import TURN, Bound, CellKernel, Record, Window
+from steppe.kernels import TURN, BoundKernel, CellKernel, ForcingRows, RecordRow
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_forcing import Windows, joined, one_step
 from steppe.models.handed import Array
@@ -25,7 +25,7 @@ class LastStep(NamedTuple):
     """What is needed to compute the last step again."""
 
     steps: range  # of length 1
-    window: Window  # of all cells
+    window: ForcingRows  # of all cells
     today: Array
     constants: Constants
     state: Array  # before the step
@@ -37,7 +37,7 @@ class Bad(NamedTuple):
 
     step: int
     cell: int
-    window: Window
+    window: ForcingRows
 
 
 class CellArrays:
@@ -93,7 +93,7 @@ class Stretch:
         constants: Constants,
         today: Array,
         pieces: Sequence[range],
-        records: list[Record],
+        records: list[RecordRow],
         keep: bool,
         undoable: bool,
     ) -> None:
@@ -102,7 +102,7 @@ class Stretch:
         self._kernel, self._constants, self._today, self._records = kernel, constants, today, records
         arrays.mark(undoable)
 
-    def bind(self, window: Window) -> Bound:
+    def bind(self, window: ForcingRows) -> BoundKernel:
         """The loop over all steps for one thread; the window tells only what is the same in all of them."""
         rows, uniform = self._constants.rows, self._constants.uniform
         return self._kernel.bind(*self.arrays.all, rows, uniform, self._today, self.steps, window, self._records)
@@ -120,14 +120,14 @@ class Way:
 
     def __init__(self, stretch: Stretch) -> None:
         self._stretch = stretch
-        self._whole: Bound | None = None
+        self._whole: BoundKernel | None = None
         self._piece = range(0)
-        self._bound: list[Bound] = []  # of all steps of the piece but the last of a stretch, and of that
+        self._bound: list[BoundKernel] = []  # of all steps of the piece but the last of a stretch, and of that
         self._first = 0
-        self.lasts: list[Window] = []  # what the last step met; the same for all models
+        self.lasts: list[ForcingRows] = []  # what the last step met; the same for all models
         self.bad: list[Bad] = []
 
-    def __call__(self, piece: range, cells: range, window: Window, beside: "Way") -> None:
+    def __call__(self, piece: range, cells: range, window: ForcingRows, beside: "Way") -> None:
         """Computes a piece of some cells. beside: the way of the first model, which met the same forcing."""
         arrays = self._stretch.arrays
         if piece is not self._piece:
@@ -145,7 +145,7 @@ class Way:
             step = int(arrays.bad_steps[found])
             self.bad.append(Bad(step, found, one_step(window, step - piece.start, range(found, found + 1))))
 
-    def _turn_to(self, piece: range, window: Window) -> None:
+    def _turn_to(self, piece: range, window: ForcingRows) -> None:
         stretch = self._stretch
         self._piece = piece
         self._first = len(piece) - 1 if stretch.keep and piece is stretch.pieces[-1] else len(piece)

@@ -70,7 +70,7 @@ class FieldModel(Defaults, ABC):
         exchange = self.reach.exchange([self.now], self._parities)
         for band in self._bands:
             self.compute(band)
-            exchange.poke()
+            exchange.progress()
         exchange.finish()
         self.mirror()
         for rim in self._rims:

@@ -137,7 +137,7 @@ class Reach(Protocol):
 class Exchange(Protocol):
     """A halo exchange under way."""
 
-    def poke(self) -> None:
+    def progress(self) -> None:
         """Lets messages get on; to be called in every millisecond of work between start and finish."""
         ...
 

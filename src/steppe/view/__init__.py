@@ -1,21 +1,21 @@
-"""Pictures of arrays: arrays go in, image files come out. It does not know where the arrays come from."""
+"""Pictures: arrays in, image files out."""
 
 from steppe.view.colour import Colours, choose_colours
 from steppe.view.film import Encoder, Scene, Size
 from steppe.view.image import levels, png
-from steppe.view.plot import Map, Series, Spread, draw_run, quantiles
+from steppe.view.plot import LinePlot, MapPlot, ScenarioBand, draw_run, quantiles
 from steppe.view.span import Span, extremes, fit_of, following, levels_of, scale_of
-from steppe.view.timeline import draw_timeline
+from steppe.view.timeline_plot import draw_timeline
 
 __all__ = [
     "Colours",
     "Encoder",
-    "Map",
+    "LinePlot",
+    "MapPlot",
+    "ScenarioBand",
     "Scene",
-    "Series",
     "Size",
     "Span",
-    "Spread",
     "choose_colours",
     "draw_run",
     "draw_timeline",

@@ -1,6 +1,6 @@
-"""Which colours suit a quantity, and between which round numbers.
+"""The colour map of a quantity, and its limits as round numbers.
 
-Colour maps are Crameri's (2018, doi:10.5281/zenodo.1243862): evenly perceived, readable without colour vision and in grey.
+Colour maps are Crameri's (2018, doi:10.5281/zenodo.1243862): perceptually uniform, and readable in grey and with colour blindness.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Array = NDArray[Any]
 DIFFERENCE = "vik"
 PLAIN = "batlow"
 
-# The first line of which a word is in the standard name, long name or name decides; most special first.
+# The first line with a word that occurs in the standard name, long name or name decides; most specific first.
 _MAPS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("temperature", "radiation", "insolation", "flux_in_air"), "lajolla_r"),
     (("evapo", "transpiration", "vapour_pressure"), "nuuk_r"),
@@ -47,12 +47,12 @@ class Colours:
 def choose_colours(
     values: Array, name: str, units: str = "", standard_name: str = "", long_name: str = "", difference: bool = False
 ) -> Colours:
-    """The colours of a map: by what the quantity is, between round numbers about its 2nd and 98th percentile.
+    """The colours of a map: the colour map by quantity, between round numbers near its 2nd and 98th percentile.
 
     Parameters
     ----------
     values
-        Any shape; what is not finite is passed over.
+        Any shape; values that are not finite are ignored.
     name, units, standard_name, long_name
         As in the variable.
     difference
@@ -67,8 +67,8 @@ def choose_colours(
         end = ceil(end / step - 1e-9) * step
         return Colours(DIFFERENCE, -end, end, step)
     if 0.0 <= low < 0.3 * high or (low == high == 0.0):
-        low = 0.0  # amounts are read against nothing
-    if high - low <= 1e-6 * abs(high):  # one value, give or take rounding
+        low = 0.0  # amounts are compared with zero
+    if high - low <= 1e-6 * abs(high):  # one value, apart from rounding
         high = low + (abs(low) or 1.0) * 0.1
     step = round_step(high - low)
     return Colours(_map_of(name, units, standard_name, long_name), floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step, step)

@@ -1,6 +1,6 @@
-"""A film of maps: one figure, in which values and date change from frame to frame, and H.264 in an MP4 file.
+"""A film of maps: one figure whose values and date change from frame to frame, as H.264 in an MP4 file.
 
-The parts of a frame do not move, so that the eye follows the values alone.
+Only values and date change, so that the eye follows them.
 """
 
 from pathlib import Path
@@ -12,28 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import not_installed
-from steppe.view.plot import ABOVE, BELOW, DOTS, FAINT, INK, LEFT, MARGIN, RIGHT, Array, Map, draw_map, tallness
+from steppe.view.plot import ABOVE, BELOW, DOTS, FAINT, INK, LEFT, MARGIN, RIGHT, Array, MapPlot, draw_map, tallness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HEIGHT = 720  # [pixel] of a frame in which text is as large as in a picture
+HEIGHT = 720  # [pixel] of a frame whose text is as large as in a picture
 HEAD = 0.56  # [inch] of a frame above its map: title and date
-QUALITY = {"crf": "18", "preset": "fast", "tune": "animation"}  # of x264: flat areas and sharp edges; no loss that the eye sees
-BT709 = 1  # the number of these colours in H.264, ITU-T H.273, table 2: what players expect of 720 lines and more
+QUALITY = {"crf": "18", "preset": "fast", "tune": "animation"}  # of x264: for flat areas and sharp edges, without visible loss
+BT709 = 1  # the number of these colours in H.264, ITU-T H.273, table 2: players expect them for 720 lines and more
 
 
 class Size(NamedTuple):
-    """Width and height of a frame [pixel]; even, since H.264 keeps one colour of four points."""
+    """Width and height of a frame [pixel]; even, since H.264 stores one colour for four points."""
 
     width: int = 1280
     height: int = 720
 
 
 class Scene:
-    """The figure of a film. drawn: a map with a value in each cell that ever has one, whose colours hold for all frames."""
+    """The figure of a film. drawn: a map with a value in each cell that ever has one; its colours apply to all frames."""
 
-    def __init__(self, title: str, drawn: Map, notes: "Sequence[str]", size: Size) -> None:
+    def __init__(self, title: str, drawn: MapPlot, notes: "Sequence[str]", size: Size) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # as slow to import as in `draw_run`
         from matplotlib.figure import Figure
 
@@ -53,7 +53,7 @@ class Scene:
         self._values = draw_map(figure, drawn, corner, (across, room[1] + ABOVE + BELOW), 1 if across > 4.0 else 2)
 
     def frame(self, values: Array, date: str) -> NDArray[np.uint8]:
-        """The frame of some values, as the map has them: (height, width, red green blue alpha). It holds until the next one is drawn."""
+        """The frame of some values of the map: (height, width, red green blue alpha). The next call overwrites it."""
         self._values.set_array(np.ma.masked_invalid(values))
         self._date.set_text(date)
         self._canvas.draw()
@@ -61,7 +61,7 @@ class Scene:
 
 
 class Encoder:
-    """An MP4 file that frames are added to; whole when the block is left without an error. rate: frames a second.
+    """An MP4 file; complete when the `with` block ends without an error. rate: frames a second.
 
     Raises
     ------

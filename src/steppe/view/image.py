@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from steppe.view.colour import Array, Colours
 
-LEVELS = 255  # colours; number 0 of the palette is nothing, and transparent
-FAST = 1  # zlib: an image is made to be looked at now
+LEVELS = 255  # colours; number 0 of the palette is transparent: no value
+FAST = 1  # level of zlib: an image is needed at once
 
 
 def levels(values: Array, colours: Colours) -> NDArray[np.uint8]:
-    """Number in the palette of each value: 1 to 255 from low to high and beyond, 0 where it is no number."""
+    """Number in the palette of each value: 1 to 255 from low to high, clipped; 0 where there is no value."""
     span = (colours.high - colours.low) or 1.0
     with np.errstate(invalid="ignore"):
         number = np.clip((np.asarray(values, np.float64) - colours.low) / span * LEVELS, 0, LEVELS - 1)

@@ -34,11 +34,11 @@ CYCLE = ("#1f5f8b", "#c2622d", "#3f8361", "#8a4f7d", "#a98a1f", "#5c6670")  # di
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-class Map(NamedTuple):
+class MapPlot(NamedTuple):
     """One map. values (lat, lon), NaN where there is no land, or (points,); lat, lon: centres [degrees], rows from north or south.
 
-    projected: lat and lon are the y and x of a projection [m]. marks: (x, y) of places to point out. ends: least and greatest value that
-    the bar of colours is to tell of, those of `values` when left out.
+    projected: lat and lon are the y and x of a projection [m]. marks: (x, y) of places to mark. ends: least and greatest value for the
+    ends of the colour bar; default: those of `values`.
     """
 
     title: str
@@ -52,7 +52,7 @@ class Map(NamedTuple):
     ends: tuple[float, float] | None = None
 
 
-class Series(NamedTuple):
+class LinePlot(NamedTuple):
     """One line over time; lines of one title share a panel. dates: cftime, datetime or datetime64, one for each value."""
 
     title: str
@@ -62,7 +62,7 @@ class Series(NamedTuple):
     label: str = ""
 
 
-class Spread(NamedTuple):
+class ScenarioBand(NamedTuple):
     """Lines of scenarios in one panel: each of them, their median, the band of 10 to 90 %. values (scenario, time), NaN where missing."""
 
     title: str
@@ -72,15 +72,15 @@ class Spread(NamedTuple):
     scenarios: Sequence[str]
 
 
-def draw_run(path: Path, title: str, maps: Sequence[Map], series: Sequence[Series | Spread], notes: Sequence[str]) -> None:
+def draw_run(path: Path, title: str, maps: Sequence[MapPlot], series: Sequence[LinePlot | ScenarioBand], notes: Sequence[str]) -> None:
     """Draws a PNG file: a title, maps of equal size, a panel for each title of `series`, and a line for each note.
 
-    Everything has its place in inches: to let matplotlib find one takes as long as drawing.
+    All places are given in inches: the automatic layout of matplotlib takes as long as drawing.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # 0.3 s to import, and only pictures need it
     from matplotlib.figure import Figure
 
-    panels: dict[str, list[Series | Spread]] = {}
+    panels: dict[str, list[LinePlot | ScenarioBand]] = {}
     for line in series:
         panels.setdefault(line.title, []).append(line)
     width = NARROW if len(maps) == 1 and not series else WIDTH
@@ -111,29 +111,29 @@ def _axes(figure: "Figure", left: float, bottom: float, width: float, height: fl
     return figure.add_axes((left / across, bottom / up, width / across, height / up))
 
 
-def _cell(maps: Sequence[Map], width: float) -> tuple[float, float]:
-    """Width of the frame of a map and height of all that belongs to it, in inches: the tallest of the maps."""
+def _cell(maps: Sequence[MapPlot], width: float) -> tuple[float, float]:
+    """Width of the frame and total height of a map, in inches, for the tallest map."""
     frame = width - LEFT - RIGHT
     tallest = max(tallness(m) for m in maps)
     return frame, float(min(max(frame * tallest, 1.2), 6.5)) + ABOVE + BELOW
 
 
-def tallness(drawn: Map) -> float:
-    """Height of a map beside its width, as it is drawn."""
+def tallness(drawn: MapPlot) -> float:
+    """Ratio of height to width of a drawn map."""
     return float(np.ptp(drawn.lat) / max(np.ptp(drawn.lon) * _squeeze(drawn), 1e-6))
 
 
-def _squeeze(drawn: Map) -> float:
-    """Length of a degree of longitude beside one of latitude in the middle of a map."""
+def _squeeze(drawn: MapPlot) -> float:
+    """Ratio of a degree of longitude to one of latitude in the middle of a map."""
     if drawn.projected:
         return 1.0
     return max(float(np.cos(np.deg2rad((np.min(drawn.lat) + np.max(drawn.lat)) / 2.0))), 0.1)
 
 
-def draw_map(figure: "Figure", drawn: Map, corner: tuple[float, float], cell: tuple[float, float], columns: int) -> Any:
-    """Draws a map with its upper left corner at a place in inches; returns what `set_array` gives other values.
+def draw_map(figure: "Figure", drawn: MapPlot, corner: tuple[float, float], cell: tuple[float, float], columns: int) -> Any:
+    """Draws a map with its upper left corner at a place in inches; returns the artist, whose `set_array` changes the values.
 
-    cell: width of its frame, height of all that belongs to it.
+    cell: width of its frame, total height.
     """
     from cmcrameri import cm  # with matplotlib as slow to import, and only maps need it
 
@@ -176,7 +176,7 @@ def draw_map(figure: "Figure", drawn: Map, corner: tuple[float, float], cell: tu
 
 
 def _trimmed(colours: "Colormap", name: str) -> "Colormap":
-    """A colour map without its darkest fifth, in which the outline would drown; a diverging one as it is."""
+    """A colour map without its darkest fifth, which would hide the outline; a diverging one unchanged."""
     from matplotlib.colors import ListedColormap
 
     if name == DIFFERENCE:
@@ -185,7 +185,7 @@ def _trimmed(colours: "Colormap", name: str) -> "Colormap":
     return ListedColormap(colours(np.linspace(*ends, 256)))
 
 
-def _draw_coast(axes: "Axes", drawn: Map) -> None:
+def _draw_coast(axes: "Axes", drawn: MapPlot) -> None:
     """The outline of the cells that have a value, along their edges."""
     from matplotlib.collections import LineCollection
 
@@ -203,13 +203,13 @@ def _edges(centres: Array) -> Array:
     return np.append(centres - half, centres[-1] + half)
 
 
-def _draw_series(figure: "Figure", lines: list[Series | Spread], top: float) -> None:
+def _draw_series(figure: "Figure", lines: list[LinePlot | ScenarioBand], top: float) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     axes = _axes(figure, 0.75, top - PANEL + 0.32, figure.get_figwidth() - 0.75 - 0.25, PANEL - 0.32 - 0.38)
     for colour, line in zip((CYCLE[i % len(CYCLE)] for i in range(len(lines))), lines, strict=True):
         moments = np.array([_moment(date) for date in line.dates])
-        if isinstance(line, Spread):
+        if isinstance(line, ScenarioBand):
             _draw_spread(axes, line, moments)
         else:
             axes.plot(moments, line.values, color=colour, linewidth=1.3, label=line.label, solid_joinstyle="round")
@@ -231,8 +231,8 @@ def _draw_series(figure: "Figure", lines: list[Series | Spread], top: float) -> 
         axes.legend(**place, frameon=False, fontsize=9, labelcolor=INK, handlelength=1.4)
 
 
-def _draw_spread(axes: "Axes", drawn: Spread, moments: Array) -> None:
-    """Few scenarios have a colour and a name each; of many the median and the band are what is looked at."""
+def _draw_spread(axes: "Axes", drawn: ScenarioBand, moments: Array) -> None:
+    """Draws scenarios: each with a colour and a name if they are few, otherwise in grey behind median and band."""
     few = len(drawn.scenarios) <= FEW
     for i, (name, values) in enumerate(zip(drawn.scenarios, drawn.values, strict=True)):
         style: dict[str, Any] = {"color": CYCLE[i + 1], "linewidth": 1.0} if few else {"color": LINE, "linewidth": 0.6}
@@ -244,7 +244,7 @@ def _draw_spread(axes: "Axes", drawn: Spread, moments: Array) -> None:
 
 
 def quantiles(values: Array) -> Array:
-    """0.1, 0.5 and 0.9 of the scenarios that have a value, (3, ...) of values (scenario, ...); NaN where none has."""
+    """The 0.1, 0.5 and 0.9 quantiles over scenarios, (3, ...) of values (scenario, ...), without missing values; NaN without any."""
     flat = values.reshape(len(values), -1)
     there = np.isfinite(flat).any(axis=0)
     found = np.full((3, flat.shape[1]), np.nan)
@@ -254,7 +254,7 @@ def quantiles(values: Array) -> Array:
 
 
 def _moment(date: Any) -> np.datetime64:
-    """A date of any calendar on the axis of time: the same part of the same year."""
+    """A date of any calendar on the time axis: the same fraction of the same year."""
     if not hasattr(date, "calendar"):
         return np.datetime64(date, "s")
     begin, end = date.replace(month=1, day=1, hour=0), date.replace(year=date.year + 1, month=1, day=1, hour=0)
@@ -263,7 +263,7 @@ def _moment(date: Any) -> np.datetime64:
 
 
 def _quiet(axes: "Axes", grid: bool) -> None:
-    """Thin grey frame and ticks: the data are what is looked at."""
+    """Draws a thin grey frame and ticks."""
     axes.tick_params(labelsize=8.5, colors=INK, color=LINE, length=2.5)
     for spine in axes.spines.values():
         spine.set_color(LINE)
@@ -274,7 +274,7 @@ def _quiet(axes: "Axes", grid: bool) -> None:
 
 
 def _readable(units: str) -> str:
-    """UDUNITS text as it is printed: raised exponents, a degree sign, nothing for a number without unit."""
+    """UDUNITS text for print: raised exponents, a degree sign, empty for a number without unit."""
     if units == "1":
         return ""
     raised = re.sub(r"(?<=[A-Za-z])-?\d+", lambda found: found[0].translate(_RAISED), units)

@@ -1,7 +1,7 @@
-"""Between which values a moving picture is shown, and values as levels of few bits in it.
+"""The limits of the colours of a live map, and values as levels of few bits between them.
 
-An automatic span follows what is shown without flicker: round ends, and 2 % beyond either of them; another one only when a value lies
-outside, or when less than half of it was used for 50 frames.
+An automatic span follows the values without flicker: it has round ends and 2 % beyond either. It changes when a value lies outside, or when
+less than half of it was used for 50 frames.
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from steppe.view.colour import round_step
 
-SHARES = (0.02, 0.98)  # of the cells, below the ends of the colours
+SHARES = (0.02, 0.98)  # of the cells below the ends of the colours
 MARGIN = 0.02  # of the width, beyond either end
-HALF, PATIENCE = 0.5, 50  # of the width that must be used, frames for which it may be less
-LARGEST, NARROWEST, FINEST = 1e37, 1e-30, 1e-4  # that float32 holds: values, widths, widths relative to values
+HALF, PATIENCE = 0.5, 50  # least used part of the width, frames for which it may be less
+LARGEST, NARROWEST, FINEST = 1e37, 1e-30, 1e-4  # limits for float32: values, widths, widths relative to values
 
 
 class Span(NamedTuple):
-    """Round ends. idle: frames in a row that used less than half; least, most: of them. fixed: it follows nothing, and has no margin.
+    """Round ends. idle: consecutive frames that used less than half; least, most: their values. fixed: it never changes and has no margin.
 
-    fit: 2nd and 98th percentile of what is shown; of two maps also the 98th of how far they differ. Empty where nothing has a value.
+    fit: 2nd and 98th percentile of the map; for two maps also the 98th of their differences. Empty for a map without values.
     """
 
     low: float
@@ -35,13 +35,13 @@ class Span(NamedTuple):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and greatest value that can be told in it."""
+        """The least and greatest value that a level can represent."""
         beyond = 0.0 if self.fixed else MARGIN * (self.high - self.low)
         return self.low - beyond, self.high + beyond
 
 
 def following(span: Span | None, least: float, most: float) -> Span:
-    """The span for values from least to most, which are greater and less than any number when there are none."""
+    """The next span for values from least to most; without values, least is inf and most -inf."""
     if span is not None and span.fixed:
         return span
     if not least <= most:
@@ -72,25 +72,25 @@ def _fitted(least: float, most: float) -> Span:
 
 
 def scale_of(span: Span, bits: int) -> tuple[np.float32, np.float32]:
-    """Scale and offset as they are sent: value = offset + scale x level."""
+    """Scale and offset of levels: value = offset + scale x level."""
     low, high = span.ends
     return np.float32((high - low) / _most(bits)), np.float32(low)
 
 
 def _most(bits: int) -> int:
-    """The level of the greatest value; the two above it are no values."""
+    """The level of the greatest value; the two above it mean no value."""
     return (1 << bits) - 3
 
 
 def fit_of(levels: Sequence[NDArray[Any]], span: Span, bits: int) -> tuple[float, ...]:
-    """The member `fit` of a span, right to a level, from the levels of one map or of two."""
+    """The member `fit` of a span, exact to one level, from the levels of one map or of two."""
     scale, offset = (float(number) for number in scale_of(span, bits))
     most = _most(bits)
     counts = np.sum([np.bincount(each, minlength=most + 3)[: most + 1] for each in levels], axis=0).cumsum()
     if not counts[-1]:
         return ()
     low, high = np.searchsorted(counts, np.array(SHARES) * counts[-1])
-    half = scale / 2 if low < high else 0.0  # no end lies beyond what is shown because of a level
+    half = scale / 2 if low < high else 0.0  # rounding to levels must not move an end beyond the values
     found = offset + scale * float(low) + half, offset + scale * float(high) - half
     if low == high and abs(found[0]) <= scale / 2:
         found = 0.0, 0.0
@@ -102,7 +102,7 @@ def fit_of(levels: Sequence[NDArray[Any]], span: Span, bits: int) -> tuple[float
 
 
 def extremes(values: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, float, float]:
-    """Which values are there (None: all), the least and the greatest of them; infinities the wrong way round when there are none."""
+    """The mask of known values (None: all are), their least and greatest; inf and -inf without values."""
     known = np.isfinite(values) if values.dtype.kind == "f" else values != np.iinfo(values.dtype).min
     whole = bool(known.all())
     there = values if whole else values[known]
@@ -110,7 +110,7 @@ def extremes(values: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, float, flo
 
 
 def levels_of(values: NDArray[Any], known: NDArray[np.bool_] | None, span: Span, bits: int) -> NDArray[Any]:
-    """The level of each value, right to half a level within the span, and at its ends beyond; top - 1 where it is not known."""
+    """The level of each value, exact to half a level and clipped to the span; top - 1 for an unknown value."""
     scale, offset = (float(number) for number in scale_of(span, bits))
     number = values.astype(np.float64)
     if known is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steppe.clock import CALENDARS, EPOCH
 from steppe.errors import DamagedError, ForcingError, GridError
-from steppe.grid import Lattice, read_lattice
+from steppe.grid import FileLattice, read_lattice
 from steppe.io.axis import day_name
 from steppe.io.field_store import ALIASES, MAGIC
 
@@ -52,7 +52,7 @@ class CfFile:
         self.path = path
         self._dataset = _open(path)
         try:
-            self.lattice: Lattice = read_lattice(self._dataset)
+            self.lattice: FileLattice = read_lattice(self._dataset)
         except GridError as error:
             raise ForcingError(f'"{path}": {error}') from None
         self._days: dict[str, Days] = {}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ForcingError
-from steppe.grid import Grid, Lattice, Points, Projected, Raster
+from steppe.grid import FileLattice, Grid, Points, Projected, Raster
 from steppe.io.axis import Axis, day_name
 from steppe.io.forcing_variables import SCALE, WEATHER
 from steppe.io.forcing_writer import About, ForcingWriter, Written
@@ -132,7 +132,7 @@ def _axes(rows: Mapping[str, Rows]) -> dict[str, Axis]:
     return found
 
 
-def _whole(lattice: Lattice) -> Raster | Projected:
+def _whole(lattice: FileLattice) -> Raster | Projected:
     """All cells of a lattice."""
     active = np.ones((lattice.lat.size, lattice.lon.size), np.bool_)
     geometry = (float(lattice.lat[0]), lattice.dlat, float(lattice.lon[0]), lattice.dlon, active)

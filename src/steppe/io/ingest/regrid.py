@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ForcingError
-from steppe.grid import Grid, Lattice, Points, Projected, Raster
+from steppe.grid import FileLattice, Grid, Points, Projected, Raster
 from steppe.grid.lattice import UNEVEN
 from steppe.grid.projected import parse_crs, project
 
@@ -41,7 +41,7 @@ class Regrid:
         The grid reaches beyond the lattice, is shifted against it, or is finer, and no method was chosen for that.
     """
 
-    def __init__(self, lattice: Lattice, grid: Grid, method: str | None, where: str) -> None:
+    def __init__(self, lattice: FileLattice, grid: Grid, method: str | None, where: str) -> None:
         self.method = _method(lattice, grid, method, where)
         place = _positions(lattice, grid)
         _check_extent(lattice, grid, place, where)
@@ -82,7 +82,7 @@ class Regrid:
         return found
 
 
-def _method(lattice: Lattice, grid: Grid, method: str | None, where: str) -> str:
+def _method(lattice: FileLattice, grid: Grid, method: str | None, where: str) -> str:
     """What is done to come from the lattice to the grid, when the user says nothing or `method`."""
     if isinstance(grid, Points):
         if method == AREA_MEAN:
@@ -130,7 +130,7 @@ def _crs(grid: Grid) -> Mapping[str, Any] | None:
     return grid.crs if isinstance(grid, Projected) else None
 
 
-def _same_axes(lattice: Lattice, grid: Grid) -> bool:
+def _same_axes(lattice: FileLattice, grid: Grid) -> bool:
     """Whether the rows and columns of both are latitudes and longitudes, or those of one projection."""
     theirs, ours = lattice.crs, _crs(grid)
     if theirs is None or ours is None:
@@ -150,7 +150,7 @@ def _place(crs: Mapping[str, Any] | None, row: float, column: float) -> str:
     return f"latitude {row:g}, longitude {column:g}" if crs is None else f"y {row:.10g}, x {column:.10g} m"
 
 
-def _positions(lattice: Lattice, grid: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _positions(lattice: FileLattice, grid: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Row and column of the lattice in which the centre of each cell lies, (cells,); may lie outside."""
     if lattice.crs is not None:
         x, y = project(parse_crs(lattice.crs), grid.cell_lon, grid.cell_lat)
@@ -165,7 +165,7 @@ def _positions(lattice: Lattice, grid: Grid) -> tuple[NDArray[np.int64], NDArray
     return row, column
 
 
-def _check_extent(lattice: Lattice, grid: Grid, place: tuple[NDArray[np.int64], NDArray[np.int64]], where: str) -> None:
+def _check_extent(lattice: FileLattice, grid: Grid, place: tuple[NDArray[np.int64], NDArray[np.int64]], where: str) -> None:
     row, column = place
     beyond = np.flatnonzero((row < 0) | (row >= lattice.lat.size) | (column < 0) | (column >= lattice.lon.size))
     if beyond.size:
@@ -182,7 +182,7 @@ def _check_extent(lattice: Lattice, grid: Grid, place: tuple[NDArray[np.int64], 
         )
 
 
-def _overlaps(lattice: Lattice, grid: Grid) -> tuple[Overlap, Overlap]:
+def _overlaps(lattice: FileLattice, grid: Grid) -> tuple[Overlap, Overlap]:
     """Shares of rows (by area: the sine of latitude) and of columns; on a map by area there."""
     if isinstance(grid, Projected):
         found = []

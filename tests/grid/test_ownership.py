@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from steppe.grid import Cells, Deal, tiles
+from steppe.grid import Cells, Ownership, tiles
 
 
 @st.composite
@@ -25,7 +25,7 @@ def shares(draw: st.DrawFn) -> list[Cells]:
 @given(shares(), st.integers(1, 10))
 def test_parts_of_all_ranks_make_up_every_tile_once_and_come_to_its_writer(cells, per_writer):
     n_cells = sum(len(each) for each in cells)
-    deals = [Deal(n_cells, rank, cells, per_writer) for rank in range(len(cells))]
+    deals = [Ownership(n_cells, rank, cells, per_writer) for rank in range(len(cells))]
     written = {tile.tile: (deal.rank, tile) for deal in deals for tile in deal.written}
     assert sorted(written) == list(range(len(tiles(n_cells))))
     assert sum(len(deal.written) for deal in deals) == len(written)
@@ -49,7 +49,7 @@ def test_parts_of_all_ranks_make_up_every_tile_once_and_come_to_its_writer(cells
 
 def test_cells_of_a_tile_that_lie_side_by_side_are_a_slice_of_it_whatever_the_share_is():
     cells = [np.arange(1024), np.array([1024, 1026]), np.array([1025])]
-    deals = [Deal(1027, rank, cells) for rank in range(3)]
+    deals = [Ownership(1027, rank, cells) for rank in range(3)]
     assert [held.columns for held in deals[0].held] == [slice(0, len(tile)) for tile in tiles(1027)[: len(deals[0].held)]]
     assert_array_equal(deals[1].held[0].columns, [0, 2])
     assert deals[2].held[0].columns == slice(1, 2)
@@ -58,7 +58,7 @@ def test_cells_of_a_tile_that_lie_side_by_side_are_a_slice_of_it_whatever_the_sh
 def test_a_rank_receives_no_more_than_the_tiles_that_it_writes():
     cells = [range(10_000), range(10_000, 10_100), range(10_100, 20_000)]
     for rank, mine in enumerate(cells):
-        deal = Deal(20_000, rank, cells)
+        deal = Ownership(20_000, rank, cells)
         received = sum(np.arange(tile.width)[columns].size for tile in deal.written for _, columns in tile.parts)
         assert received + len(mine) >= sum(tile.width for tile in deal.written)
         assert received <= 4096
@@ -67,4 +67,4 @@ def test_a_rank_receives_no_more_than_the_tiles_that_it_writes():
 def test_the_deals_of_ten_thousand_ranks_are_made_in_seconds():
     cuts = np.linspace(0, 1_000_000, 10_001).astype(int).tolist()
     cells = [range(low, high) for low, high in pairwise(cuts)]
-    assert sum(len(Deal(1_000_000, rank, cells).written) for rank in range(0, 10_000, 500)) <= len(tiles(1_000_000))
+    assert sum(len(Ownership(1_000_000, rank, cells).written) for rank in range(0, 10_000, 500)) <= len(tiles(1_000_000))

@@ -1,11 +1,11 @@
-"""The cells that each rank sends to the writer of each tile of storage: pure data, the same on every rank.
+"""Ownership of storage tiles: the writer of each tile, and the cells that other ranks send to it. Pure data, the same on every rank.
 
     tiles       |      0      |      1      |      2      |
     cells of    |  rank 0  |   rank 1   |     rank 2      |
-    written by     rank 0       rank 1       rank 2            the rank that has a tile's first cell; the others bring it their part
+    written by     rank 0       rank 1       rank 2            the rank with the tile's first cell; the others send it their part
 
-So a file is written by one rank, and a rank receives no more than the tiles that it writes. Where a file system takes few writers
-better than many, the first of every `per_writer` ranks writes for all of them.
+So one rank writes a file, and a rank receives only the tiles that it writes. On a file system that prefers few writers, the first of
+every `per_writer` ranks writes for all of them.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ Cells = range | NDArray[np.int64]  # packed cells of a rank, ascending
 Columns = slice | NDArray[np.int64]  # of a tile
 
 
-class Held(NamedTuple):
-    """Cells of one tile that this rank has. columns: of the tile; mine: positions in the rank's own cells; writer: its rank."""
+class OwnedTile(NamedTuple):
+    """This rank's cells of one tile. columns: in the tile; mine: positions in the rank's own cells; writer: the rank that writes it."""
 
     tile: int
     columns: Columns
@@ -31,8 +31,8 @@ class Held(NamedTuple):
     writer: int
 
 
-class Written(NamedTuple):
-    """A tile that this rank writes. parts: rank and columns of what others bring."""
+class WrittenTile(NamedTuple):
+    """A tile that this rank writes. parts: sender and columns of each part from another rank."""
 
     tile: int
     width: int
@@ -40,11 +40,11 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Deal:
-    """What one rank has of every tile, and what it writes.
+class Ownership:
+    """The cells of one rank in every tile, and the tiles that it writes.
 
-    cells: packed cells of each rank, ascending, each cell of `n_cells` with one rank. per_writer: ranks, one after the other, of which the
-    first writes what would be written by each.
+    cells: packed cells of each rank, ascending; each of the `n_cells` cells belongs to one rank. per_writer: number of consecutive ranks
+    for which the first writes.
     """
 
     n_cells: int
@@ -53,13 +53,13 @@ class Deal:
     per_writer: int = 1
 
     @classmethod
-    def alone(cls, n_cells: int) -> "Deal":
-        """One rank has and writes all."""
+    def alone(cls, n_cells: int) -> "Ownership":
+        """The ownership of a single rank."""
         return cls(n_cells, 0, (range(n_cells),))
 
     @classmethod
-    def of_one(cls, n_cells: int, rank: int, ranks: int) -> "Deal":
-        """Of many ranks, rank 0 has and writes all."""
+    def of_one(cls, n_cells: int, rank: int, ranks: int) -> "Ownership":
+        """The ownership in which rank 0 of many has and writes all cells."""
         return cls(n_cells, rank, (range(n_cells), *(range(n_cells, n_cells) for _ in range(ranks - 1))))
 
     @property
@@ -68,17 +68,17 @@ class Deal:
         return self.cells[self.rank]
 
     @cached_property
-    def held(self) -> tuple[Held, ...]:
-        """The tiles of which this rank has cells, in order."""
+    def held(self) -> tuple[OwnedTile, ...]:
+        """The tiles with cells of this rank, in order."""
         found = []
         for number, tile in enumerate(tiles(self.n_cells)):
             inside = _inside(self.mine, tile)
             if inside.start < inside.stop:
-                found.append(Held(number, _columns(self.mine, inside, tile), inside, self.writer(tile)))
+                found.append(OwnedTile(number, _columns(self.mine, inside, tile), inside, self.writer(tile)))
         return tuple(found)
 
     @cached_property
-    def written(self) -> tuple[Written, ...]:
+    def written(self) -> tuple[WrittenTile, ...]:
         """The tiles that this rank writes, in order."""
         found = []
         served = self.cells[self.rank : self.rank + self.per_writer] if self.rank % self.per_writer == 0 else ()
@@ -86,7 +86,7 @@ class Deal:
             if any(_has(cells, tile.start) for cells in served):
                 others = [(rank, cells, _inside(cells, tile)) for rank, cells in enumerate(self.cells) if rank != self.rank]
                 parts = ((rank, _columns(cells, inside, tile)) for rank, cells, inside in others if inside.start < inside.stop)
-                found.append(Written(number, len(tile), tuple(parts)))
+                found.append(WrittenTile(number, len(tile), tuple(parts)))
         return tuple(found)
 
     def writer(self, tile: range) -> int:
@@ -96,7 +96,7 @@ class Deal:
 
 
 def spanned(cells: Cells, tile: range | None = None) -> range:
-    """The packed cells from the first to the last of a share, or of what it has of a tile; empty when it has none.
+    """The range from the first to the last packed cell of a share, or of its part of a tile; empty without cells.
 
     >>> spanned(np.array([3, 4, 9, 20])), spanned(np.array([3, 4, 9, 20]), range(4, 16)), spanned(range(3, 9), range(4, 16))
     (range(3, 21), range(4, 10), range(4, 9))
@@ -113,7 +113,7 @@ def _has(cells: Cells, cell: int) -> bool:
 
 
 def _inside(cells: Cells, tile: range) -> slice:
-    """Which of some ascending cells lie in a tile."""
+    """The positions of ascending cells that lie in a tile."""
     if isinstance(cells, range):
         return slice(min(max(tile.start - cells.start, 0), len(cells)), min(max(tile.stop - cells.start, 0), len(cells)))
     low, high = np.searchsorted(cells, (tile.start, tile.stop))

@@ -1,6 +1,6 @@
-"""A picture of what ranks and their threads did when: a row each, a colour for each kind of work.
+"""A picture of the work of ranks and their threads over time: a row each, a colour for each kind of work.
 
-A point of the picture has the mean colour of what went on in its time, so that any number of spans can be drawn and none is left out.
+A point of the picture has the mean colour of the work in its time, so any number of spans can be drawn and none is lost.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,9 @@ READABLE = 0.14  # [inch] of a row: below it only ranks have names
 
 
 def draw_timeline(path: Path, title: str, ranks: Sequence[Spans]) -> None:
-    """Draws a PNG file with a row for each thread that did something, and at its right what took most of its time.
+    """Draws a PNG file with a row for each thread with work, and at its right the kind that took most of its time.
 
-    The legend says how the time of all spans is divided among the kinds.
+    The legend shows the part of each kind in the time of all spans.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.colors import to_rgb
@@ -81,7 +81,7 @@ def draw_timeline(path: Path, title: str, ranks: Sequence[Spans]) -> None:
 
 
 def _parts(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The part of the time between two edges that each kind takes, (kinds, edges - 1)."""
+    """The part of each kind in the time between two edges, (kinds, edges - 1)."""
     found = np.zeros((len(KINDS), len(edges) - 1))
     for kind in range(len(KINDS)):
         mine = values[values["kind"] == kind]

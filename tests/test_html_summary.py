@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.card import card
 from steppe.grid import Points, builtin_grid
+from steppe.html_summary import html_summary
 
 OPEN_ONLY = {"path"}
 
@@ -72,15 +72,15 @@ def test_grids_show_where_they_are():
 
 
 def test_what_is_shown_is_text_not_html(tmp_path: Path):
-    Reader(text := card("<script>", {"<b>": '"&<'}, 0.5, np.ones((2, 2), bool), {"</table>": [("<i>",)]}))
+    Reader(text := html_summary("<script>", {"<b>": '"&<'}, 0.5, np.ones((2, 2), bool), {"</table>": [("<i>",)]}))
     assert "&lt;script&gt;" in text
     assert "<script>" not in text
     assert "<script>" not in Points(("<script>",), np.array([-27.0]), np.array([151.0]))._repr_html_()
 
 
 def test_a_map_stays_small_and_has_every_cell_of_a_small_raster():
-    assert len(card("", {}, active=np.random.default_rng(1).random((4000, 5000)) > 0.5)) < 30_000
+    assert len(html_summary("", {}, active=np.random.default_rng(1).random((4000, 5000)) > 0.5)) < 30_000
     small = np.array([[True, False, True], [True, True, True]])
-    assert '"M0 0h1v1h-1zM2 0h1v1h-1zM0 1h3v1h-3z"' in card("", {}, active=small)
+    assert '"M0 0h1v1h-1zM2 0h1v1h-1zM0 1h3v1h-3z"' in html_summary("", {}, active=small)
     for shape in ((1, 1), (1, 500), (500, 1)):
-        assert "M" in card("", {}, active=np.ones(shape, bool))
+        assert "M" in html_summary("", {}, active=np.ones(shape, bool))

@@ -1,13 +1,13 @@
-"""What ranks say to each other: counted, and kept, so that one rank can be run again alone.
+"""Records the messages of ranks: counts them, and stores them, so that one rank can be run again alone.
 
-    recorded = Recorded(world, keep=True)       on every rank, in place of its world
+    recorded = RecordingWorld(world, keep=True)       on every rank, in place of its world
     ...                                         the run
     recorded.counts["send 100"]                 messages, bytes and seconds, by tag or kind of call
     recorded.save(Path("rank-3.npz"))
 
-    replayed = Replayed(Path("rank-3.npz"))     a world that gives the rank what it was given then
+    replayed = ReplayWorld(Path("rank-3.npz"))  a world that gives the rank the same messages again
 
-A rank that sends other messages than it did then gets an error at once.
+A rank that sends another message than recorded gets an error at once.
 """
 
 import time
@@ -20,8 +20,8 @@ from zlib import crc32
 
 import numpy as np
 
-from steppe.comm.standing import Repeated
-from steppe.comm.world import Array, Messages, Operation, Request, World, check_rank, check_summable, check_target, deliver
+from steppe.comm.persistent import RepeatedMessages
+from steppe.comm.world import Array, MessageRequest, Messages, Operation, World, check_rank, check_summable, check_target, deliver
 from steppe.errors import Exit, Failure
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass
 class Count:
-    """Calls of one kind: how many, their bytes as this rank gave or got them, the time within them [s]."""
+    """Calls of one kind: their number, their bytes on this rank, their time [s]."""
 
     calls: int = 0
     bytes: int = 0
@@ -37,7 +37,7 @@ class Count:
 
 
 class _Names:
-    """Names of what passes: messages are numbered by other rank and tag, collective calls one after another."""
+    """Names of messages, numbered by other rank and tag, and of collective calls, numbered in order."""
 
     def __init__(self) -> None:
         self._numbers: Counter[str] = Counter()
@@ -53,8 +53,8 @@ class _Names:
         return f"{key}.{self._numbers[key]}"
 
 
-class Recorded:
-    """A world that counts, and with `keep` keeps what this rank receives."""
+class RecordingWorld:
+    """A world that counts messages, and with `keep` stores those that this rank receives."""
 
     def __init__(self, world: World, keep: bool = False) -> None:
         self.rank, self.size = world.rank, world.size
@@ -65,37 +65,37 @@ class Recorded:
         self._kept: dict[str, Array] = {"world": np.array([self.rank, self.size])}
 
     def save(self, path: Path) -> None:
-        """Writes what was kept."""
+        """Writes the stored messages."""
         with path.open("wb") as file:
             np.savez(file, **self._kept)  # type: ignore[arg-type]
 
-    def send(self, array: Array, to: int, tag: int = 0) -> "Timed":
+    def send(self, array: Array, to: int, tag: int = 0) -> "TimedRequest":
         """Counts a message sent."""
         kind = f"send {tag}"
         self.hold(self._names.message("send", to, tag), _sum(array))
-        return Timed(self, kind, self.timed(kind, array.nbytes, lambda: self._world.send(array, to, tag)))
+        return TimedRequest(self, kind, self.timed(kind, array.nbytes, lambda: self._world.send(array, to, tag)))
 
-    def receive(self, into: Array, source: int, tag: int = 0) -> "Timed":
-        """Counts a message received, and keeps it when it has come."""
+    def receive(self, into: Array, source: int, tag: int = 0) -> "TimedRequest":
+        """Counts a received message, and stores it when it has come."""
         kind, name = f"receive {tag}", self._names.message("receive", source, tag)
-        return Timed(self, kind, self.timed(kind, into.nbytes, lambda: self._world.receive(into, source, tag)), name, into)
+        return TimedRequest(self, kind, self.timed(kind, into.nbytes, lambda: self._world.receive(into, source, tag)), name, into)
 
-    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Repeated:
-        """Counted and kept each time they pass."""
-        return Repeated(self, receives, sends, tag)
+    def persistent(self, receives: Messages, sends: Messages, tag: int = 0) -> RepeatedMessages:
+        """Counts and stores the messages of each pass."""
+        return RepeatedMessages(self, receives, sends, tag)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
-        """Counts and keeps."""
+        """Counts and stores the call."""
         self.timed("broadcast", array.nbytes, lambda: self._world.broadcast(array, root))
         self.hold(self._names.collective("broadcast"), array)
 
     def call(self, array: Array) -> None:
-        """Counts and keeps."""
+        """Counts and stores the call."""
         self.timed("call", array.nbytes, lambda: self._world.call(array))
         self.hold(self._names.collective("call"), array)
 
     def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array] | None:
-        """Counts and keeps."""
+        """Counts and stores the call."""
         name = self._names.collective("gather")
         self.hold(f"{name}.given", _sum(array))
         found = self.timed("gather", array.nbytes, lambda: self._world.gather(array, root, lengths))
@@ -104,7 +104,7 @@ class Recorded:
         return found
 
     def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
-        """Counts and keeps."""
+        """Counts and stores the call."""
         name = self._names.collective(f"reduce.{operation}")
         self.hold(f"{name}.given", _sum(array))
         found = self.timed("reduce", array.nbytes, lambda: self._world.reduce(array, operation, asleep))
@@ -112,12 +112,12 @@ class Recorded:
         return found
 
     def barrier(self) -> None:
-        """Counts."""
+        """Counts the call."""
         self.timed("barrier", 0, self._world.barrier)
         self.hold(self._names.collective("barrier"), np.empty(0))
 
     def agree(self, ok: bool) -> bool:
-        """Counts and keeps."""
+        """Counts and stores the call."""
         found = self.timed("agree", 1, lambda: self._world.agree(ok))
         self.hold(self._names.collective("agree"), np.array(found))
         return found
@@ -127,11 +127,11 @@ class Recorded:
         self._world.abort(message, code)
 
     def close(self) -> None:
-        """Ends."""
+        """Closes the recorded world."""
         self._world.close()
 
     def timed(self, kind: str, size: int | None, function: Callable[[], T]) -> T:
-        """Calls `function`; its time, and the call when it has a size, are counted."""
+        """Calls `function` and adds its time to the counts; with a size also the call."""
         count, begin = self.counts[kind], time.perf_counter()
         try:
             return function()
@@ -142,15 +142,15 @@ class Recorded:
                 count.bytes += size
 
     def hold(self, name: str, array: Array) -> None:
-        """Keeps a copy."""
+        """Stores a copy."""
         if self._keep:
             self._kept[name] = np.array(array)
 
 
-class Timed:
-    """A message under way whose waiting is counted; a received one is kept once it is there."""
+class TimedRequest:
+    """A message under way whose waiting is timed; a received one is stored once it has come."""
 
-    def __init__(self, world: Recorded, kind: str, request: Request, name: str = "", into: Array | None = None) -> None:
+    def __init__(self, world: RecordingWorld, kind: str, request: MessageRequest, name: str = "", into: Array | None = None) -> None:
         self._world, self._kind, self._request = world, kind, request
         self._name, self._into = name, into
 
@@ -159,17 +159,17 @@ class Timed:
         return self._request.test()
 
     def wait(self) -> None:
-        """Waits."""
+        """Waits, and stores a received message."""
         self._world.timed(self._kind, None, self._request.wait)
         if self._into is not None:
             self._world.hold(self._name, self._into)
             self._into = None
 
 
-class Replayed:
-    """The world of one rank as it was recorded: it receives what it received then.
+class ReplayWorld:
+    """The recorded world of one rank: it returns the recorded messages.
 
-    Its methods raise `Failure` when the rank does something else than it did.
+    Its methods raise `Failure` for a call that differs from the recorded one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -178,22 +178,22 @@ class Replayed:
         self.rank, self.size = (int(number) for number in self._kept["world"])
         self._names = _Names()
 
-    def send(self, array: Array, to: int, tag: int = 0) -> "Past":
-        """Compares with what was sent."""
+    def send(self, array: Array, to: int, tag: int = 0) -> "ReplayedRequest":
+        """Compares with the recorded message."""
         check_rank(to, self.size)
         self._compare(self._names.message("send", to, tag), array)
-        return Past()
+        return ReplayedRequest()
 
-    def receive(self, into: Array, source: int, tag: int = 0) -> "Past":
-        """Fills `into` when it is waited for."""
+    def receive(self, into: Array, source: int, tag: int = 0) -> "ReplayedRequest":
+        """Fills `into` at `wait`."""
         check_rank(source, self.size)
         check_target(into)
         message = self._past(self._names.message("receive", source, tag))
-        return Past(lambda: deliver(message, into, source, self.rank, tag))
+        return ReplayedRequest(lambda: deliver(message, into, source, self.rank, tag))
 
-    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Repeated:
-        """Compared and filled each time they pass."""
-        return Repeated(self, receives, sends, tag)
+    def persistent(self, receives: Messages, sends: Messages, tag: int = 0) -> RepeatedMessages:
+        """Compares and fills the messages of each pass."""
+        return RepeatedMessages(self, receives, sends, tag)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Fills `array`."""
@@ -207,25 +207,25 @@ class Replayed:
         array[...] = self._past(self._names.collective("call"))
 
     def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array] | None:
-        """What was gathered."""
+        """The recorded result."""
         check_rank(root, self.size)
         name = self._names.collective("gather")
         self._compare(f"{name}.given", array)
         return [self._past(f"{name}.{rank}") for rank in range(self.size)] if self.rank == root else None
 
     def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
-        """What was found."""
+        """The recorded result."""
         check_summable(array, operation)
         name = self._names.collective(f"reduce.{operation}")
         self._compare(f"{name}.given", array)
         return np.array(self._past(name))
 
     def barrier(self) -> None:
-        """Waits for no rank."""
+        """Returns at once."""
         self._past(self._names.collective("barrier"))
 
     def agree(self, ok: bool) -> bool:
-        """What was agreed on."""
+        """The recorded result."""
         return bool(self._past(self._names.collective("agree")))
 
     def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
@@ -247,8 +247,8 @@ class Replayed:
             )
 
 
-class Past:
-    """A message of long ago."""
+class ReplayedRequest:
+    """A recorded message."""
 
     def __init__(self, deliver: Callable[[], None] | None = None) -> None:
         self._deliver = deliver

@@ -29,7 +29,7 @@ font-weight:400;white-space:normal}
 </style>"""
 
 
-def card(
+def html_summary(
     title: str,
     facts: Mapping[str, Any],
     part: float | None = None,

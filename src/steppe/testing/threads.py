@@ -1,8 +1,7 @@
-"""Ranks as threads of one process: the whole of a parallel run without a message library, for tests.
+"""Ranks as threads of one process: a whole parallel run without a message library, for tests.
 
-Everything that passes between ranks is copied through one table under one condition; no wait lasts longer than a limit, so that a
-deadlock is an error with a sentence. Collective calls make all ranks meet, more strictly than MPI does, and see to it that all are in
-the same one.
+All messages are copied through one table under one condition. No wait lasts longer than a limit, so a deadlock becomes an error with a
+message. Collective calls synchronise all ranks, more strictly than MPI, and check that all are in the same call.
 """
 
 import functools
@@ -15,7 +14,8 @@ from typing import NoReturn, TypeVar
 
 import numpy as np
 
-from steppe.comm.standing import Repeated
+from steppe.comm.persistent import RepeatedMessages
+from steppe.comm.serial import FinishedSend
 from steppe.comm.world import Array, Messages, Operation, check_length, check_rank, check_summable, check_target, deliver
 from steppe.errors import Exit, Failure
 
@@ -31,16 +31,16 @@ def run_threads(n: int, function: Callable[["Threads"], T], limit: float = 30.0)
     Parameters
     ----------
     n
-        How many ranks.
+        Number of ranks.
     function
-        What a rank does.
+        The work of a rank.
     limit
         Longest wait for another rank [s].
 
     Raises
     ------
     BaseException
-        What the first rank that failed raised; the others got a `Failure` at their next wait, or where they waited.
+        The exception of the first rank that failed; the others got a `Failure` at their next wait.
     Failure
         A message was sent that no rank received.
     """
@@ -67,7 +67,7 @@ def run_threads(n: int, function: Callable[["Threads"], T], limit: float = 30.0)
 
 @dataclass
 class _Table:
-    """What the ranks share; everything in it is touched under `changed` only."""
+    """The data that ranks share; they use it only while they hold `changed`."""
 
     size: int
     limit: float
@@ -100,7 +100,7 @@ class _Table:
 
 @dataclass
 class _Meeting:
-    """One collective call: its ranks and their values."""
+    """One collective call: the call and array of each rank."""
 
     calls: dict[int, str]
     arrays: dict[int, Array]
@@ -108,7 +108,7 @@ class _Meeting:
 
 
 class Threads:
-    """The world of a rank that is a thread; it is made by `run_threads`."""
+    """The world of a rank that is a thread; `run_threads` makes it."""
 
     def __init__(self, rank: int, table: _Table) -> None:
         self.rank = rank
@@ -116,7 +116,7 @@ class Threads:
         self._table = table
         self._meetings = 0
 
-    def send(self, array: Array, to: int, tag: int = 0) -> "Posted":
+    def send(self, array: Array, to: int, tag: int = 0) -> FinishedSend:
         """Puts a copy of `array` on the table."""
         check_rank(to, self.size)
         way = self.rank, to, tag
@@ -125,21 +125,21 @@ class Threads:
             self._table.messages[way, self._table.sent[way]] = np.array(array)
             self._table.sent[way] += 1
             self._table.changed.notify_all()
-        return Posted()
+        return FinishedSend()
 
-    def receive(self, into: Array, source: int, tag: int = 0) -> "Expected":
-        """Will fill `into`."""
+    def receive(self, into: Array, source: int, tag: int = 0) -> "ThreadReceive":
+        """Fills `into` at `wait`."""
         check_rank(source, self.size)
         check_target(into)
         way = source, self.rank, tag
         with self._table.changed:
             number = self._table.awaited[way]
             self._table.awaited[way] += 1
-        return Expected(into, way, number, self._table)
+        return ThreadReceive(into, way, number, self._table)
 
-    def standing(self, receives: Messages, sends: Messages, tag: int = 0) -> Repeated:
-        """Made anew each time."""
-        return Repeated(self, receives, sends, tag)
+    def persistent(self, receives: Messages, sends: Messages, tag: int = 0) -> RepeatedMessages:
+        """Sends new messages each time."""
+        return RepeatedMessages(self, receives, sends, tag)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Copies the array of `root` into `array`."""
@@ -157,17 +157,17 @@ class Threads:
         return arrays if self.rank == root else None
 
     def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
-        """The arrays of all ranks, taken together in order of rank."""
+        """The reduction of the arrays of all ranks, in order of rank."""
         check_summable(array, operation)
         arrays = self._meet(f"reduce ({operation}) of {array.dtype} {array.shape}", array)
         return np.asarray(functools.reduce(REDUCTIONS[operation], arrays))
 
     def barrier(self) -> None:
-        """Returns when all have come."""
+        """Returns when all ranks have called it."""
         self._meet("barrier", np.empty(0))
 
     def agree(self, ok: bool) -> bool:
-        """True when all say so."""
+        """True when `ok` is true on all ranks."""
         return bool(self.reduce(np.array([int(ok)]), "min")[0])
 
     def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
@@ -196,19 +196,8 @@ class Threads:
             return [meeting.arrays[rank] for rank in range(self.size)]
 
 
-class Posted:
-    """A message that has left: its copy lies on the table."""
-
-    def test(self) -> bool:
-        """True."""
-        return True
-
-    def wait(self) -> None:
-        """Returns at once."""
-
-
-class Expected:
-    """A message to come."""
+class ThreadReceive:
+    """A message to be received."""
 
     def __init__(self, into: Array, way: Way, number: int, table: _Table) -> None:
         self._into: Array | None = into
