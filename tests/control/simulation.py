@@ -22,7 +22,7 @@ from steppe.api.query import MapQuery
 from steppe.control import Leg, Outcome, Position, SavedCheckpoint
 from steppe.control.engine.endpoint import EngineEndpoint
 from steppe.control.framing import FrameReader, frame
-from steppe.control.orders import CHANGES, FIRST_BRANCH, FIRST_NAME, OF_STATE, BranchRecord, Order, Receipt, Refused, numbered
+from steppe.control.orders import CHANGES, FIRST_BRANCH, FIRST_NAME, OF_STATE, BranchRecord, CommandReceipt, Order, Refused, numbered
 from steppe.control.server.channels import Channel, View
 from steppe.control.server.compaction import compact
 from steppe.control.server.journal import Journal
@@ -388,7 +388,7 @@ class Play:
         self._make = supervisor
         self.supervisor: Supervisor | None = None
         self.engines: list[Engine] = []
-        self.accepted: dict[tuple[str, str], Receipt] = {}
+        self.accepted: dict[tuple[str, str], CommandReceipt] = {}
         self.refused: dict[tuple[str, str], str] = {}
         self.seen: dict[int, int] = {}
         self._left = [commands // clients] * clients

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from steppe.api import empty_frame, tell_missing
 from steppe.api.query import Along, MapQuery
-from steppe.control import Command, Order, Receipt, Refused
+from steppe.control import Command, CommandReceipt, Order, Refused
 from steppe.control.engine.frame_source import FrameSource, at_once
 from steppe.control.engine.series_source import SeriesSource
 from steppe.control.server.channels import Channels
@@ -150,7 +150,7 @@ class Toy:
         return {name: ramp + np.float32(100 * number) for number, name in enumerate(VARIABLES)}
 
     # ---- orders
-    def accept(self, order: Order, *more: Order) -> Receipt:
+    def accept(self, order: Order, *more: Order) -> CommandReceipt:
         if self.failure:
             raise self.failure
         accepted = self.journal.accept(order, self.steps, time.time(), *more)

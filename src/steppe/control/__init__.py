@@ -5,8 +5,8 @@ other. Nothing here knows models, ranks or HTTP.
 """
 
 from steppe.control.orders import Command as Command
+from steppe.control.orders import CommandReceipt as CommandReceipt
 from steppe.control.orders import Order as Order
-from steppe.control.orders import Receipt as Receipt
 from steppe.control.orders import Refused as Refused
 from steppe.control.wire import OPEN_END as OPEN_END
 from steppe.control.wire import Leg as Leg

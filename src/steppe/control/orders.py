@@ -43,7 +43,7 @@ class Order(msgspec.Struct, frozen=True):
     if_step: int | None = None
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class CommandReceipt(msgspec.Struct, frozen=True):
     """The answer to an accepted order. seq: number of the command and of its operation; again: it was accepted before."""
 
     seq: int

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, NAMINGS, BranchRecord, Order, Receipt, Refused
+from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, NAMINGS, BranchRecord, CommandReceipt, Order, Refused
 from steppe.control.server.journal_file import BRANCH, KNOWN
 from steppe.control.server.outcomes import Outcomes
 from steppe.control.server.records import checksum
@@ -31,7 +31,7 @@ class Journal(Outcomes):
         content = json.dumps(facts).encode()
         self._base.execute("UPDATE run SET facts = ?", ((checksum(content) + content).decode(),))
 
-    def accept(self, order: Order, steps: int, now: float, *more: Order) -> Receipt:
+    def accept(self, order: Order, steps: int, now: float, *more: Order) -> CommandReceipt:
         """Stores a command, or finds the one of the same key; returns its receipt. steps: of the whole run; now: seconds since 1970.
 
         more: orders of the same request, stored after it; all are stored or none.
@@ -50,7 +50,7 @@ class Journal(Outcomes):
             self.refuse(order, refused)
             raise
 
-    def _accept(self, order: Order, steps: int, now: float) -> Receipt:
+    def _accept(self, order: Order, steps: int, now: float) -> CommandReceipt:
         branch = self.branch(order.scenario)
         if branch.closed_step < OPEN_END and order.kind != "branch":
             text = f"{branch.name} was left; make a scenario from it to go on."
@@ -68,7 +68,7 @@ class Journal(Outcomes):
             self._name(order, branch, seq)
         if order.kind == "skip":
             self._skip(order.arguments["seq"], branch, seq)
-        return Receipt(seq, False, self._version_after(seq, order.kind, branch.id), target, at_step)
+        return CommandReceipt(seq, False, self._version_after(seq, order.kind, branch.id), target, at_step)
 
     def _store(self, seq: int, branch: BranchRecord, order: Order, target: int | None, at_step: int | None, now: float) -> None:
         place = 0 if at_step is None else self._next_place()

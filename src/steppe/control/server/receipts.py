@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from steppe.control.orders import FORKS, OF_STATE, Order, Receipt, Refused
+from steppe.control.orders import FORKS, OF_STATE, CommandReceipt, Order, Refused
 from steppe.control.server.records import JournalRecords
 from steppe.control.server.refusals import Refusals
 
@@ -24,7 +24,7 @@ class Receipts(JournalRecords):
         self._refusals.close()
         super().close()
 
-    def receipt(self, order: Order) -> Receipt | None:
+    def receipt(self, order: Order) -> CommandReceipt | None:
         """The receipt of an earlier order with the same key; None for a new key.
 
         Raises
@@ -46,13 +46,13 @@ class Receipts(JournalRecords):
             return None
         seq, branch, request, target, at_step = known
         self._check_same(order, request, seq=seq)
-        return Receipt(seq, True, self._version_after(seq, order.kind, branch), target, at_step)
+        return CommandReceipt(seq, True, self._version_after(seq, order.kind, branch), target, at_step)
 
     def _check_same(self, order: Order, request: bytes, **facts: int) -> None:
         if request != order.request:
             raise Refused("key-reused", f'The key "{order.key}" was used for another command.', value=order.key, **facts)
 
-    def known_or_refused(self, order: Order, refused: Refused) -> Receipt:
+    def known_or_refused(self, order: Order, refused: Refused) -> CommandReceipt:
         """The receipt of an order that was accepted before. Any other order raises `refused`, which is stored as by `refuse`."""
         if receipt := self.receipt(order):
             return receipt

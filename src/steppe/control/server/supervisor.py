@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from steppe.api.query import MapQuery
-from steppe.control.orders import FORKS, NAMINGS, Order, Receipt, Refused, ReplayDiffersError
+from steppe.control.orders import FORKS, NAMINGS, CommandReceipt, Order, Refused, ReplayDiffersError
 from steppe.control.server.branch_closer import BranchCloser
 from steppe.control.server.channels import Channels
 from steppe.control.server.dispatch import Dispatch
@@ -253,7 +253,7 @@ class Supervisor(RunStatus):
         self.changed()
 
     # ---- orders -------------------------------------------------------------------------------------------------------------------------
-    def accept(self, order: Order, *more: Order) -> Receipt:
+    def accept(self, order: Order, *more: Order) -> CommandReceipt:
         """Stores a command and passes it on; it survives any death from now on. more: orders of the same request; all are stored or none.
 
         Raises
