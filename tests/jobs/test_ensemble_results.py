@@ -205,7 +205,7 @@ def test_the_picture_names_unfinished_scenarios(interrupted, drawn, tmp_path):
 
 def test_the_picture_of_a_run_in_an_ensemble_is_that_of_a_run(made, drawn, tmp_path):
     draw(made / "branches" / "3", tmp_path / "one.png")
-    assert {type(line).__name__ for line in drawn["series"]} == {"Series"}
+    assert {type(line).__name__ for line in drawn["series"]} == {"LinePlot"}
 
 
 def test_an_ensemble_is_exported_as_one_netcdf_file(made, tmp_path):
