@@ -233,6 +233,16 @@ def test_leaving_a_with_block_waits_for_the_checkpoint_that_the_last_step_began(
         assert simulation.step_index == 20
 
 
+def test_a_simulation_may_be_closed_within_its_with_block(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(20)
+        simulation.checkpoint()
+        simulation.step(1)
+        simulation.close()
+    with Simulation(scenario) as simulation:
+        assert simulation.step_index == 20
+
+
 def test_leaving_a_with_block_keeps_what_was_computed_and_an_error_does_not(scenario):
     with Simulation(scenario) as simulation:
         simulation.step(20)

@@ -74,6 +74,7 @@ class Session:
         self.plan, self.crew, self.on_event = plan, crew, on_event
         self.failure: Failure | None = None
         self._sound = True  # no cell was found bad: the state may be kept
+        self._closed = False
         self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
         self._closing = ExitStack()
         with ExitStack() as opening:  # undone when something below fails
@@ -219,8 +220,8 @@ class Session:
         return path
 
     def save(self) -> None:
-        """Has the state in a checkpoint, unless it is of no use; all of them are durable when this returns."""
-        if self._sound and not self.part.torn:
+        """Has the state in a checkpoint, unless it is of no use or the session was closed; all of them are durable when this returns."""
+        if self._sound and not self._closed and not self.part.torn:
             if self.version != self._kept_version:
                 self._keep()
             self._keeper.wait()
@@ -246,6 +247,7 @@ class Session:
 
     def close(self) -> None:
         """Ends reading and writing and frees the folder."""
+        self._closed = True
         self._closing.close()
 
     # ---- inside -----------------------------------------------------------------------------------------------------------------------
