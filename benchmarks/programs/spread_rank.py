@@ -18,8 +18,8 @@ from steppe.comm import World, open_world
 from steppe.engine import Plan, read_run_file
 from steppe.engine.recorder import Recorder
 from steppe.grid import Cells, Partition, spanned
-from steppe.io import ForcingReader, Prediction, SpreadReader, spread_forcing
-from steppe.io.slab import ALL, Memory, Room, Slabs
+from steppe.io import ForcingReader, SpreadPrediction, SpreadReader, spread_forcing
+from steppe.io.slab import ALL, Room, SlabMemory, Slabs
 from steppe.io.spread import Fetch, Lying
 from steppe.models import find_model, make_model
 from steppe.testing import run_threads
@@ -35,7 +35,7 @@ class Broadcast:
 
     def __init__(self, slabs: Slabs, world: World) -> None:
         self._slabs, self._world, self.lying = slabs, world, list[Lying]()
-        shape, records = (len(slabs.cells), slabs.height, slabs.width), Memory()
+        shape, records = (len(slabs.cells), slabs.height, slabs.width), SlabMemory()
         self._halves = [np.empty(shape, slabs.dtype) for _ in range(2 if world.rank == 0 else 1)]
         tiles = range(len(slabs.cells) if world.rank == 0 else 0)
         self._rooms = [[Room(half[tile], records, ALL) for tile in tiles] for half in self._halves]
@@ -77,7 +77,7 @@ def measure(world: World, run_file: str, store: str, rounds: int) -> dict[str, A
         whole = range(plan.grid.n_cells)
         return ForcingReader(plan.forcing, whole, tuple(wanted), plan.clock, variables=wanted, steps=steps, decode_ahead=spare)
 
-    def tell(spread: str, predictions: Mapping[str, Prediction]) -> None:
+    def tell(spread: str, predictions: Mapping[str, SpreadPrediction]) -> None:
         if predictions:
             found["chosen"] = spread
             found["predicted"] = {name: prediction.seconds * 1e3 for name, prediction in predictions.items()}

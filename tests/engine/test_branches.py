@@ -18,7 +18,7 @@ from steppe.engine import Stage
 from steppe.engine.branches import Branches
 from steppe.engine.part import Part
 from steppe.errors import BadCellError, NoSpaceError, NotComputedError
-from steppe.io import Progress, Records
+from steppe.io import Progress, StoredRecords
 from tests.engine.stages import OWN, on_stage, query, seen, sent, setting, to
 from tests.engine.test_simulation import digest
 from tests.scenario import EXAMPLES, copied, write_mask
@@ -117,8 +117,8 @@ def test_what_happened_after_a_fork_is_not_in_the_store_of_the_branch(scenario):
         with xarray.open_zarr(folder / "output.zarr") as store:
             known = np.isfinite(store["water"].values).all(axis=1)
             assert known.tolist() == [month < months for month in range(15)]
-        assert Records.open(folder).axes["water"].rows == months
-        assert Records.open(folder, "means").axes["runoff"].rows == days
+        assert StoredRecords.open(folder).axes["water"].rows == months
+        assert StoredRecords.open(folder, "means").axes["runoff"].rows == days
         assert Progress.read(folder).step == days
 
 

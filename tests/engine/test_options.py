@@ -13,7 +13,7 @@ from steppe.io import read_identity
 from steppe.io.axis import Axis, day_number
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.forcing_writer import ForcingWriter, Written
-from steppe.io.records import Records
+from steppe.io.records import StoredRecords
 from steppe.jobs.picture import notes_of
 from tests.io.small_store import ABOUT, DAYS, START, small_grid, small_values, write_small_store
 from tests.scenario import EXAMPLES
@@ -80,7 +80,7 @@ def test_check_summary_info_and_picture_name_the_options_and_the_reasons(own, ca
     assert run_command(["info", "out"]) == Exit.DONE
     assert f"options: {both}\n" in capfd.readouterr().out
     assert read_identity(own.parent / "out")["options"] == "demand=fixed soil=sand"
-    assert f"Options: {both}." in notes_of(Records.open(own.parent / "out").about)
+    assert f"Options: {both}." in notes_of(StoredRecords.open(own.parent / "out").about)
     assert run_command(["plot", "out"]) == Exit.DONE
 
 

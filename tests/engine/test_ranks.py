@@ -19,7 +19,7 @@ from steppe.comm import World
 from steppe.engine import Crew, Plan, Simulation, read_run_file
 from steppe.engine.part import Part
 from steppe.errors import BadCellError, DamagedError, Failure, ForcingError, GridError, ModelError, SteppeError
-from steppe.io import Figures, ForcingReader, Progress, output_array
+from steppe.io import ForcingReader, Progress, SpreadFigures, output_array
 from tests.engine.stages import on_crew
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
@@ -325,16 +325,16 @@ def test_a_mistake_is_told_once_and_nothing_is_written(wide_scenario):
 def test_who_reads_weather_for_whom_is_chosen_by_the_cost_that_the_model_declares(wide_scenario, monkeypatch):
     given: list[float] = []
 
-    def measured(world: World, reader: ForcingReader, compute: float) -> Figures:
+    def measured(world: World, reader: ForcingReader, compute: float) -> SpreadFigures:
         given.append(compute)
-        return Figures(compute)
+        return SpreadFigures(compute)
 
     monkeypatch.setattr("steppe.io.spread_choice.measure_spread", measured)
     model = wide_scenario.parent / "dear.py"
     model.write_text((wide_scenario.parent / "bucket.py").read_text() + "\nCOST = 2e-3\n")
     on_ranks(2, wide_scenario, lambda simulation: simulation.step(1))
     on_ranks(2, wide_scenario, lambda simulation: simulation.step(1), model=f'"{model}"', output__path=f'"{model.parent / "other"}"')
-    assert given == [Figures().compute] * 2 + [2e-3] * 2
+    assert given == [SpreadFigures().compute] * 2 + [2e-3] * 2
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.control import OPEN_END, Leg, Position
-from steppe.engine.ring import SPACING, Entry, Ring
+from steppe.engine.ring import SPACING, Ring, Snapshot
 
 END = (OPEN_END, OPEN_END)
 
@@ -16,7 +16,7 @@ def filled(limit: int, steps: list[int], branch: int = 1, bytes: int = 10) -> Ri
     last = -SPACING
     for step in steps:
         if step - last >= ring.spacing:
-            ring.add(Entry(step, branch, Position(step, 0), {}, bytes, Position(0, 0)))
+            ring.add(Snapshot(step, branch, Position(step, 0), {}, bytes, Position(0, 0)))
             last = step
     return ring
 
@@ -44,7 +44,7 @@ def test_a_year_of_queensland_is_kept_every_eight_days() -> None:
 )
 def test_what_is_found_lies_on_the_path(entries: list[tuple[int, int, int]], forks: list[tuple[int, int]], patience: int) -> None:
     ring = Ring()
-    ring.entries = [Entry(k, branch, Position(step, seq), {}, 1, Position(0, 0)) for k, (branch, step, seq) in enumerate(entries)]
+    ring.entries = [Snapshot(k, branch, Position(step, seq), {}, 1, Position(0, 0)) for k, (branch, step, seq) in enumerate(entries)]
     path = [*(Leg(k + 1, *fork) for k, fork in enumerate(sorted(forks))), Leg(len(forks) + 1, *END)]
     within = [each for each in ring.entries for leg in path if each.branch == leg.branch and each.position <= (leg.step, leg.seq)]
     found = ring.best(path, patience)

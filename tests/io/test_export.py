@@ -18,7 +18,7 @@ from steppe.clock import parse_date
 from steppe.errors import DamagedError, Failure, FolderError, GridError, Mistake, NoSpaceError
 from steppe.grid import Points
 from steppe.io.axis import Axis, day_number
-from steppe.io.export import Source, source, write_cells, write_geotiff, write_netcdf, write_series
+from steppe.io.export import ExportSource, source, write_cells, write_geotiff, write_netcdf, write_series
 from steppe.io.folder import Progress
 from steppe.io.output import Group, Output, create_store
 from steppe.io.output_writer import OutputWriter
@@ -77,7 +77,7 @@ def check_cf(path: Path) -> None:
 def test_maps_are_the_values_of_the_store_on_the_raster(made, tmp_path):
     path, table = made
     told: list[float] = []
-    what = Source(path)
+    what = ExportSource(path)
     assert write_netcdf(what, tmp_path / "a.nc", "made by a test", progress=told.append) == [tmp_path / "a.nc"]
     with xarray.open_dataset(tmp_path / "a.nc", decode_coords="all") as found:
         assert found["growth"].dims == ("time", "lat", "lon")
@@ -97,13 +97,13 @@ def test_maps_are_the_values_of_the_store_on_the_raster(made, tmp_path):
 
 
 def test_the_file_holds_to_the_conventions(made, tmp_path):
-    what = Source(made[0], start="1990-01-01", end="1990-01-20")
+    what = ExportSource(made[0], start="1990-01-01", end="1990-01-20")
     write_netcdf(what, tmp_path / "a.nc", "made by a test")
     check_cf(tmp_path / "a.nc")
 
 
 def test_values_are_compressed_and_rounding_is_said_as_the_conventions_want(made, tmp_path):
-    what = Source(made[0])
+    what = ExportSource(made[0])
     write_netcdf(what, tmp_path / "a.nc", "")
     with netCDF4.Dataset(tmp_path / "a.nc") as found:
         assert found["growth"].filters()["zlib"]
@@ -113,7 +113,7 @@ def test_values_are_compressed_and_rounding_is_said_as_the_conventions_want(made
 
 
 def test_a_folder_takes_a_file_for_each_variable(made, tmp_path):
-    what = Source(made[0], end="1990-01-05")
+    what = ExportSource(made[0], end="1990-01-05")
     assert write_netcdf(what, tmp_path / "maps", "") == [tmp_path / "maps/growth.nc", tmp_path / "maps/wetness.nc"]
     with xarray.open_dataset(tmp_path / "maps/wetness.nc") as found:
         assert "wetness" in found
@@ -124,7 +124,7 @@ def test_a_folder_takes_a_file_for_each_variable(made, tmp_path):
 def test_the_size_of_the_blocks_does_not_show(made, tmp_path, monkeypatch, rows):
     path, table = made
     monkeypatch.setattr(source, "BLOCK_BYTES", rows * 8 * raster().active.size)
-    what = Source(path, ["growth"], "1990-03-01", "1990-06-30")
+    what = ExportSource(path, ["growth"], "1990-03-01", "1990-06-30")
     assert what.rows_of_a_block() == rows
     write_netcdf(what, tmp_path / "a.nc", "")
     with xarray.open_dataset(tmp_path / "a.nc") as found:
@@ -133,7 +133,7 @@ def test_the_size_of_the_blocks_does_not_show(made, tmp_path, monkeypatch, rows)
 
 def test_a_region_is_the_box_about_its_cells(made, tmp_path):
     path, table = made
-    what = Source(path, ["growth"], end="1990-01-03", region={"polygon": [[140.95, -20.25], [141.45, -20.25], [141.45, -20.75]]})
+    what = ExportSource(path, ["growth"], end="1990-01-03", region={"polygon": [[140.95, -20.25], [141.45, -20.25], [141.45, -20.75]]})
     write_netcdf(what, tmp_path / "a.nc", "")
     write_geotiff(what, tmp_path / "maps")
     cells = what.cells
@@ -150,7 +150,7 @@ def test_a_region_is_the_box_about_its_cells(made, tmp_path):
 
 def test_stations_become_time_series_after_the_conventions(stations, tmp_path):
     path, table = stations
-    what = Source(path)
+    what = ExportSource(path)
     write_netcdf(what, tmp_path / "a.nc", "")
     with xarray.open_dataset(tmp_path / "a.nc") as found:
         assert found.attrs["featureType"] == "timeSeries"
@@ -163,7 +163,7 @@ def test_stations_become_time_series_after_the_conventions(stations, tmp_path):
 
 def test_a_calendar_of_360_days_is_kept(tmp_path):
     make_run(tmp_path / "run", raster(), 40, 40, "360_day", day_number(parse_date("1990-02-01", "360_day")))
-    what = Source(tmp_path / "run", ["growth"])
+    what = ExportSource(tmp_path / "run", ["growth"])
     write_netcdf(what, tmp_path / "a.nc", "")
     write_cells(what, tmp_path / "a.csv", [(141.0, -20.5)])
     with xarray.open_dataset(tmp_path / "a.nc", decode_times=xarray.coders.CFDatetimeCoder(use_cftime=True)) as found:
@@ -174,7 +174,7 @@ def test_a_calendar_of_360_days_is_kept(tmp_path):
 
 def test_weather_is_exported_in_its_units_too(tmp_path):
     write_small_store(tmp_path / "weather.zarr")
-    what = Source(tmp_path / "weather.zarr", ["rain"], end="1990-02-28")
+    what = ExportSource(tmp_path / "weather.zarr", ["rain"], end="1990-02-28")
     write_netcdf(what, tmp_path / "a.nc", "")
     with xarray.open_dataset(tmp_path / "a.nc") as found:
         np.testing.assert_allclose(found["rain"], small_grid().unpack(small_values()["rain"][:59]), rtol=1e-6)
@@ -212,7 +212,7 @@ def project(path: Path) -> None:
 def test_a_projected_raster_keeps_its_axes_and_says_where_its_cells_are(tmp_path):
     table = make_run(tmp_path / "run", raster(), 20, 20)
     project(tmp_path / "run")
-    what = Source(tmp_path / "run", ["growth"], end="1990-01-03")
+    what = ExportSource(tmp_path / "run", ["growth"], end="1990-01-03")
     write_netcdf(what, tmp_path / "a.nc", "")
     write_geotiff(what, tmp_path / "maps")
     write_cells(what, tmp_path / "a.csv", [(141.0, -20.5)])
@@ -232,7 +232,7 @@ def test_a_projected_raster_keeps_its_axes_and_says_where_its_cells_are(tmp_path
 # ---- CSV ------------------------------------------------------------------------------------------------------------------------------
 def test_cells_are_lines_with_dates_places_and_units(made, tmp_path):
     path, table = made
-    what = Source(path, start="1990-02-01")
+    what = ExportSource(path, start="1990-02-01")
     write_cells(what, tmp_path / "a.csv", [(141.0, -20.5), (140.6, -21.9)])
     cells = [what.grid.locate(141.0, -20.5), what.grid.locate(140.6, -21.9)]
     head, *lines = csv.reader((tmp_path / "a.csv").read_text().splitlines())
@@ -244,7 +244,7 @@ def test_cells_are_lines_with_dates_places_and_units(made, tmp_path):
 
 
 def test_stations_are_named(stations, tmp_path):
-    what = Source(stations[0], end="1990-01-01", region="Roma")
+    what = ExportSource(stations[0], end="1990-01-01", region="Roma")
     write_cells(what, tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text().splitlines()[1].startswith("1990-01-01,Roma,-26.55,148.77,")
 
@@ -277,7 +277,7 @@ def test_a_map_is_a_valid_geotiff_of_its_place_and_unit(made, tmp_path):
     from rio_cogeo.cogeo import cog_validate
 
     path, table = made
-    what = Source(path, ["growth"], "1990-03-01", "1990-03-01")
+    what = ExportSource(path, ["growth"], "1990-03-01", "1990-03-01")
     assert write_geotiff(what, tmp_path / "a.tif") == [tmp_path / "a.tif"]
     with rasterio.open(tmp_path / "a.tif") as file:
         np.testing.assert_array_equal(file.read(1), raster().unpack(table[59]))
@@ -299,7 +299,7 @@ def test_a_large_map_has_overviews(tmp_path):
 
     large = Raster(-10.0, -0.05, 112.0, 0.05, np.ones((700, 600), bool))
     make_run(tmp_path / "run", large, 1, 1)
-    what = Source(tmp_path / "run", ["growth"])
+    what = ExportSource(tmp_path / "run", ["growth"])
     write_geotiff(what, tmp_path / "a.tif")
     with rasterio.open(tmp_path / "a.tif") as file:
         assert file.overviews(1) == [2, 4]
@@ -307,10 +307,10 @@ def test_a_large_map_has_overviews(tmp_path):
 
 
 def test_one_file_takes_one_map_and_points_make_none(made, stations, tmp_path):
-    what = Source(made[0])
+    what = ExportSource(made[0])
     with pytest.raises(Mistake, match="takes one map, 1,000 are wanted"):
         write_geotiff(what, tmp_path / "a.tif")
-    what = Source(stations[0])
+    what = ExportSource(stations[0])
     with pytest.raises(GridError, match="holds points, which make no map"):
         write_geotiff(what, tmp_path / "a.tif")
 
@@ -327,16 +327,16 @@ def test_one_file_takes_one_map_and_points_make_none(made, stations, tmp_path):
 )
 def test_what_is_not_in_the_run_is_said(made, wanted, sentence):
     with pytest.raises(Mistake, match=sentence):
-        Source(made[0], **wanted)
+        ExportSource(made[0], **wanted)
 
 
 def test_what_is_not_computed_yet_is_told_from_what_never_will_be(tmp_path):
     table = make_run(tmp_path / "run", raster(), 800, 390)
     with pytest.raises(Mistake, match=r"holds 1990-01-01 to 1992-03-10, but the run has written up to 1991-01-25 yet"):
-        Source(tmp_path / "run", end="1991-02-01")
+        ExportSource(tmp_path / "run", end="1991-02-01")
     with pytest.raises(Mistake, match="not in"):
-        Source(tmp_path / "run", end="1995-02-01")
-    what = Source(tmp_path / "run", ["growth"])
+        ExportSource(tmp_path / "run", end="1995-02-01")
+    what = ExportSource(tmp_path / "run", ["growth"])
     write_netcdf(what, tmp_path / "a.nc", "")
     with xarray.open_dataset(tmp_path / "a.nc") as found:
         np.testing.assert_array_equal(found["growth"], raster().unpack(table[:390]))
@@ -345,12 +345,12 @@ def test_what_is_not_computed_yet_is_told_from_what_never_will_be(tmp_path):
 def test_a_run_that_has_written_nothing_says_so(tmp_path):
     make_run(tmp_path / "run", raster(), 500, 0)
     with pytest.raises(Mistake, match="but the run has written nothing yet"):
-        Source(tmp_path / "run")
+        ExportSource(tmp_path / "run")
 
 
 def test_a_file_that_is_there_stays_unless_it_may_go(made, tmp_path):
     (tmp_path / "a.nc").write_text("mine")
-    what = Source(made[0], end="1990-01-02")
+    what = ExportSource(made[0], end="1990-01-02")
     with pytest.raises(FolderError, match="is there already"):
         write_netcdf(what, tmp_path / "a.nc", "")
     assert (tmp_path / "a.nc").read_text() == "mine"
@@ -367,7 +367,7 @@ def test_damage_in_the_store_leaves_the_old_file(tmp_path):
     data[len(data) // 3] ^= 1
     shard.write_bytes(data)
     (tmp_path / "a.nc").write_text("mine")
-    what = Source(tmp_path / "run")
+    what = ExportSource(tmp_path / "run")
     with pytest.raises(DamagedError, match=r'Variable "growth", 1991-\d\d-\d\d to'):
         write_netcdf(what, tmp_path / "a.nc", "", overwrite=True)
     assert (tmp_path / "a.nc").read_text() == "mine"
@@ -375,7 +375,7 @@ def test_damage_in_the_store_leaves_the_old_file(tmp_path):
 
 
 def test_two_who_write_one_file_at_once_do_not_mix(made, tmp_path):
-    what, begun = Source(made[0]), []
+    what, begun = ExportSource(made[0]), []
 
     def write_another(part: float) -> None:
         if not begun:
@@ -401,7 +401,7 @@ def small_disk(tmp_path) -> Path:
 
 
 def test_a_full_disk_is_named_and_nothing_is_left_of_the_file(made, small_disk):
-    what = Source(made[0])
+    what = ExportSource(made[0])
     for write in (
         lambda: write_netcdf(what, small_disk / "a.nc", ""),
         lambda: write_cells(what, small_disk / "a.csv"),
@@ -417,6 +417,6 @@ def test_a_full_disk_is_named_and_nothing_is_left_of_the_file(made, small_disk):
 
 
 def test_a_folder_that_may_not_be_written_is_a_failure(made):
-    what = Source(made[0], end="1990-01-02")
+    what = ExportSource(made[0], end="1990-01-02")
     with pytest.raises(Failure, match="cannot be written"):
         write_netcdf(what, Path("/proc/a.nc"), "")

@@ -13,12 +13,12 @@ from steppe.io import ForcingStore, read_static
 from steppe.io.axis import Axis
 from steppe.io.forcing_store import read_small
 from steppe.io.forcing_variables import WEATHER
-from steppe.io.forcing_writer import Block, ForcingWriter, Written, chunk_layout
+from steppe.io.forcing_writer import ForcingBlock, ForcingWriter, Written, chunk_layout
 from steppe.io.shard import write_small
 from steppe.variable import Role, Variable
 from tests.io.small_store import ABOUT, DAYS, small_axis, small_grid, write_small_store
 
-BLOCK = Block(range(512), range(403))
+BLOCK = ForcingBlock(range(512), range(403))
 
 
 def writer_of_rain(folder: Path, scale: float = 0.1) -> ForcingWriter:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from steppe.errors import ForcingError
-from steppe.io.ingest import Said
+from steppe.io.ingest import ColumnNames
 from steppe.io.ingest.station import Site
 from steppe.io.ingest.station_file import read_sites, read_station, station_file
 
@@ -107,7 +107,7 @@ def test_names_of_silo_and_apsim_are_read_and_other_columns_are_named(tmp_path: 
 
 def test_a_column_is_taken_by_the_name_and_unit_that_the_user_says(tmp_path: Path) -> None:
     write(tmp_path, "date,rain,Tmean_low", "1990-01-01,3,293.15")
-    values = read_station(tmp_path, SITE, Said({"tmin": "Tmean_low"}, {"tmin": "K"})).values
+    values = read_station(tmp_path, SITE, ColumnNames({"tmin": "Tmean_low"}, {"tmin": "K"})).values
     assert values["tmin"][0] == pytest.approx(20.0, abs=1e-12)
 
 

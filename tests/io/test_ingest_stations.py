@@ -13,7 +13,7 @@ from steppe.io.ingest.donors import Donors, make_donors
 from steppe.io.ingest.meteorology import extraterrestrial_radiation, pan_evaporation, saturation_vapour_pressure
 from steppe.io.ingest.months import Months
 from steppe.io.ingest.normals import Normals
-from steppe.io.ingest.spread import Spread, variation
+from steppe.io.ingest.spread import StationSpread, variation
 from steppe.io.ingest.station import Site, Station
 from tests.shared import shared_path
 
@@ -56,10 +56,10 @@ def donors(rain_only: frozenset[str] = frozenset()) -> Donors:
     return make_donors(STATIONS, MONTHS, NOTHING, rain_only)
 
 
-def spread_at(name: str, variance: bool = False, given: Donors | None = None) -> Spread:
+def spread_at(name: str, variance: bool = False, given: Donors | None = None) -> StationSpread:
     station = STATIONS[list(PLACES).index(name)]
     latitude, longitude = PLACES[name]
-    return Spread(given or donors(), monthly_means(station), np.array([latitude]), np.array([longitude]), variance)
+    return StationSpread(given or donors(), monthly_means(station), np.array([latitude]), np.array([longitude]), variance)
 
 
 def test_a_donor_is_exact_at_its_own_place() -> None:

@@ -10,7 +10,7 @@ from steppe.engine.run_file import read_run_file
 from steppe.engine.weather import open_weather
 from steppe.errors import Exit, ForcingError
 from steppe.grid import Points
-from steppe.io.ingest import Said, ingest_stations, station_points
+from steppe.io.ingest import ColumnNames, ingest_stations, station_points
 from steppe.io.ingest.met_file import PAN_AS_SAID, PAN_UNSAID, read_met, read_met_site
 from steppe.io.ingest.meteorology import pan_evaporation, saturation_vapour_pressure
 from tests.shared import shared_path
@@ -119,8 +119,8 @@ def test_a_column_vpd_is_refused_with_its_mean_and_both_saturations_until_the_us
         read_met(file)
     assert f"Its mean is 20.0 hPa; saturation is {SATURATED[0]:.1f} hPa at tmin and {SATURATED[1]:.1f} hPa at tmax." in str(refused.value)
     assert TO_TYPE in str(refused.value)
-    np.testing.assert_array_equal(read_met(file, said=Said({"vp": "vpd"})).values["vp"], 20.0)
-    np.testing.assert_allclose(read_met(file, said=Said({"deficit": "VPD"})).values["vp"], WEIGHTED - 20.0, rtol=1e-13)
+    np.testing.assert_array_equal(read_met(file, said=ColumnNames({"vp": "vpd"})).values["vp"], 20.0)
+    np.testing.assert_allclose(read_met(file, said=ColumnNames({"deficit": "VPD"})).values["vp"], WEIGHTED - 20.0, rtol=1e-13)
 
 
 def test_the_report_shows_at_each_station_what_the_humidity_came_to(tmp_path):
@@ -128,7 +128,7 @@ def test_the_report_shows_at_each_station_what_the_humidity_came_to(tmp_path):
     with_vpd(tmp_path / "a.met", 20.0)
     with_vpd(tmp_path / "b.met", 4.0)
     report = ingest_stations(
-        tmp_path, tmp_path / "w.zarr", station_points(tmp_path), "1990-01-01", "1990-12-31", said=Said({"deficit": "vpd"})
+        tmp_path, tmp_path / "w.zarr", station_points(tmp_path), "1990-01-01", "1990-12-31", said=ColumnNames({"deficit": "vpd"})
     )
     read = 'deficit was read from the column "vpd", as requested; the mean of vp is {} hPa, saturation at tmin 21.3 hPa ({})'
     assert read.format(f"{WEIGHTED - 20.0:.1f}", "a") in report.notes
@@ -140,37 +140,39 @@ def test_the_report_shows_at_each_station_what_the_humidity_came_to(tmp_path):
 
 def test_the_unit_of_the_header_counts_for_a_deficit_and_the_user_overrules_it(tmp_path):
     file = with_vpd(tmp_path / "dalby.met", 2.0, "kPa")
-    np.testing.assert_allclose(read_met(file, said=Said({"deficit": "vpd"})).values["vp"], WEIGHTED - 20.0, rtol=1e-13)
+    np.testing.assert_allclose(read_met(file, said=ColumnNames({"deficit": "vpd"})).values["vp"], WEIGHTED - 20.0, rtol=1e-13)
     wrong = with_vpd(tmp_path / "dalby.met", 2.0, "hPa")
-    np.testing.assert_allclose(read_met(wrong, said=Said({"deficit": "vpd"}, {"deficit": "kPa"})).values["vp"], WEIGHTED - 20.0, rtol=1e-13)
+    np.testing.assert_allclose(
+        read_met(wrong, said=ColumnNames({"deficit": "vpd"}, {"deficit": "kPa"})).values["vp"], WEIGHTED - 20.0, rtol=1e-13
+    )
 
 
 def test_a_deficit_above_saturation_is_named_by_day_and_value(tmp_path):
     file = with_vpd(tmp_path / "dalby.met", 40.0)
     with pytest.raises(ForcingError, match=r"1990-01-01: the deficit is 40 hPa, expected 0 to the saturation of that day, 37.1 hPa"):
-        read_met(file, said=Said({"deficit": "vpd"}))
+        read_met(file, said=ColumnNames({"deficit": "vpd"}))
 
 
 def test_a_file_with_vapour_pressure_of_its_own_is_not_in_doubt_and_names_the_column_that_is_not_read(tmp_path):
     file = year_of(tmp_path / "a.met", HEADER.replace("code", "vpd"), "25.5 30 18.5 {rain} 6.5 21 16")
     assert read_met(file).unread == ("vpd",)
     np.testing.assert_array_equal(read_met(file).values["vp"], 21.0)
-    np.testing.assert_allclose(read_met(file, said=Said({"deficit": "vpd"})).values["vp"], WEIGHTED - 16.0, rtol=1e-13)
+    np.testing.assert_allclose(read_met(file, said=ColumnNames({"deficit": "vpd"})).values["vp"], WEIGHTED - 16.0, rtol=1e-13)
 
 
 def test_two_columns_for_one_variable_are_refused_until_one_is_chosen(tmp_path):
     file = year_of(tmp_path / "a.met", HEADER.replace("code", "evap").replace("(hPa) ()", "(hPa) (mm)"), "25.5 30 18.5 {rain} 6.5 21 7")
     with pytest.raises(ForcingError, match=r'the columns "pan" and "evap" could both be pan. Choose one: --map pan=evap'):
         read_met(file)
-    np.testing.assert_array_equal(read_met(file, said=Said({"pan": "evap"})).values["pan"], 7.0)
+    np.testing.assert_array_equal(read_met(file, said=ColumnNames({"pan": "evap"})).values["pan"], 7.0)
 
 
 @pytest.mark.parametrize(
     ("said", "says"),
     [
-        (Said({"vp": "vdp"}), 'no station file has a column "vdp".* Did you mean "vp"'),
-        (Said({"vpp": "vpd", "vp": "vpd"}), '"vpp" is not a variable of stations'),
-        (Said({"vp": "vpd"}, {"deficit": "kPa"}), '--units deficit=kPa: no station file has a column for "deficit"'),
+        (ColumnNames({"vp": "vdp"}), 'no station file has a column "vdp".* Did you mean "vp"'),
+        (ColumnNames({"vpp": "vpd", "vp": "vpd"}), '"vpp" is not a variable of stations'),
+        (ColumnNames({"vp": "vpd"}, {"deficit": "kPa"}), '--units deficit=kPa: no station file has a column for "deficit"'),
     ],
 )
 def test_what_the_user_says_of_no_column_is_refused(tmp_path, said, says):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steppe.errors import DamagedError, FolderError
-from steppe.io import Records, open_results
+from steppe.io import StoredRecords, open_results
 from tests.io.small_store import small_values, write_small_store
 from tests.io.test_export import make_run
 from tests.io.writer_process import DAYS, raster, run
@@ -24,7 +24,7 @@ def finished(tmp_path_factory) -> Path:
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, DAYS), st.integers(0, DAYS), st.lists(st.integers(0, 299), min_size=1, max_size=9, unique=True))
 def test_any_part_is_what_xarray_reads(finished, first, stop, columns):
-    records = Records.open(finished)
+    records = StoredRecords.open(finished)
     columns = np.array(columns)
     with open_results(finished) as dataset:
         whole = dataset["growth"].to_numpy()
@@ -33,7 +33,7 @@ def test_any_part_is_what_xarray_reads(finished, first, stop, columns):
 
 
 def test_series_and_axes_are_read_by_name(finished):
-    records = Records.open(finished, "ten")
+    records = StoredRecords.open(finished, "ten")
     with open_results(finished, "ten") as dataset:
         np.testing.assert_array_equal(records.read("growth", slice(None)), dataset["growth"])
         assert list(records.small("region")) == list(dataset["region"].values)
@@ -43,14 +43,14 @@ def test_series_and_axes_are_read_by_name(finished):
 
 def test_weather_is_read_in_its_units(tmp_path):
     values = write_small_store(tmp_path / "weather.zarr")
-    records = Records.open(tmp_path / "weather.zarr")
+    records = StoredRecords.open(tmp_path / "weather.zarr")
     assert sorted(records.axes) == sorted(values)
     np.testing.assert_allclose(records.read("tmin", slice(900, None)), small_values()["tmin"][900:], atol=1e-9)
 
 
 def test_what_is_not_committed_is_not_there(tmp_path):
     make_run(tmp_path / "run", raster(), 800, 390)
-    records = Records.open(tmp_path / "run")
+    records = StoredRecords.open(tmp_path / "run")
     assert records.axes["growth"].rows == 390
     assert records.read("growth", slice(380, None)).shape == (10, 300)
 
@@ -62,8 +62,8 @@ def test_damage_and_absence_are_said(tmp_path):
     data[100] ^= 1
     shard.write_bytes(data)
     with pytest.raises(DamagedError, match="wrong checksum"):
-        Records.open(tmp_path / "run").read("growth", slice(None))
+        StoredRecords.open(tmp_path / "run").read("growth", slice(None))
     with pytest.raises(FolderError, match=r'There is no series "no" at'):
-        Records.open(tmp_path / "run", "no")
+        StoredRecords.open(tmp_path / "run", "no")
     with pytest.raises(FolderError, match="There is no run folder or store at"):
-        Records.open(tmp_path)
+        StoredRecords.open(tmp_path)

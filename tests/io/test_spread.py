@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from steppe.clock import Clock
 from steppe.comm import Serial, World, open_world
 from steppe.errors import DamagedError, Failure, ForcingError, RunFileError
-from steppe.io import Figures, ForcingReader, Prediction, SpreadReader, choose_spread, pack_store, spread_forcing
+from steppe.io import ForcingReader, SpreadFigures, SpreadPrediction, SpreadReader, choose_spread, pack_store, spread_forcing
 from steppe.io.spread import dealt
 from steppe.io.spread_choice import check_spread
 from steppe.testing import run_threads
@@ -280,7 +280,7 @@ def test_what_is_sent_is_counted(store: Path) -> None:
 
 
 # --- the choice ---------------------------------------------------------------------------------------------------------------------
-FIGURES = Figures()
+FIGURES = SpreadFigures()
 
 
 class Cut(NamedTuple):
@@ -296,7 +296,7 @@ class Cut(NamedTuple):
 QUEENSLAND = Cut([range(first, min(first + 2048, 15_195)) for first in range(0, 15_195, 2048)], 6 * 64, 64)
 
 
-def choice(ranks: int, spare: bool, hosts: int = 1, figures: Figures = FIGURES) -> str:
+def choice(ranks: int, spare: bool, hosts: int = 1, figures: SpreadFigures = FIGURES) -> str:
     bounds = [15_195 * rank // ranks for rank in range(ranks + 1)]
     node = [rank * hosts // ranks for rank in range(ranks)]
     return choose_spread(QUEENSLAND, shares_of(bounds), node, figures, spare)[0]  # type: ignore[arg-type]
@@ -323,14 +323,14 @@ def test_ranks_of_a_host_share_where_shares_are_smaller_than_tiles_and_nothing_i
 
 
 def test_ranks_on_hosts_of_their_own_let_a_few_read_where_decoding_is_slow_and_messages_are_fast() -> None:
-    slow = Figures(decode=4e-7, byte=1e-11)
+    slow = SpreadFigures(decode=4e-7, byte=1e-11)
     assert choice(8, spare=False, hosts=8, figures=slow).startswith("readers:")
     assert choice(8, spare=False, hosts=8, figures=slow._replace(byte=1e-6)) == "own"
 
 
 def test_computing_is_predicted_by_the_figure_of_the_model(store: Path) -> None:
     def rank(world: World) -> float:
-        told: dict[str, Prediction] = {}
+        told: dict[str, SpreadPrediction] = {}
         reader = ForcingReader(store, range(CELLS), None, CLOCK, WEEKLY)
         spread_forcing(reader, world, shares_of(even(2)), compute=0.5, tell=lambda name, found: told.update(found)).close()
         return told["own"].compute
@@ -340,7 +340,7 @@ def test_computing_is_predicted_by_the_figure_of_the_model(store: Path) -> None:
 
 
 def test_a_prediction_is_the_sum_of_its_parts() -> None:
-    shares, figures = [range(100), range(100, 200)], Figures(compute=1e-3, decode=1e-2, meeting=1.0, message=2.0, byte=1e-5)
+    shares, figures = [range(100), range(100, 200)], SpreadFigures(compute=1e-3, decode=1e-2, meeting=1.0, message=2.0, byte=1e-5)
     chosen, found = choose_spread(Cut([range(150), range(150, 200)], 5, 2), shares, [0, 1], figures, False)  # type: ignore[arg-type]
     assert found["own"].seconds == pytest.approx(2 * 1e-2 * 200 + 2 * 1e-3 * 100)  # rank 1 has a part of both tiles
     assert found["readers:1"].messages == pytest.approx(1.0 + 2.0 + 200 * 0.5 * 10 * 1e-5)

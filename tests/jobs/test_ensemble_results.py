@@ -11,7 +11,7 @@ import steppe
 from steppe.engine import Plan
 from steppe.errors import DamagedError, FolderError, Mistake
 from steppe.io.checked import CheckedArray
-from steppe.io.export import Source, write_geotiff, write_netcdf, write_series
+from steppe.io.export import ExportSource, write_geotiff, write_netcdf, write_series
 from steppe.jobs import picture
 from steppe.jobs.ensemble import Scenario, run_ensemble
 from steppe.jobs.info import overview
@@ -210,7 +210,7 @@ def test_the_picture_of_a_run_in_an_ensemble_is_that_of_a_run(made, drawn, tmp_p
 
 def test_an_ensemble_is_exported_as_one_netcdf_file(made, tmp_path):
     told = []
-    write_netcdf(Source(made, region="all"), tmp_path / "all.nc", "made by a test", progress=told.append)
+    write_netcdf(ExportSource(made, region="all"), tmp_path / "all.nc", "made by a test", progress=told.append)
     check_cf(tmp_path / "all.nc")
     opened = steppe.open(made)
     with xarray.open_dataset(tmp_path / "all.nc", decode_coords="all") as found:
@@ -227,10 +227,10 @@ def test_an_ensemble_is_exported_as_one_netcdf_file(made, tmp_path):
 
 def test_the_netcdf_file_of_an_unfinished_ensemble_has_the_records_of_all(interrupted, tmp_path):
     with pytest.raises(Mistake, match=r"as-it-is of its scenarios have no results yet"):
-        Source(interrupted)
+        ExportSource(interrupted)
     shutil.copytree(interrupted / "branches" / "3", interrupted / "branches" / "4")
     records = steppe.open(interrupted / "branches" / "3").sizes["time"]
-    write_netcdf(Source(interrupted), tmp_path / "some.nc", "made by a test")
+    write_netcdf(ExportSource(interrupted), tmp_path / "some.nc", "made by a test")
     with xarray.open_dataset(tmp_path / "some.nc", decode_coords="all") as found:
         assert found.sizes["time"] == records > 0
         assert np.isfinite(found["water"]).any(("lat", "lon")).all()
@@ -241,7 +241,7 @@ def test_forms_without_scenarios_say_how_an_ensemble_is_exported(made, tmp_path)
     with pytest.raises(Mistake, match=r'is an ensemble of 3 scenarios\. Export all of them with --netcdf, or one of them: ".*branches/2"'):
         write_series(made, "means", tmp_path / "a.csv")
     with pytest.raises(Mistake, match="is an ensemble of 3 scenarios"):
-        write_geotiff(Source(made, ["water"], "1990-02-01", "1990-02-01"), tmp_path / "a.tif")
+        write_geotiff(ExportSource(made, ["water"], "1990-02-01", "1990-02-01"), tmp_path / "a.tif")
     assert list(tmp_path.iterdir()) == []
 
 

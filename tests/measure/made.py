@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from steppe.measure import Points
+from steppe.measure import SamplePoints
 from steppe.measure.family import Floats
 from steppe.measure.formula import made_points
 from steppe.measure.rehearsal import SIZES
@@ -22,7 +22,7 @@ def points_of(
     noise: float = 0.05,
     outliers: float = 0.05,
     repeats: int = 100,
-) -> Points:
+) -> SamplePoints:
     """Points of t0 (p) [us] and rate (p) [MB/s]; without a rate of one size."""
     chosen = sizes if rate is not None else sizes[:1]
     p, n = (grid.reshape(-1).astype(float) for grid in np.meshgrid(ranks, chosen, indexing="ij"))

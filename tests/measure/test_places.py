@@ -8,7 +8,7 @@ import pytest
 
 from steppe.errors import Mistake
 from steppe.measure import read_document
-from steppe.measure.places import Place, as_text, crowded, distance, here, last_cache, memory_node, of_text, pairs, places_text
+from steppe.measure.places import RankPlace, as_text, crowded, distance, here, last_cache, memory_node, of_text, pairs, places_text
 from steppe.measure.plan import BEHIND, PING_PONG, UNDER_WAY, plan
 from steppe.measure.session import fit_series
 from steppe.measure.tables import comparisons
@@ -17,7 +17,7 @@ from tests.measure.test_tables import series
 
 
 def place(host="a", cores=(0,), cache=0, memory=0):
-    return Place(host, cores, cores[0], cache, memory)
+    return RankPlace(host, cores, cores[0], cache, memory)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_series_of_other_distances_are_fitted_and_compared_apart():
 
 
 def test_places_are_shown_rank_by_rank_and_of_many_the_first():
-    text = places_text([place(), Place("a", (0, 1), 1, None, 0), *[place(host="b")] * 20])
+    text = places_text([place(), RankPlace("a", (0, 1), 1, None, 0), *[place(host="b")] * 20])
     assert text.splitlines()[:2] == [
         "rank 0: a, core 0, last cache 0, memory 0",
         "rank 1: a, free on 2 cores, at first on 1, memory 0",

@@ -12,7 +12,7 @@ from steppe.server.contract import HERE, text
 from steppe.server.routes import TABLE
 from steppe.server.routes.making import start
 from steppe.server.routes.steering import preview
-from steppe.server.routes.table import Route, Table
+from steppe.server.routes.table import Route, RouteTable
 from tests.server.asking import CONTRACT, Client
 
 
@@ -49,7 +49,7 @@ def test_every_reference_of_the_contract_leads_somewhere() -> None:
 def test_a_route_without_a_role_does_not_start() -> None:
     route = TABLE.routes[0]
     with pytest.raises(ValueError, match='has the role ""'):
-        Table([Route("GET", "/x", "", route.handler, "x", (200,), None)], ROLES)
+        RouteTable([Route("GET", "/x", "", route.handler, "x", (200,), None)], ROLES)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from steppe.api import decode
-from steppe.server.asked import Asked, Reply
+from steppe.server.asked import Request, Response
 from steppe.server.compression import SHORT, compressed
 from steppe.server.query import FORMATS
 from tests.server.asking import Client, problem
@@ -128,9 +128,9 @@ def test_lines_that_are_streamed_are_compressed_as_they_come(client: Client) -> 
         finally:
             closed.append(True)
 
-    async def packed() -> tuple[Reply, bytes]:
-        asked = Asked(client.server.house, {"method": "GET"}, None, {b"accept-encoding": b"gzip"})  # type: ignore[arg-type]
-        reply = await compressed(asked, Reply(200, media=b"application/jsonl", stream=lines()))
+    async def packed() -> tuple[Response, bytes]:
+        asked = Request(client.server.house, {"method": "GET"}, None, {b"accept-encoding": b"gzip"})  # type: ignore[arg-type]
+        reply = await compressed(asked, Response(200, media=b"application/jsonl", stream=lines()))
         assert reply.stream is not None
         return reply, b"".join([piece async for piece in reply.stream])
 

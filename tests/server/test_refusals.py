@@ -328,7 +328,7 @@ def test_a_full_disk_is_said_so(client: Client, toy: Toy, monkeypatch: pytest.Mo
 
     before = client.standing()
     with monkeypatch.context() as patched:
-        patched.setattr("steppe.service.uploads.Draft", full)
+        patched.setattr("steppe.service.uploads.UploadDraft", full)
         found = problem(client.post("/set", {**SET, "region": {"cells": [1]}}, key="full"))
     assert (found["status"], found["code"]) == (507, "disk-full")
     assert client.standing() == before

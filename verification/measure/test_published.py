@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.shared import shared_path
 
-from steppe.measure import Points, find_weaknesses, fit, of_fit, predict, read_formulas, read_table
+from steppe.measure import SamplePoints, find_weaknesses, fit, of_fit, predict, read_formulas, read_table
 from steppe.measure.family import FAMILIES, RATE_FAMILIES, fit_family
 from steppe.measure.formula import made_points
 from steppe.measure.law import choose_law
@@ -112,7 +112,7 @@ def test_conversion_of_integers_costs_this_much(messages, measured):
     assert round(dict(messages["1"].first_to_later)[1e6], 1) == 7.4
 
 
-def points_in_p(formula, of_rate, ranks, seed) -> Points:
+def points_in_p(formula, of_rate, ranks, seed) -> SamplePoints:
     p = np.array(ranks, float)
     values = formula.rate(p) if of_rate else formula.t0(p)
     return made_points(values, np.zeros_like(p), p, 0.05, 0.05, 100, seed)

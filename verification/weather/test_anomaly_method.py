@@ -13,7 +13,7 @@ from steppe.io.ingest.donors import Donors, make_donors
 from steppe.io.ingest.meteorology import Values
 from steppe.io.ingest.months import Months
 from steppe.io.ingest.normals import Normals, read_normals
-from steppe.io.ingest.spread import Spread
+from steppe.io.ingest.spread import StationSpread
 from steppe.io.ingest.station_file import Station, read_sites, read_station
 from steppe.io.ingest.station_raster import RAIN_ONLY, SOUTH, WEST
 
@@ -76,7 +76,7 @@ def test_a_station_left_out_is_found_again_from_the_others(
 def test_thirty_years_over_the_state_have_the_normals_for_their_mean(variance: bool, donors: Donors, measured: Measured) -> None:
     grid = builtin_grid("queensland")
     normals = read_normals(shared_path("data/normals/queensland_climatology_0p1deg.npz"), grid.cell_lat, grid.cell_lon)
-    spread = Spread(donors, normals, grid.cell_lat, grid.cell_lon, variance)
+    spread = StationSpread(donors, normals, grid.cell_lat, grid.cell_lon, variance)
     annual = spread.monthly_rain.reshape(MONTHS.years, 12, -1).sum(axis=1)
     expected = normals.rain.sum(axis=0)
     how = "restored" if variance else "plain"
@@ -110,7 +110,7 @@ def _predict(column: int, at_stations: Normals, donors: Donors) -> dict[str, Val
     )
     here = Normals(*(table[:, [column]] for table in at_stations))
     place = donors.latitude[[column]], donors.longitude[[column]]
-    return Spread(left, here, *place, variance=False).weather(range(len(MONTHS.dates)))
+    return StationSpread(left, here, *place, variance=False).weather(range(len(MONTHS.dates)))
 
 
 def _nearest_position(latitude: float, longitude: float) -> dict[str, list[float]]:

@@ -27,7 +27,7 @@ from steppe.engine.recorder import Recorder
 from steppe.engine.run_file import Every
 from steppe.grid import Ownership, tile_size, tiles
 from steppe.io import Checkpoint, Draft, OutputWriter, create_store, open_results
-from steppe.io.contents import Digests, Stretch
+from steppe.io.contents import Digests, TileRun
 from steppe.io.output import SPEED
 from steppe.io.output_array import bitround
 from steppe.io.shard import CODECS, FILTERS, Layout, write_shard
@@ -317,7 +317,7 @@ def checkpoints(rounds: int) -> list[Figure]:
         return seconds
 
     def hashed() -> float:
-        stretches = Stretch.of(range(len(tiles(STATE[1]))), STATE[1])
+        stretches = TileRun.of(range(len(tiles(STATE[1]))), STATE[1])
         digests, begin = Digests(stretches, STATE[1]), time.thread_time()
         for values in state.values():
             digests.add(stretches[0], values)

@@ -22,7 +22,7 @@ KILL = 5.0  # [s] for the launcher to end its ranks
 PACE = 0.5  # [s] between two looks
 
 
-class Step(Enum):
+class EndingStep(Enum):
     """What the supervisor does next."""
 
     NOTHING = auto()
@@ -50,7 +50,7 @@ class Ending:
         self._stopped: dict[int, float] = {}  # process -> for how long [s]
         self._waited: float | None = None  # [s] since the run must end
         self._cause = self._why = ""
-        self._left = [(0.0, Step.ASK), (self._checkpoint, Step.TERMINATE), (self._checkpoint + KILL, Step.KILL)]
+        self._left = [(0.0, EndingStep.ASK), (self._checkpoint, EndingStep.TERMINATE), (self._checkpoint + KILL, EndingStep.KILL)]
 
     @property
     def forced(self) -> bool:
@@ -62,11 +62,11 @@ class Ending:
         if self._waited is None:
             self._waited = 0.0
 
-    def due(self, are_all: bool) -> Step:
+    def due(self, are_all: bool) -> EndingStep:
         """The step for which it is time. are_all: all ranks have started."""
         passed = time.monotonic() - self._looked
         if passed < PACE:
-            return Step.NOTHING
+            return EndingStep.NOTHING
         self._looked += passed
         passed = min(passed, 2 * PACE)  # more: the supervisor was stopped too, as when a machine or a whole job is suspended
         self._look(passed, are_all)
@@ -75,9 +75,9 @@ class Ending:
         elif max(self._stopped.values(), default=0.0) >= self._patience:
             self._waited, self._cause = 0.0, self._longest()
         if self._waited is None or not self._left or self._waited < self._left[0][0]:
-            return Step.NOTHING
+            return EndingStep.NOTHING
         _, step = self._left.pop(0)
-        if step is Step.TERMINATE:
+        if step is EndingStep.TERMINATE:
             self._why = self._reason()
         return step
 

@@ -24,9 +24,9 @@ def engine(folder: Path, *, epoch: int) -> Exit:
     """
     with rank_of_run() as rank:
         from steppe.engine import Crew
-        from steppe.engine.loop import Engine
+        from steppe.engine.loop import EngineLoop
 
         with Stop(says=False) as stop:
-            made = Engine(folder, epoch, Crew(rank.world, where=rank.where), stop)
+            made = EngineLoop(folder, epoch, Crew(rank.world, where=rank.where), stop)
             with compiling_is_said(made.compiles):
                 return made.run(rank.cores)

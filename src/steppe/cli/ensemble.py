@@ -57,13 +57,13 @@ def ensemble(
     with rank_of_run() as rank:
         from steppe.cli.progress import Silent, progress
         from steppe.engine import Crew, Event, Plan, read_run_file
-        from steppe.jobs.ensemble import Progress, read_scenarios, run_ensemble
+        from steppe.jobs.ensemble import EnsembleProgress, read_scenarios, run_ensemble
 
         wanted = read_scenarios(scenarios)
         plan = Plan.of(read_run_file(run_file, changes), cores=rank.cores)
         with Stop() as stop, Silent() if quiet else progress(plan.grid.n_cells * len(wanted), plan.clock.unit) as tell:
 
-            def show(far: Progress) -> None:
+            def show(far: EnsembleProgress) -> None:
                 tell(Event("progress", far.date, far.step, far.steps, far.date))
 
             crew = Crew(rank.world, stop, rank.where)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steppe.cli.making import Bar
+from steppe.cli.making import CountBar
 from steppe.cli.places import place_of, region_of
 from steppe.errors import Mistake
 
@@ -97,7 +97,7 @@ def export(
     if maps is not None and series is not None:
         raise Mistake("--maps is of cells, --series of regions. Give one or the other.")
     start, end = (date, date) if date else (start, end)
-    with Bar("exporting", quiet) as progress:
+    with CountBar("exporting", quiet) as progress:
         files = _write(path, targets, variables, start, end, region_of(region), at, series, maps or "", overwrite, progress)
     if not quiet:
         print(_said(files))
@@ -116,12 +116,12 @@ def _write(
     overwrite: bool,
     progress: Callable[[float], None],
 ) -> list[Path]:
-    from steppe.io.export import Source, write_cells, write_geotiff, write_netcdf, write_series
+    from steppe.io.export import ExportSource, write_cells, write_geotiff, write_netcdf, write_series
 
     if targets["--csv"] and not at and region is None:
         return [write_series(path, series or "", targets["--csv"], variables, start, end, overwrite)]
     places = [place_of(text) for text in at or []]
-    source = Source(path, variables, start, end, region or "all", maps, levels=bool(targets["--netcdf"]))
+    source = ExportSource(path, variables, start, end, region or "all", maps, levels=bool(targets["--netcdf"]))
     if source.unfinished:
         sys.stderr.write(f"Unfinished scenarios: {source.unfinished}. The records that all have are exported.\n")
     if targets["--csv"]:

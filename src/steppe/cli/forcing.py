@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from steppe.cli.commands import COMMANDS
-from steppe.cli.making import Bar
+from steppe.cli.making import CountBar
 from steppe.errors import Exit, RunFileError
 
 forcing = App(name="forcing", help=COMMANDS["forcing"], help_format="plaintext")
@@ -83,7 +83,7 @@ def pack(
         raise RunFileError("Both --raw and --bits are given. Choose one.")
     from steppe.io import pack_store
 
-    with Bar("files") as progress:
+    with CountBar("files") as progress:
         made = pack_store(store, "raw" if raw else "bits" if bits else None, lambda done, of: progress(done / of))
     times = made.bytes / made.of if made.of else 0.0
     sys.stdout.write(f"{made.files} files, {made.kind}, {made.bytes / 1e6:,.0f} MB: {times:.2f} times the shards.\n")
@@ -111,7 +111,7 @@ def archive(store: Path, target: Path, /, *, quiet: bool = False) -> None:
     """
     from steppe.io import archive_store
 
-    with Bar("files", quiet) as progress:
+    with CountBar("files", quiet) as progress:
         made = archive_store(store, target, progress)
     if not quiet:
         sys.stdout.write(

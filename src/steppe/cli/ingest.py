@@ -7,7 +7,7 @@ from cyclopts import App, Parameter
 
 from steppe.cli.commands import COMMANDS
 from steppe.cli.ingest_maps import Pairs, named, netcdf, silo, zarr
-from steppe.cli.making import Bar, Day, Region, grid_of
+from steppe.cli.making import CountBar, Day, Region, grid_of
 from steppe.errors import ForcingError
 
 ingest = App(name="ingest", help=COMMANDS["ingest"], help_format="plaintext")
@@ -72,11 +72,11 @@ def stations(
     units
         NAME=UNIT of their column, where the file states none or a wrong one, such as vp=kPa.
     """
-    from steppe.io.ingest import Said, ingest_stations, station_points
+    from steppe.io.ingest import ColumnNames, ingest_stations, station_points
 
-    said = Said(named("map", map), named("units", units))
+    said = ColumnNames(named("map", map), named("units", units))
     grid = grid_of(region, file, points) if any((region, file, points)) else station_points(folder)
-    with Bar("stations") as progress:
+    with CountBar("stations") as progress:
         report = ingest_stations(folder, store, grid, start, end, normals=normals, variance=variance, said=said, progress=progress)
     print(report)
 
@@ -117,7 +117,7 @@ def generate(
     from steppe.io.ingest import generate as make
 
     grid = grid_of(region, file, points)
-    with Bar("days") as progress:
+    with CountBar("days") as progress:
         extrapolated = make(store, grid, start, end, seed, progress)
     print(f"{store}: generated weather, seed {seed}. No day, year or place of it is real.")
     if extrapolated:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from steppe.cli.making import Bar, OptionalDay, Region, grid_of
+from steppe.cli.making import CountBar, OptionalDay, Region, grid_of
 from steppe.errors import ForcingError
 
 if TYPE_CHECKING:
@@ -176,9 +176,9 @@ def silo(
     folder = Path(source)
     if "://" in source:
         folder = downloads or Path("silo")
-        with Bar("download") as progress:
+        with CountBar("download") as progress:
             fetch_silo(source, folder, span, choices.day_shift, progress)
-    with Bar("silo") as progress:
+    with CountBar("silo") as progress:
         report = ingest_silo(folder, store, grid, span, choices, progress)
     print(report)
 
@@ -190,7 +190,7 @@ def _maps(command: str, files: tuple[Path, ...], output: Path, options: OfAnyMap
         raise ForcingError(f"No file was given. Write `steppe ingest {command} FILES -o {output}`.")
     grid = options.grid()
     choices = options.choices(named("map", options.map), named("units", options.units), options.exact)
-    with Bar(command) as progress:
+    with CountBar(command) as progress:
         print(ingest_maps(files, output, grid, choices, Product(f"steppe ingest {command}", command), progress), file=sys.stdout)
 
 

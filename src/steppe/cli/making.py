@@ -34,7 +34,7 @@ def grid_of(region: str | None, file: Path | None, points: Path | None) -> "Grid
     return read_grid(region, file, points)
 
 
-class Bar:
+class CountBar:
     """A bar on a terminal, a line every ten seconds elsewhere (ranks never have a terminal); nothing when `quiet`."""
 
     def __init__(self, what: str, quiet: bool = False) -> None:

@@ -17,7 +17,7 @@ from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
     from steppe.comm.raw import Raw
-    from steppe.measure import Document, Fit
+    from steppe.measure import Document, OperationFit
 
 measure = App(name="measure", help=COMMANDS["measure"], help_format="plaintext")
 measure.command(measure_all, name="all")
@@ -107,7 +107,7 @@ def fit(
         write_document(Document(made=made, fits=[record_fit(one) for one in fits], weaknesses=record_weaknesses(found)), json)
 
 
-def _rehearsed(laws: Path, noise: float, outliers: float, repeats: int, seed: int, ranks: list[int] | None) -> "list[Fit]":
+def _rehearsed(laws: Path, noise: float, outliers: float, repeats: int, seed: int, ranks: list[int] | None) -> "list[OperationFit]":
     from steppe.measure import read_formulas, rehearsals_text, rehearse
 
     for name, value, low, high in (("noise", noise, 0.0, 1.0), ("outliers", outliers, 0.0, 0.5)):
@@ -218,14 +218,14 @@ def messages(
             raise Mistake(f"--recipe {recipe} says what is measured and how ranks begin. Leave out {' and '.join(given)}.")
         return Targets(json, html)
 
-    def work(raw: "Raw") -> "tuple[Document, list[Fit]]":
-        from steppe.cli.making import Bar
+    def work(raw: "Raw") -> "tuple[Document, list[OperationFit]]":
+        from steppe.cli.making import CountBar
         from steppe.measure import measure_messages
 
-        with Bar("messages", quiet=raw.rank > 0) as tell:
+        with CountBar("messages", quiet=raw.rank > 0) as tell:
             return measure_messages(raw, quick, oversubscribe, tell, is_stopped, beside, start, recipe, passes)
 
-    def finish(found: "tuple[Document, list[Fit]]", targets: Targets) -> Exit:
+    def finish(found: "tuple[Document, list[OperationFit]]", targets: Targets) -> Exit:
         from steppe.measure import messages_text
 
         return targets.finish(found[0], messages_text(*found))

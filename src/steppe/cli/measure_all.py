@@ -74,10 +74,10 @@ def measure_all(
 
 
 def _on_ranks(raw: "Raw", directory: Path, quick: bool, passes: int | None) -> list[Part]:
-    from steppe.cli.making import Bar
+    from steppe.cli.making import CountBar
     from steppe.measure import measure_messages, measure_ranked_files, messages_text, rates_text
 
-    with Bar("all", quiet=raw.rank > 0) as tell:
+    with CountBar("all", quiet=raw.rank > 0) as tell:
         document, fits = measure_messages(raw, quick, False, _between(tell, 0.0, 0.25), is_stopped, passes=passes)
         found = [(document, messages_text(document, fits))]
         if document.complete:  # or not, on all ranks alike
@@ -88,11 +88,11 @@ def _on_ranks(raw: "Raw", directory: Path, quick: bool, passes: int | None) -> l
 
 def _alone(directory: Path, quick: bool, passes: int | None, begin: float) -> list[Part]:
     """The part of one process; nothing more after a stop."""
-    from steppe.cli.making import Bar
+    from steppe.cli.making import CountBar
     from steppe.measure import measure_files, measure_processor, rates_text
 
     middle, found = (begin + 1.0) / 2.0, list[Part]()
-    with Bar("all") as tell:
+    with CountBar("all") as tell:
         document = measure_files(directory, quick, None, _between(tell, begin, middle), is_stopped, passes)
         found.append((document, rates_text(document)))
         if document.complete:

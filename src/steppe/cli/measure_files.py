@@ -51,7 +51,7 @@ def files(
     """
     if size is not None and size < 1:
         raise Mistake(f"--size {size} must be 1 MiB at least.")
-    from steppe.cli.making import Bar
+    from steppe.cli.making import CountBar
     from steppe.comm import find_launch, keep_stops
 
     launch = find_launch()
@@ -61,16 +61,16 @@ def files(
 
     targets = Targets(json, html)
     keep_stops()
-    with Bar("files") as tell:
+    with CountBar("files") as tell:
         document = measure_files(directory, quick, size, tell, is_stopped, passes)
     return _finish(document, targets)
 
 
 def _of_ranks(raw: "Raw", directory: Path, quick: bool, size: int | None, passes: int | None) -> "Document":
-    from steppe.cli.making import Bar
+    from steppe.cli.making import CountBar
     from steppe.measure import measure_ranked_files
 
-    with Bar("files of ranks", quiet=raw.rank > 0) as tell:
+    with CountBar("files of ranks", quiet=raw.rank > 0) as tell:
         return measure_ranked_files(raw, directory, quick, size, tell, is_stopped, passes)
 
 

@@ -48,7 +48,7 @@ def kernels(
     html
         Write a report with pictures to this file.
     """
-    from steppe.cli.making import Bar
+    from steppe.cli.making import CountBar
     from steppe.comm import find_launch, keep_stops
     from steppe.measure import check_cell, measure_processor, rates_text
 
@@ -58,6 +58,6 @@ def kernels(
     cell = check_cell(cells, cell_bytes, cell_flops, cell_real)
     targets = Targets(json, html)
     keep_stops()
-    with Bar("kernels") as tell:
+    with CountBar("kernels") as tell:
         document = measure_processor(cell, quick, tell, is_stopped, passes)
     return targets.finish(document, rates_text(document))

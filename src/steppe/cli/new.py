@@ -77,7 +77,7 @@ region = "queensland"                      # built in; or
 GRID_OF_WEATHER = "# The grid is that of the forcing store: {cells}.\n"
 
 
-class Ground(NamedTuple):
+class WeatherOfRun(NamedTuple):
     """What a run file says of its weather. start, end: first and last day, as TOML. grid: the table, or a comment. store: as written."""
 
     start: str = "1990-01-01"
@@ -113,7 +113,7 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
 
     module = find_model(model)
     made = make_model(module)
-    ground = Ground() if weather is None else _ground(weather, output, module, made)
+    ground = WeatherOfRun() if weather is None else _ground(weather, output, module, made)
     help_of_editors = Path(".steppe") / f"{made.name}.json"
     text = TEMPLATE.format(
         schema=help_of_editors,
@@ -171,7 +171,7 @@ def model(name: str, /, *, output: Path | None = None) -> None:
     )
 
 
-def _ground(weather: Path, output: Path, module: ModuleType, made: Any) -> Ground:
+def _ground(weather: Path, output: Path, module: ModuleType, made: Any) -> WeatherOfRun:
     """The days and the grid of a store, whose variables are held against what the model needs."""
     from steppe.io import ForcingStore
     from steppe.models import needed_weather, picks_of
@@ -187,7 +187,7 @@ def _ground(weather: Path, output: Path, module: ModuleType, made: Any) -> Groun
         )
     days = [_toml_day(day) for day in store.period]
     cells = f"{store.n_cells:,} cell{'s' if store.n_cells > 1 else ''}"
-    return Ground(days[0], days[1], GRID_OF_WEATHER.format(cells=cells), os.path.relpath(weather, output.parent))
+    return WeatherOfRun(days[0], days[1], GRID_OF_WEATHER.format(cells=cells), os.path.relpath(weather, output.parent))
 
 
 def _toml_day(day: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steppe.cli.making import Bar
+from steppe.cli.making import CountBar
 from steppe.errors import Mistake
 
 
@@ -121,7 +121,7 @@ def _film(
     if movie.suffix.lower() != ".mp4":
         raise Mistake(f'--movie "{movie}" is no name of an MP4 file. Give a name that ends in .mp4.')
     frame, part, ends = size_of(size), region_of(region) or "all", scale_of(scale)
-    with Bar("film", quiet) as tell:
+    with CountBar("film", quiet) as tell:
         made = draw_film(path, movie, variables[0] if variables else None, start, end, fps or 10, frame, part, ends, maps or "", tell)
     if not quiet:
         units = "" if made.units == "1" else f" {made.units}"

@@ -26,7 +26,7 @@ class Silent(AbstractContextManager[Tell]):
         return None
 
 
-class Lines(AbstractContextManager[Tell]):
+class ProgressLines(AbstractContextManager[Tell]):
     """One line every ten seconds: date, rate, time left."""
 
     def __init__(self, n_cells: int, unit: str = "day") -> None:
@@ -99,7 +99,7 @@ class Rate:
         return f"{in_cell_days(self.per_second, self._unit)}, {as_clock(self.left)} left" if self.per_second else "starting"
 
 
-class Bar(AbstractContextManager[Tell]):
+class RunBar(AbstractContextManager[Tell]):
     """A progress bar with date, rate and time left."""
 
     def __init__(self, n_cells: int, unit: str = "day") -> None:
@@ -133,7 +133,7 @@ def progress(n_cells: int, unit: str = "day") -> AbstractContextManager[Tell]:
     """What suits the standard error stream, or the process that launched these ranks. unit: what a step is called."""
     if supervised():
         return Told(n_cells, unit)
-    return Bar(n_cells, unit) if sys.stderr.isatty() else Lines(n_cells, unit)
+    return RunBar(n_cells, unit) if sys.stderr.isatty() else ProgressLines(n_cells, unit)
 
 
 def _warn(event: "Event") -> None:

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import IO, Any
 
 from steppe.cli.control import VARIABLE, Listener
-from steppe.cli.ending import Ending, Step, processes_of
+from steppe.cli.ending import Ending, EndingStep, processes_of
 from steppe.errors import Exit, Mistake
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
@@ -137,12 +137,12 @@ class _Job:
         """Does what it is time for to end ranks that do not end by themselves."""
         assert self._process is not None
         step = self._ending.due(self._ready)
-        if step is Step.ASK and not self._asked:
+        if step is EndingStep.ASK and not self._asked:
             self._asked = True
             self._pass_on()
-        if step is Step.TERMINATE and self._process.poll() is None:
+        if step is EndingStep.TERMINATE and self._process.poll() is None:
             self._process.terminate()  # it ends its ranks on other machines, too
-        if step is Step.KILL:
+        if step is EndingStep.KILL:
             self._kill()
             self._process.kill()
 

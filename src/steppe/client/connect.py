@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from steppe.api import RunList
-from steppe.client.line import PATIENCE, Address, Line, now
+from steppe.client.line import PATIENCE, Address, HttpClient, now
 from steppe.client.problems import UnknownError
 from steppe.client.remote import Remote
 from steppe.client.run import AsyncRun
@@ -66,7 +66,7 @@ async def connect_async(
 
 
 async def _joined(address: str, token: str | None, run: str | None, patience: float, verify: Any, asynchronous: bool) -> AsyncRun:
-    line = Line.to(Address.of(address, token or None, os.environ.get(TOKEN, "")), asynchronous, patience, verify)
+    line = HttpClient.to(Address.of(address, token or None, os.environ.get(TOKEN, "")), asynchronous, patience, verify)
     try:
         known = {each.run: each for each in msgspec.json.decode((await line.ask("GET", "/runs")).content, type=RunList).runs}
         if run is None and len(known) != 1:

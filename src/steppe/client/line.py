@@ -59,7 +59,7 @@ class Address(NamedTuple):
         return cls(f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", token, "")
 
 
-class Line:
+class HttpClient:
     """Requests to one server.
 
     Parameters
@@ -81,7 +81,7 @@ class Line:
         self.url, self._transport, self.headers, self.patience = url, transport, dict(headers), patience
 
     @classmethod
-    def to(cls, address: Address, asynchronous: bool, patience: float, verify: Any = True) -> "Line":
+    def to(cls, address: Address, asynchronous: bool, patience: float, verify: Any = True) -> "HttpClient":
         """A line to an address. verify: False, or an `ssl.SSLContext` that knows a certificate of one's own."""
         transport = (Looping if asynchronous else Waiting)(address.url, address.socket, verify)
         line = cls(address.url, transport, {"authorization": f"Bearer {address.token}"} if address.token else {}, patience)

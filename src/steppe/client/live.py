@@ -16,7 +16,7 @@ import numpy as np
 
 from steppe.api import VariableInfo
 from steppe.api.frame import MAGIC, PROTOCOL, Frame, read_frame
-from steppe.client.line import BASE, Line
+from steppe.client.line import BASE, HttpClient
 from steppe.client.places import CF, STANDARD
 from steppe.client.problems import UnreachableError, raised
 
@@ -29,7 +29,7 @@ ENDED = 1000  # code with which a server closes the socket of a run that has end
 REFUSED = 500  # statuses below it are for good
 
 
-class Stream:
+class LiveStream:
     """The messages of one stream of the socket, on any transport.
 
     Parameters
@@ -114,7 +114,7 @@ class Stream:
         return dims, found
 
 
-def watch(line: Line, run: str, stream: Stream) -> "Generator[xarray.DataArray, None, None]":
+def watch(line: HttpClient, run: str, stream: LiveStream) -> "Generator[xarray.DataArray, None, None]":
     """The maps of a stream as they come, until the run has ended.
 
     Raises
@@ -128,7 +128,7 @@ def watch(line: Line, run: str, stream: Stream) -> "Generator[xarray.DataArray, 
     from websockets.sync.client import connect, unix_connect
 
     address, how = how_to_open(line, run)
-    lost = _Lost(line)
+    lost = _Outage(line)
     while True:
         try:
             with unix_connect(line.socket, address, **how) if line.socket else connect(address, **how) as socket:
@@ -147,7 +147,7 @@ def watch(line: Line, run: str, stream: Stream) -> "Generator[xarray.DataArray, 
             time.sleep(lost.pause(error))
 
 
-async def watch_async(line: Line, run: str, stream: Stream) -> "AsyncGenerator[xarray.DataArray, None]":
+async def watch_async(line: HttpClient, run: str, stream: LiveStream) -> "AsyncGenerator[xarray.DataArray, None]":
     """The same as `watch`, for programs with an event loop."""
     import asyncio
 
@@ -155,7 +155,7 @@ async def watch_async(line: Line, run: str, stream: Stream) -> "AsyncGenerator[x
     from websockets.exceptions import ConnectionClosed, WebSocketException
 
     address, how = how_to_open(line, run)
-    lost = _Lost(line)
+    lost = _Outage(line)
     while True:
         try:
             async with unix_connect(line.socket, address, **how) if line.socket else connect(address, **how) as socket:
@@ -174,7 +174,7 @@ async def watch_async(line: Line, run: str, stream: Stream) -> "AsyncGenerator[x
             await asyncio.sleep(lost.pause(error))
 
 
-def how_to_open(line: Line, run: str) -> tuple[str, dict[str, Any]]:
+def how_to_open(line: HttpClient, run: str) -> tuple[str, dict[str, Any]]:
     """The address of the live socket of a run, and how websockets is to open it."""
     address = f"{line.url}{BASE}/runs/{run}/live".replace("http", "ws", 1)
     how: dict[str, Any] = {"subprotocols": [PROTOCOL], "additional_headers": line.headers, "compression": None, "max_size": None}
@@ -185,10 +185,10 @@ def how_to_open(line: Line, run: str) -> tuple[str, dict[str, Any]]:
     return address, how
 
 
-class _Lost:
+class _Outage:
     """How long a socket has been lost, and when it is opened again."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: HttpClient) -> None:
         self._line = line
         self.found()
 

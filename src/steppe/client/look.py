@@ -28,7 +28,7 @@ from steppe.api import (
 from steppe.api.query import MapQuery
 from steppe.client import words
 from steppe.client.line import BASE
-from steppe.client.live import Stream, watch_async
+from steppe.client.live import LiveStream, watch_async
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
 from steppe.client.problems import UnknownError
@@ -336,11 +336,11 @@ class AsyncLook:
         whole.attrs["long_name"] = variable.long_name
         return whole.rename(variable.name)
 
-    async def _stream(self, name: str, wish: Mapping[str, Any]) -> Stream:
+    async def _stream(self, name: str, wish: Mapping[str, Any]) -> LiveStream:
         """The stream to watch."""
         variable, grid = await self._remote.variable(name), await self._remote.places.grid()
         whole = {**wish, "variable": name, "scenario": wish["scenario"] or self._scenario, "box": wish["box"] and list(wish["box"])}
-        return Stream(whole, variable, grid.axes)
+        return LiveStream(whole, variable, grid.axes)
 
     def _stands(self) -> ScenarioInfo | None:
         return next((each for each in self._remote.seen.scenarios if each.name == self._scenario), None)

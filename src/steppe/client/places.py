@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steppe.api import GridInfo, VariableInfo, decode
 from steppe.api.query import MapQuery
-from steppe.client.line import Line
+from steppe.client.line import HttpClient
 from steppe.client.words import keys
 from steppe.errors import Mistake
 
@@ -50,7 +50,7 @@ class Map(NamedTuple):
 class Places:
     """The grid of one run."""
 
-    def __init__(self, line: Line, path: str) -> None:
+    def __init__(self, line: HttpClient, path: str) -> None:
         self._line, self._path = line, path
         self._grid: GridInfo | None = None
         self._cells: dict[str, Cells] = {}

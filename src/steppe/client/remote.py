@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import Info, Ordered, VariableInfo, VariableList, by_name
-from steppe.client.line import BASE, Line
+from steppe.client.line import BASE, HttpClient
 from steppe.client.operation import HELD, AsyncOperation
 from steppe.client.places import Places
 from steppe.client.problems import UnknownError
@@ -22,7 +22,7 @@ from steppe.errors import nearest
 class Remote:
     """One run on a server."""
 
-    def __init__(self, line: Line, name: str, seen: Info, asynchronous: bool) -> None:
+    def __init__(self, line: HttpClient, name: str, seen: Info, asynchronous: bool) -> None:
         self.line, self.name, self.path = line, name, f"/runs/{name}"
         self.places = Places(line, self.path)
         self.seen = seen

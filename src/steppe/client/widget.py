@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from steppe.client.line import BASE, Line, now
+from steppe.client.line import BASE, HttpClient, now
 from steppe.client.live import how_to_open
 from steppe.client.transport import LostError
 from steppe.errors import Mistake, not_installed
@@ -36,7 +36,7 @@ class Relay:
         Called from other threads with a message for the browser and what goes with it as bytes.
     """
 
-    def __init__(self, line: Line, run: str, tell: Any) -> None:
+    def __init__(self, line: HttpClient, run: str, tell: Any) -> None:
         self._line, self._run, self._tell = line, run, tell
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="steppe-widget")
         self._left = threading.Event()
@@ -123,7 +123,7 @@ class Relay:
         return connect(address, **how)
 
 
-def widget_of(line: Line, run: str, scenario: str, variable: str) -> Any:
+def widget_of(line: HttpClient, run: str, scenario: str, variable: str) -> Any:
     """A widget that shows a variable of a scenario.
 
     Raises

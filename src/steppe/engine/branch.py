@@ -21,7 +21,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.rules import Rules
 from steppe.errors import BadCellError, Failure
 from steppe.failpoint import reach
-from steppe.io import Checkpoint, Records, Spent
+from steppe.io import Checkpoint, Spent, StoredRecords
 from steppe.levels import parted
 
 Actions = Mapping[Position, tuple[str, Mapping[str, Any]]]
@@ -172,7 +172,7 @@ class Branch:
         most = min(last - step + 1, self.keeper.progress.records[key] - record, BLOCK)
         stop = next((n for n in range(1, most) if outputs.record_of(whole, step + n, rounded) != (key, record + n)), most)
         group = key.rpartition("/")[0].removeprefix("maps/")
-        records = Records.open(self.keeper.folder.path, group)
+        records = StoredRecords.open(self.keeper.folder.path, group)
         return records.read(name, slice(record, record + stop), None if cells is None else cells.astype(np.int64))
 
     def change(self, arguments: dict[str, Any]) -> dict[str, Any]:

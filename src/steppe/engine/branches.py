@@ -26,7 +26,7 @@ from steppe.engine.crew import Crew
 from steppe.engine.differences import open_folder
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
-from steppe.engine.ring import BEFORE_ALL, Entry, Ring
+from steppe.engine.ring import BEFORE_ALL, Ring, Snapshot
 from steppe.errors import DamagedError, Failure, NoSpaceError
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
@@ -149,7 +149,7 @@ class Branches:
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=str(checkpoint.path)))
         return branch
 
-    def _from_entry(self, number: int, path: Sequence[Leg], entry: Entry) -> Branch:
+    def _from_entry(self, number: int, path: Sequence[Leg], entry: Snapshot) -> Branch:
         branch = self._begun(number, path, entry.position, since=entry.since)
         branch.rules = entry.rules
 
@@ -183,7 +183,7 @@ class Branches:
         branch.kept = "", BEGINNING
         return branch
 
-    def aside(self, number: int, path: Sequence[Leg], entry: Entry) -> Branch:
+    def aside(self, number: int, path: Sequence[Leg], entry: Snapshot) -> Branch:
         """A branch that stands at a copy and records nothing; whoever asks for it closes it."""
         branch = self._begun(number, path, entry.position, since=entry.since)
         branch.rules = entry.rules
@@ -220,7 +220,7 @@ class Branches:
         begin = time.perf_counter()
         size = branch.order("remember", entry=self._entries)
         self._copying.append(time.perf_counter() - begin)
-        self._forget(self.ring.add(Entry(self._entries, number, branch.position, branch.records, size, branch.since, branch.rules)))
+        self._forget(self.ring.add(Snapshot(self._entries, number, branch.position, branch.records, size, branch.since, branch.rules)))
 
     def forget_copies_but(self, branches: Collection[int]) -> None:
         """Gives up the entries of all branches but some."""

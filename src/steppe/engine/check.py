@@ -14,7 +14,7 @@ from steppe.comm import BoxReach, Serial
 from steppe.engine.holding import Holding
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.io import FieldReader, ForcingReader, ForcingStore, Problem, scan
+from steppe.io import FieldReader, ForcingProblem, ForcingReader, ForcingStore, scan
 from steppe.kernels.sums import totals
 from steppe.models import Model
 from steppe.variable import Role
@@ -104,7 +104,7 @@ def checkpoint_size(model: Model) -> int:
     return sum(np.asarray(values).nbytes for values in (*model.state.values(), *model.parameters.values()))
 
 
-def problems(plan: Plan) -> list[Problem]:
+def problems(plan: Plan) -> list[ForcingProblem]:
     """Values of the forcing that the model could not bear; reads all of it."""
     if isinstance(plan.forcing, ForcingStore):
         return scan(plan.forcing.path, {name: v for name, v in plan.model.variables.items() if v.role is Role.FORCING})

@@ -34,7 +34,7 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 HEAD = 512  # [bytes] of the message that an order is sent with: its length, and most orders whole
 
 
-class Said(NamedTuple):
+class Consensus(NamedTuple):
     """What all ranks said after an order. kept: checkpoints that are durable on all of them."""
 
     stop: bool
@@ -70,7 +70,7 @@ class Crew:
     def __init__(self, world: World | None = None, stop: Callable[[], bool] = never, where: RankLocation | None = None) -> None:
         self.world = world or Serial()
         self._where = where or RankLocation()
-        self.said = Said(False, False, 0)
+        self.said = Consensus(False, False, 0)
         self._stop = stop
         self._parts: dict[int, Part] = {}
         self._begun = 0
@@ -201,7 +201,7 @@ def _begin(parts: dict[int, Part], order: _Order, world: World, where: RankLocat
     return nothing
 
 
-def _settled(world: World, part: Part | None, alone: Callable[[], Together], stop: Callable[[], bool]) -> tuple[Said, Any]:
+def _settled(world: World, part: Part | None, alone: Callable[[], Together], stop: Callable[[], bool]) -> tuple[Consensus, Any]:
     """Both halves of an order."""
     failure, together = None, nothing
     try:
@@ -215,7 +215,7 @@ def _settled(world: World, part: Part | None, alone: Callable[[], Together], sto
         if part and not failure:
             part.undo()
         agree_on(world, failure)
-    said = Said(bool(stopped), bool(bad), -kept)
+    said = Consensus(bool(stopped), bool(bad), -kept)
     try:
         return said, together()
     except SteppeError as error:

@@ -10,7 +10,7 @@ from steppe.control.wire import RuleFiring
 from steppe.engine.branch import Branch
 from steppe.engine.looks import image_of
 from steppe.engine.plan import Plan
-from steppe.engine.rules import MOST, CalendarEvent, Trigger
+from steppe.engine.rules import MOST, CalendarEvent, TriggerRule
 from steppe.errors import Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
 from steppe.files import make_folder, write_whole
 
@@ -52,7 +52,7 @@ class Happening:
             raise RequestError(f"A scenario has {MOST} events and triggers at most. Remove one.")
         if kind == "trigger":
             self._check_image(arguments)
-            trigger = Trigger(**{name: arguments[name] for name in ("id", "expression", "action", "text", "variable")})
+            trigger = TriggerRule(**{name: arguments[name] for name in ("id", "expression", "action", "text", "variable")})
             try:
                 parse(trigger.expression, self._plan.variables)
             except ExpressionError as error:
@@ -141,7 +141,7 @@ class Happening:
         if self._plan.grid.active.ndim != 2:
             raise RequestError("An image is of a raster; these are points.")
 
-    def _fire(self, on: Branch, trigger: Trigger) -> None:
+    def _fire(self, on: Branch, trigger: TriggerRule) -> None:
         step = on.position.step
         when = self._plan.clock.after(step) if self._plan.clock.step else f"step {step}"
         text = f"{trigger.text or f'{trigger.expression} has become true'} ({when})."
@@ -153,7 +153,7 @@ class Happening:
                 return
         self._tell(on, step, trigger, trigger.action, text)
 
-    def _picture(self, on: Branch, trigger: Trigger) -> str:
+    def _picture(self, on: Branch, trigger: TriggerRule) -> str:
         """Saves a map; gives its name in the folder of images. Made again it is the same file."""
         name, folder = f"{on.number}-{on.position.step}-{trigger.id}.png", self._folder / IMAGES
         values = self._plan.grid.unpack(on.order("export", name=trigger.variable))
@@ -162,8 +162,8 @@ class Happening:
         write_whole(folder / name, content)
         return name
 
-    def _tell(self, on: Branch, step: int, rule: CalendarEvent | Trigger, kind: str, text: str) -> None:
-        source = f"{'trigger' if isinstance(rule, Trigger) else 'event'}:{rule.id}"
+    def _tell(self, on: Branch, step: int, rule: CalendarEvent | TriggerRule, kind: str, text: str) -> None:
+        source = f"{'trigger' if isinstance(rule, TriggerRule) else 'event'}:{rule.id}"
         self._add(RuleFiring(on.number, step, source, kind, text))
 
     def _add(self, fired: RuleFiring) -> None:

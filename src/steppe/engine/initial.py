@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from steppe.errors import ModelError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.io import Checkpoint, read_static
-from steppe.io.records import Records
+from steppe.io.records import StoredRecords
 from steppe.variable import Role, Variable
 
 State = dict[str, float | NDArray[np.float64]]
@@ -63,7 +63,7 @@ def initial_state(table: Mapping[str, Any], variables: Mapping[str, Variable], g
 
 def _from_results(path: Path, date: Any, names: list[str], grid: Grid) -> State:
     """The state at the end of a day, as a run recorded it: records of one day, or the last value of an interval that ends with it."""
-    records = Records.open(path)
+    records = StoredRecords.open(path)
     lat, lon = records.small("cell_lat"), records.small("cell_lon")
     if lat.shape != grid.cell_lat.shape or not (np.allclose(lat, grid.cell_lat) and np.allclose(lon, grid.cell_lon)):
         raise RunFileError(f'[initial] state: the results "{path}" are of another grid of {lat.size} cells, this run has {grid.n_cells}.')

@@ -41,7 +41,7 @@ STUBBORN = 5.0  # [s] that another engine of the run has to give the run folder 
 LOCK = "engine.lock"  # in the run folder
 
 
-class Engine:
+class EngineLoop:
     """The engine of a run.
 
     Parameters

@@ -17,7 +17,7 @@ from steppe.engine.plan import Plan, regions_of
 from steppe.engine.recorder import AT_ONCE, Deliver, Recorder, Room
 from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
 from steppe.grid import Cells, Ownership
-from steppe.io import SHARD_STEPS, Axis, Cost, Group, Output, OutputWriter
+from steppe.io import SHARD_STEPS, Axis, Group, Output, OutputCost, OutputWriter
 from steppe.io.output import SINGLE
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
 from steppe.timeline import span
@@ -148,10 +148,10 @@ class Outputs:
         return {f"{g.name}/{o.variable.name}".lstrip("/"): o.precision for g in self.groups for o in g.outputs if o.bits}
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> OutputCost:
         """What all records of the whole run come to."""
         costs = [group.cost() for group in self.groups]
-        return Cost(sum(cost.values for cost in costs), sum(cost.files for cost in costs), sum(cost.seconds for cost in costs))
+        return OutputCost(sum(cost.values for cost in costs), sum(cost.files for cost in costs), sum(cost.seconds for cost in costs))
 
     @cached_property
     def steps_between_exchanges(self) -> int:

@@ -26,7 +26,7 @@ from steppe.engine.requests import cut_of
 from steppe.engine.setting import Setting
 from steppe.errors import SteppeError
 from steppe.grid import Decomposition
-from steppe.io import RETIRED, Checkpoint, Contents, Draft, FieldReader, ForcingReader, Prediction, SpreadReader, spread_forcing
+from steppe.io import RETIRED, Checkpoint, Contents, Draft, FieldReader, ForcingReader, SpreadPrediction, SpreadReader, spread_forcing
 from steppe.kernels.sums import totals
 from steppe.models import Inputs
 
@@ -92,7 +92,7 @@ class Part:
         self.outputs: Outputs = Outputs(self.plan, self.world, self.deal, like.outputs if like else None)
         self.outputs.recorder.on_piece = self._at
 
-    def _tell_spread(self, name: str, predictions: Mapping[str, Prediction]) -> None:
+    def _tell_spread(self, name: str, predictions: Mapping[str, SpreadPrediction]) -> None:
         figures = ", ".join(f"{other} {1e3 * each.seconds:.2f}" for other, each in predictions.items())
         self.notes.append(f"Weather is read by spread {name}" + (f"; predicted, in ms a slab: {figures}." if figures else "."))
 

@@ -17,7 +17,7 @@ BEFORE_ALL = Position(-1, 0)
 
 
 @dataclass(frozen=True)
-class Entry:
+class Snapshot:
     """A copy of a state that every rank has under this number. records: how many there were then of each output; rules: those then.
 
     since: the position from which on all that was done on the way to it was done by this engine.
@@ -39,14 +39,14 @@ class Ring:
         self.limit = limit
         self.spacing = SPACING
         """Steps that a branch should go between entries."""
-        self.entries: list[Entry] = []  # in the order in which they were made
+        self.entries: list[Snapshot] = []  # in the order in which they were made
 
     @property
     def bytes(self) -> int:
         """Of all copies."""
         return sum(entry.bytes for entry in self.entries)
 
-    def add(self, entry: Entry) -> list[int]:
+    def add(self, entry: Snapshot) -> list[int]:
         """Takes an entry; gives the numbers of those that are to be forgotten for it."""
         self.entries.append(entry)
         gone: list[int] = []
@@ -65,7 +65,7 @@ class Ring:
             self.spacing //= 2
         return gone
 
-    def best(self, path: Sequence[Leg], patience: int = 0) -> Entry | None:
+    def best(self, path: Sequence[Leg], patience: int = 0) -> Snapshot | None:
         """The entry that is nearest to the end of a path, not beyond the limit of its leg.
 
         patience: so many steps may be computed again, to come to where a branch forks by a step: only then there are diagnostics.
@@ -79,7 +79,7 @@ class Ring:
         before = max((entry for entry in within if fork - patience <= entry.position.step < fork), key=lambda e: e.position, default=None)
         return before or found
 
-    def _thinned(self) -> list[Entry]:
+    def _thinned(self) -> list[Snapshot]:
         """Without every other one of each branch; where all are far apart, without the one that was made first."""
         steps = [entry.position.step for entry in self.entries]
         spacing = self.spacing
@@ -91,7 +91,7 @@ class Ring:
                 return kept
         return self.entries[1:]
 
-    def _apart(self, spacing: int) -> list[Entry]:
+    def _apart(self, spacing: int) -> list[Snapshot]:
         """Of each branch the newest entry, and of each stretch of the steps the first."""
         newest = {entry.branch: entry.number for entry in self.entries}
         seen: set[tuple[int, int]] = set()

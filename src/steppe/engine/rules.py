@@ -45,7 +45,7 @@ class CalendarEvent:
 
 
 @dataclass(frozen=True)
-class Trigger:
+class TriggerRule:
     """Something that is watched for. action: "pause", "message" or "image", of `variable`; was: whether it was true; off: why it is not any
     more.
     """
@@ -64,7 +64,7 @@ class Rules:
     """All of a branch, in the order of their numbers."""
 
     events: tuple[CalendarEvent, ...] = ()
-    triggers: tuple[Trigger, ...] = ()
+    triggers: tuple[TriggerRule, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.events or self.triggers)
@@ -83,13 +83,13 @@ class Rules:
         """With one more."""
         return replace(self, events=(*self.events, event))
 
-    def with_trigger(self, trigger: Trigger) -> Self:
+    def with_trigger(self, trigger: TriggerRule) -> Self:
         """With one more, or with another one of its number."""
         others = (each for each in self.triggers if each.id != trigger.id)
         return replace(self, triggers=tuple(sorted((*others, trigger), key=lambda each: each.id)))
 
     @property
-    def watched(self) -> tuple[Trigger, ...]:
+    def watched(self) -> tuple[TriggerRule, ...]:
         """The triggers that are not off."""
         return tuple(each for each in self.triggers if not each.off)
 
@@ -114,7 +114,7 @@ class Rules:
     def of(cls, plain: Mapping[str, Any]) -> Self:
         """From `plain`."""
         events = tuple(CalendarEvent(**each) for each in plain.get("events", ()))
-        return cls(events, tuple(Trigger(**each) for each in plain.get("triggers", ())))
+        return cls(events, tuple(TriggerRule(**each) for each in plain.get("triggers", ())))
 
     @property
     def digest(self) -> int:

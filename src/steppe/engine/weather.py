@@ -42,9 +42,9 @@ def open_weather(run: RunFile, grid: Grid) -> ForcingStore | FieldStore | None:
 
 
 def _store(folder: Path, grid: Points, run: RunFile, section: ForcingSection) -> Path:
-    from steppe.io.ingest import Said, ingest_stations, station_file  # runs with a store do without
+    from steppe.io.ingest import ColumnNames, ingest_stations, station_file
 
-    said = Said(section.map, section.units)
+    said = ColumnNames(section.map, section.units)
     digest = hashlib.sha256(f"{grid.digest} {run.time.start} {run.time.end} {json.dumps(said, sort_keys=True)} ".encode())
     listed = folder / "stations.csv"
     for file in [*([listed] if listed.is_file() else []), *(station_file(folder, station) for station in grid.ids)]:

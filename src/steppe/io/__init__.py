@@ -10,18 +10,18 @@ from steppe.io.field_store import FieldStore
 from steppe.io.fields import FieldReader
 from steppe.io.folder import Progress, RunFolder, Spent, read_identity
 from steppe.io.forcing_reader import ForcingReader
-from steppe.io.forcing_scan import Problem, limits_of, scan
+from steppe.io.forcing_scan import ForcingProblem, limits_of, scan
 from steppe.io.forcing_store import ForcingStore, read_static
 from steppe.io.identity import OtherRunError, run_id
-from steppe.io.output import SHARD_STEPS, Cost, Group, Output, create_store
+from steppe.io.output import SHARD_STEPS, Group, Output, OutputCost, create_store
 from steppe.io.output_writer import OutputWriter
 from steppe.io.pack_file import check_pack, pack_store
-from steppe.io.records import Records
+from steppe.io.records import StoredRecords
 from steppe.io.removal import check_removal, remove_run
 from steppe.io.results import open_results, unpack
-from steppe.io.run_folders import Found, find_runs
+from steppe.io.run_folders import RunFolderInfo, find_runs
 from steppe.io.spread import SpreadReader
-from steppe.io.spread_choice import RETIRED, SPREAD, Figures, Prediction, choose_spread, measure_spread, spread_forcing
+from steppe.io.spread_choice import RETIRED, SPREAD, SpreadFigures, SpreadPrediction, choose_spread, measure_spread, spread_forcing
 from steppe.io.stream import ReadCounters
 
 __all__ = [
@@ -31,28 +31,28 @@ __all__ = [
     "Axis",
     "Checkpoint",
     "Contents",
-    "Cost",
     "Draft",
     "Ensemble",
     "FieldReader",
     "FieldStore",
-    "Figures",
+    "ForcingProblem",
     "ForcingReader",
     "ForcingStore",
-    "Found",
     "Group",
     "Member",
     "OtherRunError",
     "Output",
+    "OutputCost",
     "OutputWriter",
-    "Prediction",
-    "Problem",
     "Progress",
     "ReadCounters",
-    "Records",
     "RunFolder",
+    "RunFolderInfo",
     "Spent",
+    "SpreadFigures",
+    "SpreadPrediction",
     "SpreadReader",
+    "StoredRecords",
     "archive_store",
     "check_pack",
     "check_removal",

@@ -25,7 +25,7 @@ from steppe.errors import DamagedError, FolderError
 from steppe.failpoint import reach
 from steppe.files import place, writing
 from steppe.grid import Ownership, tiles
-from steppe.io.contents import HEAD, Contents, Digests, Entry, Stretch, pieces
+from steppe.io.contents import HEAD, Contents, ContentsEntry, Digests, TileRun, pieces
 from steppe.io.draft import ARRAYS
 from steppe.io.identity import check_identity
 from steppe.io.sealed import read_sealed, write_sealed
@@ -226,7 +226,7 @@ class Checkpoint:
             raise FolderError(f'"{path}" has format {content["format"]} of an older Steppe, this one reads {FORMAT}. Start with --fresh.')
         if identity is not None:
             check_identity(path, content["identity"], identity)
-        entries = {name: Entry(entry["dtype"], tuple(entry["shape"])) for name, entry in content["arrays"].items()}
+        entries = {name: ContentsEntry(entry["dtype"], tuple(entry["shape"])) for name, entry in content["arrays"].items()}
         digests = {tile: bytes.fromhex(digest) for tile, digest in enumerate(content["xxh3"], HEAD)}
         return cls(path, content["step"], content["identity"], content["manifest"], Contents(content["cells"], entries), digests)
 
@@ -288,7 +288,7 @@ class Checkpoint:
     def _arrays(self, wanted: Sequence[int]) -> Iterator[tuple[str, Array]]:
         """Name and values of every array, of the cells of some ascending tiles; known to be what was written only at the end of all."""
         path, contents = self.path / ARRAYS, self.contents
-        stretches, numbers = Stretch.of(wanted, contents.n_cells), xxhash.xxh3_128()
+        stretches, numbers = TileRun.of(wanted, contents.n_cells), xxhash.xxh3_128()
         digests = Digests(stretches, contents.n_cells)
         width = sum(len(stretch.cells) for stretch in stretches)
         try:

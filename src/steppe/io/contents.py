@@ -22,7 +22,7 @@ Array = NDArray[Any]
 HEAD = -1  # the number, among the tiles, of the numbers that hold for all cells
 
 
-class Entry(NamedTuple):
+class ContentsEntry(NamedTuple):
     """One array of a checkpoint. shape: () when one number holds for all cells, else with the number of cells last."""
 
     dtype: str
@@ -44,7 +44,7 @@ class Contents:
     """The arrays of a checkpoint and where they lie."""
 
     n_cells: int
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, ContentsEntry]
 
     @classmethod
     def of(cls, arrays: Mapping[str, Array], n_cells: int) -> "Contents":
@@ -60,7 +60,7 @@ class Contents:
             if values.dtype.kind not in "biuf":
                 raise Failure(f'"{name}" is {values.dtype}; a checkpoint holds numbers. This is a defect of Steppe.')
             shape = (*values.shape[:-1], n_cells) if values.ndim else ()
-            entries[name] = Entry(values.dtype.newbyteorder("<").str, shape)
+            entries[name] = ContentsEntry(values.dtype.newbyteorder("<").str, shape)
         return cls(n_cells, entries)
 
     @property
@@ -68,7 +68,7 @@ class Contents:
         """Bytes of the file."""
         return sum(entry.nbytes for entry in self.entries.values())
 
-    def numbers(self) -> Iterator[tuple[str, Entry, int]]:
+    def numbers(self) -> Iterator[tuple[str, ContentsEntry, int]]:
         """Those that hold for all cells: name, entry, offset in the file."""
         at = 0
         for name, entry in self.entries.items():
@@ -76,7 +76,7 @@ class Contents:
                 yield name, entry, at
                 at += entry.nbytes
 
-    def of_cells(self) -> Iterator[tuple[str, Entry, int]]:
+    def of_cells(self) -> Iterator[tuple[str, ContentsEntry, int]]:
         """The arrays of which each cell has a part: name, entry, offset in the file."""
         at = sum(entry.nbytes for entry in self.entries.values() if not entry.shape)
         for name, entry in self.entries.items():
@@ -86,7 +86,7 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class TileRun:
     """Tiles beside each other: their cells are of every row of the file one piece. at: where they begin among the columns in memory."""
 
     tiles: range
@@ -94,9 +94,9 @@ class Stretch:
     at: int
 
     @classmethod
-    def of(cls, wanted: Iterable[int], n_cells: int) -> "list[Stretch]":
+    def of(cls, wanted: Iterable[int], n_cells: int) -> "list[TileRun]":
         """Ascending tiles, as few pieces as there are."""
-        every, found, at = tiles(n_cells), list[Stretch](), 0
+        every, found, at = tiles(n_cells), list[TileRun](), 0
         for tile in wanted:
             cells = every[tile]
             if found and found[-1].tiles.stop == tile:
@@ -112,7 +112,7 @@ class Stretch:
         """Its columns in memory."""
         return slice(self.at, self.at + len(self.cells))
 
-    def place(self, entry: Entry, offset: int, row: int) -> int:
+    def place(self, entry: ContentsEntry, offset: int, row: int) -> int:
         """Where its part of a row of an array that begins at `offset` lies in the file."""
         return offset + (row * entry.shape[-1] + self.cells.start) * np.dtype(entry.dtype).itemsize
 
@@ -120,14 +120,14 @@ class Stretch:
 class Digests:
     """The hashes of the tiles of some stretches while their rows pass by."""
 
-    def __init__(self, stretches: Sequence[Stretch], n_cells: int) -> None:
+    def __init__(self, stretches: Sequence[TileRun], n_cells: int) -> None:
         cells = tiles(n_cells)
         self._hashers = {tile: xxhash.xxh3_128() for stretch in stretches for tile in stretch.tiles}
         self._inside = {  # of each tile what it adds to, and where its cells lie in the stretch: looked up once, not for each row
             stretch.at: [(self._hashers[n].update, *_within(cells[n], stretch.cells)) for n in stretch.tiles] for stretch in stretches
         }
 
-    def add(self, stretch: Stretch, values: Array) -> None:
+    def add(self, stretch: TileRun, values: Array) -> None:
         """The next row of a stretch, C-contiguous (cells,)."""
         data, size = values.view(np.uint8).data, values.itemsize
         for update, low, high in self._inside[stretch.at]:

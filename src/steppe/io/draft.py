@@ -15,7 +15,7 @@ from steppe.comm import MessageRequest, World
 from steppe.comm.world import STORE_TAG
 from steppe.files import writing
 from steppe.grid import Ownership
-from steppe.io.contents import HEAD, Array, Contents, Digests, Stretch, moved, pieces
+from steppe.io.contents import HEAD, Array, Contents, Digests, TileRun, moved, pieces
 from steppe.timeline import span
 
 ARRAYS = "arrays.bin"
@@ -36,7 +36,7 @@ class Draft:
         self._deal = Ownership.alone(0)
         self._numbers: dict[str, Array] = {}  # that hold for all cells
         self._copies: dict[str, Array] = {}  # (..., cells of the tiles that this rank writes)
-        self._stretches: list[Stretch] = []
+        self._stretches: list[TileRun] = []
         self._parts: list[tuple[list[Array], int]] = []  # of tiles that others write, and who
 
     @property
@@ -50,7 +50,7 @@ class Draft:
         if (contents, written) != (self.contents, [tile.tile for tile in self._deal.written]):
             width = sum(tile.width for tile in deal.written)
             self._copies = {name: np.zeros((*entry.shape[:-1], width), entry.dtype) for name, entry, _ in contents.of_cells()}
-            self._stretches = Stretch.of(written, deal.n_cells)
+            self._stretches = TileRun.of(written, deal.n_cells)
         self.contents, self._deal = contents, deal
         self._numbers = {name: np.array(arrays[name], entry.dtype) for name, entry, _ in contents.numbers()}
         for columns, mine in pieces([held for held in deal.held if held.writer == deal.rank], written, deal.n_cells):

@@ -16,7 +16,7 @@ from steppe.clock import EPOCH, TICK, instant_text, length_text
 from steppe.errors import BadCellError, DamagedError, ForcingError
 from steppe.grid import UNEVEN, Raster, is_axis
 from steppe.io.field_store import FieldStore, reason
-from steppe.io.forcing_scan import Problem
+from steppe.io.forcing_scan import ForcingProblem
 from steppe.io.units import SAME, conversion
 from steppe.variable import Variable
 
@@ -140,7 +140,7 @@ class Field:
             raise BadCellError(f"{problem}. Correct it where the store is made; `steppe check` finds all such values.")
         return values
 
-    def problems(self, block: int, rows: slice, columns: slice, values: Array | None = None) -> Iterator[Problem]:
+    def problems(self, block: int, rows: slice, columns: slice, values: Array | None = None) -> Iterator[ForcingProblem]:
         """What is wrong with the values of a block, fault by fault; cells that take no part do not count."""
         values = self._read(block, rows, columns) if values is None else values
         low, high = self.variable.low, self.variable.high
@@ -155,7 +155,7 @@ class Field:
             if wrong.any():
                 yield self._problem(fault, block, wrong, values, rows.start, columns.start)
 
-    def _problem(self, fault: str, block: int, wrong: Array, values: Array, north: int, west: int) -> Problem:
+    def _problem(self, fault: str, block: int, wrong: Array, values: Array, north: int, west: int) -> ForcingProblem:
         record, *place, row, column = (int(i) for i in np.argwhere(wrong)[0])
         cell = int(np.flatnonzero(self._grid.order == (row + north) * self._grid.nlon + column + west)[0])
         what = self.name
@@ -165,7 +165,7 @@ class Field:
         latitude, longitude = float(self._grid.cell_lat[cell]), float(self._grid.cell_lon[cell])
         value = float(values[(record, *place, row, column)])
         day = self.instant(block * self.block + record)
-        return Problem(self._path, what, fault, int(np.count_nonzero(wrong)), day, cell, latitude, longitude, value)
+        return ForcingProblem(self._path, what, fault, int(np.count_nonzero(wrong)), day, cell, latitude, longitude, value)
 
     def _read(self, block: int, rows: slice, columns: slice) -> Array:
         parts = [self._part(block, self._rows[rows], part) for part in _runs(self._columns[columns])]

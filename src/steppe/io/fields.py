@@ -26,7 +26,7 @@ from steppe.errors import ForcingError, SteppeError
 from steppe.grid import Box, Grid, Raster
 from steppe.io.field import Array, Between, Field
 from steppe.io.field_store import FieldStore
-from steppe.io.forcing_scan import Problem
+from steppe.io.forcing_scan import ForcingProblem
 from steppe.io.stream import ReadCounters
 from steppe.timeline import span
 from steppe.variable import Variable
@@ -158,9 +158,9 @@ class FieldReader:
             else:
                 into[...] = low
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[ForcingProblem]:
         """What is wrong with the values that the run would read: reads all of them. A fault of a field is one problem."""
-        found: dict[tuple[str, str], Problem] = {}
+        found: dict[tuple[str, str], ForcingProblem] = {}
         for field in self._fields.values():
             for block in self._used[field.name]:
                 for each in field.problems(block, *self._everywhere):

@@ -24,7 +24,7 @@ from steppe.grid import Cells, Grid, spanned
 from steppe.io.axis import day_name, day_number
 from steppe.io.forcing_store import Constant, ForcingStore, Stored
 from steppe.io.slab import Slabs
-from steppe.io.stream import KEEP_BELOW, ReadCounters, Stream
+from steppe.io.stream import KEEP_BELOW, ReadCounters, TileStream
 from steppe.io.units import conversion
 from steppe.packed import Packed
 from steppe.variable import Variable
@@ -99,7 +99,7 @@ class ForcingReader:
         self.counters = ReadCounters()
         self._decode_ahead = decode_ahead
         self._keep_below = KEEP_BELOW
-        self._streams: dict[range, Stream] = {}
+        self._streams: dict[range, TileStream] = {}
         self._lock = Lock()
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="forcing")
 
@@ -137,7 +137,7 @@ class ForcingReader:
         self._first_cell = spanned(shares[rank]).start
         self.slabs.recut(shares[rank])
 
-    def stream(self, cells: range) -> Stream:
+    def stream(self, cells: range) -> TileStream:
         """One thread's way through the forcing of some cells, counted from the first of the share; the same one for the same cells.
 
         It gives whole tiles: those that `cells` begin or end in are read for the neighbours as well. Where the share is no range, a tile
@@ -148,7 +148,7 @@ class ForcingReader:
                 inside = [k for k, tile in enumerate(self.tiles) if tile.start < cells.stop and cells.start < tile.stop]
                 numbers = range(inside[0], inside[-1] + 1) if inside else range(0)
                 way = self.slabs, self.tiles, numbers, self.days_of, self.packed
-                self._streams[cells] = Stream(*way, self.thread, self.counters, DEPTH, self._decode_ahead, self.end, self._keep_below)
+                self._streams[cells] = TileStream(*way, self.thread, self.counters, DEPTH, self._decode_ahead, self.end, self._keep_below)
             return self._streams[cells]
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from steppe.packed import MISSING
 from steppe.variable import Role, Variable
 
 
-class Problem(NamedTuple):
+class ForcingProblem(NamedTuple):
     """Values of one variable with one fault: how many, and the first of them (day, packed cell, its value in the store's unit)."""
 
     file: Path
@@ -42,7 +42,7 @@ def limits_of(store: ForcingStore) -> dict[str, Variable]:
     return {s.name: Variable(s.name, ("time", "cell"), s.units, s.layout.dtype, Role.FORCING, s.name, low=s.low, high=s.high) for s in held}
 
 
-def scan(path: Path, variables: Mapping[str, Variable]) -> list[Problem]:
+def scan(path: Path, variables: Mapping[str, Variable]) -> list[ForcingProblem]:
     """Everything wrong with the values of `variables` in a store: missing, below or above their limits, tmin above tmax.
 
     A fault of a variable is one problem, however many values have it. Variables that the store lacks are passed over.
@@ -55,7 +55,7 @@ def scan(path: Path, variables: Mapping[str, Variable]) -> list[Problem]:
         A file of it is missing or not what was written.
     """
     store = ForcingStore.open(path)
-    found: dict[tuple[str, str], Problem] = {}
+    found: dict[tuple[str, str], ForcingProblem] = {}
     for name, variable in variables.items():
         if name in store.variables:
             _scan_variable(store, store[name], variable, found)
@@ -66,7 +66,7 @@ def scan(path: Path, variables: Mapping[str, Variable]) -> list[Problem]:
     return list(found.values())
 
 
-def _scan_variable(store: ForcingStore, stored: Stored, variable: Variable, found: dict[tuple[str, str], Problem]) -> None:
+def _scan_variable(store: ForcingStore, stored: Stored, variable: Variable, found: dict[tuple[str, str], ForcingProblem]) -> None:
     to = conversion(stored.units, variable.units, f'"{store.path}", variable "{stored.name}",')
     low, high = ((limit - to.offset) / to.factor for limit in (variable.low, variable.high))
     for index in _chunks(store, stored):
@@ -90,7 +90,7 @@ def _values(store: ForcingStore, stored: Stored, index: tuple[int, int]) -> NDAr
 
 
 def _add(
-    found: dict[tuple[str, str], Problem],
+    found: dict[tuple[str, str], ForcingProblem],
     store: ForcingStore,
     stored: Stored,
     index: tuple[int, int],
@@ -110,4 +110,4 @@ def _add(
     cell = index[1] * stored.layout.chunk[1] + column
     day = day_name(int(stored.axis.starts[index[0] * stored.layout.chunk[0] + row]), store.calendar)
     latitude, longitude = float(store.cell_lat[cell]), float(store.cell_lon[cell])
-    found[key] = Problem(store.path, stored.name, fault, count, day, cell, latitude, longitude, float(values[row, column]))
+    found[key] = ForcingProblem(store.path, stored.name, fault, count, day, cell, latitude, longitude, float(values[row, column]))

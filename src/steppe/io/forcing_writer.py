@@ -62,7 +62,7 @@ class About(NamedTuple):
     attributes: Mapping[str, Any] = {}
 
 
-class Block(NamedTuple):
+class ForcingBlock(NamedTuple):
     """Rows of a variable's axis and packed cells: one shard."""
 
     steps: range
@@ -135,17 +135,17 @@ class ForcingWriter:
     def _clear(self) -> None:
         shutil.rmtree(self._aside, ignore_errors=True)
 
-    def blocks(self, name: str) -> list[Block]:
+    def blocks(self, name: str) -> list[ForcingBlock]:
         """The blocks in which a variable is written, all rows of some cells before the next cells."""
         written, layout = self._variables[name], self._layouts[name]
         rows = written.axis.rows if written.axis else 0
         return [
-            Block(range(row, min(row + layout.shard[0], rows)), range(cell, min(cell + layout.shard[1], self._grid.n_cells)))
+            ForcingBlock(range(row, min(row + layout.shard[0], rows)), range(cell, min(cell + layout.shard[1], self._grid.n_cells)))
             for cell in range(0, self._grid.n_cells, layout.shard[1])
             for row in range(0, rows, layout.shard[0])
         ]
 
-    def write(self, name: str, block: Block, values: NDArray[Any]) -> None:
+    def write(self, name: str, block: ForcingBlock, values: NDArray[Any]) -> None:
         """Writes one block, (steps, cells) in the variable's unit.
 
         Raises
@@ -173,7 +173,7 @@ class ForcingWriter:
             A value is missing or outside the variable's limits.
         """
         written = self._variables[name]
-        whole = Block(range(1), range(self._grid.n_cells))
+        whole = ForcingBlock(range(1), range(self._grid.n_cells))
         self._check(written, whole, values[None])
         write_small(self._aside, name, self._pack(written, whole, values[None])[0], self._attributes(written), ("cell",))
         self._left.discard((name, None))
@@ -189,7 +189,7 @@ class ForcingWriter:
         described["attributes"].update(attributes)
         write_durable(path, json.dumps(described, indent=2).encode())
 
-    def _check(self, written: Written, block: Block, values: NDArray[Any]) -> None:
+    def _check(self, written: Written, block: ForcingBlock, values: NDArray[Any]) -> None:
         variable = written.variable
         wrong = ~((values >= variable.low) & (values <= variable.high))
         if wrong.any():
@@ -198,7 +198,7 @@ class ForcingWriter:
                 f"({int(wrong.sum())} such values in this block). Correct the source."
             )
 
-    def _pack(self, written: Written, block: Block, values: NDArray[Any]) -> NDArray[Any]:
+    def _pack(self, written: Written, block: ForcingBlock, values: NDArray[Any]) -> NDArray[Any]:
         if written.dtype != "int16":
             return values.astype(written.dtype)
         packed = np.rint((values - written.offset) / written.scale)
@@ -210,7 +210,7 @@ class ForcingWriter:
             )
         return packed.astype(np.int16)
 
-    def _first(self, written: Written, block: Block, values: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    def _first(self, written: Written, block: ForcingBlock, values: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
         """Names the first wrong value of a block."""
         step, cell = (int(i) for i in np.argwhere(wrong)[0])
         day = "" if written.axis is None else f"{day_name(int(written.axis.starts[block.steps[step]]), self._calendar)}, "

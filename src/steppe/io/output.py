@@ -102,7 +102,7 @@ class Output:
         return found | ({"quantization": QUANTIZATION, "quantization_nsb": self.bits} if self.bits else {})
 
 
-class Cost(NamedTuple):
+class OutputCost(NamedTuple):
     """What results come to. values: bytes in memory; files: bytes on disk, about; seconds: of one core to write them, about."""
 
     values: int
@@ -146,10 +146,10 @@ class Group:
             for layout in map(self.layout, self.outputs)
         )
 
-    def cost(self) -> "Cost":
+    def cost(self) -> "OutputCost":
         """What its records come to."""
         sizes = [(prod(self.shape(output)) * np.dtype(output.dtype).itemsize, output.kind) for output in self.outputs]
-        return Cost(
+        return OutputCost(
             sum(size for size, _ in sizes),
             round(sum(size * SIZE[kind] for size, kind in sizes)),
             sum(size / SPEED[kind] for size, kind in sizes),

@@ -34,7 +34,7 @@ HEAD = struct.Struct("<8s5IQQ16s")  # magic, kind, chunk, chunks, size, time in 
 ENTRY = struct.Struct("<QQQ")  # offset, length, XXH3 of a record: verified at a third of the cost of CRC32C, which is a tenth of a scan
 
 
-class Source(NamedTuple):
+class PackSource(NamedTuple):
     """What tells a shard from another in its place."""
 
     size: int
@@ -63,7 +63,7 @@ class PackFile:
             raise DamagedError(f'"{path}" was made by another version of Steppe, or of another shard. {ADVICE}')
         self.kind = KINDS[kind]
         self.plain, self.in_bits = self.kind == "raw", self.kind == "bits"
-        self.source = Source(size, time, digest)
+        self.source = PackSource(size, time, digest)
         self._entries = [*ENTRY.iter_unpack(head[HEAD.size : -4].tobytes())]
         self._across = layout.chunks[1]
 
@@ -189,7 +189,7 @@ def write_pack(store: Path, stored: Stored, index: tuple[int, int], kind: Kind) 
             entries.append(ENTRY.pack(offset, len(record), xxhash.xxh3_64_intdigest(record)))
             records.append(record)
             offset += len(record)
-    source = Source(found.st_size, found.st_mtime_ns, file.digest())
+    source = PackSource(found.st_size, found.st_mtime_ns, file.digest())
     head = HEAD.pack(MAGIC, KINDS.index(kind), *layout.chunk, *layout.chunks, *source) + b"".join(entries)
     write_durable(Path(path), b"".join([head, struct.pack("<I", google_crc32c.value(head)), *records]))
     return offset

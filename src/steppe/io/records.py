@@ -26,7 +26,7 @@ Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class StoredRecords:
     """A group of variables. about: attributes of the store. attributes: of everything in the group, coordinates too.
 
     axes: variable (time, cell) or (time, region) -> the readable part of its time axis. whole: time axis -> all of it, written or not.
@@ -43,7 +43,7 @@ class Records:
     levels: Mapping[str, tuple[str, Space]]
 
     @classmethod
-    def open(cls, path: Path, name: str = "") -> "Records":
+    def open(cls, path: Path, name: str = "") -> "StoredRecords":
         """The maps of a run folder or a store, or the series or other maps of a name.
 
         Raises

@@ -10,7 +10,7 @@ from steppe.errors import FolderError
 from steppe.files import LockedError, lock, writing
 from steppe.io.ensemble import Ensemble
 from steppe.io.folder import JOURNALS, LOCK, OWN, SERVED, read_identity
-from steppe.io.run_folders import Found, Tree
+from steppe.io.run_folders import RunFolderInfo, Tree
 
 MADE = ("picture.png", "images")  # of `steppe plot` and of triggers
 EXACT = "|".join(re.escape(name) for name in (*OWN, *SERVED, *MADE, LOCK) if not name.endswith("."))
@@ -19,7 +19,7 @@ WRITTEN = re.compile(rf"(?:{EXACT})(?:(?:\..*)?\.tmp)?|(?:{BEGINNINGS}).*")
 MOST = 3  # foreign files that a message names
 
 
-def check_removal(path: Path, with_branches: bool = False) -> Found:
+def check_removal(path: Path, with_branches: bool = False) -> RunFolderInfo:
     """What `remove_run` would remove.
 
     Parameters
@@ -37,7 +37,7 @@ def check_removal(path: Path, with_branches: bool = False) -> Found:
     """
     if path.is_symlink():
         raise FolderError(f'"{path}" is a link to "{path.resolve()}". Give that folder.')
-    found = Found.at(path)
+    found = RunFolderInfo.at(path)
     if found.state == "damaged":
         read_identity(path)  # raises where the identity is the damaged file
     _refuse_part(path)
@@ -55,7 +55,7 @@ def check_removal(path: Path, with_branches: bool = False) -> Found:
     return found
 
 
-def remove_run(path: Path, with_branches: bool = False) -> Found:
+def remove_run(path: Path, with_branches: bool = False) -> RunFolderInfo:
     """Removes a run folder, and nothing else; one that was interrupted can be called again. Returns what was removed.
 
     Raises

@@ -44,7 +44,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Found:
+class RunFolderInfo:
     """A run folder.
 
     state: "finished", "unfinished", "in use", "ensemble", "failed" or "damaged". detail: what is to be said of the state.
@@ -59,7 +59,7 @@ class Found:
     branches: tuple[str, ...] = field(default=())
 
     @classmethod
-    def at(cls, path: Path) -> "Found":
+    def at(cls, path: Path) -> "RunFolderInfo":
         """What a run folder holds.
 
         Raises
@@ -84,7 +84,7 @@ class Found:
         return cls(path, state, model, days, tree.size, detail, () if ensemble else branches_of(path))
 
 
-def find_runs(folder: Path) -> list[Found]:
+def find_runs(folder: Path) -> list[RunFolderInfo]:
     """The run folders in a folder, or this folder, by path. Branches and scenarios belong to their run.
 
     Raises
@@ -94,7 +94,7 @@ def find_runs(folder: Path) -> list[Found]:
     """
     if not folder.is_dir():
         raise FolderError(f'There is no folder "{folder}".')
-    return [Found.at(path) for path in _run_folders(folder)]
+    return [RunFolderInfo.at(path) for path in _run_folders(folder)]
 
 
 def branches_of(path: Path) -> tuple[str, ...]:

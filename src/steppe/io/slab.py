@@ -53,7 +53,7 @@ class _Record(NamedTuple):
     address: int  # of data
 
 
-class Memory:
+class SlabMemory:
     """Memory for records, one behind another, that is used again and again; it grows by blocks, and none is ever given back."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Room:
     read at the same time; some: which of the variables that change in time are read here, where others do the rest.
     """
 
-    def __init__(self, whole: NDArray[Any], memory: Memory, some: slice = ALL) -> None:
+    def __init__(self, whole: NDArray[Any], memory: SlabMemory, some: slice = ALL) -> None:
         self.whole, self.memory, self.some = whole, memory, some
         self._address = int(whole.ctypes.data)
         self.rows = whole
@@ -164,7 +164,7 @@ class Slabs:
         self.recut(share)
         self._lock = Lock()
         self._own = local()  # scratch of each thread
-        self._scratches: list[Memory] = []  # of all threads
+        self._scratches: list[SlabMemory] = []  # of all threads
         self._needed: dict[int, list[tuple[range, range]]] = {}  # of the last slabs
 
     def recut(self, share: Cells) -> None:
@@ -186,7 +186,7 @@ class Slabs:
 
     def new_room(self) -> Room:
         """Room for any one tile of a slab."""
-        return Room(np.empty((self.height, self.width), self.dtype), Memory())
+        return Room(np.empty((self.height, self.width), self.dtype), SlabMemory())
 
     def close(self) -> None:
         """Closes all files."""
@@ -286,12 +286,12 @@ class Slabs:
                     raise self.store.named(error, source.stored.name, row) from None
         return in_bits
 
-    def _scratch(self) -> Memory:
+    def _scratch(self) -> SlabMemory:
         """Memory of this thread, empty."""
         if not hasattr(self._own, "memory"):
-            self._own.memory = Memory()
+            self._own.memory = SlabMemory()
             self._scratches.append(self._own.memory)
-        memory: Memory = self._own.memory
+        memory: SlabMemory = self._own.memory
         memory.clear()
         return memory
 

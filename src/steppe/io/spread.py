@@ -22,7 +22,7 @@ from steppe.comm.world import FORCING_TAG, Array
 from steppe.errors import Failure
 from steppe.grid import Cells, spanned
 from steppe.io.forcing_reader import ForcingReader
-from steppe.io.slab import Memory, Room, Slabs
+from steppe.io.slab import Room, SlabMemory, Slabs
 from steppe.packed import Packed
 from steppe.timeline import span
 
@@ -36,7 +36,7 @@ class Lying(NamedTuple):
     rows: Array
 
 
-class Way(Protocol):
+class Distribution(Protocol):
     """How slabs come to the ranks. `prepare` is called by the reading thread, all else by the one that steps; nobody computes then."""
 
     def cut(self, shares: Sequence[Cells]) -> None:
@@ -79,7 +79,7 @@ class SpreadReader:
 
     in_turns = True
 
-    def __init__(self, reader: ForcingReader, world: World, way: Way, shares: Sequence[Cells]) -> None:
+    def __init__(self, reader: ForcingReader, world: World, way: Distribution, shares: Sequence[Cells]) -> None:
         self.names, self.pieces, self.counters = reader.names, reader.pieces, reader.counters
         self._reader, self._world, self._way = reader, world, way
         self._slab: int | None = None  # the one in use
@@ -128,9 +128,9 @@ class SpreadReader:
         if slabs.end(slab) < self._reader.end:
             self._order(slab + 1)
 
-    def stream(self, cells: range) -> "_Stream":
+    def stream(self, cells: range) -> "_SlabStream":
         """The forcing of some cells, counted from the first of the share; any thread may go through it."""
-        return _Stream(self, cells)
+        return _SlabStream(self, cells)
 
     def tiles(self, steps: range, cells: range) -> Iterator[tuple[range, Packed]]:
         """What lies here of some cells; steps: those of the piece last turned to, or some of them."""
@@ -170,7 +170,7 @@ class SpreadReader:
         self._ahead = None
 
 
-class _Stream:
+class _SlabStream:
     """One thread's way through what lies here."""
 
     def __init__(self, reader: SpreadReader, cells: range) -> None:
@@ -190,7 +190,7 @@ class Halves:
         self.lying: list[Lying] = []
 
     def cut(self, shares: Sequence[Cells]) -> None:
-        """See `Way`. Memory is made anew only when some host is concerned with other tiles than before."""
+        """See `Distribution`. Memory is made anew only when some host is concerned with other tiles than before."""
         found = touched_by_hosts(self._slabs.cells, shares, self._node)
         numbers = [found[host] for host in self._node]  # the tiles that each rank has in memory
         if numbers != self._numbers:
@@ -208,16 +208,16 @@ class Halves:
         self._halves = [whole[:length], whole[length:]]
         deals = dealt(numbers, self._slabs.changing, len(ranks), ranks.index(me))
         self._whole = [dict(zip(numbers, half.reshape(-1, *shape), strict=True)) for half in self._halves]
-        self._records = Memory()  # one tile after another is decoded
+        self._records = SlabMemory()  # one tile after another is decoded
         self._rooms = [{tile: Room(whole[tile], self._records, some) for tile, some in deals.items()} for whole in self._whole]
 
     def prepare(self, slab: int, fetch: Fetch) -> None:
-        """See `Way`."""
+        """See `Distribution`."""
         for tile, room in self._rooms[slab % 2].items():
             fetch(slab, tile, room)
 
     def pass_on(self, slab: int) -> int:
-        """See `Way`."""
+        """See `Distribution`."""
         first, cells = spanned(self._share).start, self._slabs.cells
         self.lying = [
             Lying(range(cells[tile].start - first, cells[tile].stop - first), whole[:, : len(cells[tile])])
@@ -244,7 +244,7 @@ class Readers:
         self._room = slabs.new_room() if world.rank in self._readers else None
 
     def cut(self, shares: Sequence[Cells]) -> None:
-        """See `Way`."""
+        """See `Distribution`."""
         me = self._world.rank
         first = spanned(shares[me]).start
         self._incoming, self._to_lie = {}, []
@@ -277,7 +277,7 @@ class Readers:
         return message, [part.reshape(height, -1) for part in np.split(message, ends[1:-1])]
 
     def prepare(self, slab: int, fetch: Fetch) -> None:
-        """See `Way`."""
+        """See `Distribution`."""
         for tile in self._numbers.get(self._world.rank, ()):
             assert self._room is not None  # of a reader
             fetch(slab, tile, self._room)
@@ -285,7 +285,7 @@ class Readers:
                 place[...] = self._room.rows[:, columns]
 
     def pass_on(self, slab: int) -> int:
-        """See `Way`."""
+        """See `Distribution`."""
         me, sent = self._world.rank, 0
         requests = [self._world.receive(message, rank, FORCING_TAG) for rank, message in self._incoming.items() if rank != me]
         for rank, message in self._outgoing.items():
@@ -300,7 +300,7 @@ class Readers:
 
     @property
     def lying(self) -> list[Lying]:
-        """See `Way`."""
+        """See `Distribution`."""
         return self._to_lie
 
     @property

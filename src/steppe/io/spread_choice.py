@@ -30,7 +30,7 @@ PROBE = 1 << 20  # bytes of a message to measure by
 REPEATS = 3
 
 
-class Figures(NamedTuple):
+class SpreadFigures(NamedTuple):
     """What decides which spread is fastest, all in seconds; by default those of a model of some hundred operations on a shared AMD EPYC.
 
     compute, decode: of a cell-day (decode: reading and checking the record, too). meeting: of all ranks. message: of starting one.
@@ -45,7 +45,7 @@ class Figures(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Prediction:
+class SpreadPrediction:
     """Seconds of one slab: reading that is not hidden behind computing, messages and meetings, and what is computed meanwhile."""
 
     reading: float
@@ -59,8 +59,8 @@ class Prediction:
 
 
 def choose_spread(
-    slabs: Slabs, shares: Sequence[Cells], node: Sequence[int], figures: Figures, spare: bool
-) -> tuple[str, Mapping[str, Prediction]]:
+    slabs: Slabs, shares: Sequence[Cells], node: Sequence[int], figures: SpreadFigures, spare: bool
+) -> tuple[str, Mapping[str, SpreadPrediction]]:
     """The spread of the least predicted time, and the predictions of all that were compared.
 
     Parameters
@@ -90,22 +90,22 @@ def choose_spread(
     def of(tiles: Sequence[int]) -> int:
         return sum(len(cells[tile]) for tile in tiles)
 
-    found = {"own": Prediction(reading(max(of(touched(cells, share)) for share in shares)), 0.0, compute)}
+    found = {"own": SpreadPrediction(reading(max(of(touched(cells, share)) for share in shares)), 0.0, compute)}
     if ranks > 1:
         if hasattr(os, "memfd_create"):
             hosts = touched_by_hosts(cells, shares, node)
             decoded = max(of(tiles) * share_of(len(tiles) * slabs.changing, [*node].count(host)) for host, tiles in hosts.items())
-            found["node"] = Prediction(reading(decoded), figures.meeting, compute)
+            found["node"] = SpreadPrediction(reading(decoded), figures.meeting, compute)
         for number in sorted({1, min(2, len(cells), ranks), min(len(cells), ranks)}):
             sent = sum(map(len, shares)) / number * (1 - 1 / ranks) * height
             messages = figures.meeting + (ranks - 1) * figures.message + sent * figures.byte
             most = max(of(range(len(cells) * k // number, len(cells) * (k + 1) // number)) for k in range(number))
-            found[f"readers:{number}"] = Prediction(reading(most), messages, compute)
+            found[f"readers:{number}"] = SpreadPrediction(reading(most), messages, compute)
     best = min(found, key=lambda name: found[name].seconds)
     return ("own" if found["own"].seconds <= (1 + AS_GOOD) * found[best].seconds else best), found
 
 
-def measure_spread(world: World, reader: ForcingReader, compute: float) -> Figures:
+def measure_spread(world: World, reader: ForcingReader, compute: float) -> SpreadFigures:
     """What `choose_spread` needs, in some milliseconds; the slowest rank counts. Every rank calls it.
 
     reader: of all cells. compute [s]: of a cell-day.
@@ -137,7 +137,7 @@ def measure_spread(world: World, reader: ForcingReader, compute: float) -> Figur
     short, long = _least(lambda: to_and_fro(1)), _least(lambda: to_and_fro(PROBE))
     picoseconds = np.array([1e12 * figure for figure in (decode, meeting, short, max(long - short, 0.0) / PROBE)], np.int64)
     slowest = world.reduce(picoseconds, "max") * 1e-12
-    return Figures(compute, *slowest.tolist())
+    return SpreadFigures(compute, *slowest.tolist())
 
 
 def _least(act: Callable[[], object]) -> float:
@@ -156,7 +156,7 @@ def spread_forcing(
     spread: str = "auto",
     spare: bool = True,
     compute: float | None = None,
-    tell: Callable[[str, Mapping[str, Prediction]], object] = lambda name, predictions: None,
+    tell: Callable[[str, Mapping[str, SpreadPrediction]], object] = lambda name, predictions: None,
 ) -> ForcingReader | SpreadReader:
     """The inputs of this rank's share. Every rank calls it, and turns what it gets to the same pieces.
 
@@ -173,7 +173,7 @@ def spread_forcing(
     spare
         Whether each rank has a processor for its reading thread.
     compute
-        Seconds of computing a cell and step, to choose by; default: those of `Figures`.
+        Seconds of computing a cell and step, to choose by; default: those of `SpreadFigures`.
     tell
         Is told which spread is taken, and what was predicted when that was chosen.
 
@@ -189,11 +189,11 @@ def spread_forcing(
     try:
         check_spread(spread)
         slabs, hosts = reader.slabs, nodes(world)
-        predictions: Mapping[str, Prediction] = {}
+        predictions: Mapping[str, SpreadPrediction] = {}
         spare = world.agree(spare)  # all must choose alike
         if spread == "auto":
-            cost = compute or Figures().compute
-            figures = measure_spread(world, reader, cost) if world.size > 1 else Figures(cost)
+            cost = compute or SpreadFigures().compute
+            figures = measure_spread(world, reader, cost) if world.size > 1 else SpreadFigures(cost)
             spread, predictions = choose_spread(slabs, shares, hosts, figures, spare)
         tell(spread, predictions)
         if spread == "own":

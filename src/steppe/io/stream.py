@@ -73,7 +73,7 @@ class _Coming(NamedTuple):
     future: Future[bool]
 
 
-class Stream:
+class TileStream:
     """The forcing of some cells of a share, for one computing thread; `ForcingReader.stream` makes it.
 
     Parameters

@@ -1,7 +1,7 @@
 """A run that was asked of a server: `python -m steppe.jobs.admit` reads the run, its data and its model, and makes its folder.
 
-Standard input is an `Asked` as JSON. Standard output is {} when the folder was made; else the exit code is 2, and it is what is wrong:
-code, detail, facts. So the server's event loop reads no file of a request, however slow the disk or long the request is.
+Standard input is an `AdmissionRequest` as JSON. Standard output is {} when the folder was made; else the exit code is 2, and the output has
+code, detail and facts of the refusal. So the server's event loop reads no file of a request, however slow the disk or long the request is.
 """
 
 import json
@@ -28,7 +28,7 @@ PRIVATE = ("server.", "tokens.json", "door.json", "journal")  # beginnings of fi
 DATES = ("start", "end", "date")  # keys whose texts are dates, which JSON has none of
 
 
-class Asked(msgspec.Struct):
+class AdmissionRequest(msgspec.Struct):
     """What a server asks: the request, the folder that is to be the run's, and those that the run may name."""
 
     request: NewRun
@@ -146,7 +146,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def main() -> Exit:
     """Answers the question on standard input."""
-    asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
+    asked = msgspec.json.decode(sys.stdin.buffer.read(), type=AdmissionRequest)
     fault: dict[str, Any] = {}
     try:
         admit(asked.request, Path(asked.folder), [Path(each) for each in asked.allowed])

@@ -24,7 +24,7 @@ FUNCTION = "define i32 @nothing() {\n ret i32 0\n}"  # in LLVM's own language
 
 
 @dataclass(frozen=True)
-class Finding:
+class Check:
     """One thing that was looked at. state: "there", "missing" (Steppe runs without it) or "needed" (Steppe does not run without it)."""
 
     name: str
@@ -32,28 +32,28 @@ class Finding:
     text: str
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Check]:
     """Looks at all; changes nothing. One thing that cannot be looked at does not hide the others."""
     looks = (_python, _packages, _compiler, _cache, _mpi, _cores, _memory, _working_folder, _browser)
     return [*(_look(look) for look in looks), *_extras(), *(_of_tests() if (CLONE / "tests").is_dir() else ())]
 
 
-def _look(look: Callable[[], Finding]) -> Finding:
+def _look(look: Callable[[], Check]) -> Check:
     try:
         return look()
     except Exception as error:  # of a library that is damaged, say
-        return Finding(look.__name__.strip("_").replace("_", " "), "needed", f"{type(error).__name__}: {error}")
+        return Check(look.__name__.strip("_").replace("_", " "), "needed", f"{type(error).__name__}: {error}")
 
 
-def _python() -> Finding:
-    return Finding("python", "there", f"{platform.python_version()}, {sys.executable}")
+def _python() -> Check:
+    return Check("python", "there", f"{platform.python_version()}, {sys.executable}")
 
 
-def _packages() -> Finding:
+def _packages() -> Check:
     missing = sorted(_missing("steppe"))
     if missing:
-        return Finding("packages", "needed", f"{', '.join(missing)} not installed. Type in the clone of Steppe: pip install .")
-    return Finding("packages", "there", f"Steppe {version('steppe')} and all that it needs")
+        return Check("packages", "needed", f"{', '.join(missing)} not installed. Type in the clone of Steppe: pip install .")
+    return Check("packages", "there", f"Steppe {version('steppe')} and all that it needs")
 
 
 def _missing(distribution: str, extra: str = "") -> Iterator[str]:
@@ -74,81 +74,81 @@ def _missing(distribution: str, extra: str = "") -> Iterator[str]:
                 yield from _missing(found[1], inner.strip())
 
 
-def _compiler() -> Finding:
+def _compiler() -> Check:
     import llvmlite.binding as llvm
     import numba
 
     from steppe.kernels.cache import object_of
 
     object_of(FUNCTION)
-    return Finding("compiler", "there", f"Numba {numba.__version__} makes code for {llvm.get_host_cpu_name()}")
+    return Check("compiler", "there", f"Numba {numba.__version__} makes code for {llvm.get_host_cpu_name()}")
 
 
-def _cache() -> Finding:
+def _cache() -> Check:
     from steppe.kernels import cache_folder
 
     folder = cache_folder()
     kernels = [file.stat().st_size for file in folder.glob("*.kernel")]
     about = f"{folder}: {len(kernels):,} compiled models, {sum(kernels) / 1e6:.1f} MB"
     if wrong := _unwritable(folder):
-        return Finding("cache", "missing", f"{about}; cannot be written ({wrong}): temporary files are used. Name a folder in STEPPE_CACHE")
-    return Finding("cache", "there", f"{about}; {_free(folder)}")
+        return Check("cache", "missing", f"{about}; cannot be written ({wrong}): temporary files are used. Name a folder in STEPPE_CACHE")
+    return Check("cache", "there", f"{about}; {_free(folder)}")
 
 
-def _mpi() -> Finding:
+def _mpi() -> Check:
     from steppe.comm import find_library, find_mpiexec
 
     try:
         library = find_library()
         command = find_mpiexec(library)
     except Mistake as none:
-        return Finding("MPI", "missing", str(none))
+        return Check("MPI", "missing", str(none))
     slurm = "; srun of Slurm" if shutil.which("srun") else ""
-    return Finding("MPI", "there", f"{library.version}, started by {command[0]}{slurm}")
+    return Check("MPI", "there", f"{library.version}, started by {command[0]}{slurm}")
 
 
-def _cores() -> Finding:
+def _cores() -> Check:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()  # not on macOS
-    return Finding("cores", "there", f"{usable} of {os.cpu_count()} may be used")
+    return Check("cores", "there", f"{usable} of {os.cpu_count()} may be used")
 
 
-def _memory() -> Finding:
+def _memory() -> Check:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = Path("/sys/fs/cgroup/memory.max")  # of a container
     if limit.is_file() and (text := limit.read_text().strip()).isdigit():
         total = min(total, int(text))
-    return Finding("memory", "there", f"{total / 1e9:.1f} GB")
+    return Check("memory", "there", f"{total / 1e9:.1f} GB")
 
 
-def _working_folder() -> Finding:
+def _working_folder() -> Check:
     folder = Path.cwd()
     if wrong := _unwritable(folder):
-        return Finding("working folder", "missing", f"{folder} cannot be written ({wrong}). Begin runs elsewhere, or name another --output")
+        return Check("working folder", "missing", f"{folder} cannot be written ({wrong}). Begin runs elsewhere, or name another --output")
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             take(file.fileno())
     except OSError as error:
-        return Finding("working folder", "missing", f"{folder} has no file locks ({error.strerror}). Begin runs on another file system")
-    return Finding("working folder", "there", f"{folder}: {_free(folder)}")
+        return Check("working folder", "missing", f"{folder} has no file locks ({error.strerror}). Begin runs on another file system")
+    return Check("working folder", "there", f"{folder}: {_free(folder)}")
 
 
-def _browser() -> Finding:
+def _browser() -> Check:
     try:
-        return Finding("browser", "there", f"`steppe serve --open` opens {getattr(webbrowser.get(), 'name', 'it')}")
+        return Check("browser", "there", f"`steppe serve --open` opens {getattr(webbrowser.get(), 'name', 'it')}")
     except webbrowser.Error:
-        return Finding("browser", "missing", "none can be opened from here. Open the address that `steppe serve` prints in another one")
+        return Check("browser", "missing", "none can be opened from here. Open the address that `steppe serve` prints in another one")
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[Check]:
     for extra, what in EXTRAS.items():
         missing = sorted(_missing("steppe", extra))
         if missing:
-            yield Finding(extra, "missing", str(not_installed(what, extra, *missing)))
+            yield Check(extra, "missing", str(not_installed(what, extra, *missing)))
         else:
-            yield Finding(extra, "there", f"{what}: all that it needs")
+            yield Check(extra, "there", f"{what}: all that it needs")
 
 
-def _of_tests() -> Iterator[Finding]:
+def _of_tests() -> Iterator[Check]:
     """What tests of the clone need beside what is installed with it; without it they are skipped."""
     shared = Path(os.environ.get("STEPPE_SHARED", CLONE.parent / "shared"))
     chromium = os.environ.get("STEPPE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -161,7 +161,7 @@ def _of_tests() -> Iterator[Finding]:
         "another host": (bool(shutil.which("ip")), "no program ip: `apt-get install iproute2`"),
     }
     for what, (there, text) in wanted.items():
-        yield Finding(f"tests: {what}", "there" if there else "missing", "run" if there else f"skipped, {text}")
+        yield Check(f"tests: {what}", "there" if there else "missing", "run" if there else f"skipped, {text}")
 
 
 def _existing(folder: Path) -> Path:

@@ -32,7 +32,7 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class Progress:
+class EnsembleProgress:
     """How far all are: scenarios, steps done of each at least, and of how many."""
 
     scenarios: int
@@ -97,7 +97,7 @@ def run_ensemble(
     plan: Plan,
     scenarios: Sequence[Scenario],
     crew: Crew | None = None,
-    tell: Callable[[Progress], None] = lambda progress: None,
+    tell: Callable[[EnsembleProgress], None] = lambda progress: None,
     stop: Callable[[], bool] = lambda: False,
     say: Callable[[str, str], None] = lambda kind, text: None,
 ) -> bool:
@@ -143,11 +143,11 @@ def _begin(stage: Stage, number: int, scenario: Scenario) -> None:
                 raise ModelError(f'Scenario "{scenario.name}": {outcome.detail["text"]}')
 
 
-def _advance(stage: Stage, plan: Plan, numbers: Sequence[int], tell: Callable[[Progress], None], stop: Callable[[], bool]) -> bool:
+def _advance(stage: Stage, plan: Plan, numbers: Sequence[int], tell: Callable[[EnsembleProgress], None], stop: Callable[[], bool]) -> bool:
     while True:
         steps = {number: stage.position(number).step for number in numbers}
         first = min(steps.values())
-        tell(Progress(len(numbers), first, plan.steps, plan.clock.begin(min(first, plan.steps - 1))))
+        tell(EnsembleProgress(len(numbers), first, plan.steps, plan.clock.begin(min(first, plan.steps - 1))))
         if first == plan.steps or stop():
             break
         behind = [number for number in numbers if steps[number] == first]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steppe.errors import RequestError, RunFileError
 from steppe.grid import RegionLike
-from steppe.io import Axis, Records
+from steppe.io import Axis, StoredRecords
 from steppe.io.export import aside
 from steppe.jobs.picture import BLOCK, Ground, held_in, notes_of, rows_at, scenarios_of, title_of
 from steppe.view import Encoder, MapPlot, Scene, Size, choose_colours, quantiles
@@ -24,7 +24,7 @@ SAMPLE = 2_000_000  # values of a film by which its colours are chosen
 class Reel(NamedTuple):
     """What a film shows. drawn: its map, with the greatest value of each cell in all frames."""
 
-    every: Sequence[Records]
+    every: Sequence[StoredRecords]
     name: str
     rows: range
     cells: NDArray[np.int64] | None
@@ -128,7 +128,7 @@ def reel_of(
 ) -> Reel:
     """What a film will show; reads all its records once, for the range of its colours. Arguments and errors as those of `draw_film`."""
     ensemble, folders, _ = scenarios_of(path)
-    every = [Records.open(folder, maps) for folder in folders]
+    every = [StoredRecords.open(folder, maps) for folder in folders]
     held = held_in(every[0], path, maps, [variable] if variable else None)
     if not held:
         raise RunFileError(f'The run "{path}" has no maps, so there is nothing to show. Record some: `[output] variables`.')
@@ -153,7 +153,7 @@ def reel_of(
     return Reel(every, name, rows, cells, ground, ground.map(title, greatest, units, colours)._replace(ends=ends), notes)
 
 
-def _values(every: Sequence[Records], name: str, rows: range, cells: NDArray[np.int64] | None) -> Iterator[tuple[int, Array]]:
+def _values(every: Sequence[StoredRecords], name: str, rows: range, cells: NDArray[np.int64] | None) -> Iterator[tuple[int, Array]]:
     """Number and values (cells,) of each record; of several scenarios their median."""
     for first in range(rows.start, rows.stop, BLOCK):
         part = range(first, min(first + BLOCK, rows.stop))
@@ -162,7 +162,7 @@ def _values(every: Sequence[Records], name: str, rows: range, cells: NDArray[np.
 
 
 def _looked_through(
-    every: Sequence[Records], name: str, rows: range, cells: NDArray[np.int64] | None
+    every: Sequence[StoredRecords], name: str, rows: range, cells: NDArray[np.int64] | None
 ) -> tuple[Array, tuple[float, float], Array]:
     """The greatest value of each cell, the least and greatest of all, and a sample of all: every cell of few, else every n-th one."""
     sample: list[Array] = []

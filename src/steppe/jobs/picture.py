@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steppe.clock import EPOCH
 from steppe.errors import RunFileError, nearest
 from steppe.grid import Grid, RegionLike
-from steppe.io import Axis, Ensemble, Records
+from steppe.io import Axis, Ensemble, StoredRecords
 from steppe.io.ensemble import listed
 from steppe.io.export import aside
 from steppe.io.results import names_of
@@ -26,7 +26,7 @@ BLOCK = 64  # records that are read at a time
 MOST_RECORDS = 400  # of a line: a year of days
 
 
-class Place(NamedTuple):
+class PicturePlace(NamedTuple):
     """Cells of which a line is drawn, and the weight of each. at: (longitude, latitude) to mark on the maps."""
 
     label: str
@@ -74,7 +74,7 @@ def draw(
         There is no run, a file of it is damaged, or the picture cannot be written.
     """
     ensemble, folders, scenarios = scenarios_of(path)
-    every = [Records.open(folder, maps) for folder in folders]
+    every = [StoredRecords.open(folder, maps) for folder in folders]
     records, held = every[0], held_in(every[0], path, maps, variables)
     first = [name for name in held if parted(name)[1] in (None, 0)]  # of each variable one map
     common = {name: min((one.axes[name] for one in every), key=lambda axis: axis.rows) for name in variables or first}
@@ -105,7 +105,7 @@ def scenarios_of(path: Path) -> tuple[Ensemble | None, list[Path], list[str]]:
     return ensemble, [member.folder for member in begun] or [path], [member.name for member in begun]
 
 
-def held_in(records: Records, path: Path, maps: str, wanted: list[str] | None) -> list[str]:
+def held_in(records: StoredRecords, path: Path, maps: str, wanted: list[str] | None) -> list[str]:
     """The variables of which there are maps, in the order of the run file; of one with levels each level.
 
     Raises
@@ -139,17 +139,17 @@ def _in_order(names: list[str], path: Path, group: str = "") -> list[str]:
     return sorted(names, key=lambda name: (wanted.index(parted(name)[0]) if parted(name)[0] in wanted else len(wanted), *parted(name)))
 
 
-def _places(grid: Grid, at: Sequence[tuple[float, float]], region: RegionLike) -> list[Place]:
+def _places(grid: Grid, at: Sequence[tuple[float, float]], region: RegionLike) -> list[PicturePlace]:
     """Single cells, or the cells of a region together."""
     if not at:
         cells = grid.select(region)
-        return [Place(f"mean of {len(cells):,} cells", cells, grid.cell_area[cells])]
+        return [PicturePlace(f"mean of {len(cells):,} cells", cells, grid.cell_area[cells])]
     found = []
     for longitude, latitude in at:
         cell = grid.locate(longitude, latitude)
         lon, lat = float(grid.cell_lon[cell]), float(grid.cell_lat[cell])
         found.append(
-            Place(
+            PicturePlace(
                 f"{abs(lat):g}°{'N' if lat > 0 else 'S'} {abs(lon):g}°{'E' if lon > 0 else 'W'}", np.array([cell]), np.ones(1), (lon, lat)
             )
         )
@@ -170,7 +170,9 @@ def rows_at(option: str, date: str | None, axis: Axis, path: Path) -> slice:
     return rows
 
 
-def _map(every: Sequence[Records], name: str, rows: slice, cells: NDArray[np.int64] | None, scale: tuple[float, float] | None) -> MapPlot:
+def _map(
+    every: Sequence[StoredRecords], name: str, rows: slice, cells: NDArray[np.int64] | None, scale: tuple[float, float] | None
+) -> MapPlot:
     """The mean over some records; of several scenarios the median of their means."""
     records, attributes = every[0], every[0].attributes[name]
     means = [_mean(one, name, rows, cells) for one in every]
@@ -194,7 +196,7 @@ class Ground(NamedTuple):
     projected: bool
 
     @classmethod
-    def of(cls, records: Records, cells: NDArray[np.int64] | None) -> "Ground":
+    def of(cls, records: StoredRecords, cells: NDArray[np.int64] | None) -> "Ground":
         """The part of the map on which some cells lie, or all of them."""
         if not records.raster:
             lat, lon = (records.small(f"cell_{which}") for which in ("lat", "lon"))
@@ -220,7 +222,7 @@ class Ground(NamedTuple):
         return MapPlot(title, self.spread(values), units, self.lat, self.lon, colours, self.projected)
 
 
-def _mean(records: Records, name: str, rows: slice, cells: NDArray[np.int64] | None) -> Array:
+def _mean(records: StoredRecords, name: str, rows: slice, cells: NDArray[np.int64] | None) -> Array:
     """The mean over records as long as they are, of what is there, (cells,)."""
     axis = records.axes[name]
     total: Array = np.zeros(1)
@@ -237,7 +239,9 @@ def _mean(records: Records, name: str, rows: slice, cells: NDArray[np.int64] | N
     return np.where(days > 0.0, total / np.where(days > 0.0, days, 1.0), np.nan)
 
 
-def _lines(every: Sequence[Records], names: list[str], places: list[Place], scenarios: Sequence[str]) -> list[LinePlot | ScenarioBand]:
+def _lines(
+    every: Sequence[StoredRecords], names: list[str], places: list[PicturePlace], scenarios: Sequence[str]
+) -> list[LinePlot | ScenarioBand]:
     """The records of the maps at some places, one panel a variable; of scenarios one for each place, too."""
     found: list[LinePlot | ScenarioBand] = []
     for name in names:
@@ -261,7 +265,7 @@ def _series(folders: Sequence[Path], wanted: set[str] | None, scenarios: Sequenc
     """Every series of a run, or of scenarios: its records, or their means of months when a line could not show so many."""
     found: list[LinePlot | ScenarioBand] = []
     for group in names_of(folders[0], "series"):
-        every = [Records.open(folder, group) for folder in folders]
+        every = [StoredRecords.open(folder, group) for folder in folders]
         regions = [str(region) for region in every[0].small("region")]
         for name in _in_order(every[0].names, folders[0], group):
             axis = _longest(every, name)
@@ -283,7 +287,7 @@ def _line(title: str, dates: Sequence[Any], values: Array, units: str, label: st
     )
 
 
-def _longest(every: Sequence[Records], name: str) -> Axis:
+def _longest(every: Sequence[StoredRecords], name: str) -> Axis:
     return max((one.axes[name] for one in every), key=lambda axis: axis.rows)
 
 
@@ -309,7 +313,7 @@ def _dates(axis: Axis, days: Array | None = None) -> list[Any]:
     return list(cftime.num2date(axis.times if days is None else days, EPOCH, calendar=axis.calendar))
 
 
-def _of_maps(records: Records, shown: dict[str, slice], date: str | None) -> str:
+def _of_maps(records: StoredRecords, shown: dict[str, slice], date: str | None) -> str:
     """What the maps are of, for the foot of the picture."""
     if not shown:
         return ""
@@ -321,7 +325,7 @@ def _of_maps(records: Records, shown: dict[str, slice], date: str | None) -> str
     return f"Maps: {'interval that holds ' + date + ', ' if date else 'means of '}{first} to {last}. "
 
 
-def _of_lines(records: Records, names: list[str], places: list[Place]) -> str:
+def _of_lines(records: StoredRecords, names: list[str], places: list[PicturePlace]) -> str:
     if not places:
         return f"Lines: records of the series; means of months where there are more than {MOST_RECORDS}."
     methods = dict.fromkeys(str(records.attributes[name].get("cell_methods", "")).removeprefix("time: ") for name in names)

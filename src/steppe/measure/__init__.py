@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from steppe.measure.files import check_directory as check_directory
     from steppe.measure.files import measure_files as measure_files
     from steppe.measure.formula import read_formulas as read_formulas
-    from steppe.measure.operation import Fit as Fit
+    from steppe.measure.operation import OperationFit as OperationFit
     from steppe.measure.operation import Protocol as Protocol
     from steppe.measure.operation import fit as fit
-    from steppe.measure.points import Points as Points
+    from steppe.measure.points import SamplePoints as SamplePoints
     from steppe.measure.points import medians as medians
     from steppe.measure.prediction import Prediction as Prediction
     from steppe.measure.prediction import predict as predict

@@ -4,11 +4,11 @@ from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
 
 
-class _Part(BaseModel):
+class _ClockPart(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ClockOffset(_Part):
+class ClockOffset(_ClockPart):
     """How far the clock of a rank is before rank 0's [s], `at` [s] after the first burst, at most `bound` wrong if it is linear.
 
     `bursts`: when, offset and bound of the best reading of each [s].
@@ -22,7 +22,7 @@ class ClockOffset(_Part):
     bursts: list[tuple[float, float, float]]
 
 
-class ClockDrift(_Part):
+class ClockDrift(_ClockPart):
     """What the clock of a rank gains on rank 0's, in seconds a second, at most `bound` wrong if it is linear."""
 
     rank: int

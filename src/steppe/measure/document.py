@@ -19,9 +19,9 @@ from steppe.files import write_whole, writing
 from steppe.measure.clock_record import Clock
 from steppe.measure.family import Floats
 from steppe.measure.law import Law
-from steppe.measure.operation import Fit, Protocol, fit
-from steppe.measure.points import Points
-from steppe.measure.weakness import Finding
+from steppe.measure.operation import OperationFit, Protocol, fit
+from steppe.measure.points import SamplePoints
+from steppe.measure.weakness import WeakPoint
 
 VERSION = 1
 SCHEMA = "steppe.measure"
@@ -207,7 +207,7 @@ def decode(text: str) -> Floats:
     return np.frombuffer(base64.b64decode(text), "<f4").astype(np.float64)
 
 
-def record_fit(found: Fit) -> FitRecord:
+def record_fit(found: OperationFit) -> FitRecord:
     """A fit as it is kept."""
     points = found.points
     held = PointsRecord(
@@ -270,16 +270,16 @@ def _band(law: Law) -> list[tuple[float, float, float]]:
     return [(float(at), float(below), float(above)) for at, below, above in zip(p, low, high, strict=True)]
 
 
-def record_weaknesses(findings: Sequence[Finding]) -> list[Weakness]:
+def record_weaknesses(findings: Sequence[WeakPoint]) -> list[Weakness]:
     """Findings as they are kept."""
     return [Weakness(ratio=one.ratio, low=one.low, high=one.high, sentence=one.sentence) for one in findings]
 
 
-def fit_again(record: FitRecord) -> Fit:
+def fit_again(record: FitRecord) -> OperationFit:
     """The fit that was kept, with all that a prediction needs: made again from its points."""
     held = record.points
     n, p, t, sigma, repeats = np.array([held.bytes, held.p, held.t, held.sigma, held.repeats], float)
-    points = Points(n, p, t, sigma, repeats, held.known)
+    points = SamplePoints(n, p, t, sigma, repeats, held.known)
     return fit(points, record.name, "oneway" if record.protocol == "pingpong" else record.protocol)  # their halves are kept
 
 

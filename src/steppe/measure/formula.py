@@ -17,7 +17,7 @@ import numpy as np
 from steppe.errors import Mistake
 from steppe.measure.family import Floats
 from steppe.measure.operation import AGGREGATE
-from steppe.measure.points import Points, medians
+from steppe.measure.points import SamplePoints, medians
 
 MICROSECOND, MEGABYTE = 1e-6, 1e6
 OUTLIERS = (3.0, 10.0)  # times as long, evenly spread
@@ -108,7 +108,7 @@ def _evaluate(tree: ast.expr, p: Floats) -> Any:
     raise ValueError(f"{ast.unparse(tree)} is not understood")
 
 
-def made_points(times: Floats, n: Floats, p: Floats, noise: float, outliers: float, repeats: int, seed: int) -> Points:
+def made_points(times: Floats, n: Floats, p: Floats, noise: float, outliers: float, repeats: int, seed: int) -> SamplePoints:
     """Points as if they were measured: times (points,) [s] of sizes n on p ranks, `repeats` each.
 
     noise: standard deviation relative to the time; outliers: the share of times that are 3 to 10 times as long.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steppe.measure.family import Floats
-from steppe.measure.points import Points
+from steppe.measure.points import SamplePoints
 
 HUBER = 2.5  # residuals in sigma, beyond which they count linearly (Huber 1964)
 LEAST_SIZES = 3  # of a piece
@@ -18,7 +18,7 @@ TURNS = 50
 
 
 @dataclass(frozen=True)
-class Lines:
+class RangeLines:
     """Lines of one range of sizes, one for each p (ranks,).
 
     t0 [s], slope [s/byte]; covariance (ranks, 2, 2) of both; misfit: sum of squares in sigma, residuals beyond `HUBER` counting linearly;
@@ -62,7 +62,7 @@ class Lines:
         return both[..., 0], both[..., 1]
 
 
-def fit_lines(sizes: Floats, times: Floats, weights: Floats) -> Lines:
+def fit_lines(sizes: Floats, times: Floats, weights: Floats) -> RangeLines:
     """Robust lines: sizes (n,) [bytes], times [s] and weights 1/sigma (ranks, n)."""
     there = weights > 0.0
     count = there.sum(axis=1)
@@ -78,7 +78,7 @@ def fit_lines(sizes: Floats, times: Floats, weights: Floats) -> Lines:
     wide = np.maximum(1.0, misfit / np.maximum(1, count - 2))
     worst = (residual / np.where(there, weights * np.maximum(times, 1e-300), 1.0) * there).max(axis=1)
     used = sizes[there.any(axis=0)]
-    return Lines(float(used[0]), float(used[-1]), t0, slope, cross * wide[:, None, None], misfit, worst, count)
+    return RangeLines(float(used[0]), float(used[-1]), t0, slope, cross * wide[:, None, None], misfit, worst, count)
 
 
 def _solve(sizes: Floats, times: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
@@ -106,7 +106,7 @@ def plain_line(n: Floats, t: Floats) -> tuple[float, float]:
 class Pieces:
     """The lines of each range of sizes, and by how much the criterion prefers them to one line for all; 0 for one."""
 
-    lines: tuple[Lines, ...]
+    lines: tuple[RangeLines, ...]
     gain: float
 
     @property
@@ -115,7 +115,7 @@ class Pieces:
         return self.gain > FOR_SURE
 
 
-def fit_pieces(points: Points) -> Pieces:
+def fit_pieces(points: SamplePoints) -> Pieces:
     """One line for all sizes, or up to `MOST_PIECES` with jumps between them, the same cuts for all p.
 
     Cuts are looked for where the scatter of the times is known: assumed, it would decide alone.

@@ -13,8 +13,8 @@ import numpy as np
 from steppe.errors import Mistake
 from steppe.measure.family import RATE_FAMILIES, Floats
 from steppe.measure.law import DRAWS, SEED, Law, choose_law
-from steppe.measure.line import Lines, Pieces, fit_pieces, plain_line
-from steppe.measure.points import Points
+from steppe.measure.line import Pieces, RangeLines, fit_pieces, plain_line
+from steppe.measure.points import SamplePoints
 
 Protocol = Literal["oneway", "pingpong", "ack"]
 AGGREGATE = {  # R_inf / r_inf: how many times n it brings
@@ -33,23 +33,23 @@ STEP = 0.05  # of t0: how far the time of no bytes lies from the line before it 
 
 
 @dataclass(frozen=True)
-class Piece:
+class SizeRange:
     """A range of sizes with its lines, and what the lines say about p; None with the reasons where they say nothing."""
 
-    lines: Lines
+    lines: RangeLines
     t0: Law | None
     rate: Law | None
     reasons: list[str]
 
 
 @dataclass(frozen=True)
-class Fit:
+class OperationFit:
     """A fitted operation. `name`: what tells it from others, as column -> text; times one way for `pingpong`, else as given."""
 
     name: dict[str, str]
-    points: Points
+    points: SamplePoints
     protocol: Protocol
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SizeRange, ...]
     gain: float
     remarks: list[str] = field(default_factory=list)
 
@@ -68,12 +68,12 @@ class Fit:
         """t0 (ranks,) [s] of the smallest messages, one way: with acknowledgements half of what was measured."""
         return self.pieces[0].lines.t0 / (2.0 if self.protocol == "ack" else 1.0)
 
-    def piece_of(self, n: float) -> Piece:
+    def piece_of(self, n: float) -> SizeRange:
         """The piece of a size [bytes]: beyond both ends the outer ones hold."""
         return next((piece for piece in self.pieces if n <= piece.lines.high), self.pieces[-1])
 
 
-def fit(points: Points, name: dict[str, str] | None = None, protocol: Protocol = "oneway") -> Fit:
+def fit(points: SamplePoints, name: dict[str, str] | None = None, protocol: Protocol = "oneway") -> OperationFit:
     """Fits t(n, p) to points; `protocol` says what a time is: one way, a round trip of n bytes, or n bytes and an empty answer.
 
     Raises
@@ -90,16 +90,16 @@ def fit(points: Points, name: dict[str, str] | None = None, protocol: Protocol =
             "2 sizes, a law in p at least 3 values of p."
         )
     if protocol == "pingpong":
-        points = Points(points.n, points.p, points.t / 2.0, points.sigma / 2.0, points.repeats, points.known)
+        points = SamplePoints(points.n, points.p, points.t / 2.0, points.sigma / 2.0, points.repeats, points.known)
     found = fit_pieces(points)
     pieces = tuple(_piece(points.ranks, lines) for lines in found.lines)
-    return Fit(name or {}, points, protocol, pieces, found.gain, _remarks(points, found))
+    return OperationFit(name or {}, points, protocol, pieces, found.gain, _remarks(points, found))
 
 
-def _piece(ranks: Floats, lines: Lines) -> Piece:
+def _piece(ranks: Floats, lines: RangeLines) -> SizeRange:
     reasons: list[str] = []
     if ranks.size < 2:
-        return Piece(lines, None, None, reasons)
+        return SizeRange(lines, None, None, reasons)
     t0s, slopes = lines.draws(DRAWS, SEED)
     t0, why = choose_law(ranks, lines.t0, lines.t0_error, draws=t0s)
     reasons += why
@@ -110,10 +110,10 @@ def _piece(ranks: Floats, lines: Lines) -> Piece:
         rate, _ = choose_law(ranks, lines.rate, lines.rate_error, families, 1.0 / above)
     elif (lines.sizes > 1).any():
         reasons.append("The sizes are too small to tell r_inf: time does not grow with them by more than it scatters.")
-    return Piece(lines, t0, rate, reasons)
+    return SizeRange(lines, t0, rate, reasons)
 
 
-def _remarks(points: Points, found: Pieces) -> list[str]:
+def _remarks(points: SamplePoints, found: Pieces) -> list[str]:
     said = []
     if not points.known:
         said.append("No repeats: each time is taken to scatter by 3 % (--spread says otherwise); changes of protocol are not looked for.")
@@ -144,7 +144,7 @@ def _remarks(points: Points, found: Pieces) -> list[str]:
     return said
 
 
-def plain(found: Fit) -> tuple[float, float] | None:
+def plain(found: OperationFit) -> tuple[float, float] | None:
     """t0 [s] and r_inf [bytes/s] without weights, of a fit of one p; None of others."""
     return plain_line(found.points.n, found.points.t) if found.points.ranks.size == 1 and found.points.sizes.size > 1 else None
 

@@ -50,7 +50,7 @@ def part_of(fields: int, low: int, high: int) -> Fields:
     return np.ascontiguousarray(at[:, :, low:high])
 
 
-class Output:
+class OutputTimes:
     """The ranks and their parts of the output. All of them make one with the same arguments, and call `measure` for the same ways."""
 
     def __init__(self, team: Team, folder: Path, fields: int, budget: float) -> None:

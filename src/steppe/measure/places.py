@@ -15,7 +15,7 @@ SHOWN = 16  # ranks that a terminal shows one by one
 
 
 @dataclass(frozen=True)
-class Place:
+class RankPlace:
     """A rank's: its host, the cores that it may use, the one that it was on, and what all it may use share, None where they do not.
 
     cache: the number of the last-level cache; memory: that of the node of memory (NUMA).
@@ -33,21 +33,21 @@ class Place:
         return f"{self.host}:{','.join(map(str, self.cores))}"
 
 
-def here(cpus: Path = CPUS) -> Place:
+def here(cpus: Path = CPUS) -> RankPlace:
     """This process's."""
     cores = tuple(sorted(os.sched_getaffinity(0)))
-    return Place(socket.gethostname(), cores, _core(), _common(cores, cpus, last_cache), _common(cores, cpus, memory_node))
+    return RankPlace(socket.gethostname(), cores, _core(), _common(cores, cpus, last_cache), _common(cores, cpus, memory_node))
 
 
-def as_text(place: Place) -> str:
+def as_text(place: RankPlace) -> str:
     """A place as it is sent."""
     return json.dumps(asdict(place))
 
 
-def of_text(text: str) -> Place:
+def of_text(text: str) -> RankPlace:
     """A place that was sent."""
     held = json.loads(text)
-    return Place(**{**held, "cores": tuple(held["cores"])})
+    return RankPlace(**{**held, "cores": tuple(held["cores"])})
 
 
 def last_cache(core: int, cpus: Path = CPUS) -> int | None:
@@ -67,7 +67,7 @@ def memory_node(core: int, cpus: Path = CPUS) -> int | None:
     return next((int(name) for name in names if name.isdigit()), None)
 
 
-def distance(one: Place, other: Place) -> str:
+def distance(one: RankPlace, other: RankPlace) -> str:
     """How far apart two are, one of `DISTANCES`: what is not known to be shared is not."""
     if one.host != other.host:
         return "other node"
@@ -76,7 +76,7 @@ def distance(one: Place, other: Place) -> str:
     return "same memory" if one.memory is not None and one.memory == other.memory else "same node"
 
 
-def pairs(places: Sequence[Place]) -> list[tuple[str, tuple[int, int]]]:
+def pairs(places: Sequence[RankPlace]) -> list[tuple[str, tuple[int, int]]]:
     """Ranks 0 and 1 with their distance, then the first pair of ranks of each other distance, the nearest first."""
     found: dict[str, tuple[int, int]] = {}
     firsts: dict[tuple[str, int | None, int | None], int] = {}
@@ -89,7 +89,7 @@ def pairs(places: Sequence[Place]) -> list[tuple[str, tuple[int, int]]]:
     return [(first, found.pop(first)), *((name, found[name]) for name in DISTANCES if name in found)]
 
 
-def crowded(places: Sequence[Place], oversubscribe: bool, library: str) -> list[str]:
+def crowded(places: Sequence[RankPlace], oversubscribe: bool, library: str) -> list[str]:
     """Warnings about ranks that share cores.
 
     Raises
@@ -97,7 +97,7 @@ def crowded(places: Sequence[Place], oversubscribe: bool, library: str) -> list[
     Mistake
         There are more ranks on a host than they have cores, and it is not allowed.
     """
-    hosts: dict[str, list[Place]] = {}
+    hosts: dict[str, list[RankPlace]] = {}
     for place in places:
         hosts.setdefault(place.host, []).append(place)
     for host, each in hosts.items():
@@ -111,7 +111,7 @@ def crowded(places: Sequence[Place], oversubscribe: bool, library: str) -> list[
     return []
 
 
-def places_text(places: Sequence[Place]) -> str:
+def places_text(places: Sequence[RankPlace]) -> str:
     """A line for each rank, of many for the first."""
     said = ""
     for rank, place in enumerate(places[:SHOWN]):

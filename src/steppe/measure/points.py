@@ -15,7 +15,7 @@ FEW = 5  # repeats below which their own scatter says too little
 
 
 @dataclass(frozen=True)
-class Points:
+class SamplePoints:
     """Times of messages of n bytes on p ranks.
 
     n [bytes], p, t [s], sigma [s] standard error of t, repeats: all (points,), ordered by p, then n.
@@ -47,7 +47,7 @@ class Points:
         return times, weights
 
 
-def medians(n: Floats, p: Floats, t: Floats, spread: float | None = None) -> Points:
+def medians(n: Floats, p: Floats, t: Floats, spread: float | None = None) -> SamplePoints:
     """The points of single times: n [bytes], p, t [s] (times,), in any order, repeats as more of the same n and p.
 
     spread: the scatter of one time relative to it, for times without repeats; None: 3 %, which is assumed and said to be.
@@ -71,4 +71,4 @@ def medians(n: Floats, p: Floats, t: Floats, spread: float | None = None) -> Poi
         own = OF_DEVIATION * float(np.median(np.abs(times - middle))) if times.size >= FEW else assumed
         found.append((middle, max(OF_MEDIAN ** (times.size > 1) * own / np.sqrt(times.size), FLOOR * middle), times.size))
     middle_, sigma, repeats = np.array(found, float).T
-    return Points(keys[:, 1], keys[:, 0], middle_, sigma, repeats, known=bool((repeats >= FEW).all()) or spread is not None)
+    return SamplePoints(keys[:, 1], keys[:, 0], middle_, sigma, repeats, known=bool((repeats >= FEW).all()) or spread is not None)

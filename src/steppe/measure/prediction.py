@@ -6,7 +6,7 @@ import numpy as np
 
 from steppe.errors import Mistake
 from steppe.measure.law import DRAWS, SEED
-from steppe.measure.operation import Fit, Piece
+from steppe.measure.operation import OperationFit, SizeRange
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Prediction:
     doubts: list[str]
 
 
-def predict(fit: Fit, n: float, p: float) -> Prediction:
+def predict(fit: OperationFit, n: float, p: float) -> Prediction:
     """The time of n bytes on p ranks.
 
     Raises
@@ -67,7 +67,7 @@ def predict(fit: Fit, n: float, p: float) -> Prediction:
     return Prediction(n, p, time, float(low), float(high), doubts)
 
 
-def _of_line(fit: Fit, piece: Piece, n: float, p: float) -> Prediction:
+def _of_line(fit: OperationFit, piece: SizeRange, n: float, p: float) -> Prediction:
     t0, slope = piece.lines.draws(DRAWS, SEED)
     low, high = np.quantile(t0[:, 0] + n * slope[:, 0], (0.025, 0.975))
     time = float(piece.lines.t0[0] + n * piece.lines.slope[0])

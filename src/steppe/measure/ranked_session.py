@@ -17,7 +17,7 @@ from steppe.errors import Failure, Mistake
 from steppe.measure.disk import describe_place, workplace
 from steppe.measure.document import Document, Measured
 from steppe.measure.machine import Others, describe_machine
-from steppe.measure.output import APART, FIELDS, GATHERED, PRIVATE, QUICK_FIELDS, Output, volume
+from steppe.measure.output import APART, FIELDS, GATHERED, PRIVATE, QUICK_FIELDS, OutputTimes, volume
 from steppe.measure.places import as_text, crowded, here, of_text
 from steppe.measure.ranked import ALONE, BROADCAST, COLD, SHARED, TOGETHER, WARM, Ranked
 from steppe.measure.ranked import PRIVATE as OWN
@@ -119,7 +119,7 @@ def _plan(team: Team, folder: Path, quick: bool, length: int, fields: int, warni
             if request == MIB:
                 for method in (OWN, SHARED):
                     tasks.append(_nothing if ranked is None else partial(ranked.write, method))
-        output = None if part is None else Output(part, folder, fields, budget)
+        output = None if part is None else OutputTimes(part, folder, fields, budget)
         for way in (GATHERED, PRIVATE, APART):
             tasks.append(_nothing if output is None else partial(output.measure, way))
     return tasks

@@ -18,7 +18,7 @@ from steppe.errors import Failure
 from steppe.measure.document import Measured
 from steppe.measure.family import Floats
 from steppe.measure.messages import Messages
-from steppe.measure.operation import Fit, fit
+from steppe.measure.operation import OperationFit, fit
 from steppe.measure.plan import PING_PONG, Task
 from steppe.measure.points import medians
 from steppe.measure.sample import is_enough
@@ -139,7 +139,7 @@ def _checked(part: Raw, times: Floats, bad: int) -> Floats:
     return np.asarray(each[:, :-1])
 
 
-def fit_recipe(recipe: Recipe, series: Sequence[Measured]) -> list[Fit]:
+def fit_recipe(recipe: Recipe, series: Sequence[Measured]) -> list[OperationFit]:
     """The fits of what a recipe measured, of the one time that it takes for each size: the least, or the mean."""
     groups: dict[tuple[str, str], list[Measured]] = {}
     for one in series:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steppe.measure.formula import Formula, made_points
-from steppe.measure.operation import Fit, fit
+from steppe.measure.operation import OperationFit, fit
 
 SIZES = 2.0 ** np.arange(2, 17)  # [bytes] of Santos et al. (1997), section 4
 RANKS = (2, 4, 8, 12, 16)
@@ -17,7 +17,7 @@ class Rehearsal:
     """A law, what was made of its times, and how far apart both are: the worst relative error at the p that were measured, NaN for none."""
 
     formula: Formula
-    fit: Fit | None
+    fit: OperationFit | None
     t0_error: float
     rate_error: float
     reason: str

@@ -19,7 +19,7 @@ from steppe.measure.family import Floats
 from steppe.measure.plan import ACKNOWLEDGED, ALLOCATED, CREATED, NON_BLOCKING, NON_BLOCKING_BEHIND, ONE_SIDED
 from steppe.measure.sample import drawn_medians, independent, pass_medians
 from steppe.measure.text import US
-from steppe.measure.weakness import LARGE, Finding, judged
+from steppe.measure.weakness import LARGE, WeakPoint, judged
 
 DRAWS = 1_000
 SEED = 1
@@ -37,14 +37,14 @@ class Rival:
     share: float = 1.0
 
 
-def find_slower(series: Sequence[Measured]) -> list[Finding]:
+def find_slower(series: Sequence[Measured]) -> list[WeakPoint]:
     """All that lose to a rival, the greatest ratio first; those begun by the clock have no rivals, which begin after a barrier."""
     random = np.random.default_rng(SEED)
     begun = [one for one in series if one.start == "barrier"]
     most = max((len(one.passes) for one in begun), default=0)
     chosen = random.integers(max(1, most), size=(DRAWS, most))
     times = {(one.operation, one.variant, one.p, one.bytes): _drawn(one, random, chosen) for one in begun}
-    found: dict[tuple[str, str, int], Finding] = {}
+    found: dict[tuple[str, str, int], WeakPoint] = {}
     for key, slow in times.items():
         for number, rival in enumerate(_rivals(*key)):
             if not all(other in times for other in rival.series):

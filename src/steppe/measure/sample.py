@@ -21,7 +21,7 @@ BETTER, APART, SMALLEST = 10.0, 2.5, 0.10  # what two modes must be: by the crit
 
 
 @dataclass(frozen=True)
-class Figures:
+class SampleFigures:
     """What a series of block times [s] says; half_width: of the 95 % interval of the median. modes: (share, median) of two, or none."""
 
     n: int
@@ -87,12 +87,12 @@ def is_enough(times: Floats, relative: float, fewest: int = FIRST_LOOK) -> bool:
     return bool((high - low) / 2.0 < relative * np.median(times))
 
 
-def figures(times: Floats) -> Figures:
+def figures(times: Floats) -> SampleFigures:
     """All figures of a series (blocks,) [s]."""
     low, high = median_interval(times)
     p10, middle, p90, p99 = (float(value) for value in np.quantile(times, (0.1, 0.5, 0.9, 0.99)))
     deviation = float(np.median(np.abs(times - middle)))
-    return Figures(
+    return SampleFigures(
         times.size,
         float(times.min()),
         p10,

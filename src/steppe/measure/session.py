@@ -16,16 +16,16 @@ from steppe.measure.document import Document, Measured, Start, read_document, re
 from steppe.measure.machine import describe_machine
 from steppe.measure.messages import Messages
 from steppe.measure.offsets import record_clocks
-from steppe.measure.operation import Fit, fit
-from steppe.measure.places import Place, as_text, crowded, here, of_text, pairs
+from steppe.measure.operation import OperationFit, fit
+from steppe.measure.places import RankPlace, as_text, crowded, here, of_text, pairs
 from steppe.measure.plan import ACKNOWLEDGED, FIRST, LATER, Task, is_fitted, largest_of, plan
-from steppe.measure.points import FLOOR, Points
+from steppe.measure.points import FLOOR, SamplePoints
 from steppe.measure.price import beside as beside_series
 from steppe.measure.price import check_beside, settings_of
 from steppe.measure.recipes import Job, Recipe, fit_recipe, jobs, largest
 from steppe.measure.rivals import find_slower
 from steppe.measure.series import ROUNDS, Tell, measure_rounds
-from steppe.measure.weakness import Finding, find_weaknesses, of_fit
+from steppe.measure.weakness import WeakPoint, find_weaknesses, of_fit
 
 PRECISION = 0.02
 BETWEEN = 10.0  # [s] from one comparison of clocks to the next
@@ -42,7 +42,7 @@ def measure_messages(
     start: Start = "barrier",
     recipe: Recipe | None = None,
     passes: int | None = None,
-) -> tuple[Document, list[Fit]]:
+) -> tuple[Document, list[OperationFit]]:
     """Measures what `plan` or a recipe has; every rank calls it.
 
     tell: how far it is; stop: asked on rank 0 between series; beside: a document of another thread level or of asynchronous
@@ -131,7 +131,7 @@ def _clock(session: Messages) -> Clock:
     )
 
 
-def fit_series(series: Sequence[Measured]) -> list[Fit]:
+def fit_series(series: Sequence[Measured]) -> list[OperationFit]:
     """The fits of all operations that were measured with two sizes or on three numbers of ranks."""
     groups: dict[tuple[str, str, str], list[Measured]] = {}
     for one in series:
@@ -143,7 +143,7 @@ def fit_series(series: Sequence[Measured]) -> list[Fit]:
         ordered = sorted(group, key=lambda one: (one.p, one.bytes))
         rows = [(one.bytes, one.p, one.statistics.median, one.statistics.half_width / 1.96, one.statistics.n) for one in ordered]
         n, p, t, error, repeats = np.array(rows, float).T
-        points = Points(n, p, t, np.maximum(error, FLOOR * t), repeats, known=True)
+        points = SamplePoints(n, p, t, np.maximum(error, FLOOR * t), repeats, known=True)
         if points.sizes.size > 1 or points.ranks.size > 2:
             name = {"operation": operation, **({"variant": variant} if variant else {})}
             name |= {"placement": placement} if several and placement else {}
@@ -151,7 +151,7 @@ def fit_series(series: Sequence[Measured]) -> list[Fit]:
     return found
 
 
-def weaknesses_of(fits: Sequence[Fit], series: Sequence[Measured]) -> list[Finding]:
+def weaknesses_of(fits: Sequence[OperationFit], series: Sequence[Measured]) -> list[WeakPoint]:
     """What laws in p and single sizes show, the greatest ratio first."""
     subjects = [of_fit(one) for one in fits if one.pieces[0].t0 is not None]
     found = find_slower(series)
@@ -160,7 +160,7 @@ def weaknesses_of(fits: Sequence[Fit], series: Sequence[Measured]) -> list[Findi
     return sorted(found, key=lambda one: one.ratio, reverse=True)
 
 
-def _machine(raw: Raw, places: Sequence[Place]) -> dict[str, Any]:
+def _machine(raw: Raw, places: Sequence[RankPlace]) -> dict[str, Any]:
     library = find_library()
     mpi = {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)}
     mpi["asynchronous_progress"] = " ".join(progress_settings()) or "not asked for"

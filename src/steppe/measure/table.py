@@ -14,7 +14,7 @@ import numpy as np
 from steppe.errors import Mistake, nearest
 from steppe.measure.family import Floats
 from steppe.measure.line import fit_lines
-from steppe.measure.points import Points, medians
+from steppe.measure.points import SamplePoints, medians
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 SIZES, RANKS, TIMES = ("n", "bytes", "size"), ("p", "ranks"), ("t", "time", "average")
@@ -25,7 +25,7 @@ class Series:
     """The times of one series. first_to_later: (bytes, first time over later ones); pack_rate [bytes/s], None where it is not told."""
 
     name: dict[str, str]
-    points: Points
+    points: SamplePoints
     first_to_later: list[tuple[float, float]]
     pack_rate: float | None
 

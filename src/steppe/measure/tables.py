@@ -8,8 +8,8 @@ from steppe.measure.clock_record import Clock
 from steppe.measure.document import Document, Measured
 from steppe.measure.facts import warnings_of
 from steppe.measure.offsets import clocks_text
-from steppe.measure.operation import Fit
-from steppe.measure.places import Place, places_text
+from steppe.measure.operation import OperationFit
+from steppe.measure.places import RankPlace, places_text
 from steppe.measure.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY, WINDOW
 from steppe.measure.price import price_words
 from steppe.measure.recipe_tables import recipe_text
@@ -32,7 +32,7 @@ def measured_text(document: Document) -> str:
         f"{clock['loop'] * 1e9:.1f} ns; this machine was taken away from rank 0 for {clock['away']:.2%} of the time{_pace(clock)}\n"
     )
     said += clocks_text(clock.get("offsets", []), clock.get("drift", []))
-    said += places_text([Place(**{**one, "cores": tuple(one["cores"])}) for one in machine.get("places", [])])
+    said += places_text([RankPlace(**{**one, "cores": tuple(one["cores"])}) for one in machine.get("places", [])])
     groups: dict[tuple[str, str, int], list[Measured]] = {}
     for one in document.series:
         groups.setdefault((one.operation, one.kind, one.p), []).append(one)
@@ -44,7 +44,7 @@ def measured_text(document: Document) -> str:
     return said + ("\n" + "".join(f"{text}\n" for text in compared) if compared else "")
 
 
-def messages_text(document: Document, fits: Sequence[Fit]) -> str:
+def messages_text(document: Document, fits: Sequence[OperationFit]) -> str:
     """All that a measurement of messages says: tables, lines, laws, weaknesses."""
     laws = "".join(f"\n{laws_of(one)}" for one in fits if one.pieces[0].t0 is not None)
     return f"{measured_text(document)}\n{lines_of(fits) if fits else ''}{laws}{weaknesses_text(document.weaknesses)}"

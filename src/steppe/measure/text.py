@@ -6,11 +6,11 @@ import numpy as np
 
 from steppe.measure.document import Measured, Weakness
 from steppe.measure.law import Law
-from steppe.measure.operation import Fit, Piece, aggregate, plain
+from steppe.measure.operation import OperationFit, SizeRange, aggregate, plain
 from steppe.measure.prediction import Prediction
 from steppe.measure.rehearsal import Rehearsal
 from steppe.measure.table import Series
-from steppe.measure.weakness import Finding
+from steppe.measure.weakness import WeakPoint
 
 US, MB = 1e-6, 1e6
 FIRST = 1.5  # times the later ones, from which on a first message is reported
@@ -32,7 +32,7 @@ def times_of(one: Measured) -> list[str]:
     return [f"{found.minimum / US:.4g}", f"{found.median / US:.4g}", width if one.converged else f"({width})", f"{found.p99 / US:.4g}"]
 
 
-def lines_of(fits: Sequence[Fit]) -> str:
+def lines_of(fits: Sequence[OperationFit]) -> str:
     """A table of t0, r_inf and n_half of all fits."""
     head = ["", "p", "bytes", "t(0) us", "t0 us", "+-", "r_inf MB/s", "+-", "unweighted", "n_half B", "worst"]
     rows = [head]
@@ -43,7 +43,7 @@ def lines_of(fits: Sequence[Fit]) -> str:
     return columns(rows)
 
 
-def _line(found: Fit, piece: Piece, i: int, half: float) -> list[str]:
+def _line(found: OperationFit, piece: SizeRange, i: int, half: float) -> list[str]:
     points, lines = found.points, piece.lines
     p, t0 = points.ranks[i], lines.t0[i]
     zero = points.t[(points.p == p) & (points.n == 0.0)]
@@ -70,7 +70,7 @@ def _line(found: Fit, piece: Piece, i: int, half: float) -> list[str]:
     ]
 
 
-def laws_of(found: Fit) -> str:
+def laws_of(found: OperationFit) -> str:
     """The laws in p of a fit, why they were chosen, and what speaks against them."""
     said = ""
     for piece in found.pieces:
@@ -100,7 +100,7 @@ def _why(law: Law, scale: float) -> str:
     return text + "".join(f"  {doubt}\n" for doubt in law.doubts)
 
 
-def remarks_of(series: Sequence[Series], fits: Sequence[Fit]) -> str:
+def remarks_of(series: Sequence[Series], fits: Sequence[OperationFit]) -> str:
     """The notes on series beside their lines: steps, first messages, packing. A note on all appears once."""
     every = [remark for remark in (fits[0].remarks if fits else []) if all(remark in found.remarks for found in fits)]
     said = "".join(f"{remark}\n" for remark in every)
@@ -135,7 +135,7 @@ def rehearsals_text(found: Sequence[Rehearsal]) -> str:
     return columns(rows, left=3)
 
 
-def weaknesses_text(findings: Sequence[Finding | Weakness]) -> str:
+def weaknesses_text(findings: Sequence[WeakPoint | Weakness]) -> str:
     """The list, greatest first."""
     if not findings:
         return ""

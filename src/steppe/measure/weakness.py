@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steppe.measure.family import Floats
-from steppe.measure.operation import Fit
+from steppe.measure.operation import OperationFit
 
 LEAST = 1.1
 LARGE = 65_536  # [bytes] at which compositions are compared besides none
@@ -28,7 +28,7 @@ Draws = Callable[[float], Floats]
 
 
 @dataclass(frozen=True)
-class Finding:
+class WeakPoint:
     """One weakness: how many times too slow, 95 % of that, and a sentence."""
 
     ratio: float
@@ -54,7 +54,7 @@ class Subject:
         return f"{self.environment} {self.operation}".strip()
 
 
-def of_fit(fit: Fit) -> Subject:
+def of_fit(fit: OperationFit) -> Subject:
     """A fit with laws in p, with its draws."""
     t0, rate = fit.pieces[0].t0, fit.pieces[-1].rate
     environment = " ".join(text for column, text in fit.name.items() if column != "operation")
@@ -69,7 +69,7 @@ def of_fit(fit: Fit) -> Subject:
     )
 
 
-def find_weaknesses(subjects: Sequence[Subject]) -> list[Finding]:
+def find_weaknesses(subjects: Sequence[Subject]) -> list[WeakPoint]:
     """All findings, the greatest ratio first."""
     found = [finding for subject in subjects for finding in _growth(subject)]
     for i, one in enumerate(subjects):
@@ -83,7 +83,7 @@ def find_weaknesses(subjects: Sequence[Subject]) -> list[Finding]:
     return sorted(found, key=lambda finding: finding.ratio, reverse=True)
 
 
-def _growth(subject: Subject) -> list[Finding]:
+def _growth(subject: Subject) -> list[WeakPoint]:
     """Latency that grows faster than log p, the bound of every operation that reaches all (trees)."""
     ranks = [p for p in subject.ranks if p >= 2]
     if subject.t0 is None or len(ranks) < 2:
@@ -99,7 +99,7 @@ def _growth(subject: Subject) -> list[Finding]:
     )
 
 
-def _between(one: Subject, other: Subject) -> list[Finding]:
+def _between(one: Subject, other: Subject) -> list[WeakPoint]:
     """The same operation of two libraries, at the number of ranks where they differ most."""
     if one.operation != other.operation or not one.operation:
         return []
@@ -117,7 +117,7 @@ def _between(one: Subject, other: Subject) -> list[Finding]:
     return found
 
 
-def _composed(whole: Subject, parts: list[Subject]) -> list[Finding]:
+def _composed(whole: Subject, parts: list[Subject]) -> list[WeakPoint]:
     """An operation beside others that do its work, at the largest number of ranks all know."""
     common = sorted(set(whole.ranks).intersection(*(part.ranks for part in parts)))
     if whole.t0 is None or any(part.t0 is None for part in parts) or not common:
@@ -144,10 +144,10 @@ def _time(subject: Subject, p: float, n: float) -> Floats | None:
     return subject.t0(p) + (n * subject.per_byte(p) if n > 0 and subject.per_byte is not None else 0.0)
 
 
-def judged(ratio: Floats, sentence: str) -> list[Finding]:
+def judged(ratio: Floats, sentence: str) -> list[WeakPoint]:
     """A finding where draws of a ratio lie above `LEAST`; {ratio} in the sentence becomes it with its interval."""
     low, middle, high = (float(value) for value in np.quantile(ratio, (0.025, 0.5, 0.975)))
     if not low > LEAST:
         return []
     text = f"{middle:.2f}" if high - low < 0.005 * middle else f"{middle:.2f} ({low:.2f}-{high:.2f})"
-    return [Finding(middle, low, high, sentence.format(ratio=text))]
+    return [WeakPoint(middle, low, high, sentence.format(ratio=text))]

@@ -11,7 +11,7 @@ from steppe.models.handed import Array, Inputs, Stream
 from steppe.packed import Packed, values_of
 
 
-class Windows:
+class ForcingWindows:
     """The forcing of some cells, tile by tile: the variables of the model among those that the inputs hold.
 
     wanted: names in the order of the model. real: the model's precision.

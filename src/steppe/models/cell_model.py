@@ -27,8 +27,8 @@ from steppe.kernels import STATE_NOT_FINITE, TODAY, Background, CellKernel, Reco
 from steppe.levels import Space
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
-from steppe.models.cell_forcing import Windows, unpacked
-from steppe.models.cell_piece import Bad, CellArrays, LastStep, Stretch, Way, go_through, shares_of
+from steppe.models.cell_forcing import ForcingWindows, unpacked
+from steppe.models.cell_piece import Bad, CellArrays, LastStep, StepRange, Sweep, go_through, shares_of
 from steppe.models.contract import Increment, Needs, Status
 from steppe.models.declare import Choice
 from steppe.models.handed import Array, Inputs, Reach, Recorder, Records
@@ -230,7 +230,7 @@ class CellModel:
         """See `Model`: each tile of forcing is decoded once. A single model stands where a piece of the inputs begins when it raises."""
         models = (self, *others)
         wanted = [model._wanted(inputs) for model in models]
-        streams = [Windows(inputs, cells, wanted[0], self._real) for cells in self._shares]
+        streams = [ForcingWindows(inputs, cells, wanted[0], self._real) for cells in self._shares]
         for model in models:
             model._diagnostics = {}
             if model._asked:
@@ -267,7 +267,7 @@ class CellModel:
             return np.zeros((len(steps), len(TODAY)), self._real)
         return np.stack(clock.fields(steps), axis=1).astype(self._real)
 
-    def _stretch(self, pieces: Sequence[range], today: Array, records: list[Records], keep: bool, undoable: bool) -> Stretch:
+    def _stretch(self, pieces: Sequence[range], today: Array, records: list[Records], keep: bool, undoable: bool) -> StepRange:
         """Some pieces, to be computed. keep: somebody may look at the last step of them. undoable: all or not at all."""
         constants = self._constants
         self._recorded = {record.name for record in records if self._recordable(record.name).role is Role.DIAGNOSTIC}
@@ -276,9 +276,9 @@ class CellModel:
         self.compiling += perf_counter() - begin
         listed = [RecordRow(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
         self._last = None  # its memory is used again
-        return Stretch(self._arrays, kernel, constants, today, pieces, listed, keep, undoable)
+        return StepRange(self._arrays, kernel, constants, today, pieces, listed, keep, undoable)
 
-    def _finish(self, stretch: Stretch, ways: Sequence[Way], seconds: float, clock: Clock) -> None:
+    def _finish(self, stretch: StepRange, ways: Sequence[Sweep], seconds: float, clock: Clock) -> None:
         self.busy += seconds
         self._last = stretch.last(ways)
         bad = [each for way in ways for each in way.bad]

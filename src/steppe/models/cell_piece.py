@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from steppe.kernels import TURN, BoundKernel, CellKernel, ForcingRows, RecordRow
 from steppe.models.cell_constants import Constants
-from steppe.models.cell_forcing import Windows, joined, one_step
+from steppe.models.cell_forcing import ForcingWindows, joined, one_step
 from steppe.models.handed import Array
 from steppe.timeline import span
 
@@ -80,7 +80,7 @@ class CellArrays:
         return int(new[np.argmin(self.bad_steps[new])]) if new.size else None
 
 
-class Stretch:
+class StepRange:
     """The steps of one model, some pieces of the forcing.
 
     today (steps, 3). keep: somebody may look at the last step. undoable: after an error all is as it was before.
@@ -107,7 +107,7 @@ class Stretch:
         rows, uniform = self._constants.rows, self._constants.uniform
         return self._kernel.bind(*self.arrays.all, rows, uniform, self._today, self.steps, window, self._records)
 
-    def last(self, ways: Sequence["Way"]) -> LastStep | None:
+    def last(self, ways: Sequence["Sweep"]) -> LastStep | None:
         """What is needed to compute its last step again, of what all threads kept."""
         if not self.keep or not ways:
             return None
@@ -115,10 +115,10 @@ class Stretch:
         return LastStep(self.steps[-1:], window, self._today[-1:], self._constants, *self.arrays.before)
 
 
-class Way:
+class Sweep:
     """One thread's way through the steps of one model."""
 
-    def __init__(self, stretch: Stretch) -> None:
+    def __init__(self, stretch: StepRange) -> None:
         self._stretch = stretch
         self._whole: BoundKernel | None = None
         self._piece = range(0)
@@ -127,7 +127,7 @@ class Way:
         self.lasts: list[ForcingRows] = []  # what the last step met; the same for all models
         self.bad: list[Bad] = []
 
-    def __call__(self, piece: range, cells: range, window: ForcingRows, beside: "Way") -> None:
+    def __call__(self, piece: range, cells: range, window: ForcingRows, beside: "Sweep") -> None:
         """Computes a piece of some cells. beside: the way of the first model, which met the same forcing."""
         arrays = self._stretch.arrays
         if piece is not self._piece:
@@ -155,10 +155,10 @@ class Way:
         self._bound = [self._whole.part(cut, window.row_of[:, cut.start - start : cut.stop - start]) for cut in cuts]
 
 
-def go_through(windows: Windows, stretches: Sequence[Stretch]) -> tuple[list[Way], float]:
+def go_through(windows: ForcingWindows, stretches: Sequence[StepRange]) -> tuple[list[Sweep], float]:
     """What one thread does: its ways through all stretches, which are of the same steps, and CPU seconds of each."""
     begin = thread_time()
-    ways = [Way(stretch) for stretch in stretches]
+    ways = [Sweep(stretch) for stretch in stretches]
     for piece in stretches[0].pieces:
         for cells, window in windows(piece):
             for way in ways:

@@ -13,7 +13,7 @@ from typing import Any
 from steppe.control import Refused
 from steppe.errors import DamagedError, NoSpaceError
 from steppe.server.access import Access
-from steppe.server.asked import Asked, Gone, Headers, Moved, Receive, Reply, Scope, Send
+from steppe.server.asked import Gone, Headers, Moved, Receive, Request, Response, Scope, Send
 from steppe.server.compression import TEXT, compressed
 from steppe.server.doors import (
     Hosts,
@@ -35,7 +35,7 @@ from steppe.server.house import House
 from steppe.server.limits import Limits
 from steppe.server.live import check_protocol, serve_viewer
 from steppe.server.problems import problem
-from steppe.server.routes import TABLE, Route, Table
+from steppe.server.routes import TABLE, Route, RouteTable
 from steppe.server.tokens import TokenFile
 from steppe.service import Opener, Supervisor
 
@@ -71,15 +71,15 @@ ENGINES_WORDS = {
     "no-space": "disk-full",
     "bad-cell": "engine-failed",
 }
-Door = Callable[[Asked], None]
-Handle = Callable[[Route], Awaitable[Reply]]
+Door = Callable[[Request], None]
+Handle = Callable[[Route], Awaitable[Response]]
 BARE = (204, 304)  # statuses without a body
 
 
 class Server:
     """The application. Hand it to uvicorn with `configuration`."""
 
-    def __init__(self, house: House, before: tuple[Door, ...], origins: Origins, rates: Rates, table: Table) -> None:
+    def __init__(self, house: House, before: tuple[Door, ...], origins: Origins, rates: Rates, table: RouteTable) -> None:
         self.house, self._origins, self._rates, self._table = house, origins, rates, table
         self._before: tuple[Door, ...] = (*before, origins.drop_cookie)
         self._of_all: tuple[Door, ...] = (identify, rates)  # before files of tokens are read: strangers pay for that
@@ -102,7 +102,7 @@ class Server:
     async def _meet(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a client in at a socket, or answers in the way of HTTP why not."""
         begin = perf_counter()
-        asked = Asked(self.house, {**scope, "method": "GET"}, receive, dict(scope["headers"]))
+        asked = Request(self.house, {**scope, "method": "GET"}, receive, dict(scope["headers"]))
         await receive()
         try:
             reply = await self._replied(asked, self._of_sockets, None)
@@ -116,7 +116,7 @@ class Server:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = perf_counter()
-        asked = Asked(self.house, scope, receive, dict(scope["headers"]))
+        asked = Request(self.house, scope, receive, dict(scope["headers"]))
         try:
             reply = await self._replied(asked, self._behind, lambda route: route.handler(asked))
             assert reply is not None
@@ -126,7 +126,7 @@ class Server:
         finally:
             self._note(asked, perf_counter() - begin)
 
-    async def _replied(self, asked: Asked, doors: tuple[Door, ...], handle: Handle | None) -> Reply | None:
+    async def _replied(self, asked: Request, doors: tuple[Door, ...], handle: Handle | None) -> Response | None:
         """The reply behind the doors, or of one that did not let pass; None where all did and there is nothing to handle."""
         try:
             if len(asked.headers) < len(asked.scope["headers"]):
@@ -148,7 +148,7 @@ class Server:
             return await handle(asked.route)
         except Moved:
             query = asked.scope["query_string"]
-            return Reply(308, media=b"text/plain", headers=((b"location", b"/?" + query if query else b"/"),))  # `_send` adds the prefix
+            return Response(308, media=b"text/plain", headers=((b"location", b"/?" + query if query else b"/"),))  # `_send` adds the prefix
         except Refused as refused:
             return _problem(asked, ENGINES_WORDS.get(refused.code, refused.code), refused.detail, refused.facts)
         except (NoSpaceError, OSError) as error:
@@ -166,16 +166,16 @@ class Server:
         except Exception:
             return self._defect(asked)
 
-    async def _send(self, asked: Asked, reply: Reply, send: Send, kind: str = "http") -> None:
+    async def _send(self, asked: Request, reply: Response, send: Send, kind: str = "http") -> None:
         if reply.media in TEXT:
             reply = await compressed(asked, reply)
         await _send(asked, reply, send, self._origins.headers(asked), kind)
 
-    def _defect(self, asked: Asked) -> Reply:
+    def _defect(self, asked: Request) -> Response:
         LOG.exception("%s %r failed", asked.scope["method"], asked.scope["path"])
         return _problem(asked, "defect", "The server has a defect. Its log tells more.")
 
-    def _note(self, asked: Asked, seconds: float) -> None:
+    def _note(self, asked: Request, seconds: float) -> None:
         route = asked.route
         self.house.metrics.count(asked.scope["method"], route.path if route else "-", asked.status, asked.sent, seconds)
         if route is not None and route.by_bytes:
@@ -230,19 +230,19 @@ def application(
     return Server(house, (Hosts(hosts), Proxies(proxies), Prefix(prefix)), Origins(origins), rates, TABLE)
 
 
-def _problem(asked: Asked, code: str, detail: str, facts: Mapping[str, Any] | None = None) -> Reply:
+def _problem(asked: Request, code: str, detail: str, facts: Mapping[str, Any] | None = None) -> Response:
     instance = asked.prefix + asked.path if asked.path else asked.scope["path"]
     return problem(code, detail, instance, facts or {}, asked.prefix)
 
 
-def _check_once(asked: Asked) -> None:
+def _check_once(asked: Request) -> None:
     names = [name for name, _ in asked.scope["headers"]]
     for name in ONCE:
         if names.count(name) > 1:
             raise Refused("bad-header", f"The header {name.decode()} comes more than once.", position=name.decode())
 
 
-async def _send(asked: Asked, reply: Reply, send: Send, more: Headers, kind: str) -> None:
+async def _send(asked: Request, reply: Response, send: Send, more: Headers, kind: str) -> None:
     """Sends a reply. Pieces go out as they are: nothing is joined or copied. more: headers; kind: of the ASGI messages."""
     asked.status = reply.status
     pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)]
@@ -267,7 +267,7 @@ async def _send(asked: Asked, reply: Reply, send: Send, more: Headers, kind: str
     await send({"type": f"{kind}.response.body", "body": last, "more_body": False})
 
 
-async def _send_stream(asked: Asked, stream: AsyncGenerator[bytes], send: Send) -> None:
+async def _send_stream(asked: Request, stream: AsyncGenerator[bytes], send: Send) -> None:
     """Sends what comes until the client goes away or there is no more."""
     left = asyncio.ensure_future(_left(asked))
     following = asyncio.ensure_future(anext(stream))
@@ -291,7 +291,7 @@ async def _send_stream(asked: Asked, stream: AsyncGenerator[bytes], send: Send) 
         await stream.aclose()
 
 
-async def _left(asked: Asked) -> None:
+async def _left(asked: Request) -> None:
     """Returns when the client has gone away."""
     while (await asked.receive())["type"] != "http.disconnect":
         pass

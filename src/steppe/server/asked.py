@@ -22,7 +22,7 @@ JSON_PROBLEM = b"application/problem+json"
 Buffer = bytes | bytearray | memoryview
 
 
-class Reply(NamedTuple):
+class Response(NamedTuple):
     """What is answered. body: whole; parts: further pieces that are sent behind it without copying; stream: pieces that
     come with time; cache: what others may keep of it."""
 
@@ -36,7 +36,7 @@ class Reply(NamedTuple):
 
 
 @dataclass(slots=True)
-class Asked:
+class Request:
     """One request. headers: by name in small letters; the doors fill in the rest as they learn it."""
 
     house: House

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from steppe.server.asked import JSON_PROBLEM, Asked, Headers, Reply
+from steppe.server.asked import JSON_PROBLEM, Headers, Request, Response
 from steppe.server.negotiation import takes_gzip
 from steppe.server.query import FORMATS
 
@@ -17,7 +17,7 @@ LARGE = 16 * 1024  # [byte] above, the loop does not wait for it
 FAST = 1  # level of gzip
 
 
-async def compressed(asked: Asked, reply: Reply) -> Reply:
+async def compressed(asked: Request, reply: Response) -> Response:
     """A reply of a media type of `TEXT`, by gzip where it is long enough and the client takes that."""
     content = reply.body if not reply.parts else b"".join((reply.body, *reply.parts))
     if reply.stream is None and len(content) <= SHORT:

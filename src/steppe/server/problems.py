@@ -9,7 +9,7 @@ import msgspec
 
 from steppe.api import KINDS
 from steppe.control import Refused
-from steppe.server.asked import JSON_PROBLEM, Headers, Reply
+from steppe.server.asked import JSON_PROBLEM, Headers, Response
 
 RETRY = {"engine-recovering": 1, "too-busy": 1, "draining": 5}  # [s]
 HEADERS: Mapping[str, Headers] = {
@@ -22,7 +22,7 @@ PAGE = (
 )
 
 
-def problem(code: str, detail: str, instance: str, facts: Mapping[str, Any], prefix: str = "") -> Reply:
+def problem(code: str, detail: str, instance: str, facts: Mapping[str, Any], prefix: str = "") -> Response:
     """The reply to a request that is not met. prefix: what stands before all addresses, where the client is."""
     kind = KINDS.get(code, KINDS["defect"])
     said = {key: value for key, value in facts.items() if value is not None}
@@ -44,13 +44,13 @@ def problem(code: str, detail: str, instance: str, facts: Mapping[str, Any], pre
         "instance": instance,
         "code": code,
     }
-    return Reply(kind.status, msgspec.json.encode(said | content), JSON_PROBLEM, headers)
+    return Response(kind.status, msgspec.json.encode(said | content), JSON_PROBLEM, headers)
 
 
-def page(code: str) -> Reply:
+def page(code: str) -> Response:
     """The page of a kind of problem."""
     if code not in KINDS:
         raise Refused("unknown-problem", f'There is no problem "{code[:64]}".', value=code[:64], allowed=list(KINDS))
     kind = KINDS[code]
     text = PAGE.format(title=escape(kind.title), advice=escape(kind.advice), code=code, status=kind.status)
-    return Reply(200, text.encode(), b"text/html; charset=utf-8", cache=b"public, max-age=3600")
+    return Response(200, text.encode(), b"text/html; charset=utf-8", cache=b"public, max-age=3600")

@@ -33,7 +33,7 @@ Array = NDArray[Any]
 _ONE_AT_A_TIME = Lock()  # the library of NetCDF may not be used by two threads at once
 
 
-class Places(NamedTuple):
+class CellPlaces(NamedTuple):
     """Where values lie: packed cells (cells,), or latitudes of rows and longitudes of columns [degrees]."""
 
     cells: NDArray[np.int64] | None = None
@@ -50,7 +50,7 @@ class Content(NamedTuple):
 
 
 def encode(
-    form: str, head: Mapping[str, Any], body: Buffer, dtype: str | None, known: RunDescription, places: Places, limits: WorkLimits
+    form: str, head: Mapping[str, Any], body: Buffer, dtype: str | None, known: RunDescription, places: CellPlaces, limits: WorkLimits
 ) -> Content:
     """An array in a format. head: what the engine says of it; places: where it lies, for those formats that say so.
 
@@ -128,7 +128,7 @@ def _json(values: Array, head: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode({**{name: head[name] for name in names if name in head}, "values": nested if values.shape else flat[0]})
 
 
-def _csv(values: Array, head: Mapping[str, Any], known: RunDescription, places: Places) -> bytes:
+def _csv(values: Array, head: Mapping[str, Any], known: RunDescription, places: CellPlaces) -> bytes:
     if places.cells is not None:
         cells = places.cells
         pairs = list(zip(known.grid.cell_lon[cells].tolist(), known.grid.cell_lat[cells].tolist(), strict=True))
@@ -155,7 +155,7 @@ def csv_rows(dates: Sequence[Any], places: Sequence[tuple[float, float]], values
     return "\n".join([f"time,{'level,' if levels else ''}longitude,latitude,value", *rows, ""]).encode()
 
 
-def _coverage(values: Array, head: Mapping[str, Any], known: RunDescription, places: Places) -> bytes:
+def _coverage(values: Array, head: Mapping[str, Any], known: RunDescription, places: CellPlaces) -> bytes:
     variable, steps = known.variables[str(head["variable"])], head.get("steps") or [head.get("step", 0)]
     if places.cells is not None:
         lat, lon = known.grid.cell_lat[places.cells], known.grid.cell_lon[places.cells]
@@ -165,7 +165,7 @@ def _coverage(values: Array, head: Mapping[str, Any], known: RunDescription, pla
     return coverage.of_grid(values, variable, steps, places.lat, places.lon, known.facts)
 
 
-def _netcdf(values: Array, head: Mapping[str, Any], known: RunDescription, places: Places) -> bytes:
+def _netcdf(values: Array, head: Mapping[str, Any], known: RunDescription, places: CellPlaces) -> bytes:
     import netCDF4  # 0.1 s, and few ask for it
 
     facts, name = known.facts, str(head["variable"])

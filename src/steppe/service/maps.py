@@ -104,31 +104,31 @@ async def content(service: Service, what: Meant, piece: MapValues, digest: str) 
         raise Refused("not-acceptable", f"The answer has {len(body):,} bytes, more than {most:,}. Ask for less.", value=len(body))
     if form == "raw" and (query.dtype is None or np.dtype(query.dtype) == np.dtype(head["dtype"])):
         return Content(service.front(what.run, query.scenario, what.inner.name, digest, head), body)
-    places = _placed(known, what, piece) if form in PLACED else encode.Places()
+    places = _placed(known, what, piece) if form in PLACED else encode.CellPlaces()
     arguments = (form, {**head, "scenario": query.scenario}, body, query.dtype, known, places, service.limits)
     return await asyncio.to_thread(encode.encode, *arguments)
 
 
-def _placed(known: RunDescription, what: Meant, piece: MapValues) -> encode.Places:
+def _placed(known: RunDescription, what: Meant, piece: MapValues) -> encode.CellPlaces:
     """Where the values of an answer lie."""
     grid, query, stride, head = known.grid, what.query, what.query.stride, piece.head
     if piece.cells is not None:
-        return encode.Places(cells=piece.cells.astype(np.int64))
+        return encode.CellPlaces(cells=piece.cells.astype(np.int64))
     boxed = regions.asked(grid, query)
     inside = np.arange(grid.n_cells) if boxed is None else boxed.astype(np.int64)
     if what.inner.packed:
-        return encode.Places(cells=inside[::stride])
+        return encode.CellPlaces(cells=inside[::stride])
     if query.in_pixels or not isinstance(grid, Raster):
         if head.get("box") is None:
             raise Refused("not-acceptable", "This format needs even degrees. Ask for format=raw or packed=1.", allowed=["raw", "npy"])
         west, south, east, north = head["box"]
         rows, columns = head["shape"][-2:]
         lat = head.get("lat", north - (np.arange(rows) + 0.5) * (north - south) / rows)
-        return encode.Places(lat=np.round(lat, 10), lon=np.round(west + (np.arange(columns) + 0.5) * (east - west) / columns, 10))
+        return encode.CellPlaces(lat=np.round(lat, 10), lon=np.round(west + (np.arange(columns) + 0.5) * (east - west) / columns, 10))
     if query.box is None:
-        return encode.Places(lat=grid.lat[::stride], lon=grid.lon[::stride])
+        return encode.CellPlaces(lat=grid.lat[::stride], lon=grid.lon[::stride])
     row, column = np.divmod(grid.order[inside], grid.nlon)
-    return encode.Places(lat=grid.lat[row.min() : row.max() + 1 : stride], lon=grid.lon[column.min() : column.max() + 1 : stride])
+    return encode.CellPlaces(lat=grid.lat[row.min() : row.max() + 1 : stride], lon=grid.lon[column.min() : column.max() + 1 : stride])
 
 
 def steps_of(time: str, known: RunDescription, scenario: Mapping[str, Any], most: int) -> list[int] | None:

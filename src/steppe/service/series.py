@@ -25,7 +25,7 @@ Array = NDArray[Any]
 REDUCED = ("mean", "min", "max")  # what is told of a region
 
 
-class Found(NamedTuple):
+class SeriesValues(NamedTuple):
     """Values (steps, lines), NaN where there is none, the reasons, and what is known of all of them."""
 
     values: Array
@@ -106,7 +106,7 @@ def _cells(grid: Grid, query: SeriesQuery) -> Any:
     return np.array([regions.located(grid, *place) for place in query.at]) if query.at else regions.asked(grid, query)
 
 
-async def _gathered(service: Service, name: str, scenario: str, query: MapQuery, along: Along) -> Found:
+async def _gathered(service: Service, name: str, scenario: str, query: MapQuery, along: Along) -> SeriesValues:
     """All steps of a series, as many at once as the engine gives."""
     values: list[Array] = []
     gaps: list[Gap] = []
@@ -131,7 +131,7 @@ async def _gathered(service: Service, name: str, scenario: str, query: MapQuery,
             else:
                 gaps.append(Gap(first=first, last=end, reason=reason))
         at = int(head["last"]) + 1
-    return Found(np.concatenate(values), gaps, whole)
+    return SeriesValues(np.concatenate(values), gaps, whole)
 
 
 def _region_rows(when: list[Any], values: Array) -> bytes:

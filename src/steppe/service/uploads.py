@@ -28,7 +28,7 @@ LEAST = 4096  # [byte] that a file counts at least, for a disk stores whole bloc
 _moving = Lock()  # files are removed and moved by one thread at a time
 
 
-class Draft:
+class UploadDraft:
     """A file that arrives, beside those that are whole."""
 
     def __init__(self, folder: Path) -> None:
@@ -76,7 +76,7 @@ async def take(folder: Path, name: str, size: int, pieces: AsyncIterator[bytes],
         digest-wrong; uploads-full.
     """
     await asyncio.to_thread(check_room, folder, size, limits)
-    draft = await asyncio.to_thread(Draft, folder)
+    draft = await asyncio.to_thread(UploadDraft, folder)
     try:
         async for piece in pieces:
             await asyncio.to_thread(draft.write, piece)
@@ -102,7 +102,7 @@ def keep(folder: Path, content: bytes, limits: WorkLimits) -> str:
     name = sha256(content).hexdigest()
     if find(folder, name) is None:
         check_room(folder, len(content), limits)
-        with closing(Draft(folder)) as made:
+        with closing(UploadDraft(folder)) as made:
             made.write(content)
             made.place()
     assert reach("upload.before_row")

@@ -3,7 +3,7 @@
 from steppe.io.export.aside import aside
 from steppe.io.export.geotiff import write_geotiff
 from steppe.io.export.netcdf import write_netcdf
-from steppe.io.export.source import Source
+from steppe.io.export.source import ExportSource
 from steppe.io.export.table import write_cells, write_series
 
-__all__ = ["Source", "aside", "write_cells", "write_geotiff", "write_netcdf", "write_series"]
+__all__ = ["ExportSource", "aside", "write_cells", "write_geotiff", "write_netcdf", "write_series"]

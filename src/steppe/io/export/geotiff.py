@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from steppe.errors import GridError, Mistake, not_installed
 from steppe.grid import Gaussian
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import Progress, Source, Window, refuse_ensemble
+from steppe.io.export.source import ExportSource, Progress, Window, refuse_ensemble
 
 TILE = 256  # pixels of a side; a map that is larger gets overviews
 
 
-def write_geotiff(source: Source, path: Path, overwrite: bool = False, progress: Progress = lambda part: None) -> list[Path]:
+def write_geotiff(source: ExportSource, path: Path, overwrite: bool = False, progress: Progress = lambda part: None) -> list[Path]:
     """Writes maps, deflated, in the type of the store, with NaN where no cell is.
 
     Parameters
@@ -68,7 +68,7 @@ def write_geotiff(source: Source, path: Path, overwrite: bool = False, progress:
     return list(files.values())
 
 
-def _dates(source: Source, name: str) -> list[str]:
+def _dates(source: ExportSource, name: str) -> list[str]:
     """The first day of each record; one empty text for a variable without time."""
     time = source.time_of(name)
     if not time:
@@ -77,7 +77,7 @@ def _dates(source: Source, name: str) -> list[str]:
     return [axis.name_of(row) for row in range(axis.rows)]
 
 
-def _profile(source: Source, window: Window) -> dict[str, Any]:
+def _profile(source: ExportSource, window: Window) -> dict[str, Any]:
     """What every file of a source has in common."""
     rasterio = _rasterio()
     rows, columns = source.store.raster
@@ -98,13 +98,13 @@ def _profile(source: Source, window: Window) -> dict[str, Any]:
     }
 
 
-def _south_first(source: Source) -> bool:
+def _south_first(source: ExportSource) -> bool:
     """Whether the rows of the store begin in the south, where those of a GeoTIFF end."""
     bounds = source.store.small(f"{source.store.raster[0]}_bnds")
     return bool(bounds[0].mean() < bounds[-1].mean())
 
 
-def _tags(source: Source, name: str) -> dict[str, str]:
+def _tags(source: ExportSource, name: str) -> dict[str, str]:
     attributes, about = source.attributes(name), source.about
     found: dict[str, str] = {
         "variable": name,

@@ -14,7 +14,7 @@ from steppe.io.axis import Axis
 from steppe.io.coordinates import ATTRIBUTES
 from steppe.io.ensemble import SCENARIO, Ensemble, Member
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import Progress, Source
+from steppe.io.export.source import ExportSource, Progress
 
 if TYPE_CHECKING:
     import netCDF4
@@ -24,7 +24,9 @@ CHUNK = (16, 128, 128)  # records, rows, columns at most: 1 MB, read for a map a
 LEVEL = 2  # of deflate: 4 takes half as long again and saves 3 %
 
 
-def write_netcdf(source: Source, path: Path, history: str, overwrite: bool = False, progress: Progress = lambda part: None) -> list[Path]:
+def write_netcdf(
+    source: ExportSource, path: Path, history: str, overwrite: bool = False, progress: Progress = lambda part: None
+) -> list[Path]:
     """Writes all that is wanted of a source, one file, or a folder with one for each variable.
 
     Parameters
@@ -53,14 +55,14 @@ def write_netcdf(source: Source, path: Path, history: str, overwrite: bool = Fal
     refuse_existing(list(files), overwrite)
     if as_folder:
         path.mkdir(parents=True, exist_ok=True)
-    done = _Counted(progress, sum(source.records(name) * (len(_scenarios(source)) or 1) for name in source.names))
+    done = _ByteCount(progress, sum(source.records(name) * (len(_scenarios(source)) or 1) for name in source.names))
     for file, names in files.items():
         with aside(file) as beside:
             _write(source, beside, names, history, done)
     return list(files)
 
 
-class _Counted:
+class _ByteCount:
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress, self._total, self._done = progress, total, 0
 
@@ -69,7 +71,7 @@ class _Counted:
         self._progress(self._done / self._total)
 
 
-def _write(source: Source, path: Path, names: list[str], history: str, done: _Counted) -> None:
+def _write(source: ExportSource, path: Path, names: list[str], history: str, done: _ByteCount) -> None:
     import netCDF4  # 0.1 s to import, and only this needs it
 
     with closing(netCDF4.Dataset(path, "w", format="NETCDF4")) as file:
@@ -89,7 +91,7 @@ def _write(source: Source, path: Path, names: list[str], history: str, done: _Co
 class _Maps:
     """A raster."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ExportSource) -> None:
         self._source = source
         self._dims = source.store.raster
         self._window = source.window()
@@ -120,7 +122,7 @@ class _Maps:
         """The attributes that say where values lie."""
         return {"grid_mapping": "crs"} | ({"coordinates": " ".join(self._auxiliary)} if self._auxiliary else {})
 
-    def write(self, file: "netCDF4.Dataset", name: str, done: _Counted) -> None:
+    def write(self, file: "netCDF4.Dataset", name: str, done: _ByteCount) -> None:
         """A variable, block by block."""
         source, time = self._source, self._source.time_of(name)
         scenarios = _scenarios(source)
@@ -144,7 +146,7 @@ class _Maps:
 class _Stations:
     """Points: CF's discrete sampling geometry "timeSeries", in its orthogonal form (station, time)."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ExportSource) -> None:
         self._source = source
         self.extent = _extent(source)
 
@@ -161,7 +163,7 @@ class _Stations:
             _put(file, name, store.small(packed)[source.cells], ("station",), ATTRIBUTES[packed])
         _put(file, "crs", np.int32(0), (), store.attributes["crs"])
 
-    def write(self, file: "netCDF4.Dataset", name: str, done: _Counted) -> None:
+    def write(self, file: "netCDF4.Dataset", name: str, done: _ByteCount) -> None:
         """A variable, block by block."""
         source, time = self._source, self._source.time_of(name)
         scenarios = _scenarios(source)
@@ -177,12 +179,12 @@ class _Stations:
                 done.add(len(values))
 
 
-def _scenarios(source: Source) -> tuple[Member, ...]:
+def _scenarios(source: ExportSource) -> tuple[Member, ...]:
     """The scenarios of an ensemble; none of a run."""
     return source.ensemble.members if source.ensemble else ()
 
 
-def _with_scenarios(source: Source, places: dict[str, str]) -> dict[str, str]:
+def _with_scenarios(source: ExportSource, places: dict[str, str]) -> dict[str, str]:
     """The same attributes; "coordinates" names what the scenarios set, too."""
     if source.ensemble is None:
         return places
@@ -203,7 +205,7 @@ def _write_scenarios(file: "netCDF4.Dataset", ensemble: Ensemble) -> None:
         variable[:] = np.where(np.isfinite(values), values, FILL)
 
 
-def _attributes(source: Source, name: str) -> dict[str, Any]:
+def _attributes(source: ExportSource, name: str) -> dict[str, Any]:
     """Those of the store, and the kind of content as ACDD names it."""
     made = {"coverage_content_type": "modelResult"} if source.about.get("steppe_kind") == "output" else {}
     return source.attributes(name) | made
@@ -234,7 +236,7 @@ def _write_axis(file: "netCDF4.Dataset", axis: Axis) -> None:
     _put(file, f"{axis.name}_bnds", np.stack([axis.starts, axis.stops], 1).astype(np.float64), (axis.name, "bnds"), {})
 
 
-def _rounded(file: "netCDF4.Dataset", source: Source, attributes: dict[str, Any]) -> dict[str, Any]:
+def _rounded(file: "netCDF4.Dataset", source: ExportSource, attributes: dict[str, Any]) -> dict[str, Any]:
     """The same; the variable that says how values were rounded (CF 1.12, section 8.4) is copied along."""
     name = str(attributes.get("quantization", ""))
     if name and name not in file.variables:
@@ -242,7 +244,7 @@ def _rounded(file: "netCDF4.Dataset", source: Source, attributes: dict[str, Any]
     return attributes
 
 
-def _write_about(file: "netCDF4.Dataset", source: Source, extent: Mapping[str, float], axes: list[Axis], history: str) -> None:
+def _write_about(file: "netCDF4.Dataset", source: ExportSource, extent: Mapping[str, float], axes: list[Axis], history: str) -> None:
     """Global attributes: what CF asks for, and of ACDD 1.3 what is known."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     skipped = ("Conventions", "history", "steppe_kind", "steppe_format", "steppe_progress")
@@ -260,7 +262,7 @@ def _write_about(file: "netCDF4.Dataset", source: Source, extent: Mapping[str, f
     file.setncatts(_plain(found))
 
 
-def _extent(source: Source) -> dict[str, float]:
+def _extent(source: ExportSource) -> dict[str, float]:
     """Between which latitudes and longitudes the centres of the wanted cells lie."""
     lat, lon = (getattr(source.grid, name)[source.cells] for name in ("cell_lat", "cell_lon"))
     return {

@@ -12,7 +12,7 @@ from steppe.grid import RegionLike
 from steppe.io.axis import Axis
 from steppe.io.ensemble import Ensemble, listed
 from steppe.io.output import group_attributes
-from steppe.io.records import Records
+from steppe.io.records import StoredRecords
 from steppe.io.results import locate, names_of
 from steppe.io.shard import layout_of
 from steppe.levels import parted
@@ -24,8 +24,8 @@ BLOCK_BYTES = 1 << 28  # of a block on the whole grid, at most
 ROWS = 64  # records of a block: a chunk of daily values in a store, so that each is decoded once
 
 
-class Block(NamedTuple):
-    """Records first, first + 1 ... of the chosen ones: values (records, [levels,] chosen cells) in `Source.dtype`, NaN where missing."""
+class ExportBlock(NamedTuple):
+    """Chosen records first, first + 1 ...: values (records, [levels,] chosen cells) in `ExportSource.dtype`, NaN where missing."""
 
     first: int
     values: NDArray[np.floating[Any]]
@@ -50,7 +50,7 @@ class Window(NamedTuple):
         return maps.reshape(*values.shape[:-1], *self.shape)
 
 
-class Source:
+class ExportSource:
     """A store, or what a run has committed so far, and what of it is wanted. Of an ensemble: the records that all scenarios have.
 
     Parameters
@@ -91,7 +91,7 @@ class Source:
         self.path = path
         self._start, self._end = start, end
         self.ensemble = Ensemble.read(path)
-        self._stores = [Records.open(folder, maps) for folder in _folders(path, self.ensemble)]
+        self._stores = [StoredRecords.open(folder, maps) for folder in _folders(path, self.ensemble)]
         self.store = self._stores[0]
         self.names = self._named(variables, levels)
         self.grid = self.store.grid
@@ -154,7 +154,7 @@ class Source:
         """Of the values of a variable: float64 where the store has that, else float32, which holds all that is packed in the store."""
         return "float64" if self.time_of(name) and layout_of(self.store.path, parted(name)[0]).dtype == "float64" else "float32"
 
-    def blocks(self, name: str, cells: NDArray[np.int64] | None = None, scenario: int = 0) -> Iterator[Block]:
+    def blocks(self, name: str, cells: NDArray[np.int64] | None = None, scenario: int = 0) -> Iterator[ExportBlock]:
         """The wanted values of a variable, in the wanted cells or others, in order of time; of an ensemble those of one scenario.
 
         Raises
@@ -165,7 +165,7 @@ class Source:
         cells = self.cells if cells is None else cells
         dim = self.time_of(name)
         if not dim:
-            yield Block(0, self.store.small(name)[None, cells].astype(self.dtype(name)))
+            yield ExportBlock(0, self.store.small(name)[None, cells].astype(self.dtype(name)))
             return
         begin, rows = self._records[dim].start, self.rows_of_a_block()
         every = cells.size == self.grid.n_cells
@@ -176,7 +176,7 @@ class Source:
             except DamagedError as error:
                 axis = self.axes[dim]
                 raise DamagedError(f'Variable "{name}", {axis.begin_of(first)} to {axis.end_of(stop - 1)}: {error}') from None
-            yield Block(first, values.astype(self.dtype(name), copy=False))
+            yield ExportBlock(first, values.astype(self.dtype(name), copy=False))
 
     def window(self) -> Window:
         """The part of the raster that maps show: all of it, or the box about the cells of a region."""

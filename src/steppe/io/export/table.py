@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from steppe.errors import Mistake, nearest
 from steppe.io.axis import Axis
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import Progress, Source, refuse_ensemble
-from steppe.io.records import Records
+from steppe.io.export.source import ExportSource, Progress, refuse_ensemble
+from steppe.io.records import StoredRecords
 from steppe.io.results import names_of
 
 
 def write_cells(
-    source: Source,
+    source: ExportSource,
     path: Path,
     places: Sequence[tuple[float, float]] = (),
     overwrite: bool = False,
@@ -90,7 +90,7 @@ def write_series(
     refuse_ensemble(path)
     refuse_existing([target], overwrite)
     name = _only_series(path, series)
-    store = Records.open(path, name)
+    store = StoredRecords.open(path, name)
     held = sorted(store.names)
     for variable in variables or []:
         if variable not in held:
@@ -115,7 +115,7 @@ def _only_series(path: Path, series: str) -> str:
     held = names_of(path, "series")
     if series in held:
         return series
-    Records.open(path)  # says so when there is no store at all
+    StoredRecords.open(path)  # says so when there is no store at all
     if series:
         raise Mistake(f'"{path}" has no series "{series}".{nearest(series, held)}')
     if len(held) == 1:
@@ -124,7 +124,7 @@ def _only_series(path: Path, series: str) -> str:
     raise Mistake(f'Of "{path}" a CSV file takes {choice} with --at LATITUDE,LONGITUDE or --region. Give one.')
 
 
-def _common_axis(source: Source) -> Axis | None:
+def _common_axis(source: ExportSource) -> Axis | None:
     dims = list(dict.fromkeys(source.time_of(name) for name in source.names))
     if len(dims) > 1:
         times = "; ".join(f"{name}: {source.time_of(name) or 'no time'}" for name in source.names)

@@ -1,6 +1,6 @@
 """Making forcing stores: from station files, daily maps, or of generated weather; and the land of the cells."""
 
-from steppe.io.ingest.columns import Said
+from steppe.io.ingest.columns import ColumnNames
 from steppe.io.ingest.generate import EXTRAPOLATED, generate
 from steppe.io.ingest.land import ingest_land
 from steppe.io.ingest.map_choices import Choices
@@ -13,9 +13,9 @@ from steppe.io.ingest.stations import ingest_stations, station_points
 __all__ = [
     "EXTRAPOLATED",
     "Choices",
+    "ColumnNames",
     "Product",
     "Report",
-    "Said",
     "fetch_silo",
     "generate",
     "ingest_land",

@@ -22,14 +22,14 @@ LIKENESS = 0.75  # [1] of difflib: one letter wrong or two exchanged in a name o
 LARGEST_DEFICIT = 200.0  # [hPa] saturation at 60 degC
 
 
-class Said(NamedTuple):
+class ColumnNames(NamedTuple):
     """What the user says of station files. names: our name -> column of the files. units: our name -> unit of that column."""
 
     names: Mapping[str, str] = {}
     units: Mapping[str, str] = {}
 
 
-class Table(NamedTuple):
+class ColumnTable(NamedTuple):
     """A station file taken apart. columns: name -> text of every day. units: name -> unit that the file states, where it does."""
 
     path: Path
@@ -38,7 +38,7 @@ class Table(NamedTuple):
     dates: NDArray[np.datetime64]
 
 
-def read_columns(table: Table, said: Said) -> Record:
+def read_columns(table: ColumnTable, said: ColumnNames) -> Record:
     """The weather of a file in Steppe's units, checked, and which columns it came from. A column that is empty on all days is absent.
 
     Vapour pressure is computed where the file holds its deficit.
@@ -62,7 +62,7 @@ def read_columns(table: Table, said: Said) -> Record:
     return Record(table.dates[0], values, taken, tuple(unread))
 
 
-def check_said(said: Said, records: Sequence[Station]) -> None:
+def check_said(said: ColumnNames, records: Sequence[Station]) -> None:
     """Nothing, when at least one station has what the user speaks of.
 
     Raises
@@ -98,7 +98,7 @@ def _humidity(station: Station, name: str) -> str:
     return f"; the mean of vp is {station.values['vp'].mean():.1f} hPa, saturation at tmin {saturated:.1f} hPa"
 
 
-def _choose(table: Table, said: Said) -> dict[str, str]:
+def _choose(table: ColumnTable, said: ColumnNames) -> dict[str, str]:
     """Our name -> column."""
     held = [name for name, texts in table.columns.items() if any(texts) and name not in DAYS]
     wanted = {column.lower(): name for name, column in said.names.items()}
@@ -122,7 +122,7 @@ def _choose(table: Table, said: Said) -> dict[str, str]:
     return taken
 
 
-def _refuse_doubt(table: Table, taken: Mapping[str, str], rest: Sequence[str], said: Said) -> None:
+def _refuse_doubt(table: ColumnTable, taken: Mapping[str, str], rest: Sequence[str], said: ColumnNames) -> None:
     doubtful = [column for column in rest if column.lower() == DOUBTFUL]
     if not doubtful or {"vp", DEFICIT} & set(taken):
         return
@@ -141,7 +141,7 @@ def _refuse_doubt(table: Table, taken: Mapping[str, str], rest: Sequence[str], s
     )
 
 
-def _refuse_misspelt(table: Table, taken: Mapping[str, str], rest: Sequence[str], known: Mapping[str, str]) -> None:
+def _refuse_misspelt(table: ColumnTable, taken: Mapping[str, str], rest: Sequence[str], known: Mapping[str, str]) -> None:
     for column in rest:
         if column.lower() in (DOUBTFUL, *known):
             continue
@@ -156,13 +156,13 @@ def _refuse_misspelt(table: Table, taken: Mapping[str, str], rest: Sequence[str]
             )
 
 
-def _values(table: Table, name: str, column: str, said: Said) -> Values:
+def _values(table: ColumnTable, name: str, column: str, said: ColumnNames) -> Values:
     unit = said.units.get(name) or table.units.get(column) or UNITS[name]
     line = conversion(unit, UNITS[name], f'"{table.path}", column "{column}"')
     return numbers(table.path, column, table.columns[column], table.dates) * line.factor + line.offset
 
 
-def _from_deficit(table: Table, found: Mapping[str, Values]) -> Values:
+def _from_deficit(table: ColumnTable, found: Mapping[str, Values]) -> Values:
     if not {"tmin", "tmax"} <= set(found):
         raise ForcingError(f'"{table.path}": vapour pressure follows from its deficit, tmin and tmax. Add the columns tmin and tmax.')
     deficit = found[DEFICIT]

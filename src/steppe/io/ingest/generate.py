@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steppe.grid import Grid
 from steppe.io.axis import Axis
 from steppe.io.forcing_variables import WEATHER
-from steppe.io.forcing_writer import About, Block, ForcingWriter, Written
+from steppe.io.forcing_writer import About, ForcingBlock, ForcingWriter, Written
 from steppe.io.ingest.generator import Generator, is_extrapolated
 
 PIECE_CELLS, PIECE_DAYS = 2048, 64  # made at a time: they fit into the cache
@@ -28,7 +28,7 @@ In {0:.0%} of the cells, far from all places with known normals, the climate is 
 Australia.""".replace("\n", " ")
 
 
-class Piece(NamedTuple):
+class CellPiece(NamedTuple):
     """Some packed cells, and what makes their weather."""
 
     cells: range
@@ -75,8 +75,8 @@ def generate(
     return extrapolated
 
 
-def _piece(grid: Grid, cells: range, seed: int) -> Piece:
-    return Piece(cells, Generator(grid.cell_lat[cells.start : cells.stop], grid.cell_lon[cells.start : cells.stop], seed))
+def _piece(grid: Grid, cells: range, seed: int) -> CellPiece:
+    return CellPiece(cells, Generator(grid.cell_lat[cells.start : cells.stop], grid.cell_lon[cells.start : cells.stop], seed))
 
 
 def _cut(whole: range, length: int) -> list[range]:
@@ -84,11 +84,11 @@ def _cut(whole: range, length: int) -> list[range]:
 
 
 def _fill(
-    weather: dict[str, NDArray[np.float32]], block: Block, pieces: list[Piece], first: int, threads: ThreadPoolExecutor
+    weather: dict[str, NDArray[np.float32]], block: ForcingBlock, pieces: list[CellPiece], first: int, threads: ThreadPoolExecutor
 ) -> Iterable[int]:
     """Fills one block, piece by piece; yields how many cell-days were made. `first`: the day of row 0."""
 
-    def make(job: tuple[Piece, range]) -> int:
+    def make(job: tuple[CellPiece, range]) -> int:
         (cells, generator), steps = job
         rows, columns = (slice(part.start - of.start, part.stop - of.start) for part, of in ((steps, block.steps), (cells, block.cells)))
         for name, values in generator.weather(first + steps.start, len(steps)).items():

@@ -12,7 +12,7 @@ from steppe.io.axis import Axis, day_name
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.ingest.cf_file import CfFile
 from steppe.io.ingest.cf_names import DEFICIT, DOUBTFUL, weather_name
-from steppe.io.ingest.map_series import MapSeries, Part
+from steppe.io.ingest.map_series import MapSeries, SeriesPart
 from steppe.io.ingest.regrid import METHODS
 from steppe.io.units import check_rate, conversion
 from steppe.variable import Role, Variable
@@ -62,7 +62,7 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
     ForcingError
         No variable is known, two could be the same, units lack or do not convert, or files of one variable do not fit together.
     """
-    parts: defaultdict[str, list[Part]] = defaultdict(list)
+    parts: defaultdict[str, list[SeriesPart]] = defaultdict(list)
     described: dict[str, Variable] = {}
     wanted = {theirs: ours for ours, theirs in choices.names.items()}
     seen: set[str] = set()
@@ -89,7 +89,7 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
                 raise ForcingError(f"{where} has no units. Add the attribute, or say it: --units {name}=UNIT; units are never guessed.")
             if file.days(source).lengths.max() > 1:
                 check_rate(str(units), variable.units, where)
-            parts[name].append(Part(file, source, conversion(str(units), variable.units, where)))
+            parts[name].append(SeriesPart(file, source, conversion(str(units), variable.units, where)))
     for doubtful in sorted(name for name in untaken if name.lower() == DOUBTFUL and not {"vp", DEFICIT} & set(parts)):
         raise ForcingError(
             f'"{files[0].path}": "{doubtful}" may hold vapour pressure or its deficit. Type --map vp={doubtful} if it is vapour '
@@ -132,7 +132,7 @@ def said_units(choices: Choices, name: str) -> dict[str, str]:
     return {"units": choices.units[name]} if name in choices.units else {}
 
 
-def _check_lattices(parts: Sequence[Part]) -> None:
+def _check_lattices(parts: Sequence[SeriesPart]) -> None:
     first = parts[0].file
     for part in parts[1:]:
         one, other = first.lattice, part.file.lattice

@@ -18,7 +18,7 @@ from steppe.variable import Variable
 SHOWN = 5  # gaps named in a message
 
 
-class Part(NamedTuple):
+class SeriesPart(NamedTuple):
     """A variable in one file: `source` is its name there, `line` leads from the unit of the file to that of the variable."""
 
     file: CfFile
@@ -35,7 +35,7 @@ class MapSeries:
     """
 
     variable: Variable
-    parts: Sequence[Part]
+    parts: Sequence[SeriesPart]
     days: NDArray[np.int64]
     lengths: NDArray[np.int64]
     part_of: NDArray[np.int64]
@@ -45,7 +45,7 @@ class MapSeries:
     day_source: str
 
     @classmethod
-    def of(cls, variable: Variable, parts: Sequence[Part], day_shift: int | None) -> "MapSeries":
+    def of(cls, variable: Variable, parts: Sequence[SeriesPart], day_shift: int | None) -> "MapSeries":
         """Puts the days of some files in order.
 
         Raises
@@ -219,7 +219,7 @@ class Rows:
         return values
 
 
-def _said(parts: Sequence[Part]) -> str:
+def _said(parts: Sequence[SeriesPart]) -> str:
     first, last = parts[0].file.path, parts[-1].file.path
     return f'"{first}"' if len(parts) == 1 else f'{len(parts)} files, "{first}" to "{last}"'
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steppe.errors import ForcingError
 from steppe.grid import Grid
 from steppe.io.axis import day_name
-from steppe.io.forcing_writer import Block, ForcingWriter
+from steppe.io.forcing_writer import ForcingBlock, ForcingWriter
 from steppe.io.ingest.cf_file import Floats
 from steppe.io.ingest.map_series import Rows
 from steppe.io.ingest.regrid import Regrid
@@ -115,9 +115,9 @@ class Transfer:
         )
 
 
-def _passes(blocks: Sequence[Block]) -> list[list[Block]]:
+def _passes(blocks: Sequence[ForcingBlock]) -> list[list[ForcingBlock]]:
     """Blocks of the same days, cut into groups whose values fit into the buffer."""
-    found: list[list[Block]] = []
+    found: list[list[ForcingBlock]] = []
     for block in blocks:
         if not found or len(block.steps) * (block.cells.stop - found[-1][0].cells.start) > BUFFER:
             found.append([])

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ForcingError
-from steppe.io.ingest.columns import Said, Table, read_columns
+from steppe.io.ingest.columns import ColumnNames, ColumnTable, read_columns
 from steppe.io.ingest.station import ONE_DAY, Site, Station, moved
 
 SUFFIX = ".met"
@@ -53,7 +53,7 @@ def read_met_site(path: Path) -> Site:
     return _site(path, _take_apart(path))
 
 
-def read_met(path: Path, site: Site | None = None, said: Said | None = None) -> Station:
+def read_met(path: Path, site: Site | None = None, said: ColumnNames | None = None) -> Station:
     """The record of a file, checked: every day once and in order, values present and within their limits, tmin <= tmax.
 
     Parameters
@@ -77,7 +77,7 @@ def read_met(path: Path, site: Site | None = None, said: Said | None = None) -> 
             )
     columns = {name: tuple(row[place] for row in text.rows) for place, name in enumerate(text.names)}
     units = {name: unit for name, unit in zip(text.names, text.units, strict=True) if unit}
-    record = read_columns(Table(path, columns, units, _dates(path, text, columns)), said or Said())
+    record = read_columns(ColumnTable(path, columns, units, _dates(path, text, columns)), said or ColumnNames())
     notes = [PAN_AS_SAID if MOVED.search(text.comments) else PAN_UNSAID] if "pan" in record.values else []
     if site is None:
         site = _site(path, text)

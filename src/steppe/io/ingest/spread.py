@@ -26,7 +26,7 @@ WET, DRY = 500.0, 200.0  # [mm] annual rain between which the coefficient rises
 LITTLE = 1e-3  # [mm] stands for a year without rain in a logarithm
 
 
-class Spread:
+class StationSpread:
     """Weather of some cells. latitude, longitude (cells,) [degrees]; normals of the cells; variance: whether it is restored.
 
     Raises

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steppe.errors import ForcingError, GridError, nearest
 from steppe.grid import place_columns
 from steppe.io.forcing_variables import WEATHER
-from steppe.io.ingest.columns import Said, Table, read_columns
+from steppe.io.ingest.columns import ColumnNames, ColumnTable, read_columns
 from steppe.io.ingest.met_file import SUFFIX, read_met, read_met_site
 from steppe.io.ingest.station import ONE_DAY, Site, Station
 
@@ -75,7 +75,7 @@ def _listed(path: Path) -> dict[str, Site]:
     return sites
 
 
-def read_station(folder: Path, site: Site, said: Said | None = None) -> Station:
+def read_station(folder: Path, site: Site, said: ColumnNames | None = None) -> Station:
     """The record of one station, checked: every day once and in order, values present and within their limits, tmin <= tmax.
 
     Raises
@@ -104,7 +104,7 @@ def read_station(folder: Path, site: Site, said: Said | None = None) -> Station:
             )
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     stated = {name: unit for name, unit in units.items() if unit}
-    return Station(site, path, *read_columns(Table(path, columns, stated, _dates(path, columns["date"], top)), said or Said()))
+    return Station(site, path, *read_columns(ColumnTable(path, columns, stated, _dates(path, columns["date"], top)), said or ColumnNames()))
 
 
 def _fields(line: str) -> list[str]:

@@ -12,7 +12,7 @@ from steppe.io.axis import Axis
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.forcing_writer import About, ForcingWriter, Written
 from steppe.io.ingest.cf_names import DEFICIT
-from steppe.io.ingest.columns import Said, check_said, remarks
+from steppe.io.ingest.columns import ColumnNames, check_said, remarks
 from steppe.io.ingest.meteorology import DEFICIT_REMARK, PAN_REMARK, VP_REMARK, Values, pan_evaporation, saturation_vapour_pressure
 from steppe.io.ingest.report import Report
 from steppe.io.ingest.source import source_file
@@ -23,7 +23,7 @@ COMPUTED = {VP_REMARK: "vp", PAN_REMARK: "pan", DEFICIT_REMARK: "vp"}  # how -> 
 
 
 def keep_stations(
-    folder: Path, path: Path, grid: Points, axis: Axis, licence: str, said: Said, progress: Callable[[float], None]
+    folder: Path, path: Path, grid: Points, axis: Axis, licence: str, said: ColumnNames, progress: Callable[[float], None]
 ) -> Report:
     """Makes a store of the records of the stations that the points are named for, float64.
 

@@ -11,14 +11,14 @@ from steppe.grid import Grid
 from steppe.io.axis import Axis
 from steppe.io.forcing_variables import WEATHER
 from steppe.io.forcing_writer import About, ForcingWriter, Written
-from steppe.io.ingest.columns import Said, check_said, remarks
+from steppe.io.ingest.columns import ColumnNames, check_said, remarks
 from steppe.io.ingest.donors import BASE, Donors, make_donors
 from steppe.io.ingest.meteorology import PAN_REMARK, Values
 from steppe.io.ingest.months import Months
 from steppe.io.ingest.normals import REACH, Normals, read_normals
 from steppe.io.ingest.report import Report
 from steppe.io.ingest.source import source_file
-from steppe.io.ingest.spread import Spread
+from steppe.io.ingest.spread import StationSpread
 from steppe.io.ingest.station import Station
 from steppe.io.ingest.station_file import read_sites, read_station
 from steppe.variable import Role, Variable
@@ -29,7 +29,7 @@ FAR = 300.0  # [km] from any donor: a cell's own drought or flood year is not in
 DISTANCE = Variable("distance_to_nearest_donor", ("cell",), "km", "float32", Role.PARAMETER, "distance to the nearest station", low=0.0)
 
 
-def read_donors(folder: Path, normals_file: Path, months: Months, said: Said | None = None) -> tuple[Donors, list[Station]]:
+def read_donors(folder: Path, normals_file: Path, months: Months, said: ColumnNames | None = None) -> tuple[Donors, list[Station]]:
     """The stations of `folder` that lie in the summer-rain region, as donors over `months`, and their records.
 
     Raises
@@ -41,7 +41,7 @@ def read_donors(folder: Path, normals_file: Path, months: Months, said: Said | N
     if not sites:
         raise ForcingError(f'"{folder / "stations.csv"}" lists no station east of {WEST:g} and north of {SOUTH:g} degrees. Add stations.')
     stations = [read_station(folder, site, said) for site in sites]
-    check_said(said or Said(), stations)
+    check_said(said or ColumnNames(), stations)
     at_sites = read_normals(normals_file, np.array([s.latitude for s in sites]), np.array([s.longitude for s in sites]))
     return make_donors(stations, months, at_sites, RAIN_ONLY), stations
 
@@ -54,7 +54,7 @@ def spread_stations(
     normals_file: Path,
     variance: bool,
     licence: str,
-    said: Said,
+    said: ColumnNames,
     progress: Callable[[float], None],
 ) -> Report:
     """Makes a store of the weather of every cell on the days of `axis`, a shard at a time.
@@ -76,7 +76,7 @@ def spread_stations(
     giving = np.isfinite(donors.rain_ratio[within]).any(axis=0)
     if not giving.any():
         raise ForcingError(f'No station of "{folder}" covers a whole month of {axis.period()}. Take a period that some station covers.')
-    away = Spread(donors, normals, grid.cell_lat, grid.cell_lon).distances[:, giving].min(axis=1)
+    away = StationSpread(donors, normals, grid.cell_lat, grid.cell_lon).distances[:, giving].min(axis=1)
     about = _about(donors, away, axis, variance, counts)._replace(licence=licence, source=[source_file(f) for f in (*files, normals_file)])
     written = [Written(v, axis, attributes={"derivation": PAN_REMARK} if v.name == "pan" else {}) for v in WEATHER.values()]
     rain = 0.0
@@ -87,7 +87,7 @@ def spread_stations(
         for cells, group in groupby(blocks, key=lambda block: block.cells):
             part = slice(cells.start, cells.stop)
             here = Normals(*(table[:, part] for table in normals))
-            spread = Spread(donors, here, grid.cell_lat[part], grid.cell_lon[part], variance)
+            spread = StationSpread(donors, here, grid.cell_lat[part], grid.cell_lon[part], variance)
             for block in group:
                 offset = months.day(first)
                 weather = spread.weather(range(offset + block.steps.start, offset + block.steps.stop))

@@ -11,7 +11,7 @@ import numpy as np
 
 from steppe.grid import Grid, Points
 from steppe.io.axis import Axis
-from steppe.io.ingest.columns import Said
+from steppe.io.ingest.columns import ColumnNames
 from steppe.io.ingest.report import Report
 from steppe.io.ingest.station_file import read_sites
 from steppe.io.ingest.station_points import keep_stations
@@ -44,7 +44,7 @@ def ingest_stations(
     normals: Path | None = None,
     variance: bool = True,
     licence: str = TERMS,
-    said: Said | None = None,
+    said: ColumnNames | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Report:
     """Makes a forcing store at `path` for `grid` from the station files of `folder` (or one APSIM file), from `start` to `end` inclusive.
@@ -72,5 +72,5 @@ def ingest_stations(
     axis = Axis.of_days(start, end)
     say = progress or (lambda part: None)
     if isinstance(grid, Points):
-        return keep_stations(folder, path, grid, axis, licence, said or Said(), say)
-    return spread_stations(folder, path, grid, axis, normals or folder.parent / NORMALS, variance, licence, said or Said(), say)
+        return keep_stations(folder, path, grid, axis, licence, said or ColumnNames(), say)
+    return spread_stations(folder, path, grid, axis, normals or folder.parent / NORMALS, variance, licence, said or ColumnNames(), say)

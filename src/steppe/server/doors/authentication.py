@@ -6,16 +6,16 @@ from urllib.parse import parse_qs
 
 from steppe.control import Refused
 from steppe.server.access import Visitor
-from steppe.server.asked import Asked
+from steppe.server.asked import Request
 from steppe.service.service import unknown_run
 
 
-def identify(asked: Asked) -> None:
+def identify(asked: Request) -> None:
     """Finds the principal, and refuses nothing: a client with a wrong token is a stranger, whose rates are charged before it is refused."""
     asked.principal = principal_of(asked)
 
 
-def authenticate(asked: Asked) -> None:
+def authenticate(asked: Request) -> None:
     """Lets a request without a principal come no farther than what is open to all.
 
     Raises
@@ -38,7 +38,7 @@ def authenticate(asked: Asked) -> None:
         raise unknown_run(name, [asked.principal.run])
 
 
-def principal_of(asked: Asked) -> Visitor | None:
+def principal_of(asked: Request) -> Visitor | None:
     """Whose token or session a request has now."""
     given = asked.headers.get(b"authorization")
     if given is not None:
@@ -48,7 +48,7 @@ def principal_of(asked: Asked) -> Visitor | None:
     return None if cookie is None else asked.house.access.by_session(cookie)
 
 
-def tokens_of(asked: Asked) -> list[bytes | str]:
+def tokens_of(asked: Request) -> list[bytes | str]:
     """All tokens that a request holds, where they belong and where they do not."""
     scheme, _, token = asked.headers.get(b"authorization", b"").partition(b" ")
     return [*([token.strip()] if scheme.lower() == b"bearer" else []), *_in_query(asked.scope["query_string"])]
@@ -59,7 +59,7 @@ def _in_query(query: bytes) -> list[str]:
     return [token for name in ("token", "access_token") for token in given.get(name, ())]
 
 
-def _refuse_query(asked: Asked, query: bytes) -> None:
+def _refuse_query(asked: Request, query: bytes) -> None:
     for token in _in_query(query):
         asked.house.access.revoke(token)
         raise Refused(
@@ -73,7 +73,7 @@ def cookie_name(scope: Mapping[str, Any]) -> str:
     return f"steppe_{server[1] if server and server[1] else 0}"
 
 
-def cookie_of(asked: Asked) -> str | None:
+def cookie_of(asked: Request) -> str | None:
     """The cookie of this server; None when there is none, or several: one of them was put there by somebody else."""
     given = asked.headers.get(b"cookie")
     if given is None:

@@ -3,13 +3,13 @@
 import re
 
 from steppe.control import Refused
-from steppe.server.asked import Asked
+from steppe.server.asked import Request
 
 KEY = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 VERSION = re.compile(r'(?:W/)?"(b[0-9]{1,19}\.[0-9]{1,19})(?:-[0-9a-f]+)?"')
 
 
-def check_key(asked: Asked) -> None:
+def check_key(asked: Request) -> None:
     """Reads Idempotency-Key, If-Match and If-Step of a steering request.
 
     Raises

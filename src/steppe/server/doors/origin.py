@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from steppe.control import Refused
-from steppe.server.asked import Asked, Headers, Reply
+from steppe.server.asked import Headers, Request, Response
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 METHODS = b"GET, HEAD, POST, PUT, DELETE"
@@ -36,12 +36,12 @@ class Origins:
                 raise ValueError(f'"{name}" must be an origin such as https://maps.example.org or http://localhost:8888: no path, no *.')
         self._allowed = frozenset(name.encode() for name in names)
 
-    def drop_cookie(self, asked: Asked) -> None:
+    def drop_cookie(self, asked: Request) -> None:
         """Forgets the cookie of a request of an allowed site."""
         if self._allowed and asked.headers.get(b"origin", b"").lower() in self._allowed:
             asked.headers.pop(b"cookie", None)
 
-    def __call__(self, asked: Asked) -> None:
+    def __call__(self, asked: Request) -> None:
         """Raises Refused, foreign-origin. A socket is asked for by GET, and must come from here or an allowed site, too."""
         socket = asked.scope["type"] != "http"
         if asked.scope["method"] in SAFE and not socket:
@@ -58,16 +58,18 @@ class Origins:
         if scheme not in (b"http", b"https") or not host or host.lower() != asked.headers.get(b"host", b"").lower():
             raise Refused("foreign-origin", "The request came from another site.", value=origin[:100].decode("ascii", "replace"))
 
-    def preflight(self, asked: Asked) -> Reply | None:
+    def preflight(self, asked: Request) -> Response | None:
         """The answer to a browser that asks what a script of an allowed site may send; None to all else."""
         if asked.scope["method"] != "OPTIONS" or b"access-control-request-method" not in asked.headers:
             return None
         if asked.headers.get(b"origin", b"").lower() not in self._allowed:
             return None
         allow = ((b"methods", METHODS), (b"headers", SENT))
-        return Reply(204, headers=(*((b"access-control-allow-" + name, said) for name, said in allow), (b"access-control-max-age", KEPT)))
+        return Response(
+            204, headers=(*((b"access-control-allow-" + name, said) for name, said in allow), (b"access-control-max-age", KEPT))
+        )
 
-    def headers(self, asked: Asked) -> Headers:
+    def headers(self, asked: Request) -> Headers:
         """What a reply says to the browser of a script of another site."""
         if not self._allowed:
             return ()
@@ -77,7 +79,7 @@ class Origins:
         return (b"access-control-allow-origin", origin), (b"access-control-expose-headers", b"*"), vary
 
 
-def check_type(asked: Asked) -> None:
+def check_type(asked: Request) -> None:
     """Raises Refused, media-type: a form cannot send JSON, and what is compressed cannot be counted."""
     route = asked.route
     assert route is not None

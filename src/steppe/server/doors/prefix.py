@@ -3,7 +3,7 @@
 import re
 
 from steppe.control import Refused
-from steppe.server.asked import Asked, Moved
+from steppe.server.asked import Moved, Request
 
 _PREFIX = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}){1,8}")
 
@@ -27,7 +27,7 @@ class Prefix:
             raise ValueError(f'The prefix "{prefix}" must be like /steppe: begin with a slash, not end with one, of A-Z a-z 0-9 . _ ~ -.')
         self._prefix = prefix
 
-    def __call__(self, asked: Asked) -> None:
+    def __call__(self, asked: Request) -> None:
         """Learns `asked.prefix` and `asked.path`.
 
         Raises

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-from steppe.server.asked import Asked
+from steppe.server.asked import Request
 
 UNIX = "unix"  # callers at the Unix socket
 
@@ -28,7 +28,7 @@ class Proxies:
         self._networks = [ip_network(each, strict=False) for each in addresses - {UNIX}]
         self._believes = lru_cache(1000)(self._is_proxy)
 
-    def __call__(self, asked: Asked) -> None:
+    def __call__(self, asked: Request) -> None:
         """Sets `asked.proxied`, and `asked.address` to the client that X-Forwarded-For names.
 
         A proxy adds its caller at the end of the header, so the client is the last address there that is no believed proxy.

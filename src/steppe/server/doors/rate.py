@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from steppe.control import Refused
-from steppe.server.asked import Asked
+from steppe.server.asked import Request
 from steppe.server.limits import Limits
 
 MOST = 10_000  # buckets; beyond, those that are full are forgotten
@@ -18,7 +18,7 @@ class Rates:
         self._requests: dict[str, tuple[float, float]] = {}
         self._bytes: dict[str, tuple[float, float]] = {}
 
-    def __call__(self, asked: Asked) -> None:
+    def __call__(self, asked: Request) -> None:
         """Raises Refused, too-many, with the seconds to wait."""
         limits, route = self._limits, asked.route
         who = payer(asked)
@@ -53,7 +53,7 @@ class Rates:
         return int(self._left(self._requests, who, self._limits.requests, self._limits.requests_burst))
 
 
-def payer(asked: Asked) -> str:
+def payer(asked: Request) -> str:
     """Whose buckets a request is taken from: a token's, or those of a stranger's address."""
     return asked.principal.token if asked.principal else f"@{asked.address}"
 

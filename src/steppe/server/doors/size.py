@@ -1,10 +1,10 @@
 """How large a body may be: what is declared is judged before anything is read, what arrives is counted on its way."""
 
 from steppe.control import Refused
-from steppe.server.asked import Asked, Message, Receive
+from steppe.server.asked import Message, Receive, Request
 
 
-def check_size(asked: Asked) -> None:
+def check_size(asked: Request) -> None:
     """Raises Refused, body-too-large, at once or when more arrives than may."""
     declared = asked.headers.get(b"content-length")
     if declared is None and b"transfer-encoding" not in asked.headers:

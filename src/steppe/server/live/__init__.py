@@ -4,7 +4,7 @@ engine ──> channel, one slot ──> viewer ──> line ──> one client 
 run ──> feed, one text for all ──┘
 """
 
-from steppe.server.live.line import Line, SocketProtocol
+from steppe.server.live.line import SocketProtocol, ViewerLink
 from steppe.server.live.visit import check_protocol, serve_viewer
 
-__all__ = ["Line", "SocketProtocol", "check_protocol", "serve_viewer"]
+__all__ = ["SocketProtocol", "ViewerLink", "check_protocol", "serve_viewer"]

@@ -12,7 +12,7 @@ from steppe.api import Line as Followed
 from steppe.control import Refused
 from steppe.control.server.live_series import LiveSeries, SeriesKey
 from steppe.server.live.cursors import packed_of
-from steppe.server.live.line import Line
+from steppe.server.live.line import ViewerLink
 from steppe.service import regions
 from steppe.service.decimals import decimals
 
@@ -32,7 +32,7 @@ class _Told:
 class Following:
     """Those of one viewer. say: sends a message."""
 
-    def __init__(self, house: House, run: str, line: Line, say: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, house: House, run: str, line: ViewerLink, say: Callable[[Mapping[str, Any]], None]) -> None:
         self._house, self._run, self._line, self._say = house, run, line, say
         self._lines: dict[int, _Told] = {}
 

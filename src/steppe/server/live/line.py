@@ -37,7 +37,7 @@ def message_of(content: bytes | bytearray, kind: int) -> bytes:
     return head + content
 
 
-class Line(Protocol):
+class ViewerLink(Protocol):
     """What a viewer needs of its connection."""
 
     when_free: Callable[[], None]

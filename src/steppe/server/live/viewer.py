@@ -16,7 +16,7 @@ from steppe.control import Refused
 from steppe.control.server.channels import Channel, View
 from steppe.server.live.cursors import Cursors
 from steppe.server.live.following import Following
-from steppe.server.live.line import BINARY, TEXT, Line, message_of
+from steppe.server.live.line import BINARY, TEXT, ViewerLink, message_of
 from steppe.server.live.watched import Seen, seen_of
 from steppe.server.problems import problem
 
@@ -60,7 +60,7 @@ class Viewer:
         The viewer.
     """
 
-    def __init__(self, house: House, name: str, line: Line, feed: Feed, who: str, role: str) -> None:
+    def __init__(self, house: House, name: str, line: ViewerLink, feed: Feed, who: str, role: str) -> None:
         self._house, self._name, self._line, self._feed, self._who, self._role = house, name, line, feed, who, role
         self._run: Supervisor = house.run(name)
         self._loop = asyncio.get_running_loop()

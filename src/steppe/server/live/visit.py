@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from steppe.api import PROTOCOL, Said
 from steppe.control import Refused
-from steppe.server.asked import Asked, Message, Receive, Send
+from steppe.server.asked import Message, Receive, Request, Send
 from steppe.server.doors.authentication import principal_of
 from steppe.server.live.feed import feed_of
-from steppe.server.live.line import EXTENSION, LOG, Line
+from steppe.server.live.line import EXTENSION, LOG, ViewerLink
 from steppe.server.live.viewer import Viewer
 from steppe.server.strict import decode
 
@@ -34,7 +34,7 @@ class _End(Exception):
         self.code, self.reason = code, reason
 
 
-def check_protocol(asked: Asked) -> None:
+def check_protocol(asked: Request) -> None:
     """Raises Refused: unknown-path, when no socket is there; bad-header, when the subprotocol was not offered; too-many, too-busy."""
     if asked.route is None or asked.route.name != "live":
         raise Refused("unknown-path", "There is no WebSocket at this address.")
@@ -49,10 +49,10 @@ def check_protocol(asked: Asked) -> None:
         raise Refused("too-many", f"This token has {most:,} sockets already. Close one, or start the server with --many.", allowed=most)
 
 
-async def serve_viewer(asked: Asked, receive: Receive, send: Send) -> None:
+async def serve_viewer(asked: Request, receive: Receive, send: Send) -> None:
     """Serves one client until the end; the doors have let him in."""
     house, run = asked.house, asked.parameters["run"]
-    line: Line = asked.scope["extensions"][EXTENSION]
+    line: ViewerLink = asked.scope["extensions"][EXTENSION]
     await send({"type": "websocket.accept", "subprotocol": PROTOCOL})
     who, still, counted = asked.principal, _still(asked), asked.principal.token if asked.principal else ""
     house.sockets[counted] += 1
@@ -83,12 +83,12 @@ async def serve_viewer(asked: Asked, receive: Receive, send: Send) -> None:
             del house.sockets[counted]
 
 
-def _still(asked: Asked) -> Callable[[], bool]:
+def _still(asked: Request) -> Callable[[], bool]:
     """Asks whether the token or the session is still good."""
     return lambda: principal_of(asked) is not None
 
 
-async def _introduced(asked: Asked, receive: Receive) -> tuple[Visitor, str]:
+async def _introduced(asked: Request, receive: Receive) -> tuple[Visitor, str]:
     """Who it is that says a token."""
     try:
         async with asyncio.timeout(UNKNOWN):
@@ -102,7 +102,7 @@ async def _introduced(asked: Asked, receive: Receive) -> tuple[Visitor, str]:
     return who, token
 
 
-async def _listen(asked: Asked, viewer: Viewer, line: Line, receive: Receive) -> None:
+async def _listen(asked: Request, viewer: Viewer, line: ViewerLink, receive: Receive) -> None:
     """What he says, at a pace that he can be answered."""
     loop = asyncio.get_running_loop()
     left, since = float(A_SECOND), loop.time()
@@ -125,7 +125,7 @@ async def _listen(asked: Asked, viewer: Viewer, line: Line, receive: Receive) ->
         await line.drained()  # what he does not read he need not be answered
 
 
-def _read(asked: Asked, message: Message) -> Said:
+def _read(asked: Request, message: Message) -> Said:
     """A message of a client.
 
     Raises
@@ -148,7 +148,7 @@ def _read(asked: Asked, message: Message) -> Said:
     return said
 
 
-async def _watch_over(asked: Asked, line: Line, still: Callable[[], bool]) -> None:
+async def _watch_over(asked: Request, line: ViewerLink, still: Callable[[], bool]) -> None:
     """Ends the visit when the server ends, or the token is no longer good."""
     while True:
         with suppress(TimeoutError):

@@ -57,7 +57,7 @@ from steppe.server.routes import (
     streams,
     zarr,
 )
-from steppe.server.routes.table import JSON, Route, Table
+from steppe.server.routes.table import JSON, Route, RouteTable
 
 BASE = "/api/v1"
 _RUN = f"{BASE}/runs/{{run}}"
@@ -65,7 +65,7 @@ _ARRAY = (ArrayInfo, *(media for form, media in FORMATS.items() if form != "json
 _READ = (200, 304, 406, 410, 416, 422)
 _ORDER = (202, 200, 409, 410, 412, 422, 507)
 
-TABLE = Table(
+TABLE = RouteTable(
     [
         Route("GET", f"{_RUN}/data/{{variable}}", "view", data.data, "Values of a variable.", _READ, _ARRAY, query=DATA, by_bytes=True),
         Route("GET", _RUN, "view", state.info, "A run as it is now.", (200, 304), Info),
@@ -178,4 +178,4 @@ TABLE = Table(
     ROLES,
 )
 
-__all__ = ["BASE", "TABLE", "Route", "Table"]
+__all__ = ["BASE", "TABLE", "Route", "RouteTable"]

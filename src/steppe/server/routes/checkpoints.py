@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 from steppe.control import Refused
 from steppe.control.orders import folder_of
-from steppe.server.asked import Asked, Reply
+from steppe.server.asked import Request, Response
 from steppe.server.query import BRANCH, read_query
 
 PARTS = ("manifest.json", "arrays.bin")
@@ -18,7 +18,7 @@ PIECE = 1 << 20  # [byte] read at once
 BLOCK, END = 512, bytes(1024)  # of a tar
 
 
-class Part(NamedTuple):
+class TarPart(NamedTuple):
     """A file of a checkpoint, open. head: what stands before it in a tar; size: its bytes."""
 
     head: bytes
@@ -31,7 +31,7 @@ class Part(NamedTuple):
         return bytes(-self.size % BLOCK)
 
 
-async def download(asked: Asked) -> Reply:
+async def download(asked: Request) -> Response:
     """GET checkpoints/{checkpoint}."""
     name, branch = asked.parameters["checkpoint"], read_query(asked.scope["query_string"], BRANCH)["branch"]
     known = [each for each in asked.run.checkpoints() if each["name"] == name and branch in (None, each["branch"])]
@@ -50,10 +50,10 @@ async def download(asked: Asked) -> Reply:
     stream = _tar(parts)
     await anext(stream)
     headers = ((b"content-length", b"%d" % length), (b"content-disposition", f'attachment; filename="{name}.tar"'.encode()))
-    return Reply(200, media=b"application/x-tar", headers=headers, stream=stream)
+    return Response(200, media=b"application/x-tar", headers=headers, stream=stream)
 
 
-def _opened(folder: Path) -> list[Part]:
+def _opened(folder: Path) -> list[TarPart]:
     """The files of a checkpoint. Once they are open it may be removed: they are all of the same one, and stay until they are closed."""
     parts = []
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -63,14 +63,14 @@ def _opened(folder: Path) -> list[Part]:
                 file = files.enter_context(os.fdopen(os.open(name, os.O_RDONLY, dir_fd=place), "rb", buffering=0))
                 facts = tarfile.TarInfo(f"{folder.name}/{name}")
                 facts.size, facts.mode = os.fstat(file.fileno()).st_size, 0o644
-                parts.append(Part(facts.tobuf(tarfile.GNU_FORMAT), file, facts.size))
+                parts.append(TarPart(facts.tobuf(tarfile.GNU_FORMAT), file, facts.size))
             files.pop_all()
     finally:
         os.close(place)
     return parts
 
 
-async def _tar(parts: Sequence[Part]) -> AsyncGenerator[bytes]:
+async def _tar(parts: Sequence[TarPart]) -> AsyncGenerator[bytes]:
     try:
         yield b""  # who begins here has the files closed, however early the client goes away
         for part in parts:
@@ -88,6 +88,6 @@ async def _tar(parts: Sequence[Part]) -> AsyncGenerator[bytes]:
         await asyncio.to_thread(_close, parts)
 
 
-def _close(parts: Sequence[Part]) -> None:
+def _close(parts: Sequence[TarPart]) -> None:
     for part in parts:
         part.file.close()

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from steppe.api.query import MapQuery
-from steppe.server.asked import Asked, Headers, Reply
+from steppe.server.asked import Headers, Request, Response
 from steppe.server.negotiation import form_of
 from steppe.server.query import DATA, FIT, FORMATS, IMAGE, read_query
 from steppe.server.routes.state import ASK_AGAIN, has
@@ -19,7 +19,7 @@ ACCEPTED: Headers = ((b"vary", b"accept"),)  # of an answer whose format the cli
 GRAMMARS = {"data": DATA, "image": IMAGE}
 
 
-class Plan(NamedTuple):
+class MapPlan(NamedTuple):
     """A query, read. digest: names it and the format; headers: of every answer to it."""
 
     query: MapQuery
@@ -28,7 +28,7 @@ class Plan(NamedTuple):
 
 
 @lru_cache(512)
-def plan(query: bytes, what: str, accept: bytes) -> Plan:
+def plan(query: bytes, what: str, accept: bytes) -> MapPlan:
     """What is asked; it depends on the text and the header Accept alone, so that it is read once.
 
     Raises
@@ -39,20 +39,20 @@ def plan(query: bytes, what: str, accept: bytes) -> Plan:
     asked = MapQuery(**read_query(query, GRAMMARS[what]))
     named = "png" if what == "image" else asked.format
     form: Any = named or form_of(accept, FORMATS)
-    return Plan(replace(asked, format=form), f"{zlib.crc32(query + form.encode()):08x}", () if named else ACCEPTED)
+    return MapPlan(replace(asked, format=form), f"{zlib.crc32(query + form.encode()):08x}", () if named else ACCEPTED)
 
 
-async def data(asked: Asked) -> Reply:
+async def data(asked: Request) -> Response:
     """GET data/{variable}."""
     return await _answer(asked, "data")
 
 
-async def image(asked: Asked) -> Reply:
+async def image(asked: Request) -> Response:
     """GET image/{variable}.png."""
     return await _answer(asked, "image")
 
 
-async def _answer(asked: Asked, what: str) -> Reply:
+async def _answer(asked: Request, what: str) -> Response:
     house, run = asked.house, asked.parameters["run"]
     house.known(run)
     query, digest, more = plan(asked.scope["query_string"], what, asked.headers.get(b"accept", b""))
@@ -60,7 +60,7 @@ async def _answer(asked: Asked, what: str) -> Reply:
     if b"if-none-match" in asked.headers:
         tag = f'"{run}.{meant.version()}.{digest}"'.encode()
         if has(asked, tag):
-            return Reply(304, b"", b"", ((b"etag", tag), *more), cache=ASK_AGAIN)
+            return Response(304, b"", b"", ((b"etag", tag), *more), cache=ASK_AGAIN)
     piece = await maps.ask(house, meant)
     head = piece.head
     found = await maps.content(house, meant, piece, digest)
@@ -68,7 +68,7 @@ async def _answer(asked: Asked, what: str) -> Reply:
     if "moved" in head:
         headers = (*headers, (b"server-timing", b'moved;desc="%d"' % head["moved"]))
     headers = (*headers, *rounding(head), *((f"steppe-{name}".encode(), _header(value)) for name, value in found.facts.items()))
-    return Reply(200, found.head, FORMATS[query.format or "raw"].encode(), headers, (found.body,), cache=ASK_AGAIN)
+    return Response(200, found.head, FORMATS[query.format or "raw"].encode(), headers, (found.body,), cache=ASK_AGAIN)
 
 
 def _header(value: Any) -> bytes:
@@ -81,8 +81,8 @@ def rounding(head: Mapping[str, Any]) -> Headers:
     return ((b"steppe-rounded", str(head["rounded"]).encode()),) if "rounded" in head else ()
 
 
-async def fit(asked: Asked) -> Reply:
+async def fit(asked: Request) -> Response:
     """GET fit/{variable}: round ends of colours that fit one map."""
     query = MapQuery(**read_query(asked.scope["query_string"], FIT))
     found = await maps.fit(asked.house, asked.parameters["run"], asked.parameters["variable"], query)
-    return Reply(200, msgspec.json.encode(found))
+    return Response(200, msgspec.json.encode(found))

@@ -12,7 +12,7 @@ from typing import Any
 from steppe.control import Refused
 from steppe.control.orders import folder_of
 from steppe.levels import parted
-from steppe.server.asked import Asked, Reply
+from steppe.server.asked import Request, Response
 from steppe.server.house import House
 from steppe.server.query import FILM, read_query
 from steppe.service.moments import step_behind
@@ -20,7 +20,7 @@ from steppe.service.moments import step_behind
 WAIT = 1.0  # [s] that an answer waits for the end of the work
 
 
-async def film(asked: Asked) -> Reply:
+async def film(asked: Request) -> Response:
     """GET film/{variable}.mp4: 202 and how far it is, while it is being made."""
     house, run, name = asked.house, asked.parameters["run"], asked.parameters["variable"]
     query, known = read_query(asked.scope["query_string"], FILM), house.known(run)
@@ -43,8 +43,8 @@ async def film(asked: Asked) -> Reply:
         raise Refused("too-many", "The server makes another film now, and one at a time.", retry_after=house.limits.film_asked)
     content = await making.ask()
     if content is None:
-        return Reply(202, json.dumps(making.done).encode())
-    return Reply(200, content, b"video/mp4", ((b"content-disposition", f'attachment; filename="{name}.mp4"'.encode()),))
+        return Response(202, json.dumps(making.done).encode())
+    return Response(200, content, b"video/mp4", ((b"content-disposition", f'attachment; filename="{name}.mp4"'.encode()),))
 
 
 class Filming:

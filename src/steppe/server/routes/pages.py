@@ -3,7 +3,7 @@
 import asyncio
 
 from steppe.control import Refused
-from steppe.server.asked import Asked, Reply
+from steppe.server.asked import Request, Response
 from steppe.server.negotiation import takes_gzip
 from steppe.server.page import File, built_page
 from steppe.server.routes.state import has
@@ -18,15 +18,15 @@ NOT_BUILT = (
 )
 
 
-async def page(asked: Asked) -> Reply:
+async def page(asked: Request) -> Response:
     """GET /: the page."""
     index = (await asyncio.to_thread(built_page)).index
     if index is None:
-        return Reply(503, NOT_BUILT.encode(), b"text/html; charset=utf-8")
+        return Response(503, NOT_BUILT.encode(), b"text/html; charset=utf-8")
     return _file(asked, index, b"no-cache")
 
 
-async def asset(asked: Asked) -> Reply:
+async def asset(asked: Request) -> Response:
     """GET assets/{asset}: a part of the page."""
     found = (await asyncio.to_thread(built_page)).assets.get(asked.parameters["asset"])
     if found is None:
@@ -34,10 +34,10 @@ async def asset(asked: Asked) -> Reply:
     return _file(asked, found, FOR_EVER)
 
 
-def _file(asked: Asked, file: File, cache: bytes) -> Reply:
+def _file(asked: Request, file: File, cache: bytes) -> Response:
     headers = ((b"etag", file.tag), (b"vary", b"accept-encoding"))
     if has(asked, file.tag):
-        return Reply(304, b"", file.media, headers, cache=cache)  # a browser takes the policy of this reply, too
+        return Response(304, b"", file.media, headers, cache=cache)  # a browser takes the policy of this reply, too
     if file.packed is not None and takes_gzip(asked.headers.get(b"accept-encoding", b"")):
-        return Reply(200, file.packed, file.media, (*headers, (b"content-encoding", b"gzip")), cache=cache)
-    return Reply(200, file.whole, file.media, headers, cache=cache)
+        return Response(200, file.packed, file.media, (*headers, (b"content-encoding", b"gzip")), cache=cache)
+    return Response(200, file.whole, file.media, headers, cache=cache)

@@ -5,7 +5,7 @@ import numpy as np
 
 from steppe.api import GridInfo, encode_head
 from steppe.api.query import MapQuery
-from steppe.server.asked import Asked, Reply
+from steppe.server.asked import Request, Response
 from steppe.server.query import CELLS, FORMATS, read_query
 from steppe.server.routes.state import tagged
 from steppe.service import regions
@@ -13,7 +13,7 @@ from steppe.service import regions
 ROWS = ("cell", "place", "lon", "lat")  # of the answer about cells: packed number, row-major place on the map, centre in degrees
 
 
-async def grid(asked: Asked) -> Reply:
+async def grid(asked: Request) -> Response:
     """GET grid."""
     known = asked.house.known(asked.parameters["run"])
     told, coordinates = known.facts["grid"], known.grid.coordinates()
@@ -32,7 +32,7 @@ async def grid(asked: Asked) -> Reply:
     return tagged(asked, msgspec.json.encode(found))
 
 
-async def cells(asked: Asked) -> Reply:
+async def cells(asked: Request) -> Response:
     """GET cells: an array of float64, a row for each of `ROWS`, a column for each cell of the region in its order."""
     query = MapQuery(**read_query(asked.scope["query_string"], CELLS))
     regions.named(query)
@@ -43,4 +43,4 @@ async def cells(asked: Asked) -> Reply:
     values = np.array(rows, "<f8")
     head = {"variable": "cells", "units": "", "dtype": "<f8", "shape": list(values.shape), "dims": ["row", "cell"], "rows": ROWS}
     headers = ((b"cache-control", b"private, max-age=3600"),)
-    return Reply(200, encode_head(head), FORMATS["raw"].encode(), headers, (values.tobytes(),))
+    return Response(200, encode_head(head), FORMATS["raw"].encode(), headers, (values.tobytes(),))

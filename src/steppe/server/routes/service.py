@@ -10,25 +10,25 @@ import msgspec
 from steppe.api import Login
 from steppe.control import Refused
 from steppe.server import problems
-from steppe.server.asked import Asked, Reply
+from steppe.server.asked import Request, Response
 from steppe.server.doors.authentication import cookie_name, cookie_of
 from steppe.server.routes.steering import request_of
 
 HELD = ("failed", "paused")  # states of a run that takes no orders
 
 
-async def healthz(asked: Asked) -> Reply:
+async def healthz(asked: Request) -> Response:
     """GET healthz: the process is up."""
-    return Reply(200, msgspec.json.encode({"status": "ok"}))
+    return Response(200, msgspec.json.encode({"status": "ok"}))
 
 
-async def readyz(asked: Asked) -> Reply:
+async def readyz(asked: Request) -> Response:
     """GET readyz: orders are taken: no run has failed, and none waits for room on its disk."""
     ready = not asked.house.draining.is_set() and all(run.info()["state"] not in HELD for run in asked.house.runs.values())
-    return Reply(200 if ready else 503, msgspec.json.encode({"status": "ok" if ready else "unavailable"}))
+    return Response(200 if ready else 503, msgspec.json.encode({"status": "ok" if ready else "unavailable"}))
 
 
-async def metrics(asked: Asked) -> Reply:
+async def metrics(asked: Request) -> Response:
     """GET metrics: of the runs that are there for who asks."""
     assert asked.principal is not None, "the route has a role"
     scenarios: dict[str, float] = {}
@@ -46,20 +46,20 @@ async def metrics(asked: Asked) -> Reply:
     more = {"steppe_run_state": ("gauge", states), "steppe_step": ("gauge", scenarios)}
     more["steppe_engine_callers_refused_total"] = ("counter", refused)
     more["steppe_journal_longest_transaction_seconds"] = ("gauge", longest)
-    return Reply(200, asked.house.metrics.text(more).encode(), b"text/plain; version=0.0.4; charset=utf-8")
+    return Response(200, asked.house.metrics.text(more).encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
 
-async def whoami(asked: Asked) -> Reply:
+async def whoami(asked: Request) -> Response:
     """GET whoami."""
     who = asked.principal
     assert who is not None
     expires = None if who.expires is None else datetime.fromtimestamp(who.expires, UTC).isoformat(timespec="seconds")
     left = asked.house.requests_left(who.token)
     told = {"name": who.name, "role": who.role, "expires": expires, "run": who.run or None, "requests_left": left}
-    return Reply(200, msgspec.json.encode(told))
+    return Response(200, msgspec.json.encode(told))
 
 
-async def login(asked: Asked) -> Reply:
+async def login(asked: Request) -> Response:
     """POST login: a token is changed into a cookie, which the page's scripts cannot read."""
     access, limits = asked.house.access, asked.house.limits
     wait = access.wait_to_login(asked.address, limits.logins)
@@ -71,27 +71,27 @@ async def login(asked: Asked) -> Reply:
     if cookie is None:
         access.login_failed(asked.address)
         raise Refused("not-authenticated", "The token is not known, or is over.")
-    return Reply(204, headers=((b"set-cookie", _cookie(asked, cookie, 12 * 3600)),))
+    return Response(204, headers=((b"set-cookie", _cookie(asked, cookie, 12 * 3600)),))
 
 
-async def logout(asked: Asked) -> Reply:
+async def logout(asked: Request) -> Response:
     """POST logout."""
     cookie = cookie_of(asked)
     if cookie is not None:
         asked.house.access.close_session(cookie)
-    return Reply(204, headers=((b"set-cookie", _cookie(asked, "", 0)),))
+    return Response(204, headers=((b"set-cookie", _cookie(asked, "", 0)),))
 
 
-def _cookie(asked: Asked, value: str, seconds: int) -> bytes:
+def _cookie(asked: Request, value: str, seconds: int) -> bytes:
     secure = "; Secure" if asked.scope.get("scheme") == "https" else ""
     name = cookie_name(asked.scope)
     path = asked.prefix or "/"
     return f"{name}={value}; Max-Age={seconds}; Path={path}; HttpOnly; SameSite=Strict{secure}".encode()
 
 
-async def contract(asked: Asked) -> Reply:
+async def contract(asked: Request) -> Response:
     """GET openapi.json."""
-    return Reply(200, await asyncio.to_thread(_contract), cache=b"no-cache")
+    return Response(200, await asyncio.to_thread(_contract), cache=b"no-cache")
 
 
 @cache
@@ -99,6 +99,6 @@ def _contract() -> bytes:
     return (files("steppe.server") / "openapi.json").read_bytes()
 
 
-async def explain(asked: Asked) -> Reply:
+async def explain(asked: Request) -> Response:
     """GET problems/{code}."""
     return problems.page(asked.parameters["code"])

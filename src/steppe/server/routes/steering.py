@@ -11,15 +11,15 @@ from msgspec import Struct
 from steppe.api import Checkpoint, NewScenario, Pause, Rename, Restart, Rewind, Set, Skip, Step
 from steppe.control import Refused
 from steppe.failpoint import reach
-from steppe.server.asked import Asked, Headers, Reply
+from steppe.server.asked import Headers, Request, Response
 from steppe.server.strict import decode
 from steppe.service import Orders, Receipt
 
-Request = TypeVar("Request", bound=Struct)
+Content = TypeVar("Content", bound=Struct)
 LARGE = 1 << 15  # [byte] of a body that is read in a thread, so that other requests do not wait for it
 
 
-async def request_of(asked: Asked, kind: type[Request]) -> Request:
+async def request_of(asked: Request, kind: type[Content]) -> Content:
     """The body of a request as a struct; an empty body is one without members."""
     body, limits = await asked.body() or b"{}", asked.house.limits
     if len(body) < LARGE:
@@ -27,13 +27,13 @@ async def request_of(asked: Asked, kind: type[Request]) -> Request:
     return await asyncio.to_thread(decode, body, kind, limits)
 
 
-def orders_of(asked: Asked) -> Orders:
+def orders_of(asked: Request) -> Orders:
     """What gives the order of a request: its caller, key, version and step, and how long the reply may wait."""
     assert asked.principal is not None, "the route has a role"
     return Orders(asked.house, asked.parameters["run"], asked.principal, asked.key, asked.if_match, asked.if_step, wait_of(asked))
 
 
-async def accepted(asked: Asked, ordering: Awaitable[Receipt]) -> Reply:
+async def accepted(asked: Request, ordering: Awaitable[Receipt]) -> Response:
     """The reply to an order: 202, or 200 when it is over by the time that `Prefer: wait=` gives it."""
     operation, again = receipt = await ordering
     headers: Headers = (
@@ -42,13 +42,13 @@ async def accepted(asked: Asked, ordering: Awaitable[Receipt]) -> Reply:
         *(((b"idempotent-replayed", b"true"),) if again else ()),
     )
     assert reach("reply.before")
-    return Reply(200 if receipt.is_over else 202, msgspec.json.encode(operation), headers=headers)
+    return Response(200 if receipt.is_over else 202, msgspec.json.encode(operation), headers=headers)
 
 
-def ordering(kind: type[Struct], order: Callable[..., Awaitable[Receipt]], *names: str) -> Callable[[Asked], Awaitable[Reply]]:
+def ordering(kind: type[Struct], order: Callable[..., Awaitable[Receipt]], *names: str) -> Callable[[Request], Awaitable[Response]]:
     """The handler of an order whose body is a `kind`. order: takes the orders, the parts `names` of the path, and the body."""
 
-    async def handler(asked: Asked) -> Reply:
+    async def handler(asked: Request) -> Response:
         request = await request_of(asked, kind)
         return await accepted(asked, order(orders_of(asked), *(asked.parameters[name] for name in names), request))
 
@@ -61,12 +61,12 @@ checkpoint, restart, skip = ordering(Checkpoint, Orders.checkpoint), ordering(Re
 rewind, rename = ordering(Rewind, Orders.rewind, "scenario"), ordering(Rename, Orders.rename, "scenario")
 
 
-async def cancel(asked: Asked) -> Reply:
+async def cancel(asked: Request) -> Response:
     """DELETE operations/{operation}: what is not over yet does not happen."""
     return await accepted(asked, orders_of(asked).cancel(number_of(asked.parameters["operation"], "unknown-operation")))
 
 
-async def add_scenario(asked: Asked) -> Reply:
+async def add_scenario(asked: Request) -> Response:
     """POST scenarios: a branch, and what is changed in it at once."""
     request = await request_of(asked, NewScenario)
     reply = await accepted(asked, orders_of(asked).branch(request))
@@ -74,18 +74,18 @@ async def add_scenario(asked: Asked) -> Reply:
     return reply._replace(status=201, headers=(*(each for each in reply.headers if each[0] != b"location"), location))
 
 
-async def leave(asked: Asked) -> Reply:
+async def leave(asked: Request) -> Response:
     """DELETE scenarios/{scenario}."""
     return await accepted(asked, orders_of(asked).leave(asked.parameters["scenario"]))
 
 
-async def preview(asked: Asked) -> Reply:
+async def preview(asked: Request) -> Response:
     """POST preview: what a change would do where the scenario stands now."""
     request = await request_of(asked, Set)
-    return Reply(200, msgspec.json.encode(await orders_of(asked).preview(request)))
+    return Response(200, msgspec.json.encode(await orders_of(asked).preview(request)))
 
 
-def wait_of(asked: Asked) -> float:
+def wait_of(asked: Request) -> float:
     """Seconds of `Prefer: wait=`, at most 5; other preferences are passed over, as RFC 7240 wants."""
     for preference in asked.headers.get(b"prefer", b"").split(b","):
         found = re.fullmatch(rb"\s*wait\s*=\s*\"?([0-9]{1,5})\"?\s*", preference)

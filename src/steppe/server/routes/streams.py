@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from steppe.control import Refused
-from steppe.server.asked import Asked, Reply
+from steppe.server.asked import Request, Response
 from steppe.server.routes.steering import number_of
 from steppe.service.orders import OVER
 
 QUIET = 15.0  # [s] without news until a comment says that the line is up
 
 
-async def events_stream(asked: Asked) -> Reply:
+async def events_stream(asked: Request) -> Response:
     """GET events-stream."""
     after = asked.headers.get(b"last-event-id", b"0")
     if not re.fullmatch(rb"[0-9]{1,18}", after):
@@ -24,18 +24,18 @@ async def events_stream(asked: Asked) -> Reply:
     return _stream(_lines(asked, asked.run.happenings(int(after))))
 
 
-async def operation_stream(asked: Asked) -> Reply:
+async def operation_stream(asked: Request) -> Response:
     """GET operations/{operation}/stream: the operation each time that it changes, until it is over."""
     seq = number_of(asked.parameters["operation"], "unknown-operation")
     asked.house.operation(asked.parameters["run"], seq)
     return _stream(_lines(asked, _changes(asked, seq), "operation"))
 
 
-def _stream(lines: AsyncGenerator[bytes]) -> Reply:
-    return Reply(200, media=b"text/event-stream", headers=((b"x-accel-buffering", b"no"),), stream=lines)
+def _stream(lines: AsyncGenerator[bytes]) -> Response:
+    return Response(200, media=b"text/event-stream", headers=((b"x-accel-buffering", b"no"),), stream=lines)
 
 
-async def _changes(asked: Asked, seq: int) -> AsyncGenerator[tuple[int, dict[str, Any]]]:
+async def _changes(asked: Request, seq: int) -> AsyncGenerator[tuple[int, dict[str, Any]]]:
     """The states of an operation; two of one content are told once."""
     run = asked.run
     last: dict[str, Any] = {}
@@ -50,7 +50,7 @@ async def _changes(asked: Asked, seq: int) -> AsyncGenerator[tuple[int, dict[str
         await _end(happenings)
 
 
-async def _lines(asked: Asked, happenings: AsyncIterator[tuple[int, dict[str, Any]]], unnumbered: str = "info") -> AsyncGenerator[bytes]:
+async def _lines(asked: Request, happenings: AsyncIterator[tuple[int, dict[str, Any]]], unnumbered: str = "info") -> AsyncGenerator[bytes]:
     yield b"retry: 1000\n\n"
     draining = asyncio.ensure_future(asked.house.draining.wait())
     following: asyncio.Future[tuple[int, dict[str, Any]]] = asyncio.ensure_future(anext(happenings))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from steppe.control import Refused
-from steppe.server.asked import Asked, Reply
+from steppe.server.asked import Request, Response
 from steppe.server.query import Grammar
 
 JSON = "application/json"
@@ -26,7 +26,7 @@ class Route(NamedTuple):
     method: str
     path: str
     role: str
-    handler: Callable[[Asked], Awaitable[Reply]]
+    handler: Callable[[Request], Awaitable[Response]]
     summary: str
     codes: tuple[int, ...]
     reply: Any
@@ -43,7 +43,7 @@ class Route(NamedTuple):
         return str(getattr(self.handler, "__name__", "")).rstrip("_")
 
 
-class Table:
+class RouteTable:
     """All routes. A route without a role is refused when the table is made."""
 
     def __init__(self, routes: Iterable[Route], roles: Iterable[str]) -> None:

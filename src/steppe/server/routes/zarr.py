@@ -2,22 +2,22 @@
 
 import msgspec
 
-from steppe.server.asked import Asked, Reply
+from steppe.server.asked import Request, Response
 from steppe.server.routes.data import rounding
 from steppe.service import zarr_view
 
 
-async def zarr_group(asked: Asked) -> Reply:
+async def zarr_group(asked: Request) -> Response:
     """GET zarr/{scenario}/{part}: the description of the group."""
     names = (asked.parameters[key] for key in ("run", "scenario", "part"))
-    return Reply(200, msgspec.json.encode(zarr_view.group_part(asked.house, *names)))
+    return Response(200, msgspec.json.encode(zarr_view.group_part(asked.house, *names)))
 
 
-async def zarr_array(asked: Asked) -> Reply:
+async def zarr_array(asked: Request) -> Response:
     """GET zarr/{scenario}/{array}/{part}: the description of an array or a chunk of it."""
     names = (asked.parameters[key] for key in ("run", "scenario", "array", "part"))
     found = await zarr_view.array_part(asked.house, *names)
     if isinstance(found, dict):
-        return Reply(200, msgspec.json.encode(found))
+        return Response(200, msgspec.json.encode(found))
     body, head = found
-    return Reply(200, b"", b"application/octet-stream", rounding(head), (body,))
+    return Response(200, b"", b"application/octet-stream", rounding(head), (body,))

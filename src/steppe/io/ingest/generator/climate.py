@@ -44,7 +44,7 @@ class Surfaces(NamedTuple):
     clearness: Values
 
 
-class Spread(NamedTuple):
+class ClimateSpread(NamedTuple):
     """What `days.toml` holds of how days differ, (angles, cells).
 
     dry: standard normal quantile of the chance of less than 1 mm; tmax, tmin, vp: ln of the standard deviations [degC, degC, ln hPa];
@@ -137,16 +137,16 @@ def read_surfaces(latitude: Values, longitude: Values, angle: Values) -> Surface
     return Surfaces(*found)
 
 
-def read_spread(latitude: Values, longitude: Values, angle: Values, rain: Values) -> Spread:
+def read_spread(latitude: Values, longitude: Values, angle: Values, rain: Values) -> ClimateSpread:
     """How days differ at places (cells,) [degrees] and angles of the year (angles,) where ln of the mean rain is `rain` (angles, cells)."""
     table, basis = days(), list(local(latitude, longitude))
     turns = waves(season(angle, latitude), 3)
     found = {}
-    for name in Spread._fields:
+    for name in ClimateSpread._fields:
         rows = table[name]
         found[name] = sum((_sum(row, basis) * turn for row, turn in zip(rows[:3], turns, strict=False)), np.zeros(turns.shape[1:]))
     found["dry"] = -(found["dry"] + table["dry_by_rain"] * rain)
-    return Spread(**found)
+    return ClimateSpread(**found)
 
 
 @cache
