@@ -194,6 +194,15 @@ def test_an_engine_of_a_folder_that_was_removed_leaves(house):
     line.close()
 
 
+def test_an_engine_makes_its_state_durable_and_leaves_when_the_server_has_another_version(house, monkeypatch):
+    monkeypatch.setattr("steppe.control.server.listener.PROTOCOL", PROTOCOL + 1)
+    said: list[Any] = []
+    line = ServerConnection(house.folder, 1, 1, said.append, lambda: None)
+    threading.Thread(target=line.listen, daemon=True).start()
+    until(lambda: Shutdown(True) in said)
+    line.close()
+
+
 def test_who_does_not_know_the_secret_is_turned_away(house):
     line, _ = call(house)
     line.sendall(hello(house, "another nonce"))

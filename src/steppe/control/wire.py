@@ -12,7 +12,7 @@ import msgspec
 
 from steppe.api.query import MapQuery
 
-PROTOCOL = 1
+PROTOCOL = 2
 OPEN_END = 1 << 62  # step and seq of the last leg of an open path
 
 Buffer = bytes | bytearray | memoryview

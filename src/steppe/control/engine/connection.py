@@ -86,7 +86,10 @@ class ServerConnection:
         with closing(connect(rendezvous)) as connection:
             reader, mine = FrameReader(at_engine=True), nonce()
             greet = _receive(connection, reader)
-            if not isinstance(greet, Greet) or greet.protocol != PROTOCOL:
+            if not isinstance(greet, Greet):
+                raise BadFrame("The server did not greet.")
+            if greet.protocol != PROTOCOL:  # of another version, which starts an engine of its own once this one has left the folder
+                self._receive(Shutdown(True))
                 raise BadFrame("The server speaks another protocol.")
             assert reach("hello.before")
             proof = rendezvous.prove(greet.nonce, self._epoch)
