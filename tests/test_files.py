@@ -22,8 +22,8 @@ METHODS = {"rename", "replace"}  # of a Path with one argument; text takes two
 PLACES = {
     "server.begun": "from steppe.service.begun import Begun; Begun(folder.parent, folder.name, 'anna', 'k', b'{}').note()",
     "status.json": "from steppe.server.runs import _write; _write(folder / 'status.json', {'address': ''})",
-    "door.json": "from steppe.control.rendezvous import Door; Door.make(folder, 'journal')",
-    "engine.toml": "from steppe.control.server.launcher import put_run_file; put_run_file(folder, 'model = 1')",
+    "door.json": "from steppe.control.rendezvous import Rendezvous; Rendezvous.make(folder, 'journal')",
+    "engine.toml": "from steppe.control.rendezvous import put_run_file; put_run_file(folder, 'model = 1')",
 }
 
 
@@ -105,8 +105,7 @@ def test_only_caches_whose_readers_refuse_a_torn_file_do_not_wait_for_the_disk()
         "engine/happening.py",
         "service/begun.py",
         "server/runs.py",
-        "control/door.py",
-        "control/launch.py",
+        "control/rendezvous.py",
     }
 
 
