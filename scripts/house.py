@@ -16,6 +16,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG_FILE, SHORT_FILE, LONG_FUNCTION, MANY_ARGUMENTS = 400, 40, 60, 7
@@ -96,20 +97,17 @@ def show(title: str, found: list[str], list_up: bool = True) -> None:
 
 def code_lines(text: str, tree: ast.Module) -> set[int]:
     """The numbers of lines with code; a docstring is none."""
-    docs: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | Function) and node.body and isinstance(first := node.body[0], ast.Expr):
-            if isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-                docs |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
-        elif isinstance(node, ast.Module | ast.ClassDef):
-            for each in node.body:  # a text behind a field
-                if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) and isinstance(each.value.value, str):
-                    docs |= set(range(each.lineno, (each.end_lineno or each.lineno) + 1))
+    docs = {number for node in ast.walk(tree) if is_text(node) for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
     return {
         number
         for number, line in enumerate(text.splitlines(), 1)
         if line.strip() and not line.lstrip().startswith("#") and number not in docs
     }
+
+
+def is_text(node: ast.AST) -> TypeGuard[ast.Expr]:
+    """Whether a statement is nothing but a text: a docstring, or what stands behind a field."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def functions(tree: ast.Module) -> Iterator[Function]:
@@ -121,7 +119,7 @@ def span(node: Function) -> int:
     """Lines of a function without its docstring."""
     total = (node.end_lineno or node.lineno) - node.lineno + 1
     first = node.body[0]
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+    if is_text(first):
         total -= (first.end_lineno or first.lineno) - first.lineno + 1
     return total
 

@@ -130,7 +130,7 @@ def serve(
         if not folder_of_data.is_dir():
             raise Mistake(f'--data "{folder_of_data}" is no folder. Name one that run files may read.')
     if engine_bind:
-        tcp_listener(engine_bind).close()  # what is wrong with it is said before anything is written
+        tcp_listener(engine_bind).close()  # an address that cannot be used is reported before anything is written
     try:
         Prefix(root_path)
         Proxies(proxy or [])

@@ -7,7 +7,7 @@ diagnostics of its last step from the state before it.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,8 @@ class Trail:
         if self._set is None or len(self._set) == MOST or self._bytes > MOST_BYTES:
             self._set = None
         else:
-            self._set[self._here] = partial(self._order, name, np.array(value) if isinstance(value, np.ndarray) else value, cells)
+            order = partial(self._order, name, np.array(value) if isinstance(value, np.ndarray) else value, cells)
+            self._set[self._here] = cache(order)  # so that arrays are written once, however often the way here is asked for
 
     @property
     def _kept(self) -> tuple[str, Position]:

@@ -52,9 +52,10 @@ async def series(service: Service, run: str, name: str, query: SeriesQuery) -> C
     if form == "coverage-json" and region != "at":
         raise Refused("not-acceptable", "CoverageJSON has series of places. Ask for json or csv of a region.", allowed=["json", "csv"])
     cells = await service.in_thread(_cells, known.grid, query)
-    order: Array = np.arange(len(REDUCED)) if region != "at" else np.unique(cells, return_inverse=True)[1]
+    unique, inverse = np.unique(cells, return_inverse=True)
+    order: Array = np.arange(len(REDUCED)) if region != "at" else inverse
     levels = variable.levels.values if variable.levels else []
-    order = np.concatenate([number * len(np.unique(cells)) + order for number in range(len(levels))]) if levels else order
+    order = np.concatenate([number * len(unique) + order for number in range(len(levels))]) if levels else order
     scenario = service.scenario(run, query.scenario)
     steps = steps_of(query.time, known, scenario, limits.series_values if points else limits.steps_at_once) or [int(scenario["step"])]
     most = limits.series_values if points else limits.text_values
@@ -63,7 +64,7 @@ async def series(service: Service, run: str, name: str, query: SeriesQuery) -> C
             "not-acceptable", f"{len(steps) * len(order):,} values are more than {most:,} in a series. Ask for less.", allowed=most
         )
     along = Along(steps=(steps[0], steps[-1]), again=query.compute or not points, region=region != "at")
-    chosen = np.unique(cells).astype("<u4").tobytes()
+    chosen = unique.astype("<u4").tobytes()
     found = await _gathered(service, run, query.scenario, MapQuery(name=name, chosen=chosen, packed=True), along)
     if found.gaps and not points:
         raise Refused("not-computed", f"Steps {found.gaps[0].first} to {found.gaps[0].last}: {found.gaps[0].reason}", position="time")
